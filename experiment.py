@@ -1,0 +1,116 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Trains and tests IMPALA agents: flags in, checkpoints and scores out.
+
+  python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a
+  python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a \
+      --mode=test
+"""
+
+import dataclasses
+import sys
+
+from absl import app
+from absl import flags
+from scalable_agent import config as config_lib
+
+# TensorFlow is imported in main: environment processes import this module.
+
+# The reference's flags: names, meanings and defaults are DeepMind's.
+flags.DEFINE_string('logdir', '/tmp/agent',
+                    'Directory of checkpoints, curves and scores. A run '
+                    'started on a directory with a checkpoint goes on there.')
+flags.DEFINE_enum('mode', 'train', ['train', 'test'], 'Train, or play whole '
+                  'games with the latest checkpoint.')
+flags.DEFINE_integer('test_num_episodes', 10, 'Episodes per level in test '
+                     'mode.')
+flags.DEFINE_integer('task', -1, 'Task id; -1 for one machine.')
+flags.DEFINE_enum('job_name', 'learner', ['learner', 'actor'], 'Job name; '
+                  'ignored when task is -1.')
+flags.DEFINE_integer('total_environment_frames', int(1e9), 'Environment '
+                     'frames (agent steps x action repeats) to train for; the '
+                     'learning rate reaches 0 there.')
+flags.DEFINE_integer('num_actors', 4, 'Number of environments.')
+flags.DEFINE_integer('batch_size', 2, 'Unrolls per update.')
+flags.DEFINE_integer('unroll_length', 100, 'Agent steps per unroll.')
+flags.DEFINE_integer('num_action_repeats', 4, 'Environment frames per agent '
+                     'step: how often each action is repeated.')
+flags.DEFINE_integer('seed', 1, 'Seed of weights, actions and environments.')
+flags.DEFINE_float('entropy_cost', 0.00025, 'Weight of the entropy loss.')
+flags.DEFINE_float('baseline_cost', 0.5, 'Weight of the baseline loss.')
+flags.DEFINE_float('discounting', 0.99, 'Discount per agent step.')
+flags.DEFINE_enum('reward_clipping', 'abs_one', ['abs_one', 'soft_asymmetric'],
+                  'How rewards are clipped for learning.')
+flags.DEFINE_string('dataset_path', '', 'Path of the dataset that DeepMind '
+                    "Lab's psychlab levels need.")
+flags.DEFINE_string('level_name', 'ALE/Pong-v5', 'A gymnasium id, catch, '
+                    'memory or counting; environment i gets level i % n of a '
+                    'list A,B,C.')
+flags.DEFINE_integer('width', 96, 'Width of DeepMind Lab frames, pixels.')
+flags.DEFINE_integer('height', 72, 'Height of DeepMind Lab frames, pixels.')
+flags.DEFINE_float('learning_rate', 0.00048, 'Learning rate at frame 0.')
+flags.DEFINE_float('decay', .99, 'Decay of the second moment of RMSProp.')
+flags.DEFINE_float('momentum', 0., 'Momentum of RMSProp.')
+flags.DEFINE_float('epsilon', .1, 'Epsilon of the optimizer: inside the root '
+                   'for RMSProp, outside for Adam.')
+
+# Beyond the reference.
+flags.DEFINE_enum('agent', 'deep', ['deep', 'shallow', 'mlp'], 'Network: the '
+                  "reference's ResNet, the paper's small network, or dense "
+                  'layers for vectors and tiny images.')
+flags.DEFINE_bool('use_lstm', True, 'Whether the agent has an LSTM of 256 '
+                  'units.')
+flags.DEFINE_bool('use_last_action_reward', True, 'Whether the agent sees its '
+                  'last action and (clipped) reward.')
+flags.DEFINE_enum('optimizer', 'rmsprop', ['rmsprop', 'adam'], 'Optimizer; '
+                  "rmsprop is TensorFlow 1's.")
+flags.DEFINE_float('adam_beta1', .9, "Decay of Adam's first moment.")
+flags.DEFINE_float('adam_beta2', .999, "Decay of Adam's second moment.")
+flags.DEFINE_float('clip_gradient_norm', 0., 'Largest global norm of the '
+                   'gradient; 0 for no clipping.')
+flags.DEFINE_integer('num_actor_groups', 2, 'Actor threads. The environments '
+                     'are divided among them; one group steps its '
+                     'environments while another runs the policy.')
+flags.DEFINE_integer('queue_capacity', 1, 'Unrolls of a group that may wait '
+                     'for the learner.')
+flags.DEFINE_float('save_checkpoint_secs', 600, 'Seconds between checkpoints.')
+flags.DEFINE_float('save_summaries_secs', 30, 'Seconds between summaries.')
+flags.DEFINE_float('progress_secs', 10, 'Seconds between progress lines.')
+flags.DEFINE_bool('test_greedy', False, 'Whether test mode takes the most '
+                  'likely action; by default it samples, as the reference.')
+flags.DEFINE_bool('xla', False, 'Whether XLA compiles the update.')
+flags.DEFINE_float('repeat_action_probability', 0., 'Atari: probability that '
+                   'the emulator repeats the last action (sticky actions).')
+flags.DEFINE_bool('full_action_space', False, 'Atari: all 18 actions instead '
+                  "of the game's own.")
+flags.DEFINE_bool('life_loss_ends_episode', True, 'Atari: whether a lost life '
+                  'ends an episode for the learner. Returns are of whole '
+                  'games; test mode plays whole games in any case.')
+flags.DEFINE_integer('max_noops', 30, 'Atari: most no-op frames at the start '
+                     'of a game.')
+flags.DEFINE_bool('fire_on_reset', False, 'Atari: whether FIRE is pressed at '
+                  'the start of a game.')
+flags.DEFINE_integer('max_episode_frames', 108000, 'Atari: frames after which '
+                     'a game is cut off.')
+flags.DEFINE_float('step_timeout_s', 300., 'Seconds after which a step of an '
+                   'environment process counts as hung.')
+
+
+def main(argv):
+  if len(argv) > 1:
+    app.usage(shorthelp=True, exitcode=1,
+              detailed_error=f'Unknown arguments: {" ".join(argv[1:])}')
+  values = flags.FLAGS.flag_values_dict()
+  names = [field.name for field in dataclasses.fields(config_lib.Config)]
+  try:
+    config = config_lib.Config(**{name: values[name] for name in names})
+    from scalable_agent import training  # pylint: disable=g-import-not-at-top
+    return training.run(config)
+  except ValueError as e:
+    if not isinstance(e, config_lib.ConfigError):
+      raise
+    print(f'experiment.py: {e}', file=sys.stderr)
+    return 2
+
+
+if __name__ == '__main__':
+  app.run(main)

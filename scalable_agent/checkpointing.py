@@ -1,0 +1,121 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Checkpoints that survive a kill and refuse another agent's weights."""
+
+import json
+import os
+from typing import Any, Optional
+
+from scalable_agent import learner as learner_lib
+import tensorflow as tf
+
+
+class DivergedError(RuntimeError):
+  """Training went astray: the loss or a weight is not finite."""
+
+
+class CheckpointError(ValueError):
+  """A log directory cannot be used; the message says why and what to do."""
+
+
+class Checkpointer:
+  """Saves and restores weights, optimizer slots and counters.
+
+  Attributes:
+    train_time_s: float64 variable, seconds trained over all parts of the run.
+  """
+
+  def __init__(self, logdir: str, learner: learner_lib.Learner,
+               description: str, max_to_keep: int = 3):
+    """Makes a checkpointer and reserves `logdir` for this agent.
+
+    Args:
+      logdir: the directory; made if missing.
+      learner: what to save and restore.
+      description: says which agent it is; a directory that holds an agent of
+        another description is refused.
+      max_to_keep: how many checkpoints are kept.
+
+    Raises:
+      CheckpointError: if `logdir` cannot be written or holds another agent.
+    """
+    self._learner = learner
+    self.train_time_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+    _check_directory(logdir, description)
+    checkpoint = tf.train.Checkpoint(
+        variables=[_tf_variable(v) for v in learner.agent.variables],
+        optimizer=[_tf_variable(v) for v in learner.optimizer.variables],
+        num_env_frames=learner.num_env_frames,
+        num_updates=learner.num_updates,
+        train_time_s=self.train_time_s)
+    self._manager = tf.train.CheckpointManager(
+        checkpoint, logdir, max_to_keep=max_to_keep)
+
+  def restore(self) -> Optional[str]:
+    """Restores the latest checkpoint; returns its path, None if none exists.
+
+    Raises:
+      CheckpointError: if the checkpoint is of another agent or is damaged.
+    """
+    path = self._manager.latest_checkpoint
+    if path is None:
+      return None
+    try:
+      self._manager.checkpoint.restore(path).assert_consumed()
+    except (ValueError, AssertionError, tf.errors.OpError) as e:
+      raise CheckpointError(
+          f'The checkpoint {path} does not fit this agent or is damaged '
+          f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
+          'another --logdir.') from e
+    return path
+
+  def save(self) -> str:
+    """Writes a checkpoint and returns its path.
+
+    Raises:
+      DivergedError: if a weight is not finite: the last good checkpoint is
+        then kept.
+    """
+    for variable in self._learner.agent.variables:
+      if not bool(tf.reduce_all(tf.math.is_finite(_tf_variable(variable)))):
+        raise DivergedError(
+            f'The weights are not finite ({variable.path}), so they were not '
+            f'saved. The last good checkpoint is '
+            f'{self._manager.latest_checkpoint}; go on from it with a lower '
+            '--learning_rate or with --clip_gradient_norm.')
+    return self._manager.save(int(self._learner.num_updates))
+
+
+def latest_number(logdir: str) -> int:
+  """Returns the number of updates of the latest checkpoint, 0 without one."""
+  path = tf.train.latest_checkpoint(logdir)
+  return int(path.rsplit('-', 1)[1]) if path else 0
+
+
+def _tf_variable(variable: Any) -> tf.Variable:
+  # Keras variables wrap the tf.Variable that tf.train.Checkpoint tracks.
+  return variable if isinstance(variable, tf.Variable) else variable.value
+
+
+def _check_directory(logdir, description):
+  path = os.path.join(logdir, 'agent.json')
+  try:
+    os.makedirs(logdir, exist_ok=True)
+    if os.path.exists(path):
+      with open(path, encoding='utf-8') as f:
+        found = json.load(f)['agent']
+    else:
+      found = None
+      with open(path, 'w', encoding='utf-8') as f:
+        json.dump({'agent': description}, f)
+        f.write('\n')
+  except OSError as e:
+    raise CheckpointError(
+        f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
+        'that you may write to.') from e
+  except (KeyError, json.JSONDecodeError) as e:
+    raise CheckpointError(
+        f'{path} is damaged. Use another --logdir.') from e
+  if found is not None and found != description:
+    raise CheckpointError(
+        f'--logdir={logdir} holds a checkpoint of another agent ({found}), '
+        f'this one is {description}. Use another --logdir or the same agent.')

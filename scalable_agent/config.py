@@ -1,0 +1,101 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The settings of a run, checked: what `experiment.py`'s flags become.
+
+Every field has the name of its flag; the flag's help text documents it.
+"""
+
+import dataclasses
+from typing import List
+
+
+class ConfigError(ValueError):
+  """A setting is wrong; the message names the flag and says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of training and testing; see `experiment.py` for their meaning."""
+  # The reference's flags.
+  logdir: str
+  mode: str
+  test_num_episodes: int
+  task: int
+  job_name: str
+  total_environment_frames: int
+  num_actors: int
+  batch_size: int
+  unroll_length: int
+  num_action_repeats: int
+  seed: int
+  entropy_cost: float
+  baseline_cost: float
+  discounting: float
+  reward_clipping: str
+  dataset_path: str
+  level_name: str
+  width: int
+  height: int
+  learning_rate: float
+  decay: float
+  momentum: float
+  epsilon: float
+  # Beyond the reference.
+  agent: str
+  use_lstm: bool
+  use_last_action_reward: bool
+  optimizer: str
+  adam_beta1: float
+  adam_beta2: float
+  clip_gradient_norm: float
+  num_actor_groups: int
+  queue_capacity: int
+  save_checkpoint_secs: float
+  save_summaries_secs: float
+  progress_secs: float
+  test_greedy: bool
+  xla: bool
+  repeat_action_probability: float
+  full_action_space: bool
+  life_loss_ends_episode: bool
+  max_noops: int
+  fire_on_reset: bool
+  max_episode_frames: int
+  step_timeout_s: float
+
+  def __post_init__(self):
+    for name in ('test_num_episodes', 'total_environment_frames', 'num_actors',
+                 'batch_size', 'unroll_length', 'num_action_repeats', 'width',
+                 'height', 'num_actor_groups', 'queue_capacity',
+                 'save_checkpoint_secs', 'save_summaries_secs',
+                 'progress_secs', 'epsilon', 'max_episode_frames',
+                 'step_timeout_s'):
+      self._check(name, getattr(self, name) > 0, 'must be positive')
+    for name in ('seed', 'entropy_cost', 'baseline_cost', 'learning_rate',
+                 'momentum', 'clip_gradient_norm', 'max_noops'):
+      self._check(name, getattr(self, name) >= 0, 'must not be negative')
+    for name in ('discounting', 'decay', 'adam_beta1', 'adam_beta2',
+                 'repeat_action_probability'):
+      self._check(name, 0 <= getattr(self, name) <= 1,
+                  'must be between 0 and 1')
+    self._check('level_name', bool(self.level_names),
+                'must name at least one level')
+    self._check('logdir', bool(self.logdir), 'must name a directory')
+    self._check('num_actor_groups', self.num_actor_groups <= self.num_actors,
+                f'must be at most --num_actors={self.num_actors}: every group '
+                'needs an environment')
+    self._check('task', self.task == -1,
+                'must be -1: this version trains on one machine, whose actors '
+                'are set by --num_actors and --num_actor_groups')
+
+  def _check(self, name, is_valid, rule):
+    if not is_valid:
+      raise ConfigError(f'--{name}={getattr(self, name)} {rule}.')
+
+  @property
+  def level_names(self) -> List[str]:
+    """The levels of `--level_name=A,B,C`."""
+    return [n.strip() for n in self.level_name.split(',') if n.strip()]
+
+  def level_of(self, environment: int) -> str:
+    """The level of environment `environment`: `i % n`, as in the reference."""
+    return self.level_names[environment % len(self.level_names)]

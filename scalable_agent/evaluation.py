@@ -1,0 +1,41 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Whole games with a trained policy."""
+
+from typing import Any, List
+
+import numpy as np
+from scalable_agent import actor
+from scalable_agent import structs
+
+
+def episode_returns(env: Any, policy: actor.Policy,
+                    num_episodes: int) -> List[float]:
+  """Plays whole games in parallel and returns their unclipped returns.
+
+  Every environment plays a fixed number of games, so that short games are not
+  favoured over long ones that are still running.
+
+  Args:
+    env: a `FlowEnvironment` of `E` environments.
+    policy: the policy, with its weights; the recurrent state is carried.
+    num_episodes: how many games, at least `E`.
+
+  Returns:
+    `num_episodes` returns, game by game of environment 0, then 1, ...
+  """
+  policy.refresh()
+  quotas = np.full([env.num_envs], num_episodes // env.num_envs)
+  quotas[:num_episodes % env.num_envs] += 1
+  returns: List[List[float]] = [[] for _ in range(env.num_envs)]
+
+  env_output: structs.StepOutput = env.initial()
+  action = np.zeros([env.num_envs], np.int32)
+  state = policy.initial_state(env.num_envs)
+  while any(len(r) < quota for r, quota in zip(returns, quotas)):
+    output, state = policy.step(action, env_output, state)
+    action = output.action
+    env_output = env.step(action)
+    for index in np.flatnonzero(env_output.info.episode_end):
+      if len(returns[index]) < quotas[index]:
+        returns[index].append(float(env_output.info.episode_return[index]))
+  return [r for per_env in returns for r in per_env]

@@ -1,0 +1,168 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What a run tells its user: episodes, scalars, progress, where time goes."""
+
+import collections
+import contextlib
+import csv
+import datetime
+import os
+import time
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
+
+import numpy as np
+from scalable_agent import structs
+import tensorflow as tf
+
+
+class Episode(NamedTuple):
+  """A finished episode (a whole game).
+
+  Attributes:
+    level_name: its level.
+    episode_return: sum of its unclipped rewards.
+    num_agent_steps: its length in agent steps, not frames.
+  """
+  level_name: str
+  episode_return: float
+  num_agent_steps: int
+
+
+def finished_episodes(batch: structs.ActorOutput) -> List[Episode]:
+  """Returns the episodes that end in a batch (or unroll) of arrays.
+
+  Entry 0 is left out: it is the last entry of the unroll before.
+
+  Args:
+    batch: `ActorOutput` of arrays `[T + 1, B, ...]`.
+  """
+  info = batch.env_outputs.info
+  return [
+      Episode(batch.level_name[column],
+              float(info.episode_return[index, column]),
+              int(info.episode_step[index, column]))
+      for index, column in np.argwhere(info.episode_end)
+      if index > 0]
+
+
+class StageTimer:
+  """Adds up wall time by stage. Each thread has its own."""
+
+  def __init__(self):
+    self.seconds: Dict[str, float] = collections.defaultdict(float)
+
+  @contextlib.contextmanager
+  def stage(self, name: str) -> Iterator[None]:
+    """Adds the time spent inside to stage `name`."""
+    start = time.perf_counter()
+    try:
+      yield
+    finally:
+      self.seconds[name] += time.perf_counter() - start
+
+
+def total_seconds(timers: Iterable[StageTimer]) -> Dict[str, float]:
+  """Returns the seconds of every stage, added up over `timers`."""
+  total: Dict[str, float] = collections.defaultdict(float)
+  for timer in timers:
+    for name, seconds in list(timer.seconds.items()):
+      total[name] += seconds
+  return dict(total)
+
+
+class MetricsWriter:
+  """Writes TensorBoard summaries and one CSV line per finished episode."""
+
+  EPISODE_FIELDS = ('num_env_frames', 'train_time_s', 'level_name',
+                    'episode_return', 'num_agent_steps', 'episode_frames')
+
+  def __init__(self, logdir: str, num_action_repeats: int):
+    """Opens `<logdir>/episodes.csv` and a TensorBoard event file to append.
+
+    Args:
+      logdir: an existing directory.
+      num_action_repeats: environment frames per agent step.
+    """
+    self._num_action_repeats = num_action_repeats
+    self._summaries = tf.summary.create_file_writer(logdir)
+    path = os.path.join(logdir, 'episodes.csv')
+    is_new = not os.path.exists(path) or os.path.getsize(path) == 0
+    self._file = open(path, 'a', newline='', encoding='utf-8')
+    self._csv = csv.writer(self._file)
+    if is_new:
+      self._csv.writerow(self.EPISODE_FIELDS)
+
+  def write_episodes(self, episodes: List[Episode], num_env_frames: int,
+                     train_time_s: float) -> None:
+    """Writes episodes under the reference's names, at `num_env_frames`."""
+    with self._summaries.as_default(step=num_env_frames):
+      for episode in episodes:
+        frames = episode.num_agent_steps * self._num_action_repeats
+        self._csv.writerow((
+            num_env_frames, f'{train_time_s:.1f}', episode.level_name,
+            f'{episode.episode_return:g}', episode.num_agent_steps, frames))
+        tf.summary.scalar(f'{episode.level_name}/episode_return',
+                          episode.episode_return)
+        tf.summary.scalar(f'{episode.level_name}/episode_frames', frames)
+
+  def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
+                    num_env_frames: int) -> None:
+    """Writes scalars and the histogram of `actions`, and flushes all files."""
+    with self._summaries.as_default(step=num_env_frames):
+      for name, value in scalars.items():
+        tf.summary.scalar(name, value)
+      tf.summary.histogram('action', actions)
+    self.flush()
+
+  def flush(self) -> None:
+    self._summaries.flush()
+    self._file.flush()
+
+  def close(self) -> None:
+    self._summaries.close()
+    self._file.close()
+
+
+class Progress:
+  """Recent returns and speed as one line of text."""
+
+  def __init__(self, num_env_frames: int, total_environment_frames: int,
+               num_recent: int = 100):
+    """Starts to measure speed.
+
+    Args:
+      num_env_frames: frames already learned from.
+      total_environment_frames: frames at the end of the run.
+      num_recent: how many episodes the mean return is over.
+    """
+    self._total = total_environment_frames
+    self._recent = collections.deque(maxlen=num_recent)
+    self._last = (time.perf_counter(), num_env_frames)
+
+  def add_episodes(self, episodes: List[Episode]) -> None:
+    self._recent.extend(episode.episode_return for episode in episodes)
+
+  @property
+  def mean_return(self) -> float:
+    """Mean of the recent episodes' returns; NaN before the first."""
+    return float(np.mean(self._recent)) if self._recent else float('nan')
+
+  def line(self, num_env_frames: int, policy_lag: float) -> str:
+    """Describes the run since the last call.
+
+    Args:
+      num_env_frames: frames learned from so far.
+      policy_lag: updates between acting and learning, mean over the batch.
+    """
+    now = time.perf_counter()
+    last_time, last_frames = self._last
+    self._last = now, num_env_frames
+    frames_per_s = (num_env_frames - last_frames) / max(now - last_time, 1e-9)
+    left = max(self._total - num_env_frames, 0)
+    eta = (str(datetime.timedelta(seconds=round(left / frames_per_s)))
+           if frames_per_s > 0 else '?')
+    returns = (f'return {self.mean_return:.2f} ({len(self._recent)} episodes)'
+               if self._recent else 'no episode finished yet')
+    return (f'{num_env_frames:,} of {self._total:,} frames '
+            f'({100 * num_env_frames / self._total:.1f} %), '
+            f'{frames_per_s:,.0f} frames/s, ETA {eta}, {returns}, '
+            f'policy lag {policy_lag:.1f}')

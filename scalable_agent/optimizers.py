@@ -1,0 +1,169 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""TensorFlow 1's RMSProp, the learning rate schedule, the gradient's norm."""
+
+from typing import Any, Dict, Optional, Sequence, Union
+
+import tensorflow as tf
+
+Gradient = Union[tf.Tensor, tf.IndexedSlices]
+
+
+def make_optimizer(name: str, *, learning_rate: float, decay: float,
+                   momentum: float, epsilon: float, beta_1: float,
+                   beta_2: float) -> tf.keras.optimizers.Optimizer:
+  """Makes an optimizer by name.
+
+  Args:
+    name: `rmsprop` (see `RMSProp`) or `adam` (Keras' Adam).
+    learning_rate: the learning rate; assign to the optimizer's
+      `learning_rate` to change it.
+    decay: decay of the second moment of RMSProp.
+    momentum: momentum of RMSProp.
+    epsilon: inside the root for RMSProp, outside for Adam.
+    beta_1: decay of Adam's first moment.
+    beta_2: decay of Adam's second moment.
+
+  Returns:
+    The optimizer.
+
+  Raises:
+    ValueError: if `name` is unknown.
+  """
+  if name == 'rmsprop':
+    return RMSProp(learning_rate, decay, momentum, epsilon)
+  if name == 'adam':
+    return tf.keras.optimizers.Adam(
+        learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+  raise ValueError(f'Unknown optimizer {name!r}: must be rmsprop or adam.')
+
+
+class RMSProp(tf.keras.optimizers.Optimizer):
+  """The RMSProp of TensorFlow 1, which IMPALA's hyperparameters are tuned for.
+
+      mean_square <- decay * mean_square + (1 - decay) * gradient^2
+      step        <- momentum * step
+                     + learning_rate * gradient / sqrt(mean_square + epsilon)
+      variable    <- variable - step
+
+  Keras' RMSprop differs: its mean square starts at zero, which makes the first
+  steps up to `1 / sqrt(1 - decay)` times as large. Here it starts at one, which
+  damps the first `1 / (1 - decay)` updates.
+
+  A gradient of `tf.IndexedSlices`, as that of an embedding, updates only the
+  rows that it names, as in TensorFlow 1: the slices of a row are summed first;
+  the mean square and the step of any other row do not decay, and its variable
+  does not move. It is computed densely, which XLA needs and vocabularies allow.
+  Under data parallelism, the rows are those that any replica names.
+  """
+
+  def __init__(self, learning_rate: float, decay: float = 0.99,
+               momentum: float = 0.0, epsilon: float = 0.1,
+               name: str = 'rmsprop'):
+    """Makes the optimizer.
+
+    Args:
+      learning_rate: the learning rate; `learning_rate.assign` changes it.
+      decay: decay of the mean square.
+      momentum: decay of the step; at 0 there are no variables for it.
+      epsilon: is added to the mean square, inside the root.
+      name: scope of the optimizer's variables.
+    """
+    super().__init__(learning_rate=learning_rate, name=name)
+    self.decay = decay
+    self.momentum = momentum
+    self.epsilon = epsilon
+
+  def build(self, variables: Sequence[Any]):
+    """Makes the slots of `variables`; `apply` calls it if nobody has."""
+    if self.built:
+      return
+    super().build(variables)
+    self._mean_squares = [
+        self.add_variable_from_reference(v, 'mean_square', initializer='ones')
+        for v in variables]
+    self._steps = [self.add_variable_from_reference(v, 'step')
+                   for v in variables] if self.momentum else []
+
+  def update_step(self, gradient: Gradient, variable: tf.Variable,
+                  learning_rate: tf.Tensor):
+    """Updates one variable and its slots; `apply` calls it."""
+    index = self._get_variable_index(variable)
+    is_updated = True
+    if isinstance(gradient, tf.IndexedSlices):
+      is_updated = _named_rows(gradient, variable.shape)
+      gradient = _sum_slices(gradient, variable.shape)
+    gradient = tf.cast(gradient, variable.dtype)
+
+    slot = self._mean_squares[index]
+    mean_square = slot + (1.0 - self.decay) * (tf.square(gradient) - slot)
+    self.assign(slot, tf.where(is_updated, mean_square, slot))
+
+    step = tf.cast(learning_rate, variable.dtype) * gradient * tf.math.rsqrt(
+        mean_square + self.epsilon)
+    if self.momentum:
+      slot = self._steps[index]
+      step += self.momentum * slot
+      self.assign(slot, tf.where(is_updated, step, slot))
+      step = tf.where(is_updated, step, 0.0)
+    self.assign_sub(variable, step)
+
+  def get_config(self) -> Dict[str, Any]:
+    """Returns the arguments that make an equal optimizer."""
+    return dict(learning_rate=float(self.learning_rate), decay=self.decay,
+                momentum=self.momentum, epsilon=self.epsilon, name=self.name)
+
+
+def linear_decay(initial_learning_rate: float,
+                 num_env_frames: Union[tf.Tensor, tf.Variable, int],
+                 total_num_env_frames: int) -> tf.Tensor:
+  """Returns a learning rate that falls linearly to zero.
+
+  Args:
+    initial_learning_rate: the learning rate at frame 0.
+    num_env_frames: int64 scalar, environment frames learned from so far,
+      without those of the update that the rate is for.
+    total_num_env_frames: where it reaches zero, and stays.
+
+  Returns:
+    float32 scalar.
+  """
+  # The difference in integers: near the end of 1e9 frames, 1 - frames / total
+  # has no correct digit in float32. The rest in float64: rounded only once.
+  frames = tf.convert_to_tensor(num_env_frames, tf.int64)
+  total = tf.convert_to_tensor(total_num_env_frames, tf.int64)
+  remaining = tf.cast(tf.maximum(total - frames, 0), tf.float64)
+  return tf.cast(
+      initial_learning_rate * remaining / tf.cast(total, tf.float64),
+      tf.float32)
+
+
+def global_norm(gradients: Sequence[Optional[Gradient]]) -> tf.Tensor:
+  """Returns the Euclidean norm of all gradients together.
+
+  `tf.linalg.global_norm` differs where `tf.IndexedSlices` name a row more than
+  once: it takes each slice for a row of its own. Give the norm to
+  `tf.clip_by_global_norm` as `use_norm`.
+
+  Args:
+    gradients: tensors and `tf.IndexedSlices` with a `dense_shape`; None is
+      skipped.
+
+  Returns:
+    float32 scalar.
+  """
+  return tf.linalg.global_norm([
+      _sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g
+      for g in gradients])
+
+
+def _sum_slices(gradient, shape):
+  """Returns dense `shape`: the sum of the slices of each row."""
+  return tf.math.unsorted_segment_sum(
+      gradient.values, gradient.indices, shape[0])
+
+
+def _named_rows(gradient, shape):
+  """Returns bool `[rows, 1, ...]`: whether there is a slice of the row."""
+  num_slices = tf.math.unsorted_segment_sum(
+      tf.ones_like(gradient.indices), gradient.indices, shape[0])
+  return tf.reshape(num_slices > 0, [-1] + [1] * (len(shape) - 1))

@@ -1,0 +1,95 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""A bounded queue between threads that can be closed and can carry an error."""
+
+import collections
+import threading
+import time
+from typing import Any, Optional
+
+
+class QueueClosed(Exception):
+  """The queue was closed: the other side has nothing more to say."""
+
+
+class QueueTimeout(Exception):
+  """Nothing happened on the queue within the given time."""
+
+
+class BoundedQueue:
+  """First in, first out; `put` blocks while full and `get` while empty.
+
+  Unlike `queue.Queue` it can be closed, which wakes every waiting thread, and
+  it can be failed, which hands the exception of one side to the other.
+  """
+
+  def __init__(self, capacity: int):
+    """Makes an open, empty queue.
+
+    Args:
+      capacity: the largest number of items that wait, at least 1.
+
+    Raises:
+      ValueError: if `capacity` is not positive.
+    """
+    if capacity < 1:
+      raise ValueError(f'capacity must be at least 1 but was {capacity}.')
+    self._capacity = capacity
+    self._items = collections.deque()
+    self._changed = threading.Condition()
+    self._closed = False
+    self._error: Optional[BaseException] = None
+
+  def __len__(self) -> int:
+    return len(self._items)
+
+  def put(self, item: Any, timeout_s: Optional[float] = None) -> None:
+    """Appends `item`, waiting up to `timeout_s` (None: for ever) for room.
+
+    Raises:
+      QueueClosed: if the queue is closed, now or while waiting.
+      QueueTimeout: if there was no room in time.
+    """
+    with self._changed:
+      self._wait(lambda: len(self._items) < self._capacity, timeout_s)
+      self._items.append(item)
+      self._changed.notify_all()
+
+  def get(self, timeout_s: Optional[float] = None) -> Any:
+    """Takes the oldest item, waiting up to `timeout_s` (None: for ever).
+
+    Raises:
+      QueueClosed: if the queue is closed, now or while waiting.
+      QueueTimeout: if nothing came in time.
+      BaseException: the error that `fail` was called with.
+    """
+    with self._changed:
+      self._wait(lambda: self._items, timeout_s)
+      item = self._items.popleft()
+      self._changed.notify_all()
+      return item
+
+  def close(self) -> None:
+    """Drops what waits and makes every `put` and `get` raise `QueueClosed`."""
+    with self._changed:
+      self._closed = True
+      self._items.clear()
+      self._changed.notify_all()
+
+  def fail(self, error: BaseException) -> None:
+    """Closes the queue; every later `put` and `get` raises the first `error`."""
+    with self._changed:
+      if not self._closed:
+        self._error = error
+    self.close()
+
+  def _wait(self, ready, timeout_s):
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    while not self._closed and not ready():
+      left_s = None if deadline is None else deadline - time.monotonic()
+      if left_s is not None and left_s <= 0:
+        raise QueueTimeout(f'Nothing happened for {timeout_s} s.')
+      self._changed.wait(left_s)
+    if self._error is not None:
+      raise self._error
+    if self._closed:
+      raise QueueClosed()

@@ -1,0 +1,365 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""One machine: actors, queue and learner wired together, and test mode."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import threading
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+
+import numpy as np
+from scalable_agent import actor as actor_lib
+from scalable_agent import agents
+from scalable_agent import checkpointing
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import evaluation
+from scalable_agent import learner as learner_lib
+from scalable_agent import metrics
+from scalable_agent import optimizers
+from scalable_agent import queues
+from scalable_agent import structs
+from scalable_agent import unrolls
+from scalable_agent.algorithms import impala
+import tensorflow as tf
+
+_JOIN_TIMEOUT_S = 30
+
+
+class _ReadyBatch(NamedTuple):
+  """A batch on the learner's device, and what the log needs of it."""
+  tensors: structs.ActorOutput
+  episodes: List[metrics.Episode]
+  actions: np.ndarray
+  policy_version: np.ndarray
+
+
+def run(config: config_lib.Config) -> int:
+  """Trains or tests; returns the exit code of the program."""
+  for device in tf.config.list_physical_devices('GPU'):
+    tf.config.experimental.set_memory_growth(device, True)
+  tf.keras.utils.set_random_seed(config.seed)
+  if config.mode == 'test':
+    test(config)
+    return 0
+  return train(config)
+
+
+def train(config: config_lib.Config) -> int:
+  """Trains until `total_environment_frames` or a signal.
+
+  Goes on from the checkpoint in `logdir` if there is one.
+
+  Returns:
+    0, also when SIGINT or SIGTERM ended the run with a checkpoint.
+
+  Raises:
+    Exception: whatever an environment or the learner raised, after a checkpoint
+      was written.
+  """
+  with contextlib.ExitStack() as stack:
+    part = checkpointing.latest_number(config.logdir)
+    envs = make_environments(config, part)
+    for env in envs:
+      stack.callback(env.close)
+    learner = make_learner(config, envs[0])
+    checkpointer = checkpointing.Checkpointer(
+        config.logdir, learner, describe_agent(config, envs[0]))
+    restored = checkpointer.restore()
+    if restored:
+      print(f'Going on from {restored}, {int(learner.num_env_frames):,} frames.')
+    writer = stack.enter_context(contextlib.closing(
+        metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
+    stop = stack.enter_context(_stop_on_signals())
+    _Trainer(config, envs, learner, checkpointer, writer).run(stop)
+  return 0
+
+
+class _Trainer:
+  """The threads of a run and the loop that learns from what they bring."""
+
+  def __init__(self, config: config_lib.Config, envs: List[Any],
+               learner: learner_lib.Learner,
+               checkpointer: checkpointing.Checkpointer,
+               writer: metrics.MetricsWriter):
+    self._config = config
+    self._learner = learner
+    self._checkpointer = checkpointer
+    self._writer = writer
+    self._progress = metrics.Progress(
+        int(learner.num_env_frames), config.total_environment_frames)
+    self._published = learner.published()
+    self._unrolls = queues.BoundedQueue(config.queue_capacity)
+    self._batches = queues.BoundedQueue(1)
+    self._learner_timer = metrics.StageTimer()
+    self._batch_timer = metrics.StageTimer()
+    self._actor_timers = [metrics.StageTimer() for _ in envs]
+    self._actors = [
+        actor_lib.Actor(env, self._make_policy(env), self._unrolls,
+                        config.unroll_length, timer)
+        for env, timer in zip(envs, self._actor_timers)]
+    self._batch = unrolls.allocate(
+        config.unroll_length, [''] * config.batch_size,
+        envs[0].observation_spec, envs[0].num_actions,
+        learner.agent.initial_state(1))
+
+  def _make_policy(self, env):
+    agent = make_agent(self._config, env)
+    return actor_lib.Policy(agent, lambda: self._published,
+                            jit_compile=self._config.xla)
+
+  def run(self, stop: threading.Event) -> None:
+    """Trains; whatever happens, ends the threads and saves a checkpoint."""
+    threads = [
+        threading.Thread(target=self._guarded, args=(target,), name=name,
+                         daemon=True)
+        for name, target in [
+            *((f'actor-{i}', a.run) for i, a in enumerate(self._actors)),
+            ('batches', self._make_batches)]]
+    for thread in threads:
+      thread.start()
+    try:
+      self._learn(stop)
+    finally:
+      self._unrolls.close()
+      self._batches.close()
+      for actor in self._actors:
+        actor.close()
+      deadline = time.monotonic() + _JOIN_TIMEOUT_S
+      for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0))
+      print(f'Saved {self._checkpointer.save()}, '
+            f'{int(self._learner.num_env_frames):,} frames.', flush=True)
+
+  def _guarded(self, target):
+    try:
+      target()
+    except queues.QueueClosed:
+      pass
+    except BaseException as e:  # pylint: disable=broad-except
+      self._batches.fail(e)
+
+  def _make_batches(self):
+    """Copies unrolls into batches, one ahead of the learner."""
+    for batch in unrolls.batches(self._unrolls, self._batch):
+      output = batch.output
+      self._batches.put(_ReadyBatch(
+          tensors=learner_lib.to_tensors(self._learner.agent, output),
+          episodes=metrics.finished_episodes(output),
+          actions=output.agent_outputs.action[1:].copy(),
+          policy_version=batch.policy_version.copy()))
+
+  def _learn(self, stop):
+    config, learner = self._config, self._learner
+    start_s = time.monotonic() - float(self._checkpointer.train_time_s)
+    summary_due = _Interval(config.save_summaries_secs)
+    progress_due = _Interval(config.progress_secs)
+    checkpoint_due = _Interval(config.save_checkpoint_secs)
+    num_env_frames = int(learner.num_env_frames)
+    while (num_env_frames < config.total_environment_frames
+           and not stop.is_set()):
+      with self._learner_timer.stage('wait'):
+        batch = self._next_batch(stop)
+      if batch is None:
+        break
+      policy_lag = float(np.mean(
+          int(learner.num_updates) - batch.policy_version))
+      with self._learner_timer.stage('learn'):
+        scalars = learner.step(batch.tensors)
+        self._published = learner.published()
+      num_env_frames = int(learner.num_env_frames)
+      train_time_s = time.monotonic() - start_s
+      self._checkpointer.train_time_s.assign(train_time_s)
+      self._progress.add_episodes(batch.episodes)
+      self._writer.write_episodes(batch.episodes, num_env_frames, train_time_s)
+      if progress_due():
+        print(self._progress.line(num_env_frames, policy_lag), flush=True)
+      if summary_due():
+        self._write_summary(scalars, batch, policy_lag, num_env_frames)
+      if checkpoint_due():
+        self._checkpointer.save()
+    print(self._progress.line(num_env_frames, policy_lag), flush=True)
+
+  def _next_batch(self, stop):
+    # Signals are handled between waits, so no wait may be for ever.
+    while not stop.is_set():
+      try:
+        return self._batches.get(timeout_s=0.5)
+      except queues.QueueTimeout:
+        pass
+    return None
+
+  def _write_summary(self, scalars, batch, policy_lag, num_env_frames):
+    values = {name: float(value) for name, value in scalars.items()}
+    if not np.isfinite(values['total_loss']):
+      raise checkpointing.DivergedError(
+          f'The loss is {values["total_loss"]} at {num_env_frames:,} frames.')
+    values['policy_lag'] = policy_lag
+    values['mean_return'] = self._progress.mean_return
+    for name, share in self.time_shares().items():
+      values[f'time/{name}'] = share
+    self._writer.write_scalars(values, batch.actions, num_env_frames)
+
+  def time_shares(self) -> Dict[str, float]:
+    """Returns the share of their time that actors and learner spend where."""
+    shares = {}
+    for role, timers in (('actor', self._actor_timers),
+                         ('learner', [self._learner_timer])):
+      seconds = metrics.total_seconds(timers)
+      for stage, value in seconds.items():
+        shares[f'{role}/{stage}'] = value / max(sum(seconds.values()), 1e-9)
+    return shares
+
+
+def test(config: config_lib.Config) -> Dict[str, List[float]]:
+  """Plays whole games on every level with the latest checkpoint.
+
+  Returns:
+    The unclipped returns of each level.
+
+  Raises:
+    ConfigError: if `logdir` holds no checkpoint.
+  """
+  if not tf.train.latest_checkpoint(config.logdir):
+    raise config_lib.ConfigError(
+        f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
+        'or name the directory of a trained agent.')
+  settings = dataclasses.replace(environment_settings(config),
+                                 life_loss_ends_episode=False)
+  returns = {}
+  for level in dict.fromkeys(config.level_names):
+    num_envs = min(config.num_actors, config.test_num_episodes)
+    with environments.make_vec([level] * num_envs,
+                               _seeds(config, 'test', range(num_envs), 0),
+                               settings) as env:
+      learner = make_learner(config, env)
+      checkpointing.Checkpointer(
+          config.logdir, learner, describe_agent(config, env)).restore()
+      weights = learner.published()
+      policy = actor_lib.Policy(learner.agent, lambda weights=weights: weights,
+                                greedy=config.test_greedy)
+      returns[level] = evaluation.episode_returns(
+          env, policy, config.test_num_episodes)
+    print(f'{level}: mean {np.mean(returns[level]):.2f}, standard deviation '
+          f'{np.std(returns[level]):.2f} over {len(returns[level])} episodes '
+          f'at {int(learner.num_env_frames):,} frames')
+    print('  returns: ' + ' '.join(f'{r:g}' for r in returns[level]),
+          flush=True)
+  return returns
+
+
+def environment_settings(
+    config: config_lib.Config) -> environments.EnvironmentSettings:
+  """Returns the part of `config` that environments need."""
+  names = [f.name for f in dataclasses.fields(environments.EnvironmentSettings)]
+  return environments.EnvironmentSettings(
+      **{name: getattr(config, name) for name in names})
+
+
+def make_environments(config: config_lib.Config,
+                      part: int) -> List[environments.FlowEnvironment]:
+  """Makes one vector of environments per group of actors.
+
+  Args:
+    config: the settings of the run.
+    part: differs between the parts of a run that was stopped and went on, so
+      that a part does not replay the seeds of the one before.
+  """
+  envs = []
+  for indices in np.array_split(np.arange(config.num_actors),
+                                config.num_actor_groups):
+    envs.append(environments.make_vec(
+        [config.level_of(i) for i in indices],
+        _seeds(config, 'train', indices, part), environment_settings(config)))
+  return envs
+
+
+def _seeds(config, role, indices, part):
+  role_number = ('train', 'test').index(role)
+  return [
+      int(np.random.SeedSequence(
+          [config.seed, role_number, int(index), part]).generate_state(1)[0]
+          % 2**31)
+      for index in indices]
+
+
+def make_agent(config: config_lib.Config,
+               env: environments.FlowEnvironment) -> agents.Agent:
+  """Makes the agent that `config` asks for, for the levels of `env`."""
+  return agents.make_agent(
+      config.agent, env.observation_spec, env.num_actions,
+      use_lstm=config.use_lstm,
+      use_last_action_reward=config.use_last_action_reward)
+
+
+def describe_agent(config: config_lib.Config,
+                   env: environments.FlowEnvironment) -> str:
+  """Says in one line what must be equal for weights to be interchangeable."""
+  spec = env.observation_spec
+  shapes = {name: entry.shape for name, entry in spec.items()} if isinstance(
+      spec, dict) else spec.shape
+  return (f'{config.agent}, use_lstm={config.use_lstm}, '
+          f'use_last_action_reward={config.use_last_action_reward}, '
+          f'observations {shapes}, {env.num_actions} actions, '
+          f'{config.optimizer}')
+
+
+def make_learner(config: config_lib.Config,
+                 env: environments.FlowEnvironment) -> learner_lib.Learner:
+  """Makes the learner that `config` asks for, for the levels of `env`."""
+  return learner_lib.Learner(
+      make_agent(config, env),
+      impala.Impala(discounting=config.discounting,
+                    baseline_cost=config.baseline_cost,
+                    entropy_cost=config.entropy_cost,
+                    reward_clipping=config.reward_clipping),
+      optimizers.make_optimizer(
+          config.optimizer, learning_rate=config.learning_rate,
+          decay=config.decay, momentum=config.momentum, epsilon=config.epsilon,
+          beta_1=config.adam_beta1, beta_2=config.adam_beta2),
+      learning_rate=config.learning_rate,
+      total_environment_frames=config.total_environment_frames,
+      num_env_frames_per_update=(config.batch_size * config.unroll_length
+                                 * env.num_action_repeats),
+      clip_gradient_norm=config.clip_gradient_norm or None,
+      jit_compile=config.xla)
+
+
+class _Interval:
+  """True once every `seconds`, asked by calling it."""
+
+  def __init__(self, seconds: float):
+    self._seconds = seconds
+    self._last = time.monotonic()
+
+  def __call__(self) -> bool:
+    is_due = time.monotonic() - self._last >= self._seconds
+    if is_due:
+      self._last = time.monotonic()
+    return is_due
+
+
+@contextlib.contextmanager
+def _stop_on_signals() -> Iterator[threading.Event]:
+  """Yields an event that the first SIGINT or SIGTERM sets.
+
+  The second one ends the process at once.
+  """
+  stop = threading.Event()
+
+  def handle(number, _):
+    if stop.is_set():
+      os._exit(128 + number)
+    stop.set()
+    print(f'\nStopping with a checkpoint ({signal.Signals(number).name}). '
+          'Once more stops at once, without.', flush=True)
+
+  signals = (signal.SIGINT, signal.SIGTERM)
+  previous = [signal.signal(number, handle) for number in signals]
+  try:
+    yield stop
+  finally:
+    for number, handler in zip(signals, previous):
+      signal.signal(number, handler)

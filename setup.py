@@ -1,0 +1,32 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Installs scalable_agent; optional parts are extras."""
+
+import setuptools
+
+_ATARI = ['ale-py>=0.12']
+_DEV = ['pytest>=8', 'hypothesis>=6', 'psutil>=5']
+
+setuptools.setup(
+    name='scalable_agent',
+    version='0.1.0',
+    description='IMPALA in TensorFlow 2, the successor of scalable_agent',
+    license='Apache-2.0',
+    python_requires='>=3.10',
+    packages=setuptools.find_packages(include=['scalable_agent*']),
+    install_requires=[
+        'absl-py>=2',
+        'dm-tree>=0.1.8',
+        'gymnasium>=1.1',
+        'numpy',
+        'tensorboard',
+        'tensorflow>=2.18',
+        'tensorflow-probability>=0.25',
+        # tensorflow-probability needs it beside Keras 3.
+        'tf-keras>=2.18',
+    ],
+    extras_require={
+        'atari': _ATARI,
+        'plot': ['matplotlib>=3.8'],
+        'dev': _ATARI + _DEV + ['matplotlib>=3.8'],
+    },
+)

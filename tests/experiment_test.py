@@ -1,0 +1,217 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the program as its users run it: real processes, real signals."""
+
+import contextlib
+import csv
+import dataclasses
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from absl import flags
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import experiment
+import psutil
+from scalable_agent import config as config_lib
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
+          '--num_actors=2', '--batch_size=2', '--unroll_length=5',
+          '--progress_secs=0.5')
+
+
+def _start(*args):
+  env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='2', PYTHONUNBUFFERED='1',
+             PYTHONPATH=os.pathsep.join([_ROOT, os.path.join(_ROOT, 'tests')]))
+  return subprocess.Popen(
+      [sys.executable, os.path.join(_ROOT, 'experiment.py'), *_CATCH, *args],
+      env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def _wait_for(process, text):
+  """Reads output up to the line that holds `text`; returns that line."""
+  lines = []
+  for line in process.stdout:
+    lines.append(line)
+    if text in line:
+      return line
+  raise AssertionError(f'{text!r} did not appear in:\n{"".join(lines)}')
+
+
+def _frames(line):
+  return int(re.search(r'([\d,]+)( of [\d,]+)? frames', line)[1].replace(
+      ',', ''))
+
+
+def _wait_until_gone(processes):
+  _, alive = psutil.wait_procs(processes, timeout=60)
+  return alive
+
+
+class ProcessTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+
+  def _run(self, *args):
+    process = _start(f'--logdir={self.logdir}', *args)
+    output, _ = process.communicate()
+    return process.returncode, output
+
+  def test_trains_goes_on_and_tests(self):
+    code, output = self._run('--total_environment_frames=1000')
+    self.assertEqual(code, 0, output)
+    self.assertIn('1,000 of 1,000 frames (100.0 %)', output)
+    code, output = self._run('--total_environment_frames=1500')
+    self.assertEqual(code, 0, output)
+    self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')
+    self.assertIn('1,500 of 1,500 frames (100.0 %)', output)
+    with open(os.path.join(self.logdir, 'episodes.csv'), newline='') as f:
+      episodes = list(csv.DictReader(f))
+    # Episodes of catch have 9 steps: two environments, 250 + 500 steps.
+    self.assertLen(episodes, 2 * (500 // 9) + 2 * (250 // 9))
+    frames = [int(e['num_env_frames']) for e in episodes]
+    self.assertEqual(frames, sorted(frames))
+    self.assertEqual({e['num_agent_steps'] for e in episodes}, {'9'})
+    self.assertContainsSubset({e['episode_return'] for e in episodes},
+                              {'1', '-1'})
+
+    code, output = self._run('--mode=test', '--test_num_episodes=5')
+    self.assertEqual(code, 0, output)
+    [returns] = re.findall(r'returns: (.*)', output)
+    self.assertLen(returns.split(), 5)
+    self.assertRegex(output, r'catch: mean .* over 5 episodes at 1,500 frames')
+
+    code, output = self._run('--agent=mlp', '--nouse_lstm')
+    self.assertEqual(code, 2, output)
+    self.assertIn('holds a checkpoint of another agent', output)
+    self.assertNotIn('Traceback', output)
+
+  def test_kill_loses_only_what_came_after_the_checkpoint(self):
+    process = _start(f'--logdir={self.logdir}', '--save_checkpoint_secs=1')
+    while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
+      _wait_for(process, ' frames')
+    children = psutil.Process(process.pid).children(recursive=True)
+    self.assertNotEmpty(children)
+    process.kill()
+    self.assertEmpty(_wait_until_gone(children))
+    process.communicate()
+
+    resumed = _start(f'--logdir={self.logdir}')
+    restored = _frames(_wait_for(resumed, 'Going on from').split('ckpt')[1])
+    self.assertGreater(restored, 0)
+    self.assertGreater(_frames(_wait_for(resumed, ' of ')), restored)
+    resumed.send_signal(signal.SIGTERM)
+    resumed.communicate()
+
+  @parameterized.parameters(signal.SIGINT, signal.SIGTERM)
+  def test_signal_ends_with_a_checkpoint(self, number):
+    process = _start(f'--logdir={self.logdir}')
+    _wait_for(process, ' of ')
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(number)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    self.assertIn('Saved', output)
+    self.assertNotIn('Traceback', output)
+    self.assertEmpty(_wait_until_gone(children))
+
+  def test_error_of_an_environment(self):
+    process = _start(f'--logdir={self.logdir}',
+                     '--level_name=fake_environments:fake/RaisesLater-v0')
+    children = []
+    while process.poll() is None:  # Whatever children it has, ever.
+      with contextlib.suppress(psutil.NoSuchProcess):
+        children.extend(psutil.Process(process.pid).children(recursive=True))
+      time.sleep(0.1)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 1, output)
+    self.assertIn('raised AwkwardError: this and that', output)
+    self.assertIn('_fail()', output)  # The traceback in the process.
+    self.assertIn('Saved', output)
+    self.assertEmpty(_wait_until_gone(children))
+
+
+class BadInputTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (dict(level_name='catsh'), 'catch'),
+      (dict(level_name='ALE/Pongg-v5'), 'ALE/Pong-v5'),
+      (dict(level_name='explore_goal_locations_small'), 'deepmind_lab'),
+      (dict(level_name='fake_environments:fake/ContinuousActions-v0'),
+       'Discrete'),
+      (dict(level_name='catch,memory'), 'different observations'),
+      (dict(level_name=' , '), '--level_name'),
+      (dict(batch_size=-1), '--batch_size=-1 must be positive'),
+      (dict(unroll_length=0), '--unroll_length=0 must be positive'),
+      (dict(learning_rate=-0.1), '--learning_rate=-0.1 must not be negative'),
+      (dict(discounting=1.5), '--discounting=1.5 must be between 0 and 1'),
+      (dict(num_actors=1), '--num_actor_groups=2 must be at most'),
+      (dict(task=0), 'one machine'),
+      (dict(agent='deep'), '--agent=mlp'),
+      (dict(logdir='/proc/nowhere'), 'cannot be used'),
+      (dict(mode='test'), 'holds no checkpoint'),
+  )
+  def test_one_line_that_says_what_to_do(self, settings, text):
+    settings = {'level_name': 'catch', 'agent': 'mlp', 'num_actors': 2,
+                'logdir': self.create_tempdir().full_path, **settings}
+    before = os.listdir(settings['logdir']) if os.path.exists(
+        settings['logdir']) else None
+    with flagsaver.flagsaver(**settings), contextlib.redirect_stderr(
+        io.StringIO()) as stderr:
+      self.assertEqual(experiment.main(['experiment.py']), 2)
+    message = stderr.getvalue()
+    self.assertIn(text, message)
+    self.assertEqual(message.count('\n'), 1, message)
+    if before is not None:
+      self.assertEqual(os.listdir(settings['logdir']), before)
+
+
+class FlagsTest(absltest.TestCase):
+
+  def test_every_setting_has_a_flag(self):
+    for field in dataclasses.fields(config_lib.Config):
+      self.assertIn(field.name, flags.FLAGS)
+
+  def test_reference_flags_and_defaults(self):
+    reference = dict(
+        logdir='/tmp/agent', mode='train', test_num_episodes=10, task=-1,
+        job_name='learner', total_environment_frames=1_000_000_000,
+        num_actors=4, batch_size=2, unroll_length=100, num_action_repeats=4,
+        seed=1, entropy_cost=0.00025, baseline_cost=0.5, discounting=0.99,
+        reward_clipping='abs_one', dataset_path='', width=96, height=72,
+        learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
+        level_name='ALE/Pong-v5')  # The reference's is DeepMind Lab's.
+    self.assertLen(reference, 23)
+    for name, default in reference.items():
+      self.assertEqual(flags.FLAGS[name].default, default, name)
+
+  def test_level_of_an_environment(self):
+    with flagsaver.flagsaver(level_name='A, B,C'):
+      values = flags.FLAGS.flag_values_dict()
+    config = config_lib.Config(**{
+        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+    self.assertEqual([config.level_of(i) for i in range(5)],
+                     ['A', 'B', 'C', 'A', 'B'])
+
+  def test_flag_files_parse(self):
+    configs = os.path.join(_ROOT, 'configs')
+    names = os.listdir(configs)
+    self.assertIn('pong_two_cores.flags', names)
+    for name in names:
+      with flagsaver.flagsaver():
+        flags.FLAGS(['x', f'--flagfile={os.path.join(configs, name)}'])
+        parsed = flags.FLAGS.flag_values_dict()
+        config_lib.Config(**{f.name: parsed[f.name]
+                             for f in dataclasses.fields(config_lib.Config)})
+
+
+if __name__ == '__main__':
+  absltest.main()

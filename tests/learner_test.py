@@ -1,0 +1,231 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the learner: alignment with actors, frames, rates, weights."""
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import actor as actor_lib
+from scalable_agent import agents
+from scalable_agent import environments
+from scalable_agent import learner as learner_lib
+from scalable_agent import metrics
+from scalable_agent import optimizers
+from scalable_agent import queues
+from scalable_agent import structs
+from scalable_agent import vtrace
+from scalable_agent.algorithms import impala
+import tensorflow as tf
+import tree
+
+_SPEC = environments.ArraySpec((3,), np.dtype(np.float32))
+_NUM_ACTIONS = 4
+
+
+def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
+                 total_environment_frames=1_000_000_000, jit_compile=False,
+                 discounting=0.99):
+  """A learner of a small recurrent agent with the reference's settings."""
+  return learner_lib.Learner(
+      agents.make_agent('mlp', _SPEC, _NUM_ACTIONS, seed=seed),
+      impala.Impala(discounting=discounting, baseline_cost=0.5,
+                    entropy_cost=0.00025, reward_clipping='abs_one'),
+      optimizers.make_optimizer(
+          optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0,
+          epsilon=0.1, beta_1=0.9, beta_2=0.999),
+      learning_rate=0.00048,
+      total_environment_frames=total_environment_frames,
+      num_env_frames_per_update=32 * 100 * 4,
+      clip_gradient_norm=clip_gradient_norm, jit_compile=jit_compile)
+
+
+def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
+  """A batch that varies along every axis, with episode ends inside."""
+  rng = np.random.RandomState(seed)
+  steps = (unroll_length + 1, batch_size)
+  done = rng.uniform(size=steps) < 0.3
+  done[2, 0] = True
+  batch = structs.ActorOutput(
+      level_name=np.array(['level'] * batch_size, object),
+      agent_state=tree.map_structure(
+          lambda s: rng.normal(size=[batch_size, *s.shape[1:]]).astype('f'),
+          learner.agent.initial_state(1)),
+      env_outputs=structs.StepOutput(
+          reward=rng.normal(size=steps).astype('f') * 2,
+          info=structs.StepOutputInfo(
+              np.zeros(steps, 'f'), np.zeros(steps, 'i'), done),
+          done=done,
+          observation=rng.normal(size=[*steps, 3]).astype('f')),
+      agent_outputs=structs.AgentOutput(
+          action=rng.randint(_NUM_ACTIONS, size=steps).astype('i'),
+          policy_logits=rng.normal(size=[*steps, _NUM_ACTIONS]).astype('f'),
+          baseline=rng.normal(size=steps).astype('f')))
+  return learner_lib.to_tensors(learner.agent, batch)
+
+
+class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.named_parameters(
+      ('catch_in_processes', 'catch', 'mlp', 7, True, 24),
+      ('memory_in_processes', 'memory', 'mlp', 5, True, 24),
+      ('atari_in_threads', 'ALE/Breakout-v5', 'shallow', 10, True, 24),
+      ('feed_forward', 'catch', 'mlp', 7, False, 20))
+  def test_learner_logits_equal_the_actors(
+      self, level, network, unroll_length, use_lstm, num_unrolls):
+    with environments.make_vec(
+        [level] * 2, [1, 2],
+        environments.EnvironmentSettings(num_action_repeats=1
+                                         if level != 'ALE/Breakout-v5' else 4)
+    ) as env:
+      make = lambda seed: agents.make_agent(
+          network, env.observation_spec, env.num_actions, use_lstm=use_lstm,
+          seed=seed)
+      agent = make(1)
+      weights = actor_lib.Weights(
+          0, [tf.convert_to_tensor(v) for v in agent.variables])
+      actor = actor_lib.Actor(
+          env, actor_lib.Policy(make(2), lambda: weights),
+          queues.BoundedQueue(1), unroll_length, metrics.StageTimer())
+      unroll_agent = tf.function(agent.unroll)
+      num_ends = 0
+      for _ in range(num_unrolls):
+        unroll = actor.make_unroll()
+        batch = learner_lib.to_tensors(agent, unroll.output)
+        outputs, _ = unroll_agent(
+            batch.agent_outputs.action, batch.env_outputs._replace(info=()),
+            batch.agent_state)
+        returns = vtrace.from_logits(
+            batch.agent_outputs.policy_logits[1:], outputs.policy_logits[:-1],
+            batch.agent_outputs.action[1:],
+            tf.zeros([unroll_length, 2]), tf.zeros([unroll_length, 2]),
+            outputs.baseline[:-1], outputs.baseline[-1])
+        self.assertAllClose(returns.log_rhos, tf.zeros([unroll_length, 2]),
+                            rtol=0, atol=1e-5)
+        self.assertAllClose(outputs.baseline[:-1],
+                            batch.agent_outputs.baseline[1:], atol=1e-5)
+        num_ends += np.sum(unroll.output.env_outputs.done[1:])
+        unroll.release()
+      self.assertGreater(num_ends, 0)
+
+
+class LearnerTest(parameterized.TestCase, tf.test.TestCase):
+
+  def test_frames_and_learning_rate(self):
+    learner = make_learner()
+    batch = random_batch(learner)
+    first = learner.step(batch)
+    second = learner.step(batch)
+    # The rate of an update is that of the frames before it.
+    self.assertAllClose(first['learning_rate'], 0.00048, rtol=1e-7)
+    self.assertAllClose(second['learning_rate'], 0.000479993856, rtol=1e-6)
+    self.assertEqual(int(learner.num_env_frames), 2 * 12800)
+    self.assertEqual(int(learner.num_updates), 2)
+    learner.num_env_frames.assign(999_987_200)
+    self.assertAllClose(learner.step(batch)['learning_rate'], 6.144e-9,
+                        rtol=1e-5, atol=0)
+    self.assertEqual(int(learner.num_env_frames), 1_000_000_000)
+    before = learner.published()
+    self.assertEqual(float(learner.step(batch)['learning_rate']), 0)
+    for old, new in zip(before.values, learner.published().values):
+      self.assertAllEqual(old, new)
+
+  def test_loss_is_that_of_the_shifted_sequences(self):
+    """Entry t of the learner's outputs stands against entry t + 1 of the rest."""
+    learner = make_learner(discounting=0.9)
+    batch = random_batch(learner)
+    state = batch.agent_state
+    logits, values = [], []
+    for t in range(6):  # Step by step, straight from the definition.
+      step = tree.map_structure(
+          lambda x, t=t: x[t], (batch.agent_outputs.action,
+                                batch.env_outputs._replace(info=())))
+      output, state = learner.agent.step(*step, state)
+      logits.append(output.policy_logits.numpy().astype(np.float64))
+      values.append(output.baseline.numpy().astype(np.float64))
+    log_softmax = lambda x: x - np.log(np.sum(np.exp(x), -1, keepdims=True))
+    actions = batch.agent_outputs.action.numpy()
+    taken = lambda x, a: np.take_along_axis(log_softmax(x), a[:, None], 1)[:, 0]
+    behaviour = batch.agent_outputs.policy_logits.numpy().astype(np.float64)
+    policy_loss = baseline_loss = entropy_loss = 0
+    vs_next, accumulator = values[5], 0
+    for t in reversed(range(5)):
+      log_pi = taken(logits[t], actions[t + 1])
+      rho = np.minimum(
+          1, np.exp(log_pi - taken(behaviour[t + 1], actions[t + 1])))
+      reward = np.clip(batch.env_outputs.reward[t + 1].numpy(), -1, 1)
+      discount = 0.9 * (1 - batch.env_outputs.done[t + 1].numpy())
+      delta = rho * (reward + discount * values[t + 1] - values[t])
+      accumulator = delta + discount * rho * accumulator
+      advantage = rho * (reward + discount * vs_next - values[t])
+      vs_next = values[t] + accumulator
+      policy_loss -= np.sum(log_pi * advantage)
+      baseline_loss += 0.5 * np.sum((vs_next - values[t]) ** 2)
+      entropy_loss += np.sum(np.exp(log_softmax(logits[t]))
+                             * log_softmax(logits[t]))
+    found = learner.step(batch)
+    self.assertAllClose(found['policy_loss'], policy_loss, rtol=1e-4)
+    self.assertAllClose(found['baseline_loss'], baseline_loss, rtol=1e-4)
+    self.assertAllClose(found['entropy_loss'], entropy_loss, rtol=1e-4)
+    self.assertAllClose(
+        found['total_loss'],
+        policy_loss + 0.5 * baseline_loss + 0.00025 * entropy_loss, rtol=1e-4)
+
+  def test_duplicated_batch_doubles_the_gradient(self):
+    learner = make_learner()
+    once = random_batch(learner)
+    double = lambda axis: lambda x: tf.concat([x, x], axis)
+    twice = structs.ActorOutput(
+        level_name=(), agent_state=tree.map_structure(double(0),
+                                                      once.agent_state),
+        env_outputs=tree.map_structure(double(1), once.env_outputs),
+        agent_outputs=tree.map_structure(double(1), once.agent_outputs))
+    norm = make_learner().step(once)['gradient_norm']
+    self.assertAllClose(make_learner().step(twice)['gradient_norm'], 2 * norm,
+                        rtol=1e-4)
+
+  def test_gradient_is_clipped_by_its_global_norm(self):
+    free, clipped = make_learner(), make_learner(clip_gradient_norm=0.01)
+    batch = random_batch(free)
+    before = [v.numpy() for v in free.agent.variables]
+    norm = free.step(batch)['gradient_norm']
+    self.assertAllClose(clipped.step(batch)['gradient_norm'], norm)
+    self.assertGreater(float(norm), 0.01)
+    moved = np.sqrt(sum(
+        np.sum((v.numpy() - b) ** 2)
+        for v, b in zip(clipped.agent.variables, before)))
+    # ms stays near 0.99, so the step is lr * 0.01 / sqrt(0.99 + 0.1).
+    self.assertAllClose(moved, 0.00048 * 0.01 / np.sqrt(1.09), rtol=1e-2)
+
+  def test_published_weights_are_not_changed_by_updates(self):
+    learner = make_learner()
+    batch = random_batch(learner)
+    published = learner.published()
+    copies = [np.copy(value) for value in published.values]
+    for _ in range(2):
+      learner.step(batch)
+    for value, copy in zip(published.values, copies):
+      self.assertAllEqual(value, copy)
+    later = learner.published()
+    self.assertEqual((published.version, later.version), (0, 2))
+    self.assertNotAllEqual(later.values[0], copies[0])
+
+  @parameterized.parameters('rmsprop', 'adam')
+  def test_xla_makes_the_same_update(self, optimizer):
+    plain = make_learner(optimizer=optimizer)
+    compiled = make_learner(optimizer=optimizer, jit_compile=True)
+    for seed in range(3):
+      batch = random_batch(plain, seed)
+      expected, found = plain.step(batch), compiled.step(batch)
+      for name in expected:
+        self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-6)
+    for one, other in zip(plain.agent.variables, compiled.agent.variables):
+      self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
+
+  def test_one_compilation_serves_all_updates(self):
+    learner = make_learner()
+    for seed in range(3):
+      learner.step(random_batch(learner, seed))
+    self.assertEqual(
+        learner._compiled_update.experimental_get_tracing_count(), 1)
+
+
+if __name__ == '__main__':
+  tf.test.main()

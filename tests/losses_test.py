@@ -1,0 +1,141 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the losses against hand-derived values and gradients."""
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import losses
+from scalable_agent import vtrace
+import tensorflow as tf
+
+_LOGITS = np.float32([[[1, 0]], [[0, 2]]])
+_ACTIONS = np.int32([[0], [1]])
+_VALUES = np.float32([[.2], [.4]])
+_VS = np.float32([[.586], [-.46]])
+_PG_ADVANTAGES = np.float32([[.386], [-.86]])
+
+
+def _random(seed):
+  """Logits, actions and advantages that vary along every axis."""
+  rng = np.random.RandomState(seed)
+  return (rng.normal(size=[5, 3, 4]).astype(np.float32),
+          rng.randint(4, size=[5, 3]).astype(np.int32),
+          rng.normal(size=[5, 3]).astype(np.float32))
+
+
+def _softmax(logits):
+  exp = np.exp(logits.astype(np.float64))
+  return exp / np.sum(exp, -1, keepdims=True)
+
+
+class LossesTest(tf.test.TestCase, parameterized.TestCase):
+
+  def test_baseline_loss(self):
+    self.assertAllClose(0.444298, losses.compute_baseline_loss(_VS - _VALUES))
+    _, _, advantages = _random(0)
+    x = tf.Variable(advantages)
+    with tf.GradientTape() as tape:
+      loss = losses.compute_baseline_loss(x)
+    self.assertAllClose(0.5 * np.sum(advantages ** 2), loss)
+    self.assertAllClose(advantages, tape.gradient(loss, x))
+
+  def test_entropy_loss(self):
+    self.assertAllClose(-0.947536963975, losses.compute_entropy_loss(_LOGITS))
+    logits, _, _ = _random(1)
+    x = tf.Variable(logits)
+    with tf.GradientTape() as tape:
+      loss = losses.compute_entropy_loss(x)
+    p = _softmax(logits)
+    entropy = -np.sum(p * np.log(p), -1, keepdims=True)
+    self.assertAllClose(-np.sum(entropy), loss)
+    # dH / dlogits = -p (log p + H).
+    self.assertAllClose(p * (np.log(p) + entropy), tape.gradient(loss, x))
+
+  def test_entropy_loss_of_extreme_logits(self):
+    x = tf.Variable([[[1e4, -1e4]]])
+    with tf.GradientTape() as tape:
+      loss = losses.compute_entropy_loss(x)
+    self.assertAllEqual(0.0, loss)
+    self.assertAllEqual([[[0.0, 0.0]]], tape.gradient(loss, x))
+
+  @parameterized.parameters(
+      ([[1.5], [-.5]], 0.406428525756), (_PG_ADVANTAGES, 0.011760921885))
+  def test_policy_gradient_loss_of_known_numbers(self, advantages, expected):
+    self.assertAllClose(
+        expected, losses.compute_policy_gradient_loss(
+            _LOGITS, _ACTIONS, tf.constant(advantages)))
+
+  def test_policy_gradient_loss(self):
+    logits, actions, advantages = _random(2)
+    x, y = tf.Variable(logits), tf.Variable(advantages)
+    with tf.GradientTape() as tape:
+      loss = losses.compute_policy_gradient_loss(x, actions, y)
+    p = _softmax(logits)
+    one_hot = np.eye(4)[actions]
+    self.assertAllClose(-np.sum(np.log(np.sum(p * one_hot, -1)) * advantages),
+                        loss)
+    by_logits, by_advantages = tape.gradient(loss, [x, y])
+    self.assertAllClose((p - one_hot) * advantages[..., None], by_logits)
+    self.assertIsNone(by_advantages)
+
+  @parameterized.parameters([[3]], [[5, 1]], [[5, 3, 1]])
+  def test_policy_gradient_loss_broadcasts_nothing(self, shape):
+    logits, actions, _ = _random(3)
+    with self.assertRaisesRegex(ValueError, 'incompatible'):
+      losses.compute_policy_gradient_loss(logits, actions, tf.ones(shape))
+
+  def test_losses_are_sums(self):
+    logits, actions, advantages = _random(4)
+    twice = lambda x, axis: np.concatenate([x, x], axis)
+    for axis in (0, 1):
+      self.assertAllClose(
+          2 * losses.compute_baseline_loss(advantages),
+          losses.compute_baseline_loss(twice(advantages, axis)))
+      self.assertAllClose(2 * losses.compute_entropy_loss(logits),
+                          losses.compute_entropy_loss(twice(logits, axis)))
+      self.assertAllClose(
+          2 * losses.compute_policy_gradient_loss(logits, actions, advantages),
+          losses.compute_policy_gradient_loss(
+              twice(logits, axis), twice(actions, axis),
+              twice(advantages, axis)))
+
+  def test_total_loss_of_the_reference(self):
+    logits, values = tf.Variable(_LOGITS), tf.Variable(_VALUES)
+    behaviour_logits = tf.Variable([[[0., 0.]], [[1., -1.]]])
+    rewards, bootstrap = tf.Variable([[1.], [-1.]]), tf.Variable([.6])
+    with tf.GradientTape() as tape:
+      returns = vtrace.from_logits(
+          behaviour_logits, logits, _ACTIONS, tf.fill([2, 1], .9), rewards,
+          values, bootstrap)
+      total = (
+          losses.compute_policy_gradient_loss(
+              logits, _ACTIONS, returns.pg_advantages)
+          + .5 * losses.compute_baseline_loss(returns.vs - values)
+          + .00025 * losses.compute_entropy_loss(logits))
+    self.assertAllClose(0.233673037644, total)
+    by_values, by_logits, *rest = tape.gradient(
+        total, [values, logits, behaviour_logits, rewards, bootstrap])
+    self.assertAllClose([[-.193], [.43]], by_values)
+    self.assertAllClose([[[-.103762235666, .103762235666]],
+                         [[-.102567009732, .102567009732]]], by_logits)
+    self.assertEqual(rest, [None] * 3)
+
+
+class ClipRewardsTest(tf.test.TestCase, parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('abs_one', [-1, -1, -1, -.5, 0, .5, 1, 1, 1]),
+      ('soft_asymmetric',
+       [-1.498993949609, -1.142391233934, -.296062980337, -.149501991937, 0,
+        .498339973125, .986876601125, 3.807970779779, 4.996646498695]))
+  def test_modes(self, mode, expected):
+    rewards = tf.constant([-20, -5, -1, -.5, 0, .5, 1, 5, 20])
+    self.assertAllClose(expected, losses.clip_rewards(rewards, mode))
+
+  def test_unknown_mode(self):
+    with self.assertRaisesRegex(
+        ValueError, "'sign': must be abs_one or soft_asymmetric"):
+      losses.clip_rewards(tf.zeros([1]), 'sign')
+
+
+if __name__ == '__main__':
+  tf.test.main()

@@ -1,0 +1,88 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of what a run tells its user."""
+
+import csv
+import glob
+import os
+
+import numpy as np
+from scalable_agent import metrics
+from scalable_agent import structs
+import tensorflow as tf
+
+
+def _batch(episode_end, episode_return, episode_step, done=None):
+  info = structs.StepOutputInfo(
+      np.array(episode_return, np.float32), np.array(episode_step, np.int32),
+      np.array(episode_end))
+  return structs.ActorOutput(
+      level_name=np.array(['a', 'b'], object), agent_state=(),
+      env_outputs=structs.StepOutput(
+          reward=(), info=info, done=done, observation=()), agent_outputs=())
+
+
+class MetricsTest(tf.test.TestCase):
+
+  def test_finished_episodes(self):
+    batch = _batch(
+        # Entry 0 was counted in the unroll before. A lost life (done, but no
+        # end) is no episode.
+        episode_end=[[True, True], [False, True], [True, False]],
+        episode_return=[[1, 2], [3, 4], [5, 6]],
+        episode_step=[[10, 20], [30, 40], [50, 60]],
+        done=np.ones([3, 2], bool))
+    self.assertEqual(metrics.finished_episodes(batch),
+                     [('b', 4.0, 40), ('a', 5.0, 50)])
+
+  def test_files(self):
+    logdir = self.create_tempdir().full_path
+    for frames in (100, 200):  # The second opens what the first has written.
+      writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
+      writer.write_episodes([metrics.Episode('a,b', -3.5, 25)], frames, 1.25)
+      writer.write_scalars({'total_loss': frames / 10.0},
+                           np.array([[0, 1]]), frames)
+      writer.close()
+    with open(os.path.join(logdir, 'episodes.csv'), newline='') as f:
+      rows = list(csv.DictReader(f))
+    self.assertEqual([r['num_env_frames'] for r in rows], ['100', '200'])
+    self.assertEqual(
+        rows[0], {'num_env_frames': '100', 'train_time_s': '1.2',
+                  'level_name': 'a,b', 'episode_return': '-3.5',
+                  'num_agent_steps': '25', 'episode_frames': '100'})
+
+    found = {}
+    for path in glob.glob(os.path.join(logdir, 'events*')):
+      for record in tf.data.TFRecordDataset(path):
+        event = tf.compat.v1.Event.FromString(record.numpy())
+        for value in event.summary.value:
+          if value.tag != 'action':
+            found[value.tag, event.step] = float(
+                tf.make_ndarray(value.tensor))
+    self.assertEqual(found, {
+        ('a,b/episode_return', 100): -3.5, ('a,b/episode_frames', 100): 100,
+        ('a,b/episode_return', 200): -3.5, ('a,b/episode_frames', 200): 100,
+        ('total_loss', 100): 10, ('total_loss', 200): 20})
+
+  def test_progress(self):
+    progress = metrics.Progress(1000, 10_000, num_recent=2)
+    self.assertTrue(np.isnan(progress.mean_return))
+    self.assertIn('no episode finished yet', progress.line(1500, 2.0))
+    progress.add_episodes([metrics.Episode('a', r, 1) for r in (9., 1., 2.)])
+    line = progress.line(2000, 2.5)
+    self.assertStartsWith(line, '2,000 of 10,000 frames (20.0 %), ')
+    self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
+    self.assertIn('ETA ?', progress.line(2000, 2.5))
+
+  def test_total_seconds(self):
+    timers = [metrics.StageTimer() for _ in range(2)]
+    for timer in timers:
+      timer.seconds['policy'] += 2.0
+    timers[0].seconds['wait'] += 1.0
+    self.assertEqual(metrics.total_seconds(timers), {'policy': 4, 'wait': 1})
+    with timers[0].stage('environment'):
+      pass
+    self.assertGreater(timers[0].seconds['environment'], 0)
+
+
+if __name__ == '__main__':
+  tf.test.main()

@@ -1,0 +1,248 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of RMSProp against TensorFlow 1's, and of the learning rate."""
+
+import os
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import optimizers
+import tensorflow as tf
+
+
+def _slices(values, indices, dense_shape=None):
+  return tf.IndexedSlices(
+      tf.constant(values), tf.constant(indices),
+      None if dense_shape is None else tf.constant(dense_shape))
+
+
+def _slots(optimizer):
+  """The values of all slots, without iterations and learning rate."""
+  return [v.numpy() for v in optimizer.variables[2:]]
+
+
+def _tf1_rmsprop(gradients, value, learning_rates, decay, momentum, epsilon):
+  """Runs TensorFlow 1's own optimizer; returns the value after each update."""
+  learning_rate = tf.Variable(0.0)
+  variable = tf.Variable(value)
+  optimizer = tf.compat.v1.train.RMSPropOptimizer(
+      learning_rate, decay, momentum, epsilon)
+  values = []
+  for gradient, rate in zip(gradients, learning_rates):
+    learning_rate.assign(rate)
+    optimizer.apply_gradients([(gradient, variable)])
+    values.append(variable.numpy())
+  return values
+
+
+class RMSPropTest(tf.test.TestCase, parameterized.TestCase):
+
+  def _run(self, gradients, value, learning_rates, jit_compile=False, **kwargs):
+    """Runs ours, setting the learning rate in the compiled update."""
+    variable = tf.Variable(value)
+    optimizer = optimizers.RMSProp(1.0, **kwargs)
+    optimizer.build([variable])
+
+    @tf.function(jit_compile=jit_compile, reduce_retracing=True)
+    def update(gradient, learning_rate):
+      optimizer.learning_rate.assign(0.5 * learning_rate)
+      optimizer.apply([gradient], [variable])
+
+    values = []
+    for gradient, rate in zip(gradients, learning_rates):
+      update(gradient, tf.constant(2.0 * rate))
+      values.append(variable.numpy())
+    return values, optimizer
+
+  @parameterized.product(
+      [dict(momentum=0.0,
+            expected=[.999770384861, 1.000229599377, .999323555588]),
+       dict(momentum=0.9,
+            expected=[.999770384861, 1.000022945752, .999344206764])],
+      jit_compile=(False, True))
+  def test_numbers_of_the_reference(self, momentum, expected, jit_compile):
+    found, optimizer = self._run(
+        [tf.constant(g) for g in (.5, -1., 2.)], 1.0, [.00048] * 3,
+        jit_compile, decay=.99, momentum=momentum, epsilon=.1)
+    self.assertAllClose(expected, found, rtol=0, atol=2e-7)
+    self.assertAllClose(1.02264925, _slots(optimizer)[0])
+
+  def test_second_moment_starts_at_one(self):
+    _, optimizer = self._run([tf.constant(.5)], 1.0, [.00048])
+    self.assertAllClose(.9925, _slots(optimizer)[0])
+
+  def test_defaults_are_the_reference_flags(self):
+    self.assertEqual(
+        {k: v for k, v in optimizers.RMSProp(.5).get_config().items()
+         if k != 'name'},
+        dict(learning_rate=.5, decay=.99, momentum=0.0, epsilon=.1))
+
+  @parameterized.product(momentum=(0.0, 0.9), jit_compile=(False, True))
+  def test_dense_is_tensorflow_1(self, momentum, jit_compile):
+    rng = np.random.RandomState(0)
+    gradients = [tf.constant(rng.normal(size=[4, 3]), tf.float32)
+                 for _ in range(20)]
+    value = rng.normal(size=[4, 3]).astype(np.float32)
+    settings = dict(decay=.9, momentum=momentum, epsilon=.01)
+    rates = np.linspace(.1, .01, 20, dtype=np.float32)
+    found, _ = self._run(gradients, value, rates, jit_compile, **settings)
+    self.assertAllClose(_tf1_rmsprop(gradients, value, rates, **settings),
+                        found, rtol=1e-5, atol=1e-5)
+
+  @parameterized.product(momentum=(0.0, 0.9), jit_compile=(False, True))
+  def test_sparse_is_tensorflow_1(self, momentum, jit_compile):
+    rng = np.random.RandomState(1)
+    # The same number of slices each time, rows by chance: some come twice,
+    # some not at all.
+    gradients = [
+        _slices(rng.normal(size=[3, 2]).astype(np.float32),
+                rng.randint(6, size=[3])) for _ in range(20)]
+    value = rng.normal(size=[6, 2]).astype(np.float32)
+    settings = dict(decay=.9, momentum=momentum, epsilon=.01)
+    rates = np.linspace(.1, .01, 20, dtype=np.float32)
+    found, _ = self._run(gradients, value, rates, jit_compile, **settings)
+    self.assertAllClose(_tf1_rmsprop(gradients, value, rates, **settings),
+                        found, rtol=1e-5, atol=1e-5)
+
+  def test_sparse_numbers_of_the_reference(self):
+    found, optimizer = self._run(
+        [_slices([.5, .25], [0, 0])], [1.0, 1.0], [.00048])
+    self.assertAllClose([[.9996561, 1.0]], found, rtol=0, atol=1e-7)
+    self.assertAllClose([[.995625, 1.0]], _slots(optimizer))
+
+  def test_row_named_with_zero_gradient_decays(self):
+    _, optimizer = self._run([_slices([[0.0]], [1])], [[1.0], [1.0]], [.1])
+    self.assertAllClose([[[1.0], [.99]]], _slots(optimizer))
+
+  def test_embedding(self):
+    embedding = tf.keras.layers.Embedding(4, 2)
+    embedding.build(None)
+    before = embedding.weights[0].numpy()
+    optimizer = optimizers.RMSProp(.1)
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(embedding(tf.constant([[0, 2, 0]])))
+    gradients = tape.gradient(loss, embedding.trainable_variables)
+    self.assertIsInstance(gradients[0], tf.IndexedSlices)
+    optimizer.apply(gradients, embedding.trainable_variables)
+    self.assertAllClose([[1.03] * 2, [1.0] * 2, [1.0] * 2, [1.0] * 2],
+                        _slots(optimizer)[0])
+    after = embedding.weights[0].numpy()
+    self.assertAllEqual(before[[1, 3]], after[[1, 3]])
+    self.assertTrue(np.all(before[[0, 2]] > after[[0, 2]]))
+
+  def test_variables_do_not_share_slots(self):
+    variables = [tf.Variable([1.0, 2.0]), tf.Variable(3.0)]
+    optimizer = optimizers.RMSProp(.1)
+    optimizer.apply([tf.constant([1.0, 2.0]), tf.constant(0.0)], variables)
+    self.assertAllClose([1.0, 1.03], _slots(optimizer)[0])
+    self.assertAllClose(.99, _slots(optimizer)[1])
+    optimizer.apply([tf.constant(4.0)], variables[1:])
+    self.assertAllClose([1.0, 1.03], _slots(optimizer)[0])
+    self.assertAllClose(.99 * .99 + .16, _slots(optimizer)[1])
+
+  @parameterized.parameters('adam', 'rmsprop')
+  def test_checkpoint_holds_all_state(self, name):
+    def make():
+      variable = tf.Variable([1.0, 2.0])
+      optimizer = optimizers.make_optimizer(
+          name, learning_rate=.1, decay=.9, momentum=.5, epsilon=.1,
+          beta_1=.9, beta_2=.99)
+      optimizer.build([variable])
+      return variable, optimizer, tf.train.Checkpoint(
+          variable=variable, optimizer=optimizer)
+
+    variable, optimizer, checkpoint = make()
+    optimizer.learning_rate.assign(.2)
+    optimizer.apply([tf.constant([3.0, 4.0])], [variable])
+    path = checkpoint.save(os.path.join(self.get_temp_dir(), name))
+    restored_variable, restored_optimizer, checkpoint = make()
+    checkpoint.restore(path).assert_consumed()
+    self.assertLen(_slots(restored_optimizer), 2)
+    for a, b in zip(optimizer.variables, restored_optimizer.variables):
+      self.assertAllEqual(a, b)
+    for v, o in ((variable, optimizer),
+                 (restored_variable, restored_optimizer)):
+      o.apply([tf.constant([-1.0, 1.0])], [v])
+    self.assertAllEqual(variable, restored_variable)
+
+  def test_config_makes_an_equal_optimizer(self):
+    config = optimizers.RMSProp(.25, .5, .75, .125, 'x').get_config()
+    copy = optimizers.RMSProp.from_config(config)
+    self.assertEqual(config, copy.get_config())
+
+
+class MakeOptimizerTest(tf.test.TestCase):
+
+  def _make(self, name):
+    return optimizers.make_optimizer(
+        name, learning_rate=.5, decay=.8, momentum=.7, epsilon=.25,
+        beta_1=.6, beta_2=.9)
+
+  def test_rmsprop(self):
+    optimizer = self._make('rmsprop')
+    self.assertIsInstance(optimizer, optimizers.RMSProp)
+    self.assertEqual(
+        (.5, .8, .7, .25),
+        (float(optimizer.learning_rate), optimizer.decay, optimizer.momentum,
+         optimizer.epsilon))
+
+  def test_adam(self):
+    optimizer = self._make('adam')
+    self.assertIsInstance(optimizer, tf.keras.optimizers.Adam)
+    self.assertEqual(
+        (.5, .6, .9, .25),
+        (float(optimizer.learning_rate), optimizer.beta_1, optimizer.beta_2,
+         optimizer.epsilon))
+
+  def test_unknown(self):
+    with self.assertRaisesRegex(ValueError, "'sgd': must be rmsprop or adam"):
+      self._make('sgd')
+
+
+class LinearDecayTest(tf.test.TestCase, parameterized.TestCase):
+
+  @parameterized.product(
+      [dict(frames=0, expected=.00048),
+       dict(frames=12800, expected=.000479993856),
+       dict(frames=500000000, expected=.00024),
+       dict(frames=999987200, expected=6.144e-9),
+       dict(frames=1000000000, expected=0.0),
+       dict(frames=1000012800, expected=0.0)],
+      jit_compile=(False, True))
+  def test_numbers_of_the_reference(self, frames, expected, jit_compile):
+    counter = tf.Variable(frames, dtype=tf.int64)
+    found = tf.function(
+        lambda: optimizers.linear_decay(.00048, counter, 1000000000),
+        jit_compile=jit_compile)()
+    self.assertEqual(found.dtype, tf.float32)
+    self.assertAllClose(expected, found, rtol=1e-6, atol=0)
+
+  def test_is_rounded_once(self):
+    for total in range(999999900, 1000000000):
+      for frames in (0, total // 3):
+        self.assertEqual(
+            np.float32(.00048 * (total - frames) / total),
+            optimizers.linear_decay(.00048, frames, total).numpy())
+
+  def test_more_frames_than_int32_holds(self):
+    self.assertAllClose(
+        .25, optimizers.linear_decay(1.0, 7500000000, 10000000000))
+
+
+class GlobalNormTest(tf.test.TestCase):
+
+  def test_sums_slices_of_a_row(self):
+    gradients = [tf.constant([2.0, 1.0]), None,
+                 _slices([[.5], [.5], [2.0]], [1, 1, 0], [3, 1])]
+    self.assertAllClose(np.sqrt(4 + 1 + 1 + 4),
+                        optimizers.global_norm(gradients))
+
+  def test_clips_to_the_norm(self):
+    gradients = [tf.constant([6.0]), _slices([[4.0], [4.0]], [0, 0], [2, 1])]
+    clipped, _ = tf.clip_by_global_norm(
+        gradients, 5.0, use_norm=optimizers.global_norm(gradients))
+    self.assertAllClose([3.0], clipped[0])
+    self.assertAllClose([[4.0], [0.0]], tf.convert_to_tensor(clipped[1]))
+
+
+if __name__ == '__main__':
+  tf.test.main()

@@ -1,0 +1,380 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of V-trace against the paper's formula and against known numbers."""
+
+import itertools
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import vtrace
+import tensorflow as tf
+
+_T, _B = 7, 4
+_THRESHOLDS = (None, 0.6, 1.0, 1.7)
+
+
+def _ground_truth(log_rhos, discounts, rewards, values, bootstrap_value,
+                  clip_rho_threshold=1.0, clip_pg_rho_threshold=1.0):
+  """The sums of the paper (equation 1, section 4.2) in float64, O(T^2)."""
+  log_rhos, discounts, rewards, values, bootstrap_value = (
+      np.asarray(x, np.float64)
+      for x in (log_rhos, discounts, rewards, values, bootstrap_value))
+  rhos = np.exp(log_rhos)
+  cs = np.minimum(rhos, 1.0)
+  clip = lambda threshold: np.minimum(
+      rhos, np.inf if threshold is None else threshold)
+  length = len(values)
+  values_and_bootstrap = np.concatenate([values, bootstrap_value[None]])
+
+  def delta(t):
+    return clip(clip_rho_threshold)[t] * (
+        rewards[t] + discounts[t] * values_and_bootstrap[t + 1] - values[t])
+
+  def target(s):
+    if s == length:
+      return bootstrap_value
+    total = values[s]
+    for t in range(s, length):
+      product = np.prod([discounts[i] * cs[i] for i in range(s, t)], axis=0)
+      total = total + product * delta(t)
+    return total
+
+  return vtrace.VTraceReturns(
+      vs=np.stack([target(s) for s in range(length)]),
+      pg_advantages=np.stack([
+          clip(clip_pg_rho_threshold)[s] * (
+              rewards[s] + discounts[s] * target(s + 1) - values[s])
+          for s in range(length)]))
+
+
+def _random_arguments(seed, batch_shape=(_B,), weight_shape=None):
+  """Arguments that vary along every axis, with episode ends inside."""
+  rng = np.random.RandomState(seed)
+  shape = (_T,) + tuple(batch_shape)
+  weight_shape = shape if weight_shape is None else (_T,) + weight_shape
+  discounts = rng.uniform(0.5, 1.0, weight_shape)
+  discounts[rng.uniform(size=weight_shape) < 0.2] = 0.0
+  return dict(
+      log_rhos=rng.normal(0.0, 0.8, weight_shape),
+      discounts=discounts,
+      rewards=rng.normal(0.0, 2.0, shape),
+      values=rng.normal(0.0, 3.0, shape),
+      bootstrap_value=rng.normal(0.0, 3.0, batch_shape))
+
+
+def _column(x):
+  return np.reshape(x, [-1, 1]).astype(np.float32)
+
+
+class VTraceTest(tf.test.TestCase, parameterized.TestCase):
+
+  def _assert_returns(self, returns, vs, pg_advantages):
+    self.assertIsInstance(returns, vtrace.VTraceReturns)
+    for found, expected in zip(returns, (vs, pg_advantages)):
+      self.assertEqual(found.dtype, tf.float32)
+      self.assertAllClose(expected, found, rtol=2e-5, atol=2e-5)
+
+  @parameterized.parameters(*itertools.product(_THRESHOLDS, _THRESHOLDS))
+  def test_formula(self, clip_rho, clip_pg_rho):
+    for seed in range(3):
+      arguments = _random_arguments(seed)
+      self._assert_returns(
+          vtrace.from_importance_weights(
+              **arguments, clip_rho_threshold=clip_rho,
+              clip_pg_rho_threshold=clip_pg_rho),
+          *_ground_truth(**arguments, clip_rho_threshold=clip_rho,
+                         clip_pg_rho_threshold=clip_pg_rho))
+
+  @parameterized.parameters(
+      dict(batch_shape=()),
+      dict(batch_shape=(1,)),
+      dict(batch_shape=(_B, 3)),
+      dict(batch_shape=(_B, 3), weight_shape=(_B, 1)),
+      dict(batch_shape=(_B, 3), weight_shape=(1, 1)),
+      dict(batch_shape=(2, 3, 2), weight_shape=(2, 1, 2)))
+  def test_axes_after_time(self, **shapes):
+    arguments = _random_arguments(5, **shapes)
+    self._assert_returns(vtrace.from_importance_weights(**arguments),
+                         *_ground_truth(**arguments))
+
+  def test_one_step(self):
+    arguments = {k: v[:1] if k != 'bootstrap_value' else v
+                 for k, v in _random_arguments(6).items()}
+    self._assert_returns(vtrace.from_importance_weights(**arguments),
+                         *_ground_truth(**arguments))
+
+  @parameterized.parameters(
+      ([.9, .9, 0], 1.0, 1.0, [1.56, 1.8, 2.0], [1.06, .8, 2.5]),
+      ([.9, .9, 0], None, None, [1.41375, 1.475, 3.25],
+       [.91375, 3.85, 3.75]),
+      ([.9, .9, 0], None, 1.0, [1.41375, 1.475, 3.25], [.91375, 1.925, 2.5]),
+      ([.9, .9, 0], .25, .1, [.94, 1.2, .125], [.158, -.08875, .25]),
+      ([.9, .9, .9], 1.0, 1.0, [2.6535, 4.23, 4.7], [2.1535, 3.23, 5.2]))
+  def test_worked_example(self, discounts, clip_rho, clip_pg_rho, vs, pg):
+    returns = vtrace.from_importance_weights(
+        _column(np.log([.5, 2, 1.5])), _column(discounts), _column([1, 0, 2]),
+        _column([.5, 1, -.5]), np.float32([3]), clip_rho, clip_pg_rho)
+    self._assert_returns(returns, _column(vs), _column(pg))
+
+  def test_on_policy_targets_are_n_step_returns(self):
+    self._assert_returns(
+        vtrace.from_importance_weights(
+            _column([0, 0, 0]), _column([.9] * 3), _column([1, 0, 2]),
+            _column([.5, 1, -.5]), np.float32([3])),
+        _column([4.807, 4.23, 4.7]), _column([4.307, 3.23, 5.2]))
+
+  @parameterized.parameters(
+      (1, [.200181851944, 2.709682447052, 8.513627929667, 11.93239657452, 7.33],
+       [.200181851944, 1.709682447052, 6.513627929667, 10.876614222809, 1.98]),
+      (2, [.382590270491, .867841049576, 5.178781844083, 4.928884779577,
+           19.697778797727, 17.379278196006, 30.198560386621, 27.509507102236,
+           22.13, 24.48],
+       [.382590270491, .367841049576, 4.178781844083, 3.428884779577,
+        17.697778797727, 14.879278196006, 37.783745360635, 31.9352,
+        10.78, 11.88]))
+  def test_numbers_of_the_reference(self, batch_size, vs, pg_advantages):
+    shape = [5, batch_size]
+    steps = np.arange(5 * batch_size).reshape(shape)
+    returns = vtrace.from_importance_weights(
+        log_rhos=5 * (steps / steps.size - 0.5),
+        discounts=np.tile(0.9 / (np.arange(batch_size) + 1), [5, 1]),
+        rewards=steps,
+        values=steps / batch_size,
+        bootstrap_value=np.arange(batch_size) + 1,
+        clip_rho_threshold=3.7,
+        clip_pg_rho_threshold=2.2)
+    self._assert_returns(returns, np.reshape(vs, shape),
+                         np.reshape(pg_advantages, shape))
+
+  def test_trailing_axis_of_the_reference(self):
+    returns = vtrace.from_importance_weights(
+        np.log([[[.5]], [[2.]]]), np.full([2, 1, 1], .9),
+        [[[1., 0.]], [[0., 1.]]], [[[0., 1.]], [[2., -1.]]], [[1., 2.]])
+    self._assert_returns(returns, [[[.905, 1.76]], [[.9, 2.8]]],
+                         [[[.905, .76]], [[-1.1, 3.8]]])
+
+  def test_zero_discount_hides_the_future(self):
+    arguments = _random_arguments(7)
+    arguments['discounts'][3] = 0.0
+    expected = vtrace.from_importance_weights(**arguments)
+    rng = np.random.RandomState(8)
+    for name in ('log_rhos', 'discounts', 'rewards', 'values'):
+      arguments[name][4:] += rng.uniform(1.0, 2.0, [_T - 4, _B])
+    arguments['bootstrap_value'] += 100.0
+    found = vtrace.from_importance_weights(**arguments)
+    for before, after in zip(expected, found):
+      self.assertAllEqual(before[:4], after[:4])
+      self.assertTrue(np.all(before[4:] != after[4:]))
+
+  def test_infinite_weights(self):
+    arguments = [[[x]] for x in (200., .9, 1., 0.)] + [[1.]]
+    self._assert_returns(vtrace.from_importance_weights(*arguments),
+                         [[1.9]], [[1.9]])
+    self._assert_returns(
+        vtrace.from_importance_weights(*arguments, None, None),
+        [[np.inf]], [[np.inf]])
+    self._assert_returns(
+        vtrace.from_importance_weights(*arguments, 1.0, None),
+        [[1.9]], [[np.inf]])
+
+  @parameterized.parameters(
+      ('discounts', [1], 'must have rank 2'),
+      ('rewards', [1, 1, 1], 'must have rank 2'),
+      ('values', [1], r'values: Shape \(1,\) must have rank 2'),
+      ('bootstrap_value', [1, 1], 'must have rank 1'),
+      ('clip_rho_threshold', [1], 'must have rank 0'),
+      ('clip_pg_rho_threshold', [1], 'must have rank 0'),
+      ('log_rhos', [], 'must have rank at least 1'))
+  def test_wrong_rank(self, name, shape, message):
+    arguments = dict(log_rhos=[[0.]], discounts=[[0.]], rewards=[[0.]],
+                     values=[[0.]], bootstrap_value=[0.])
+    arguments[name] = np.zeros(shape, np.float32)
+    with self.assertRaisesRegex(ValueError, message):
+      vtrace.from_importance_weights(**arguments)
+
+  def test_wrong_rank_of_bootstrap_with_trailing_axis(self):
+    x = tf.zeros([2, 1, 1])
+    with self.assertRaisesRegex(ValueError, 'must have rank 2'):
+      vtrace.from_importance_weights(x, x, x, x, tf.zeros([1]))
+
+  @parameterized.parameters('rewards', 'bootstrap_value')
+  def test_wrong_rank_of_unknown_shape_is_found_when_tracing(self, wrong):
+    ranks = dict(log_rhos=2, discounts=2, rewards=2, values=2,
+                 bootstrap_value=1)
+    ranks[wrong] += 1
+    specs = {k: tf.TensorSpec([None] * r) for k, r in ranks.items()}
+    with self.assertRaisesRegex(ValueError,
+                                f'{wrong}.*must have rank {ranks[wrong] - 1}'):
+      tf.function(vtrace.from_importance_weights).get_concrete_function(**specs)
+
+  @parameterized.product(
+      jit_compile=(False, True), spec=('known', 'unknown', 'unknown_time'))
+  def test_compiled_is_eager(self, jit_compile, spec):
+    arguments = {k: v.astype(np.float32)
+                 for k, v in _random_arguments(9, (3, 2), (3, 1)).items()}
+    expected = vtrace.from_importance_weights(**arguments)
+    specs = {k: tf.TensorSpec(
+        {'known': v.shape, 'unknown': [None] * v.ndim,
+         'unknown_time': (None,) + v.shape[1:] if k != 'bootstrap_value'
+                         else v.shape}[spec]) for k, v in arguments.items()}
+    compiled = tf.function(
+        vtrace.from_importance_weights,
+        jit_compile=jit_compile).get_concrete_function(**specs)
+    found = compiled(**{k: tf.constant(v) for k, v in arguments.items()})
+    self._assert_returns(found, *expected)
+
+  def test_unknown_rank(self):
+    arguments = _random_arguments(10)
+    found = tf.function(
+        lambda *args: vtrace.from_importance_weights(*args),
+        input_signature=[tf.TensorSpec(None)] * 5)(
+            *(x.astype(np.float32) for x in arguments.values()))
+    self._assert_returns(found, *_ground_truth(**arguments))
+
+  def test_no_gradient(self):
+    arguments = {k: tf.Variable(v, dtype=tf.float32)
+                 for k, v in _random_arguments(11).items()}
+    thresholds = [tf.Variable(0.9), tf.Variable(1.1)]
+    with tf.GradientTape(persistent=True) as tape:
+      returns = vtrace.from_importance_weights(
+          *arguments.values(), *thresholds)
+    for output in returns:
+      gradients = tape.gradient(output, [*arguments.values(), *thresholds])
+      self.assertEqual(gradients, [None] * 7)
+
+
+class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
+
+  def _arguments(self, **changes):
+    arguments = dict(
+        behaviour_policy_logits=np.float32([[[0, 0]], [[1, -1]]]),
+        target_policy_logits=np.float32([[[1, 0]], [[0, 2]]]),
+        actions=np.int32([[0], [1]]),
+        discounts=np.float32([[.9], [.9]]),
+        rewards=np.float32([[1], [-1]]),
+        values=np.float32([[.2], [.4]]),
+        bootstrap_value=np.float32([.6]))
+    return dict(arguments, **changes)
+
+  @parameterized.parameters(
+      ([1, 2, 3], [-2.407605964444, -1.407605964444, -.407605964444]),
+      ([.5, -1, 2, 0],
+       [-1.84234958239, -3.34234958239, -.34234958239, -2.34234958239]))
+  def test_log_probs(self, logits, expected):
+    num_actions = len(logits)
+    found = vtrace.log_probs_from_logits_and_actions(
+        np.broadcast_to(logits, [1, num_actions, num_actions]),
+        np.arange(num_actions)[None])
+    self.assertEqual(found.dtype, tf.float32)
+    self.assertAllClose([expected], found, rtol=1e-6)
+
+  def test_log_probs_vary_along_every_axis(self):
+    rng = np.random.RandomState(0)
+    logits = rng.normal(0.0, 3.0, [_T, _B, 5])
+    actions = rng.randint(5, size=[_T, _B])
+    log_probs = logits - np.log(np.sum(np.exp(logits), -1, keepdims=True))
+    self.assertAllClose(
+        [[log_probs[t, b, actions[t, b]] for b in range(_B)]
+         for t in range(_T)],
+        vtrace.log_probs_from_logits_and_actions(logits, actions))
+
+  def test_log_probs_of_extreme_logits(self):
+    found = vtrace.log_probs_from_logits_and_actions(
+        [[[1e4, 0.0], [1e4, 0.0]]], [[0, 1]])
+    self.assertAllEqual([[0.0, -1e4]], found)
+
+  def test_log_probs_of_wrong_rank(self):
+    with self.assertRaisesRegex(ValueError, 'must have rank 3'):
+      vtrace.log_probs_from_logits_and_actions(tf.zeros([1, 2]), [[0]])
+    with self.assertRaisesRegex(ValueError, 'must have rank 2'):
+      vtrace.log_probs_from_logits_and_actions(tf.zeros([1, 1, 2]), [0])
+
+  @parameterized.parameters(-1, 2)
+  def test_action_out_of_range(self, action):
+    with tf.device('CPU'), self.assertRaises(tf.errors.InvalidArgumentError):
+      vtrace.log_probs_from_logits_and_actions(tf.zeros([1, 1, 2]), [[action]])
+
+  @parameterized.parameters(None, False, True)
+  def test_worked_example(self, jit_compile):
+    function = vtrace.from_logits if jit_compile is None else tf.function(
+        vtrace.from_logits, jit_compile=jit_compile)
+    found = function(**self._arguments())
+    self.assertIsInstance(found, vtrace.VTraceFromLogitsReturns)
+    self.assertAllClose(_column([.586, -.46]), found.vs)
+    self.assertAllClose(_column([.386, -.86]), found.pg_advantages)
+    self.assertAllClose(_column([.379885493042, 2.0]), found.log_rhos)
+    self.assertAllClose(_column([-.69314718056, -2.126928011043]),
+                        found.behaviour_action_log_probs)
+    self.assertAllClose(_column([-.313261687518, -.126928011043]),
+                        found.target_action_log_probs)
+
+  def test_fields_and_positional_arguments(self):
+    self.assertEqual(vtrace.VTraceReturns._fields, ('vs', 'pg_advantages'))
+    self.assertEqual(
+        vtrace.VTraceFromLogitsReturns._fields,
+        ('vs', 'pg_advantages', 'log_rhos', 'behaviour_action_log_probs',
+         'target_action_log_probs'))
+    self.assertAllClose(
+        vtrace.from_logits(**self._arguments(), clip_rho_threshold=1.2,
+                           clip_pg_rho_threshold=1.4),
+        vtrace.from_logits(*self._arguments().values(), 1.2, 1.4, 'name'))
+
+  def test_thresholds_reach_the_weights(self):
+    arguments = self._arguments()
+    for clip_rho, clip_pg_rho in itertools.product(_THRESHOLDS, _THRESHOLDS):
+      found = vtrace.from_logits(**arguments, clip_rho_threshold=clip_rho,
+                                 clip_pg_rho_threshold=clip_pg_rho)
+      vs, pg_advantages = _ground_truth(
+          found.log_rhos, arguments['discounts'], arguments['rewards'],
+          arguments['values'], arguments['bootstrap_value'], clip_rho,
+          clip_pg_rho)
+      self.assertAllClose(vs, found.vs)
+      self.assertAllClose(pg_advantages, found.pg_advantages)
+
+  @parameterized.parameters(np.float16, np.float64, np.int64)
+  def test_outputs_are_float32(self, dtype):
+    arguments = {k: tf.constant(v.astype(dtype) if k != 'actions' else v)
+                 for k, v in self._arguments().items()}
+    for output in vtrace.from_logits(**arguments):
+      self.assertEqual(output.dtype, tf.float32)
+
+  @parameterized.parameters(
+      ('behaviour_policy_logits', [2, 2], 'must have rank 3'),
+      ('target_policy_logits', [2, 2], 'must have rank 3'),
+      ('actions', [2, 1, 1], 'must have rank 2'),
+      ('discounts', [2, 1, 1], 'must have rank 2'),
+      ('bootstrap_value', [1, 1], 'must have rank 1'),
+      ('clip_rho_threshold', [1], 'must have rank 0'),
+      ('clip_pg_rho_threshold', [1], 'must have rank 0'))
+  def test_wrong_rank(self, name, shape, message):
+    with self.assertRaisesRegex(ValueError, message):
+      vtrace.from_logits(**self._arguments(**{name: tf.zeros(shape)}))
+
+  @parameterized.parameters(None, False, True)
+  def test_gradients_flow_only_through_log_probs(self, jit_compile):
+    inputs = {k: tf.Variable(v) for k, v in self._arguments().items()
+              if k != 'actions'}
+
+    def outputs_and_gradients():
+      with tf.GradientTape(persistent=True) as tape:
+        outputs = vtrace.from_logits(**inputs, actions=[[0], [1]])
+      return {name: tape.gradient(output, inputs)
+              for name, output in outputs._asdict().items()}
+
+    function = outputs_and_gradients if jit_compile is None else tf.function(
+        outputs_and_gradients, jit_compile=jit_compile)
+    gradients = function()
+    behaviour, target = 'behaviour_policy_logits', 'target_policy_logits'
+    flows = dict(vs=set(), pg_advantages=set(), log_rhos={behaviour, target},
+                 behaviour_action_log_probs={behaviour},
+                 target_action_log_probs={target})
+    for output, by_input in gradients.items():
+      self.assertEqual({k for k, g in by_input.items() if g is not None},
+                       flows[output], output)
+    # d log pi(a) / d logits = one_hot(a) - pi.
+    softmax = tf.nn.softmax(inputs[target]).numpy()
+    one_hot = np.float32([[[1, 0]], [[0, 1]]])
+    self.assertAllClose(one_hot - softmax, gradients['log_rhos'][target])
+
+
+if __name__ == '__main__':
+  tf.test.main()
