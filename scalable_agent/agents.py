@@ -1,0 +1,275 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Agents with discrete actions: a torso, a recurrent core, two heads.
+
+`T` is time, `B` the batch, `A` the number of actions. An agent is evaluated by
+`unroll` on whole unrolls (learning) and by `step` on single steps (acting),
+with the same weights and, up to rounding, the same results.
+"""
+
+import collections.abc
+import random
+from typing import Any, Optional, Tuple
+
+from scalable_agent import networks
+from scalable_agent import structs
+import tensorflow as tf
+
+NETWORKS = ('deep', 'shallow', 'mlp')
+_LSTM_UNITS = 256
+
+
+class Agent(tf.keras.Model):
+  """Policy and baseline from observations, last action and last reward.
+
+  All variables exist once `make_agent` returns, in an order that depends on
+  nothing but its arguments.
+  """
+
+  def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
+               instruction_encoder: Optional[networks.InstructionEncoder],
+               core: Optional[networks.LSTM], use_last_action_reward: bool,
+               initializer_seed: Optional[tf.keras.random.SeedGenerator],
+               action_seed: int):
+    """Puts an agent together; most callers want `make_agent`.
+
+    Args:
+      torso: maps frames `[N, ...]` to features `[N, F]`.
+      num_actions: `A`.
+      instruction_encoder: encodes the observations' `instruction`, or None.
+      core: the recurrent core, or None for a feed-forward agent.
+      use_last_action_reward: whether the agent sees the action that led to the
+        observation, and its reward, clipped to [-1, 1].
+      initializer_seed: seeds the initial weights of the heads.
+      action_seed: seeds the choice of actions.
+    """
+    super().__init__()
+    self.num_actions = num_actions
+    self._torso = torso
+    self._instruction_encoder = instruction_encoder
+    self._core = core
+    self._use_last_action_reward = use_last_action_reward
+    # Heads, and the loss behind them, stay float32 under any dtype policy.
+    self._policy_logits, self._baseline = (
+        tf.keras.layers.Dense(
+            units, dtype='float32', name=name,
+            kernel_initializer=networks.FanInTruncatedNormal(initializer_seed))
+        for units, name in ((num_actions, 'policy_logits'), (1, 'baseline')))
+    # The method and not the generator itself, which Keras would put into
+    # checkpoints: restored agents should not repeat each other's choices.
+    self._uniform = tf.random.Generator.from_seed(
+        action_seed, alg='philox').uniform
+
+  def initial_state(self, batch_size: int) -> Any:
+    """Returns the recurrent state before the first step.
+
+    Args:
+      batch_size: `B`.
+
+    Returns:
+      `(c, h)`, zeros, float32 `[B, 256]`; `()` for feed-forward agents.
+    """
+    return self._core.initial_state(batch_size) if self._core else ()
+
+  def tokenize(self, env_outputs: structs.StepOutput) -> structs.StepOutput:
+    """Replaces instructions by numbers, see `networks.hash_words`.
+
+    `unroll` and `step` do this themselves where it was not done before. XLA
+    does not compile it: call it on the arguments of compiled functions.
+
+    Args:
+      env_outputs: `StepOutput` of `[...]`.
+
+    Returns:
+      `StepOutput` with int32 `[..., W]` for string `[...]`; `env_outputs`
+      itself if there are no instructions or they are numbers already.
+    """
+    if self._instruction_encoder is None:
+      return env_outputs
+    observation = env_outputs.observation
+    instruction = tf.convert_to_tensor(observation['instruction'])
+    if instruction.dtype != tf.string:
+      return env_outputs
+    return env_outputs._replace(observation=dict(
+        observation, instruction=networks.hash_words(instruction)))
+
+  def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
+           core_state: Any) -> Tuple[structs.AgentOutput, Any]:
+    """Chooses actions for single steps.
+
+    Args:
+      last_action: int32 `[B]`, the actions that led to `env_output`.
+      env_output: `StepOutput` of `[B, ...]`; `info` is not read.
+      core_state: the recurrent state, see `initial_state`.
+
+    Returns:
+      `AgentOutput` of `[B, ...]` with actions sampled from the policy, and the
+      next recurrent state.
+    """
+    add_time = lambda tensor: tf.expand_dims(tensor, 0)
+    outputs, core_state = self.unroll(
+        add_time(last_action),
+        tf.nest.map_structure(add_time, env_output._replace(info=())),
+        core_state)
+    logits = outputs.policy_logits[0]
+    return structs.AgentOutput(
+        action=self._sample(logits), policy_logits=logits,
+        baseline=outputs.baseline[0]), core_state
+
+  def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
+             core_state: Any) -> Tuple[structs.AgentOutput, Any]:
+    """Evaluates the agent on unrolls; chooses no actions.
+
+    Args:
+      last_actions: int32 `[T, B]`, the actions that led to `env_outputs`.
+      env_outputs: `StepOutput` of `[T, B, ...]`; `info` is not read. Where
+        `done[t]`, the recurrent state is zeroed before step `t`.
+      core_state: the recurrent state before the first step.
+
+    Returns:
+      `AgentOutput` of `[T, B, ...]` whose `action` is `()`, and the recurrent
+      state after the last step.
+    """
+    env_outputs = self.tokenize(env_outputs)
+    num_steps, batch_size = _dimensions(last_actions)
+    merge = lambda x: _reshape_leading(x, 2, [-1])
+    split = lambda x: _reshape_leading(x, 1, [num_steps, batch_size])
+
+    features = self._features(
+        merge(last_actions), merge(env_outputs.reward),
+        tf.nest.map_structure(merge, env_outputs.observation))
+    if self._core:
+      core_output, core_state = self._core(
+          split(features), core_state, env_outputs.done)
+      features = merge(core_output)
+    return structs.AgentOutput(
+        action=(),
+        policy_logits=split(self._policy_logits(features)),
+        baseline=split(self._baseline(features)[:, 0])), core_state
+
+  def _features(self, last_action, reward, observation):
+    """Returns float32 `[N, F]`: what the core sees of `N` steps."""
+    frame, instruction = _frame_and_instruction(observation)
+    features = [self._torso(frame)]
+    if self._use_last_action_reward:
+      features.append(tf.clip_by_value(reward, -1., 1.)[:, tf.newaxis])
+      features.append(tf.one_hot(last_action, self.num_actions))
+    if self._instruction_encoder:
+      features.append(self._instruction_encoder(instruction))
+    return tf.concat([tf.cast(f, tf.float32) for f in features], axis=-1)
+
+  def _sample(self, logits):
+    """Samples actions int32 `[B]` from logits `[B, A]`, by the Gumbel trick.
+
+    XLA does not compile `tf.random.stateless_categorical`, and ignores the seed
+    of `tf.random.categorical`.
+    """
+    gumbel = -tf.math.log(-tf.math.log(self._uniform(tf.shape(logits))))
+    return tf.argmax(logits + gumbel, axis=-1, output_type=tf.int32)
+
+
+def make_agent(network: str, observation_spec: Any, num_actions: int, *,
+               use_lstm: bool = True, use_last_action_reward: bool = True,
+               seed: Optional[int] = None) -> Agent:
+  """Makes an agent with all its variables.
+
+  Args:
+    network: `deep` (ResNet) or `shallow` (two convolutions) for frames, `mlp`
+      for vectors and tiny images.
+    observation_spec: anything with `shape` and `dtype`, without time and batch;
+      or a dictionary of them, with `frame` and perhaps `instruction` (string).
+      Frames are uint8 or float, `[H, W, C]` or `[C, H, W]`.
+    num_actions: number of discrete actions.
+    use_lstm: whether there is a recurrent core, an LSTM with 256 units.
+    use_last_action_reward: whether the agent sees its last action and reward.
+    seed: of the initial weights and of the choice of actions. Agents that act
+      side by side need different ones. None takes one from Python's `random`,
+      which `tf.keras.utils.set_random_seed` seeds.
+
+  Returns:
+    An `Agent`. `deep` with everything on is the paper's agent for DMLab-30.
+
+  Raises:
+    ValueError: the network is unknown or does not fit the observations.
+  """
+  frame_spec, instruction_spec = _frame_and_instruction(observation_spec)
+  if seed is None:
+    seed = random.randrange(2**31)
+  initializer_seed = tf.keras.random.SeedGenerator(seed)
+  agent = Agent(
+      _make_torso(network, frame_spec, initializer_seed), num_actions,
+      instruction_encoder=(
+          networks.InstructionEncoder(initializer_seed)
+          if instruction_spec is not None else None),
+      core=networks.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
+      use_last_action_reward=use_last_action_reward,
+      initializer_seed=initializer_seed, action_seed=seed)
+  zeros = lambda spec: tf.zeros([1, 1, *spec.shape], tf.as_dtype(spec.dtype))
+  observation = zeros(frame_spec)
+  if instruction_spec is not None:
+    observation = {'frame': observation, 'instruction': zeros(instruction_spec)}
+  agent.unroll(
+      tf.zeros([1, 1], tf.int32),
+      structs.StepOutput(reward=tf.zeros([1, 1]), info=(),
+                         done=tf.zeros([1, 1], tf.bool),
+                         observation=observation),
+      agent.initial_state(1))
+  agent.built = True
+  return agent
+
+
+def _make_torso(network, frame_spec, seed):
+  """Returns the torso called `network`, or says why it does not fit."""
+  shape = tuple(frame_spec.shape)
+  if network not in NETWORKS:
+    raise ValueError(f'Unknown agent {network!r}: use --agent= one of '
+                     f'{", ".join(NETWORKS)}.')
+  if tf.as_dtype(frame_spec.dtype) == tf.string:
+    raise ValueError('Observations of strings need a dictionary with a frame '
+                     'and an instruction.')
+  if network == 'mlp':
+    return networks.MLPTorso(seed=seed)
+  if len(shape) != 3:
+    raise ValueError(
+        f'--agent={network} needs frames [height, width, channels], but '
+        f'observations have shape {shape}: use --agent=mlp.')
+  data_format = _data_format(shape)
+  if network == 'deep':
+    return networks.DeepTorso(data_format, seed)
+  size = min(shape[1:] if data_format == 'channels_first' else shape[:2])
+  if size < networks.ShallowTorso.MIN_FRAME_SIZE:
+    raise ValueError(
+        f'--agent=shallow needs frames of at least '
+        f'{networks.ShallowTorso.MIN_FRAME_SIZE} pixels a side, but '
+        f'observations have shape {shape}: use --agent=deep or --agent=mlp.')
+  return networks.ShallowTorso(data_format, seed)
+
+
+def _data_format(frame_shape):
+  """Says where the channels are: on the smaller of the outer axes."""
+  is_first = frame_shape[0] < frame_shape[2]
+  return 'channels_first' if is_first else 'channels_last'
+
+
+def _frame_and_instruction(observation):
+  """Returns the two parts of an observation, or of its spec."""
+  if not isinstance(observation, collections.abc.Mapping):
+    return observation, None
+  if not {'frame'} <= set(observation) <= {'frame', 'instruction'}:
+    raise ValueError(
+        'Observations must be one array, or a dictionary with frame and '
+        f'perhaps instruction, but they have {sorted(observation)}: wrap the '
+        'environment.')
+  return observation['frame'], observation.get('instruction')
+
+
+def _dimensions(tensor):
+  """Returns the shape as a list, of integers where they are known."""
+  dynamic = tf.shape(tensor)
+  return [dynamic[i] if static is None else static
+          for i, static in enumerate(tensor.shape)]
+
+
+def _reshape_leading(tensor, num_axes, shape):
+  """Reshapes the first `num_axes` axes."""
+  tensor = tf.convert_to_tensor(tensor)
+  return tf.reshape(tensor, shape + _dimensions(tensor)[num_axes:])

@@ -1,0 +1,166 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Atari 2600 games, stepped by ALE's C++ threads, with the paper's protocol.
+
+Grey 84 x 84 frames, the maximum over the last two of `num_action_repeats`
+frames, the last four of them stacked channels-first, 0 to 30 no-op frames at
+the beginning of a game, no reward clipping (the learner clips), games cut off
+after 108,000 frames. https://arxiv.org/abs/1802.01561
+
+With `repeat_action_probability` 0 the number of no-ops is all that the seed
+decides.
+"""
+
+from typing import Sequence
+
+import gymnasium
+import numpy as np
+
+from scalable_agent.environments import base
+
+_FRAME_SIZE = 84
+_NUM_STACKED_FRAMES = 4
+
+
+def is_level(level_name: str) -> bool:
+  """Whether the name is meant for an Atari game, such as `ALE/Pong-v5`."""
+  return level_name.startswith('ALE/')
+
+
+class AtariVector:
+  """`E` Atari games; implements `base.VectorEnvironment`.
+
+  Observations are uint8 `[E, 4, 84, 84]`, oldest frame first. Games of
+  different names are stepped side by side, one ALE vector each.
+  """
+
+  def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
+               settings: base.EnvironmentSettings, num_threads: int = 0):
+    """Builds the games.
+
+    Args:
+      level_names: `E` names such as `ALE/Pong-v5`.
+      seeds: `E` ints within `[0, 2**31)`.
+      settings: `base.EnvironmentSettings`.
+      num_threads: C++ threads, 0 for as many as there are cores. Every game
+        name takes at least one.
+
+    Raises:
+      base.MissingDependencyError: ale-py is not installed.
+      base.UnknownLevelError: no such game.
+      base.EnvironmentSpecError: the games have different numbers of actions.
+    """
+    games = _games(level_names)
+    from ale_py import vector_env  # `_games` says what to do where it fails.
+
+    self.num_action_repeats = settings.num_action_repeats
+    self.observation_spec = base.ArraySpec(
+        (_NUM_STACKED_FRAMES, _FRAME_SIZE, _FRAME_SIZE), np.dtype(np.uint8))
+    self._life_loss_is_done = settings.life_loss_ends_episode
+    self._seeds = np.asarray(seeds, np.int32)
+
+    names = list(dict.fromkeys(level_names))
+    self._parts = []  # Of (indices of environments, ALE vector).
+    for name in names:
+      indices = np.flatnonzero([n == name for n in level_names])
+      self._parts.append((indices, vector_env.AtariVectorEnv(
+          games[name],
+          len(indices),
+          num_threads=num_threads and max(1, num_threads // len(names)),
+          max_num_frames_per_episode=settings.max_episode_frames,
+          repeat_action_probability=settings.repeat_action_probability,
+          full_action_space=settings.full_action_space,
+          autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP,
+          img_height=_FRAME_SIZE,
+          img_width=_FRAME_SIZE,
+          stack_num=_NUM_STACKED_FRAMES,
+          frameskip=settings.num_action_repeats,
+          noop_max=settings.max_noops + 1,  # ALE draws below it.
+          # Not `episodic_life`, which starts a new game at each lost life.
+          life_loss_info=settings.life_loss_ends_episode,
+          reward_clipping=False,
+          use_fire_reset=settings.fire_on_reset)))
+
+    num_actions = [int(part.single_action_space.n) for _, part in self._parts]
+    if len(set(num_actions)) > 1:
+      counts = ', '.join(f'{n}: {c}' for n, c in zip(names, num_actions))
+      raise base.EnvironmentSpecError(
+          f'Games with different numbers of actions ({counts}) need the full '
+          'action space: set full_action_space.')
+    self.num_actions = num_actions[0]
+    self._observation = np.empty(
+        (len(level_names),) + self.observation_spec.shape, np.uint8)
+    self._game_start = None
+
+  def initial(self) -> np.ndarray:
+    results = [part.reset(seed=self._seeds[indices])
+               for indices, part in self._parts]
+    observation, info = self._merge(results)
+    self._game_start = _game_start(info)
+    return observation
+
+  def step(self, actions: np.ndarray):
+    for indices, part in self._parts:
+      part.send(actions[indices])
+    observation, reward, terminated, truncated, info = self._merge(
+        [part.recv() for _, part in self._parts])
+    done = terminated | truncated
+    if self._life_loss_is_done:
+      game_start = _game_start(info)
+      episode_end = game_start != self._game_start
+      self._game_start = game_start
+    else:
+      episode_end = done
+    return reward.astype(np.float32), done, episode_end, observation
+
+  def close(self):
+    self._parts = []  # The threads end with the ALE vector that owns them.
+
+  def _merge(self, results):
+    """Puts the results of all parts in the order of the environments."""
+    if len(results) == 1:
+      return results[0]
+    merged = []
+    for field in zip(*results):
+      if isinstance(field[0], dict):
+        merged.append({key: self._scatter([f[key] for f in field])
+                       for key in ('frame_number', 'episode_frame_number')})
+      elif field[0].ndim > 1:
+        merged.append(self._scatter(field, self._observation))
+      else:
+        merged.append(self._scatter(field))
+    return tuple(merged)
+
+  def _scatter(self, arrays, out=None):
+    if out is None:
+      out = np.empty([len(self._seeds)], arrays[0].dtype)
+    for (indices, _), array in zip(self._parts, arrays):
+      out[indices] = array
+    return out
+
+
+def _game_start(info) -> np.ndarray:
+  """The emulator's frame count at which each game began, int `[E]`.
+
+  It changes exactly when a game ends, by game over or by truncation, and not
+  when a life is lost.
+  """
+  return info['frame_number'] - info['episode_frame_number']
+
+
+def _games(level_names: Sequence[str]) -> dict[str, str]:
+  """Maps level names to ROM names, such as `ALE/MsPacman-v5` to `ms_pacman`."""
+  try:
+    import ale_py
+  except ImportError as e:
+    raise base.MissingDependencyError(
+        f'{level_names[0]} needs ale-py: pip install "scalable_agent[atari]".'
+    ) from e
+  gymnasium.register_envs(ale_py)
+  games = {}
+  for name in dict.fromkeys(level_names):
+    spec = gymnasium.registry.get(name)
+    if spec is None:
+      known = [n for n in gymnasium.registry if is_level(n)]
+      raise base.unknown_level(name, known)
+    games[name] = spec.kwargs['game']
+  return games

@@ -1,0 +1,232 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What every family of environments shares: specs, settings, errors, stepping.
+
+`E` is the number of environments of one vector. Like everything in this
+package, this module must not import TensorFlow: it runs in worker processes.
+"""
+
+import dataclasses
+import difflib
+from typing import Any, Iterable, NamedTuple, Protocol, Sequence
+
+import numpy as np
+
+from scalable_agent import structs
+
+
+class LevelError(ValueError):
+  """A level that cannot be run, with what to do about it."""
+
+
+class UnknownLevelError(LevelError):
+  """No environment has this level name."""
+
+
+class MissingDependencyError(LevelError):
+  """The level needs a package that is not installed."""
+
+
+class EnvironmentSpecError(LevelError):
+  """The level's observations or actions cannot be trained on."""
+
+
+class EnvironmentProcessError(RuntimeError):
+  """The process of an environment raised, died or stopped answering."""
+
+
+class ArraySpec(NamedTuple):
+  """Shape and dtype of one observation of one environment.
+
+  Attributes:
+    shape: tuple of int, without the environment axis.
+    dtype: NumPy dtype; `object` stands for strings (`bytes`), of shape `()`.
+  """
+  shape: tuple[int, ...]
+  dtype: np.dtype
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentSettings:
+  """How environments are built. The defaults are the paper's for training.
+
+  Attributes:
+    num_action_repeats: environment frames per agent step. Rewards are summed;
+      Atari frames are the maximum over the last two.
+    width: pixels, of levels that render at any size. Atari is always 84 x 84.
+    height: pixels, likewise.
+    repeat_action_probability: Atari's sticky actions; 0.25 in Machado et al.
+    full_action_space: whether Atari games have all 18 actions rather than the
+      ones they use. Needed to train one agent on games that use different ones.
+    life_loss_ends_episode: whether a lost Atari life sets `done`. The game, and
+      its statistics, go on. Evaluation should turn this off.
+    max_noops: Atari games begin with 0 to this many frames without action.
+    fire_on_reset: whether to press FIRE when an Atari game begins.
+    max_episode_frames: frames after which an Atari game is cut off.
+    step_timeout_s: seconds a worker process may take for a step or a reset.
+  """
+  num_action_repeats: int = 4
+  width: int = 96
+  height: int = 72
+  repeat_action_probability: float = 0.0
+  full_action_space: bool = False
+  life_loss_ends_episode: bool = True
+  max_noops: int = 30
+  fire_on_reset: bool = False
+  max_episode_frames: int = 108_000
+  step_timeout_s: float = 300.0
+
+  def __post_init__(self):
+    for name in ('num_action_repeats', 'width', 'height', 'max_episode_frames',
+                 'step_timeout_s'):
+      if getattr(self, name) <= 0:
+        raise ValueError(f'{name} must be above 0, not {getattr(self, name)}.')
+    if self.max_noops < 0:
+      raise ValueError(f'max_noops must be 0 or more, not {self.max_noops}.')
+    if not 0 <= self.repeat_action_probability <= 1:
+      raise ValueError('repeat_action_probability must be within [0, 1], not '
+                       f'{self.repeat_action_probability}.')
+
+
+class VectorEnvironment(Protocol):
+  """What a family of environments provides: `E` environments in lockstep.
+
+  Attributes:
+    observation_spec: an `ArraySpec`, or a dictionary of them.
+    num_actions: int.
+    num_action_repeats: int, environment frames per step.
+  """
+  observation_spec: Any
+  num_actions: int
+  num_action_repeats: int
+
+  def initial(self) -> Any:
+    """Begins anew from the seeds; returns the first observation `[E, ...]`."""
+
+  def step(
+      self, actions: np.ndarray
+  ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+    """Steps all environments; those whose episode ends are reset at once.
+
+    Args:
+      actions: int32 `[E]`.
+
+    Returns:
+      Reward float32 `[E]`; done bool `[E]`; episode_end bool `[E]`, which is
+      `done` except where a mere life was lost; and observation `[E, ...]`,
+      which where `done` is the first one of the next episode.
+    """
+
+  def close(self):
+    """Frees everything; may be called again."""
+
+
+class FlowEnvironment:
+  """A vector of environments as a flow of `StepOutput`s.
+
+  Arrays returned by `initial` and `step` are only valid until the next call.
+
+  Attributes:
+    num_envs: int, `E`.
+    level_names: tuple of `E` names.
+    observation_spec: an `ArraySpec`, or a dictionary of them.
+    num_actions: int, actions are `0 .. num_actions - 1`.
+    num_action_repeats: int, environment frames per step.
+  """
+
+  def __init__(self, env: VectorEnvironment, level_names: Sequence[str]):
+    """Wraps `env`, which this object closes.
+
+    Args:
+      env: `VectorEnvironment` of `E` environments.
+      level_names: `E` names.
+    """
+    self._env = env
+    self.level_names = tuple(level_names)
+    self.num_envs = len(self.level_names)
+    self.observation_spec = env.observation_spec
+    self.num_actions = env.num_actions
+    self.num_action_repeats = env.num_action_repeats
+    self._episode_return = None
+    self._episode_step = None
+    self._closed = False
+
+  def initial(self) -> structs.StepOutput:
+    """Begins anew, from the same seeds each time.
+
+    Returns:
+      `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True.
+    """
+    self._check_open()
+    observation = self._env.initial()
+    self._episode_return = np.zeros([self.num_envs], np.float32)
+    self._episode_step = np.zeros([self.num_envs], np.int32)
+    return structs.StepOutput(
+        reward=np.zeros([self.num_envs], np.float32),
+        info=structs.StepOutputInfo(
+            episode_return=self._episode_return,
+            episode_step=self._episode_step,
+            episode_end=np.zeros([self.num_envs], bool)),
+        done=np.ones([self.num_envs], bool),
+        observation=observation)
+
+  def step(self, actions: np.ndarray) -> structs.StepOutput:
+    """Steps all environments.
+
+    Args:
+      actions: int32 `[E]`.
+
+    Returns:
+      `StepOutput` of `[E, ...]`. Where `done`, the observation begins the next
+      episode. Where `info.episode_end`, `info` is about the episode that ended,
+      and the next step counts from zero.
+
+    Raises:
+      ValueError: actions of another shape, not integers, or out of range.
+      RuntimeError: called before `initial` or after `close`.
+      EnvironmentProcessError: an environment failed; only `close` can follow.
+    """
+    self._check_open()
+    if self._episode_return is None:
+      raise RuntimeError('Call initial() before step().')
+    actions = np.asarray(actions)
+    if actions.shape != (self.num_envs,) or actions.dtype.kind not in 'iu':
+      raise ValueError(f'Actions must be integers of shape ({self.num_envs},), '
+                       f'not {actions.dtype} of shape {actions.shape}.')
+    if actions.min() < 0 or actions.max() >= self.num_actions:
+      raise ValueError(f'Actions must be within 0 .. {self.num_actions - 1}, '
+                       f'not {actions.tolist()}.')
+    reward, done, episode_end, observation = self._env.step(
+        actions.astype(np.int32, copy=False))
+    info = structs.StepOutputInfo(
+        episode_return=self._episode_return + reward,
+        episode_step=self._episode_step + np.int32(1),
+        episode_end=episode_end)
+    self._episode_return = np.where(
+        episode_end, np.float32(0), info.episode_return)
+    self._episode_step = np.where(episode_end, np.int32(0), info.episode_step)
+    return structs.StepOutput(reward, info, done, observation)
+
+  def close(self):
+    """Stops threads and processes; may be called again."""
+    if not self._closed:
+      self._closed = True
+      self._env.close()
+
+  def _check_open(self):
+    if self._closed:
+      raise RuntimeError('This environment is closed.')
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *exc_info):
+    self.close()
+
+
+def unknown_level(
+    level_name: str, known: Iterable[str], reason: str = ''
+) -> UnknownLevelError:
+  """The error for a level that does not exist, with the most similar names."""
+  similar = difflib.get_close_matches(level_name, known, n=3, cutoff=0.5)
+  hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
+  return UnknownLevelError(f'Unknown level {level_name!r}.{hint}{reason}')

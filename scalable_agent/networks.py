@@ -1,0 +1,373 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Keras layers of the agents: torsos, instruction encoder, LSTM with resets.
+
+`N` is a batch, usually `T * B` steps (`T` time, `B` batch), `W` a number of
+words. The layers and their initial distributions are those of
+https://arxiv.org/abs/1802.01561 as published in TensorFlow 1 and Sonnet, not
+Keras' own: a checkpoint of a `tf.keras.layers.LSTM` does not fit.
+
+Layers take a `seed` for their initial weights: None for Keras' global seed, or
+a `tf.keras.random.SeedGenerator`. An integer would give two kernels of one
+shape the same values.
+
+Sublayers are kept in tuples: `tf.train.Checkpoint` silently leaves out those
+that a Keras 3 layer keeps in a list.
+"""
+
+import math
+from typing import Optional, Sequence, Tuple
+
+import tensorflow as tf
+
+_NUM_HASH_BUCKETS = 1000
+_EMBEDDING_SIZE = 20
+_INSTRUCTION_UNITS = 64
+# Padding is embedded as the empty word. Outputs do not depend on it, but sparse
+# optimizers decay the statistics of rows that are looked up, and the reference
+# looks up this one.
+_EMPTY_WORD = 263
+# Instructions are padded to a multiple of this, so that compiled functions see
+# few different shapes.
+_WORDS_STEP = 8
+
+_Seed = Optional[tf.keras.random.SeedGenerator]
+LSTMState = Tuple[tf.Tensor, tf.Tensor]
+
+
+class FanInTruncatedNormal(tf.keras.initializers.Initializer):
+  """Sonnet's default: normal of stddev `1 / sqrt(fan_in)`, cut at two of them.
+
+  Keras' `VarianceScaling` widens the normal to undo what the cut takes from its
+  variance; Sonnet does not.
+  """
+
+  def __init__(self, seed: _Seed = None):
+    self._seed = seed or tf.keras.random.SeedGenerator()
+
+  def __call__(self, shape, dtype=None):
+    fan_in = math.prod(shape[:-1])
+    return tf.keras.random.truncated_normal(
+        shape, stddev=1 / math.sqrt(fan_in), dtype=dtype, seed=self._seed)
+
+
+class DeepTorso(tf.keras.layers.Layer):
+  """The paper's ResNet: 15 convolutions in three sections, then dense 256."""
+
+  def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
+    """Makes a torso.
+
+    Args:
+      data_format: `channels_last` or `channels_first`, the layout of the
+        frames.
+      seed: see the module.
+    """
+    super().__init__()
+    self._data_format = data_format
+    self._sections = tuple(ResNetSection(channels, seed)
+                           for channels in (16, 32, 32))
+    self._dense = _dense(256, 'relu', seed)
+
+  def call(self, frames: tf.Tensor) -> tf.Tensor:
+    """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
+
+    Frames of uint8 are divided by 255, others are not.
+    """
+    x = _to_channels_last(frames, self._data_format)
+    x = _to_float(x, self.compute_dtype)
+    for section in self._sections:
+      x = section(x)
+    return self._dense(_flatten(tf.nn.relu(x)))
+
+
+class ResNetSection(tf.keras.layers.Layer):
+  """Convolution, pooling to half the size, two residual blocks."""
+
+  def __init__(self, channels, seed):
+    super().__init__()
+    conv = lambda: _conv(channels, 3, 1, 'same', None, seed)
+    self._conv = conv()
+    self._blocks = tuple((conv(), conv()) for _ in range(2))
+
+  def call(self, x):
+    x = self._conv(x)
+    x = tf.nn.max_pool2d(x, ksize=3, strides=2, padding='SAME')
+    for first, second in self._blocks:
+      x += second(tf.nn.relu(first(tf.nn.relu(x))))
+    return x
+
+
+class ShallowTorso(tf.keras.layers.Layer):
+  """The paper's small network: two convolutions, then dense 256 (as in A3C)."""
+
+  # Smaller frames leave the second convolution nothing to look at.
+  MIN_FRAME_SIZE = 20
+
+  def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
+    """Makes a torso.
+
+    Args:
+      data_format: `channels_last` or `channels_first`, the layout of the
+        frames.
+      seed: see the module.
+    """
+    super().__init__()
+    self._data_format = data_format
+    self._first = _PatchConv(16, 4, data_format, seed)
+    self._second = _conv(32, 4, 2, 'valid', 'relu', seed)
+    self._dense = _dense(256, 'relu', seed)
+
+  def call(self, frames: tf.Tensor) -> tf.Tensor:
+    """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
+
+    Frames of uint8 are divided by 255, others are not.
+    """
+    x = tf.nn.relu(self._first(frames))
+    return self._dense(_flatten(self._second(x)))
+
+
+class _PatchConv(tf.keras.layers.Layer):
+  """A VALID convolution whose kernel is twice its stride, of uint8 or float.
+
+  The same numbers as `Conv2D(channels, 2 * stride, stride)`, 1.2 times as fast
+  on a CPU: patches of `stride x stride` pixels become channels (space to depth)
+  in the transposition that brings the channels last, and a 2 x 2 convolution
+  of stride 1 is left.
+  """
+
+  def __init__(self, channels: int, stride: int, data_format: str, seed: _Seed):
+    # The default name, `__patch_conv`, is none that a graph would accept.
+    super().__init__(name='patch_conv')
+    self._channels = channels
+    self._stride = stride
+    self._data_format = data_format
+    self._initializer = FanInTruncatedNormal(seed)
+
+  def build(self, shape):
+    num_inputs = shape[1 if self._data_format == 'channels_first' else -1]
+    size = 2 * self._stride
+    self._kernel = self.add_weight(
+        shape=(size, size, num_inputs, self._channels), name='kernel',
+        initializer=self._initializer)
+    self._bias = self.add_weight(
+        shape=(self._channels,), name='bias', initializer='zeros')
+
+  def call(self, frames):
+    s = self._stride
+    if self._data_format == 'channels_first':
+      _, c, h, w = frames.shape
+      x = frames[:, :, :h - h % s, :w - w % s]
+      x = tf.reshape(x, [-1, c, h // s, s, w // s, s])
+      x = tf.transpose(x, [0, 2, 4, 3, 5, 1])
+    else:
+      _, h, w, c = frames.shape
+      x = frames[:, :h - h % s, :w - w % s]
+      x = tf.reshape(x, [-1, h // s, s, w // s, s, c])
+      x = tf.transpose(x, [0, 1, 3, 2, 4, 5])
+    x = tf.reshape(x, [-1, h // s, w // s, s * s * c])
+    kernel = tf.reshape(self._kernel, [2, s, 2, s, c, self._channels])
+    kernel = tf.reshape(tf.transpose(kernel, [0, 2, 1, 3, 4, 5]),
+                        [2, 2, s * s * c, self._channels])
+    x = tf.nn.conv2d(_to_float(x, self.compute_dtype), kernel, 1, 'VALID')
+    return x + self._bias
+
+
+class MLPTorso(tf.keras.layers.Layer):
+  """Dense layers with tanh, for vectors and tiny images."""
+
+  def __init__(self, hidden_sizes: Sequence[int] = (64, 64),
+               seed: _Seed = None):
+    """Makes a torso.
+
+    Args:
+      hidden_sizes: units per layer.
+      seed: see the module.
+    """
+    super().__init__()
+    self._dense_layers = tuple(
+        _dense(size, 'tanh', seed) for size in hidden_sizes)
+
+  def call(self, observations: tf.Tensor) -> tf.Tensor:
+    """Computes features `[N, hidden_sizes[-1]]` of observations `[N, ...]`.
+
+    Observations of uint8 are divided by 255, others are not.
+    """
+    x = _to_float(_flatten(observations), self.compute_dtype)
+    for layer in self._dense_layers:
+      x = layer(x)
+    return x
+
+
+class LSTM(tf.keras.layers.Layer):
+  """An LSTM unrolled over time whose state is zeroed where episodes begin.
+
+  The cell is TensorFlow 1's `LSTMBlockCell`: one kernel for `[input, h]`, gates
+  in the order input, candidate, forget, output, and 1 added to the forget gate
+  at run time, so that the bias starts at 0. The state, `(c, h)`, is float32
+  under any dtype policy.
+  """
+
+  def __init__(self, units: int, seed: _Seed = None):
+    """Makes an LSTM.
+
+    Args:
+      units: size of `c` and of `h`.
+      seed: see the module.
+    """
+    # Automatic casts would also cast the state.
+    super().__init__(autocast=False)
+    self._units = units
+    self._initializer = tf.keras.initializers.GlorotUniform(seed=seed)
+
+  def build(self, inputs_shape, *unused_shapes):
+    self.kernel = self.add_weight(
+        shape=[inputs_shape[-1] + self._units, 4 * self._units],
+        initializer=self._initializer, name='kernel')
+    self.bias = self.add_weight(
+        shape=[4 * self._units], initializer='zeros', name='bias',
+        autocast=False)
+
+  def initial_state(self, batch_size: int) -> LSTMState:
+    """Returns zeros: `(c, h)`, both float32 `[batch_size, units]`."""
+    zeros = tf.zeros([batch_size, self._units])
+    return zeros, zeros
+
+  def call(self, inputs: tf.Tensor, state: LSTMState,
+           reset: Optional[tf.Tensor] = None) -> Tuple[tf.Tensor, LSTMState]:
+    """Unrolls the LSTM.
+
+    Args:
+      inputs: float `[T, B, I]`. `T` may be unknown; XLA wants it known.
+      state: `(c, h)`, float32 `[B, units]`, before the first step.
+      reset: bool `[T, B]`, whether the state is zeroed before the step; None
+        for never.
+
+    Returns:
+      Outputs float32 `[T, B, units]` and the state after the last step.
+    """
+    input_kernel, recurrent_kernel = tf.split(
+        tf.cast(self.kernel, self.compute_dtype),
+        [inputs.shape[-1], self._units])
+    # The inputs' share of all steps is one large product, outside of the loop.
+    gate_inputs = tf.cast(
+        tf.tensordot(tf.cast(inputs, self.compute_dtype), input_kernel, 1),
+        tf.float32) + self.bias
+    if reset is None:
+      reset = tf.zeros(tf.shape(inputs)[:2], tf.bool)
+
+    def step(state, gate_inputs_and_reset):
+      gate_inputs, reset = gate_inputs_and_reset
+      c, h = (tf.where(reset[:, tf.newaxis], 0., s) for s in state)
+      recurrent = tf.matmul(tf.cast(h, self.compute_dtype), recurrent_kernel)
+      return _lstm_gates(gate_inputs + tf.cast(recurrent, tf.float32), c)
+
+    if inputs.shape[0] == 1:  # Acting: a loop would cost more than the step.
+      c, h = step(state, (gate_inputs[0], reset[0]))
+      return h[tf.newaxis], (c, h)
+    all_c, all_h = tf.scan(step, (gate_inputs, reset), initializer=state)
+    return all_h, (all_c[-1], all_h[-1])
+
+
+def _lstm_gates(gates, c):
+  """Returns the next `(c, h)` for gates `[B, 4 * units]` before activation."""
+  i, candidate, f, o = tf.split(gates, 4, axis=-1)
+  c = tf.sigmoid(f + 1.) * c + tf.sigmoid(i) * tf.tanh(candidate)
+  return c, tf.sigmoid(o) * tf.tanh(c)
+
+
+class InstructionEncoder(tf.keras.layers.Layer):
+  """Embeds the words of an instruction; an LSTM reads them."""
+
+  def __init__(self, seed: _Seed = None):
+    """Makes an encoder.
+
+    Args:
+      seed: see the module.
+    """
+    super().__init__()
+    self._initializer = tf.keras.initializers.RandomNormal(
+        stddev=1., seed=seed)
+    self._lstm = LSTM(_INSTRUCTION_UNITS, seed)
+
+  def build(self, unused_word_ids_shape):
+    self.embeddings = self.add_weight(
+        shape=[_NUM_HASH_BUCKETS, _EMBEDDING_SIZE],
+        initializer=self._initializer, name='embeddings')
+
+  def call(self, word_ids: tf.Tensor) -> tf.Tensor:
+    """Encodes instructions.
+
+    Args:
+      word_ids: int32 `[N, W]`, see `hash_words`.
+
+    Returns:
+      float32 `[N, 64]`: the LSTM's output at the last word, zeros for
+      instructions without words.
+    """
+    num_words = tf.reduce_sum(tf.cast(word_ids >= 0, tf.int32), axis=-1)
+    rows = tf.where(word_ids >= 0, word_ids, _EMPTY_WORD)
+    embedded = tf.gather(self.embeddings, tf.transpose(rows))  # [W, N, 20]
+    outputs, _ = self._lstm(
+        embedded, self._lstm.initial_state(tf.shape(word_ids)[0]))
+    # The one-hot of -1, where there are no words, is all zeros.
+    is_last = tf.one_hot(num_words - 1, tf.shape(word_ids)[1])
+    return tf.einsum('nw,wnu->nu', is_last, outputs)
+
+
+def hash_words(instructions: tf.Tensor) -> tf.Tensor:
+  """Replaces the words of instructions by their hash buckets.
+
+  Words are what stands between spaces; case matters. XLA does not compile this:
+  it is to be called outside of compiled functions.
+
+  Args:
+    instructions: string `[...]`.
+
+  Returns:
+    int32 `[..., W]`, buckets within `[0, 1000)`, padded at the end with -1. `W`
+    is 1 where no instruction has words, else a multiple of 8: functions of the
+    result are traced for few shapes.
+  """
+  instructions = tf.convert_to_tensor(instructions, tf.string)
+  ids = _hash_words(tf.reshape(instructions, [-1]))
+  return tf.reshape(
+      ids, tf.concat([tf.shape(instructions), tf.shape(ids)[1:]], 0))
+
+
+# A function of its own: eagerly, ragged tensors take milliseconds.
+@tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+def _hash_words(instructions):
+  words = tf.strings.split(instructions, sep=' ')
+  words = tf.ragged.boolean_mask(words, words != '')
+  ids = words.with_values(tf.cast(
+      tf.strings.to_hash_bucket_fast(words.values, _NUM_HASH_BUCKETS),
+      tf.int32)).to_tensor(-1)
+  num_words = tf.shape(ids)[1]
+  width = tf.maximum(1, -(-num_words // _WORDS_STEP) * _WORDS_STEP)
+  return tf.pad(ids, [[0, 0], [0, width - num_words]], constant_values=-1)
+
+
+def _conv(channels, size, strides, padding, activation, seed):
+  return tf.keras.layers.Conv2D(
+      channels, size, strides, padding, activation=activation,
+      kernel_initializer=FanInTruncatedNormal(seed))
+
+
+def _dense(units, activation, seed):
+  return tf.keras.layers.Dense(
+      units, activation, kernel_initializer=FanInTruncatedNormal(seed))
+
+
+def _to_channels_last(frames, data_format):
+  if data_format == 'channels_first':
+    return tf.transpose(frames, [0, 2, 3, 1])
+  return frames
+
+
+def _to_float(x, dtype):
+  scale = 255 if x.dtype == tf.uint8 else 1
+  x = tf.cast(x, dtype)
+  return x / scale if scale != 1 else x
+
+
+def _flatten(x):
+  return tf.reshape(x, [tf.shape(x)[0], math.prod(x.shape[1:])])

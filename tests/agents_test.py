@@ -1,0 +1,374 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of `agents`."""
+
+from typing import Any, NamedTuple
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import agents
+from scalable_agent import networks
+from scalable_agent import structs
+import tensorflow as tf
+
+_NUM_ACTIONS = 4
+
+
+class _Spec(NamedTuple):
+  shape: Any
+  dtype: Any
+
+
+_SMALL_FRAME = _Spec((20, 24, 3), np.dtype(np.uint8))
+_STACK = _Spec((4, 20, 24), np.dtype(np.uint8))
+_VECTOR = _Spec((3,), np.dtype(np.float32))
+_BOARD = _Spec((10, 5), np.dtype(np.float32))
+_INSTRUCTION = _Spec((), np.dtype(object))
+_WITH_INSTRUCTION = {'frame': _SMALL_FRAME, 'instruction': _INSTRUCTION}
+
+_ALL_AGENTS = (
+    ('deep', _SMALL_FRAME, True),
+    ('deep', _WITH_INSTRUCTION, True),
+    ('shallow', _STACK, True),
+    ('shallow', _SMALL_FRAME, False),
+    ('mlp', _VECTOR, True),
+    ('mlp', _BOARD, False),
+)
+
+
+def _env_outputs(spec, leading_shape, seed=0):
+  """Returns a random `StepOutput` of NumPy arrays."""
+  rng = np.random.default_rng(seed)
+
+  def array(spec):
+    shape = (*leading_shape, *spec.shape)
+    if spec.dtype == object:
+      return rng.choice(np.array([b'', b'go', b'pick up the ball'], object),
+                        shape)
+    if spec.dtype == np.uint8:
+      return rng.integers(0, 256, shape, np.uint8)
+    return rng.normal(size=shape).astype(spec.dtype)
+
+  return structs.StepOutput(
+      reward=rng.normal(size=leading_shape).astype(np.float32),
+      info=(),
+      done=rng.random(leading_shape) < .3,
+      observation=({k: array(s) for k, s in spec.items()}
+                   if isinstance(spec, dict) else array(spec)))
+
+
+def _last_actions(leading_shape, seed=0):
+  return np.random.default_rng(seed).integers(
+      0, _NUM_ACTIONS, leading_shape, np.int32)
+
+
+def _at(env_outputs, index):
+  return tf.nest.map_structure(lambda x: x[index], env_outputs)
+
+
+def _random_state(agent, batch_size):
+  return tf.nest.map_structure(
+      lambda s: tf.random.stateless_normal(s.shape, [1, 2]),
+      agent.initial_state(batch_size))
+
+
+def _randomize(agent, seed=0):
+  """Makes biases, too, something else than zero."""
+  rng = np.random.default_rng(seed)
+  for variable in agent.variables:
+    variable.assign_add(.1 * rng.normal(size=variable.shape))
+
+
+class AgentTest(tf.test.TestCase, parameterized.TestCase):
+
+  def test_reference_agent_has_the_reference_size(self):
+    agent = agents.make_agent(
+        'deep', {'frame': _Spec((72, 96, 3), np.uint8),
+                 'instruction': _INSTRUCTION}, 9)
+    self.assertEqual(agent.count_params(), 1628010)
+    self.assertLen(agent.trainable_variables, len(agent.variables))
+    # The core sees 256 visual features, reward, action and instruction.
+    self.assertIn((330 + 256, 4 * 256),
+                  [tuple(v.shape) for v in agent.variables])
+    c, h = agent.initial_state(5)
+    for state in (c, h):
+      self.assertEqual(state.dtype, tf.float32)
+      self.assertAllEqual(state, np.zeros([5, 256]))
+
+  @parameterized.parameters(*_ALL_AGENTS)
+  def test_unroll_is_single_steps(self, network, spec, use_lstm):
+    num_steps, batch_size = 6, 3
+    agent = agents.make_agent(network, spec, _NUM_ACTIONS, use_lstm=use_lstm)
+    _randomize(agent)
+    env_outputs = _env_outputs(spec, [num_steps, batch_size])
+    last_actions = _last_actions([num_steps, batch_size])
+    state = _random_state(agent, batch_size)
+    step = tf.function(agent.step)
+
+    outputs, last_state = agent.unroll(last_actions, env_outputs, state)
+    self.assertEqual(outputs.policy_logits.shape,
+                     [num_steps, batch_size, _NUM_ACTIONS])
+    self.assertEqual(outputs.baseline.shape, [num_steps, batch_size])
+    self.assertEqual(outputs.action, ())
+    for t in range(num_steps):
+      output, state = step(
+          last_actions[t], agent.tokenize(_at(env_outputs, t)), state)
+      self.assertAllClose(output.policy_logits, outputs.policy_logits[t],
+                          1e-4, 1e-4)
+      self.assertAllClose(output.baseline, outputs.baseline[t], 1e-4, 1e-4)
+      self.assertEqual(output.action.dtype, tf.int32)
+      self.assertEqual(output.action.shape, [batch_size])
+    self.assertAllClose(state, last_state, 1e-4, 1e-4)
+    if not use_lstm:
+      self.assertEqual(last_state, ())
+
+  def test_nothing_before_done_matters_after_it(self):
+    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    env_outputs = _env_outputs(_VECTOR, [5, 2])
+    env_outputs.done[:] = [[0, 0], [0, 1], [0, 0], [0, 0], [0, 0]]
+    other = tf.nest.map_structure(np.copy, env_outputs)
+    other.observation[0] += 1
+    state = agent.initial_state(2)
+    actions = _last_actions([5, 2])
+    first, _ = agent.unroll(actions, env_outputs, state)
+    second, _ = agent.unroll(
+        actions, other, tf.nest.map_structure(lambda s: s + 1, state))
+    difference = np.abs(first.policy_logits - second.policy_logits).max(axis=2)
+    self.assertAllGreater(difference[:, 0], 1e-5)
+    self.assertAllGreater(difference[:1, 1], 1e-5)
+    self.assertAllEqual(difference[1:, 1], np.zeros(4))
+
+  def test_order_of_features(self):
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS,
+                              use_lstm=False)
+    env_outputs = _env_outputs(_WITH_INSTRUCTION, [4, 1])
+    env_outputs.reward[:, 0] = [-3, -.5, .25, 20]
+    env_outputs.observation['instruction'][:, 0] = [b'go', b'', b'up', b'go']
+    kernel, bias = agent.get_layer('policy_logits').get_weights()
+    self.assertEqual(kernel.shape, (256 + 1 + _NUM_ACTIONS + 64, _NUM_ACTIONS))
+
+    # Read the features through the head, four at a time.
+    def features(start):
+      probe = np.zeros_like(kernel)
+      probe[start:start + _NUM_ACTIONS] = np.eye(_NUM_ACTIONS)
+      agent.get_layer('policy_logits').set_weights([probe, bias])
+      outputs, _ = agent.unroll(
+          np.array([[2], [0], [3], [-1]]), env_outputs, ())
+      return outputs.policy_logits[:, 0].numpy()
+
+    self.assertAllEqual(features(256)[:, 0], [-1, -.5, .25, 1])
+    self.assertAllEqual(features(257), [[0, 0, 1, 0], [1, 0, 0, 0],
+                                        [0, 0, 0, 1], [0, 0, 0, 0]])
+    encoder, = (l for l in agent.layers
+                if isinstance(l, networks.InstructionEncoder))
+    codes = encoder(networks.hash_words(['go', '', 'up', 'go']))
+    self.assertAllClose(features(261), codes[:, :_NUM_ACTIONS])
+    self.assertAllClose(features(321), codes[:, 60:])
+    torso, = (l for l in agent.layers if isinstance(l, networks.DeepTorso))
+    visual = torso(env_outputs.observation['frame'][:, 0])
+    self.assertAllClose(features(0), visual[:, :_NUM_ACTIONS], 1e-5, 1e-6)
+    self.assertAllClose(features(252), visual[:, 252:], 1e-5, 1e-6)
+
+  @parameterized.parameters(True, False)
+  def test_last_action_and_reward_are_seen_on_request(self, is_seen):
+    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS,
+                              use_last_action_reward=is_seen, use_lstm=False)
+    env_outputs = _env_outputs(_VECTOR, [1, 1])
+    logits = lambda action, reward: agent.unroll(
+        np.array([[action]]),
+        env_outputs._replace(reward=np.array([[reward]], np.float32)),
+        ())[0].policy_logits.numpy()
+    self.assertEqual((logits(0, 0) != logits(1, 0)).any(), is_seen)
+    self.assertEqual((logits(0, 0) != logits(0, .5)).any(), is_seen)
+    self.assertAllEqual(logits(0, 1), logits(0, 5))
+
+  def test_two_layouts_of_one_frame_give_one_result(self):
+    last = _Spec((20, 24, 4), np.uint8)
+    first_agent = agents.make_agent('shallow', _STACK, _NUM_ACTIONS)
+    last_agent = agents.make_agent('shallow', last, _NUM_ACTIONS)
+    last_agent.set_weights(first_agent.get_weights())
+    env_outputs = _env_outputs(_STACK, [2, 3])
+    transposed = env_outputs._replace(
+        observation=np.moveaxis(env_outputs.observation, 2, -1))
+    actions, state = _last_actions([2, 3]), first_agent.initial_state(3)
+    self.assertAllClose(first_agent.unroll(actions, env_outputs, state),
+                        last_agent.unroll(actions, transposed, state))
+
+  # XLA takes 20 s for `deep`.
+  @parameterized.parameters(
+      ('mlp', _WITH_INSTRUCTION, True), ('shallow', _STACK, False))
+  def test_xla_agrees(self, network, spec, use_lstm):
+    agent = agents.make_agent(network, spec, _NUM_ACTIONS, use_lstm=use_lstm)
+    env_outputs = agent.tokenize(_env_outputs(spec, [3, 2]))
+    actions, state = _last_actions([3, 2]), _random_state(agent, 2)
+
+    def gradients():
+      with tf.GradientTape() as tape:
+        outputs, last_state = agent.unroll(actions, env_outputs, state)
+        loss = (tf.reduce_sum(outputs.policy_logits**2)
+                + tf.reduce_sum(outputs.baseline))
+      gradients = tape.gradient(loss, agent.trainable_variables)
+      return (outputs, last_state,
+              [tf.convert_to_tensor(gradient) for gradient in gradients])
+
+    self.assertAllClose(tf.function(gradients, jit_compile=True)(),
+                        tf.function(gradients)(), 1e-3, 1e-4)
+
+  def test_unroll_of_unknown_size(self):
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
+    env_outputs = _env_outputs(_WITH_INSTRUCTION, [4, 2])
+    signature = tf.nest.map_structure(
+        lambda x: tf.TensorSpec(
+            [None, None, *x.shape[2:]],
+            tf.string if x.dtype == object else x.dtype), env_outputs)
+    unroll = tf.function(agent.unroll).get_concrete_function(
+        tf.TensorSpec([None, None], tf.int32), signature,
+        (tf.TensorSpec([None, 256]),) * 2)
+    actions, state = _last_actions([4, 2]), agent.initial_state(2)
+    expected = agent.unroll(actions, env_outputs, state)
+    constants = tf.nest.map_structure(tf.constant, (actions, env_outputs))
+    self.assertAllClose(unroll(*constants, state), expected, 1e-4, 1e-5)
+
+  def test_tokens_or_strings(self):
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
+    env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
+    tokenized = agent.tokenize(env_outputs)
+    self.assertEqual(tokenized.observation['instruction'].dtype, tf.int32)
+    self.assertEqual(tokenized.observation['instruction'].shape, [2, 3, 8])
+    self.assertIs(agent.tokenize(tokenized), tokenized)
+    actions, state = _last_actions([2, 3]), agent.initial_state(3)
+    self.assertAllClose(agent.unroll(actions, env_outputs, state),
+                        agent.unroll(actions, tokenized, state), 0, 0)
+    plain = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    self.assertIs(plain.tokenize(env_outputs), env_outputs)
+
+  @parameterized.parameters(*_ALL_AGENTS)
+  def test_checkpoints_hold_every_weight(self, network, spec, use_lstm):
+    make = lambda: agents.make_agent(network, spec, _NUM_ACTIONS,
+                                     use_lstm=use_lstm)
+    saved, restored = make(), make()
+    _randomize(saved)
+    path = tf.train.Checkpoint(agent=saved).save(
+        f'{self.get_temp_dir()}/agent')
+    tf.train.Checkpoint(agent=restored).restore(path).assert_consumed()
+    self.assertAllClose(saved.get_weights(), restored.get_weights(), 0, 0)
+
+  def test_float32_heads_under_mixed_precision(self):
+    tf.keras.config.set_dtype_policy('mixed_bfloat16')
+    self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
+    outputs, state = agent.unroll(
+        _last_actions([2, 3]), _env_outputs(_WITH_INSTRUCTION, [2, 3]),
+        agent.initial_state(3))
+    self.assertEqual({outputs.policy_logits.dtype, outputs.baseline.dtype,
+                      state[0].dtype, state[1].dtype}, {tf.float32})
+    self.assertEqual({v.dtype for v in agent.variables}, {'float32'})
+
+
+class ActionTest(tf.test.TestCase, parameterized.TestCase):
+
+  def _choose(self, agent, num_steps, batch_size=64, jit_compile=False):
+    env_output = _env_outputs(_VECTOR, [batch_size])
+    step = tf.function(agent.step, jit_compile=jit_compile)
+    return np.stack([
+        step(np.zeros([batch_size], np.int32), env_output,
+             agent.initial_state(batch_size))[0].action
+        for _ in range(num_steps)])
+
+  @parameterized.parameters(False, True)
+  def test_actions_follow_the_policy(self, jit_compile):
+    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, use_lstm=False,
+                              seed=1)
+    probabilities = np.array([.6, .05, .3, .05])
+    agent.get_layer('policy_logits').set_weights(
+        [np.zeros([64 + 5, _NUM_ACTIONS]), np.log(probabilities) + 7])
+    actions = self._choose(agent, 4, 5000, jit_compile)
+    for step in actions:
+      frequencies = np.bincount(step, minlength=_NUM_ACTIONS) / 5000
+      self.assertAllClose(frequencies, probabilities, 0, .03)
+    # Steps are independent of each other.
+    self.assertAllClose(np.mean(actions[0] == actions[1]),
+                        np.sum(probabilities**2), 0, .03)
+
+  def test_actions_of_probability_zero_are_never_chosen(self):
+    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, use_lstm=False)
+    agent.get_layer('policy_logits').set_weights(
+        [np.zeros([64 + 5, _NUM_ACTIONS]),
+         np.array([-np.inf, 0, -np.inf, -1e9])])
+    self.assertAllEqual(self._choose(agent, 1, 1000)[0], np.ones(1000))
+
+  @parameterized.parameters(False, True)
+  def test_seed_decides_weights_and_actions(self, jit_compile):
+    make = lambda seed: agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS,
+                                          seed=seed)
+    first, same, other = make(1), make(1), make(2)
+    self.assertAllEqual(first.get_weights()[0], same.get_weights()[0])
+    self.assertNotAllClose(first.get_weights()[0], other.get_weights()[0])
+    choose = lambda agent: self._choose(agent, 3, jit_compile=jit_compile)
+    actions = choose(first)
+    self.assertAllEqual(actions, choose(same))
+    other.set_weights(first.get_weights())
+    self.assertTrue((actions != choose(other)).any())
+
+  def test_global_seed_is_the_default(self):
+    chosen = []
+    for _ in range(2):
+      tf.keras.utils.set_random_seed(3)
+      agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+      chosen.append(self._choose(agent, 2))
+    self.assertAllEqual(*chosen)
+    other = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    self.assertNotAllClose(agent.get_weights()[0], other.get_weights()[0])
+
+  def test_restored_agents_do_not_repeat_choices(self):
+    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, seed=1)
+    path = tf.train.Checkpoint(agent=agent).save(
+        f'{self.get_temp_dir()}/agent')
+    actions = self._choose(agent, 3)
+    restored = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, seed=2)
+    tf.train.Checkpoint(agent=restored).restore(path).assert_consumed()
+    self.assertTrue((actions != self._choose(restored, 3)).any())
+
+  def test_unroll_draws_no_random_numbers(self):
+    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    graph = tf.function(agent.unroll).get_concrete_function(
+        _last_actions([2, 3]), _env_outputs(_VECTOR, [2, 3]),
+        agent.initial_state(3)).graph
+    self.assertEmpty([op.type for op in graph.get_operations()
+                      if 'Rng' in op.type or 'Random' in op.type])
+
+
+class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('deep', _VECTOR, 'use --agent=mlp'),
+      ('shallow', _BOARD, 'use --agent=mlp'),
+      ('shallow', _Spec((19, 84, 3), np.uint8), 'at least 20 pixels'),
+      ('shallow', _Spec((4, 84, 19), np.uint8), 'at least 20 pixels'),
+      ('big', _VECTOR, 'deep, shallow, mlp'),
+      ('deep', _INSTRUCTION, 'dictionary'),
+      ('deep', {'pixels': _SMALL_FRAME}, r"\['pixels'\]"),
+      ('deep', {'frame': _SMALL_FRAME, 'depth': _SMALL_FRAME}, 'depth'))
+  def test_what_does_not_fit(self, network, spec, message):
+    with self.assertRaisesRegex(ValueError, message):
+      agents.make_agent(network, spec, _NUM_ACTIONS)
+
+  @parameterized.parameters(
+      ('shallow', _Spec((20, 20, 1), np.uint8)),
+      ('shallow', _Spec((4, 84, 84), np.uint8)),
+      ('deep', _Spec((5, 7, 3), np.float32)),
+      ('mlp', _Spec((), np.int64)),
+      ('mlp', _Spec((128,), np.uint8)),
+      ('mlp', tf.TensorSpec([3], tf.bool)))
+  def test_what_fits(self, network, spec):
+    agent = agents.make_agent(network, spec, _NUM_ACTIONS)
+    # Nothing is created after construction.
+    variables = [v.path for v in agent.variables]
+    env_output = structs.StepOutput(
+        tf.zeros([2]), (), tf.zeros([2], tf.bool),
+        tf.zeros([2, *spec.shape], tf.as_dtype(spec.dtype)))
+    agent.step(tf.zeros([2], tf.int32), env_output, agent.initial_state(2))
+    self.assertEqual(variables, [v.path for v in agent.variables])
+
+
+if __name__ == '__main__':
+  tf.test.main()

@@ -1,0 +1,173 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What every environment must keep to, as a mixin for its test case."""
+
+import multiprocessing
+
+import numpy as np
+
+from scalable_agent import environments
+
+
+def leaves(observation):
+  """The arrays of an observation."""
+  if isinstance(observation, dict):
+    return [observation[key] for key in sorted(observation)]
+  return [observation]
+
+
+def copied(step_output):
+  """A step output that outlives the next call."""
+  observation = step_output.observation
+  if isinstance(observation, dict):
+    observation = {key: value.copy() for key, value in observation.items()}
+  else:
+    observation = observation.copy()
+  return step_output._replace(observation=observation)
+
+
+class EnvironmentContract:
+  """Mixin of `absltest.TestCase`; a subclass names a level.
+
+  Attributes:
+    level_name: the level.
+    settings: `EnvironmentSettings`.
+    num_steps: steps after which at least one episode has ended.
+  """
+  level_name = None
+  settings = environments.EnvironmentSettings(num_action_repeats=1)
+  num_steps = 60
+
+  def make(self, seeds):
+    env = environments.make_vec(
+        [self.level_name] * len(seeds), seeds, self.settings)
+    self.addCleanup(env.close)
+    return env
+
+  def actions(self, env, seed=0):
+    """Random actions int32 `[num_steps, E]`, from a stream per column."""
+    return np.stack([
+        np.random.default_rng([seed, column]).integers(
+            env.num_actions, size=self.num_steps, dtype=np.int32)
+        for column in range(env.num_envs)], axis=1)
+
+  def run_steps(self, env, actions):
+    """Returns `num_steps + 1` step outputs."""
+    return [copied(env.initial())] + [copied(env.step(a)) for a in actions]
+
+  def assert_same(self, first, second):
+    """Asserts that two step outputs are equal, bit for bit."""
+    np.testing.assert_array_equal(first.reward, second.reward)
+    np.testing.assert_array_equal(first.done, second.done)
+    for a, b in zip(first.info, second.info):
+      np.testing.assert_array_equal(a, b)
+    for a, b in zip(leaves(first.observation), leaves(second.observation),
+                    strict=True):
+      np.testing.assert_array_equal(a, b)
+
+  def column(self, step_output, index):
+    """Environment `index` of a step output, as a vector of one."""
+    take = lambda array: array[index:index + 1]
+    observation = step_output.observation
+    if isinstance(observation, dict):
+      observation = {key: take(value) for key, value in observation.items()}
+    else:
+      observation = take(observation)
+    return type(step_output)(
+        take(step_output.reward),
+        type(step_output.info)(*map(take, step_output.info)),
+        take(step_output.done), observation)
+
+  def test_attributes(self):
+    env = self.make([1, 2])
+    self.assertEqual(env.num_envs, 2)
+    self.assertEqual(env.level_names, (self.level_name,) * 2)
+    self.assertEqual(env.num_action_repeats, self.settings.num_action_repeats)
+    self.assertIs(type(env.num_actions), int)
+    self.assertGreater(env.num_actions, 1)
+
+  def test_outputs_match_specs(self):
+    env = self.make([1, 2, 3])
+    for output in self.run_steps(env, self.actions(env)[:10]):
+      self.assertEqual(output.reward.dtype, np.float32)
+      self.assertEqual(output.done.dtype, bool)
+      self.assertEqual(output.info.episode_return.dtype, np.float32)
+      self.assertEqual(output.info.episode_step.dtype, np.int32)
+      self.assertEqual(output.info.episode_end.dtype, bool)
+      for array in (output.reward, output.done, *output.info):
+        self.assertEqual(array.shape, (3,))
+      if isinstance(env.observation_spec, dict):
+        self.assertEqual(set(env.observation_spec), set(output.observation))
+        specs = [env.observation_spec[k] for k in sorted(env.observation_spec)]
+      else:
+        specs = [env.observation_spec]
+      for spec, array in zip(specs, leaves(output.observation)):
+        self.assertIsInstance(spec.dtype, np.dtype)
+        self.assertEqual(array.dtype, spec.dtype)
+        self.assertEqual(array.shape, (3,) + spec.shape)
+        if spec.dtype == object:
+          self.assertTrue(all(isinstance(text, bytes) for text in array))
+
+  def test_initial(self):
+    output = self.make([1, 2]).initial()
+    np.testing.assert_array_equal(output.reward, [0, 0])
+    np.testing.assert_array_equal(output.done, [True, True])
+    np.testing.assert_array_equal(output.info.episode_return, [0, 0])
+    np.testing.assert_array_equal(output.info.episode_step, [0, 0])
+    np.testing.assert_array_equal(output.info.episode_end, [False, False])
+
+  def test_statistics_are_of_whole_episodes(self):
+    env = self.make([1, 2, 3])
+    outputs = self.run_steps(env, self.actions(env))
+    num_ends = 0
+    for i in range(3):
+      episode_return, episode_step = np.float32(0), 0
+      for output in outputs[1:]:
+        episode_return += output.reward[i]
+        episode_step += 1
+        self.assertEqual(output.info.episode_return[i], episode_return)
+        self.assertEqual(output.info.episode_step[i], episode_step)
+        if output.info.episode_end[i]:
+          self.assertTrue(output.done[i])
+          episode_return, episode_step = np.float32(0), 0
+          num_ends += 1
+    self.assertGreater(num_ends, 0, 'num_steps is too small to test anything.')
+
+  def test_same_seeds_same_stream(self):
+    env = self.make([5, 6])
+    actions = self.actions(env)
+    first = self.run_steps(env, actions)
+    again = self.run_steps(env, actions)
+    other = self.run_steps(self.make([5, 6]), actions)
+    for a, b, c in zip(first, again, other):
+      self.assert_same(a, b)
+      self.assert_same(a, c)
+
+  def test_vector_agrees_with_single_environments(self):
+    seeds = [5, 3, 9]
+    vector = self.make(seeds)
+    actions = self.actions(vector)
+    outputs = self.run_steps(vector, actions)
+    for i, seed in enumerate(seeds):
+      single = self.run_steps(self.make([seed]), actions[:, i:i + 1])
+      for output, expected in zip(outputs, single):
+        self.assert_same(self.column(output, i), expected)
+
+  def test_refuses_bad_actions(self):
+    env = self.make([1, 2])
+    with self.assertRaisesRegex(RuntimeError, 'initial'):
+      env.step(np.zeros([2], np.int32))
+    env.initial()
+    for actions in (np.zeros([3], np.int32), np.zeros([2], np.float32),
+                    np.array([0, env.num_actions]), np.array([-1, 0])):
+      with self.assertRaisesRegex(ValueError, 'Actions must be'):
+        env.step(actions)
+
+  def test_close_leaves_nothing_behind(self):
+    before = set(multiprocessing.active_children())
+    env = self.make([1, 2])
+    env.initial()
+    env.close()
+    env.close()
+    self.assertEqual(set(multiprocessing.active_children()) - before, set())
+    with self.assertRaisesRegex(RuntimeError, 'closed'):
+      env.step(np.zeros([2], np.int32))

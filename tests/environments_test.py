@@ -1,0 +1,613 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests for `scalable_agent.environments`."""
+
+import functools
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import environment_contract
+import fake_environments
+import gymnasium
+import numpy as np
+
+from scalable_agent import environments
+from scalable_agent.environments import toys
+
+_TESTS = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(_TESTS)
+_SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
+
+
+class _SerialReference:
+  """Mixin: what `gymnasium.make` gives, stepped by hand in this process."""
+
+  def test_same_as_serial_with_reset_in_the_same_step(self):
+    env = self.make([5])
+    actions = self.actions(env)
+    serial = gymnasium.make(toys.LEVELS.get(self.level_name, self.level_name))
+    self.addCleanup(serial.close)
+    observation, _ = serial.reset(seed=5)
+    self.assert_is(env.initial().observation, observation)
+    for action in actions[:, 0]:
+      observation, reward, terminated, truncated, _ = serial.step(action)
+      done = terminated or truncated
+      if done:
+        observation, _ = serial.reset()
+      output = env.step(np.array([action]))
+      self.assertEqual(output.reward[0], np.float32(reward))
+      self.assertEqual(output.done[0], done)
+      self.assertEqual(output.info.episode_end[0], done)
+      self.assert_is(output.observation, observation)
+
+  def assert_is(self, batched, single):
+    if isinstance(single, dict):
+      np.testing.assert_array_equal(batched['frame'][0], single['frame'])
+      self.assertEqual(batched['instruction'][0],
+                       single['instruction'].encode())
+    else:
+      np.testing.assert_array_equal(batched[0], single)
+
+
+class CartPoleTest(_SerialReference, environment_contract.EnvironmentContract,
+                   absltest.TestCase):
+  level_name = 'CartPole-v1'
+
+
+class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
+                absltest.TestCase):
+  level_name = 'catch'
+
+  def test_best_and_worst_policy(self):
+    env = self.make([1, 2, 3])
+    for sign in (1, -1):
+      observation = env.initial().observation
+      for _ in range(9 * 5):
+        ball = observation[:, :-1].sum(axis=1).argmax(axis=1)
+        paddle = observation[:, -1].argmax(axis=1)
+        if sign == 1:
+          actions = np.sign(ball - paddle) + 1
+        else:
+          actions = np.where(ball < 2, 2, 0)
+        output = env.step(actions)
+        observation = output.observation
+        np.testing.assert_array_equal(
+            output.reward, np.where(output.done, sign, 0))
+        np.testing.assert_array_equal(
+            output.done, output.info.episode_step == 9)
+
+
+class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
+                 absltest.TestCase):
+  level_name = 'memory'
+
+  def test_needs_memory(self):
+    env = self.make([1, 2, 3])
+    remembered = env.initial().observation[:, :2].argmax(axis=1)
+    cues = []
+    for _ in range(20):
+      cues.extend(remembered)
+      for step in range(7):
+        output = env.step(remembered if step == 6 else 1 - remembered)
+        if step < 6:  # The same for either cue: nothing but the time.
+          np.testing.assert_array_equal(
+              output.observation, [[0, 0, step == 5]] * 3)
+          np.testing.assert_array_equal(output.reward, [0] * 3)
+          self.assertFalse(output.done.any())
+      np.testing.assert_array_equal(output.reward, [1] * 3)
+      self.assertTrue(output.done.all())
+      remembered = output.observation[:, :2].argmax(axis=1)
+    self.assertBetween(np.mean(cues), 0.3, 0.7)
+
+
+class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
+                   absltest.TestCase):
+  level_name = 'counting'
+
+  def test_trace(self):
+    env = self.make([1, 2])
+    outputs = [environment_contract.copied(env.initial())] + [
+        environment_contract.copied(env.step(np.array([action, 1])))
+        for action in (2, 0, 1, 2, 0)]
+    trace = [(o.reward[0], (o.info.episode_return[0], o.info.episode_step[0]),
+              o.done[0], tuple(o.observation[0])) for o in outputs]
+    self.assertEqual(trace, [
+        (0, (0, 0), True, (0, -1)),
+        (1, (1, 1), False, (1, 2)),
+        (2, (3, 2), True, (2, 0)),
+        (3, (3, 1), False, (3, 1)),
+        (4, (7, 2), False, (4, 2)),
+        (5, (12, 3), True, (5, 0)),
+    ])
+
+  def test_actions_are_repeated_until_the_episode_ends(self):
+    settings = environments.EnvironmentSettings(num_action_repeats=4)
+    env = environments.make_vec(['counting'], [1], settings)
+    self.addCleanup(env.close)
+    self.assertEqual(env.num_action_repeats, 4)
+    env.initial()
+    trace = []
+    for _ in range(4):
+      output = env.step(np.array([0]))
+      trace.append((output.reward[0], output.done[0], output.observation[0, 0]))
+    self.assertEqual(trace, [
+        (1 + 2, True, 2), (3 + 4 + 5, True, 5), (6 + 7 + 8 + 9, False, 9),
+        (10, True, 10)])
+
+
+class InstructedTest(_SerialReference, environment_contract.EnvironmentContract,
+                     absltest.TestCase):
+  level_name = 'fake/Instructed-v0'
+
+  def test_instructions(self):
+    env = self.make([1, 2])
+    self.assertEqual(env.observation_spec, {
+        'frame': environments.ArraySpec((4, 6, 3), np.dtype(np.uint8)),
+        'instruction': environments.ArraySpec((), np.dtype(object))})
+    seen = set()
+    for output in self.run_steps(env, self.actions(env)):
+      seen.update(output.observation['instruction'])
+    self.assertEqual(
+        seen, {word.encode() for word in fake_environments.WORDS})
+
+
+class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
+  level_name = 'ALE/Pong-v5'
+  settings = environments.EnvironmentSettings(max_episode_frames=200)
+
+  def test_truncation_ends_the_episode(self):
+    env = self.make([1])
+    outputs = self.run_steps(env, self.actions(env))
+    ends = [bool(output.info.episode_end[0]) for output in outputs]
+    self.assertEqual(ends, [t == 50 for t in range(len(ends))])
+    self.assertEqual([bool(output.done[0]) for output in outputs],
+                     [t in (0, 50) for t in range(len(ends))])
+
+
+class BreakoutTest(environment_contract.EnvironmentContract,
+                   absltest.TestCase):
+  level_name = 'ALE/Breakout-v5'
+  settings = environments.EnvironmentSettings()
+  num_steps = 300
+
+
+class AtariTest(parameterized.TestCase):
+
+  @parameterized.product(game=['Breakout', 'Seaquest'], life_loss=[True, False])
+  def test_is_the_protocol(self, game, life_loss):
+    """Replays games, frame by frame, on the bare emulator."""
+    env = environments.make_vec(
+        [f'ALE/{game}-v5'], [1], environments.EnvironmentSettings(
+            max_noops=0, life_loss_ends_episode=life_loss))
+    self.addCleanup(env.close)
+    emulator = gymnasium.make(
+        f'ALE/{game}-v5', frameskip=1, repeat_action_probability=0.0,
+        obs_type='grayscale')
+    self.addCleanup(emulator.close)
+    ale = emulator.unwrapped.ale
+    rng = np.random.default_rng(1)
+
+    frame, _ = emulator.reset()
+    blank = np.zeros_like(frame)
+    stack = [blank, blank, blank, frame]
+    output = env.initial()
+    game_return, game_steps, num_games, num_lives_lost = 0, 0, 0, 0
+    while num_games < 2:
+      if game_steps < 8 or game_steps % 16 == 0:
+        np.testing.assert_allclose(
+            output.observation[0], [_resized(frame) for frame in stack],
+            rtol=0, atol=0.501)
+      action = rng.integers(env.num_actions)
+      lives, frames, reward = ale.lives(), [], 0
+      for _ in range(4):
+        frame, frame_reward, game_over, _, _ = emulator.step(action)
+        frames.append(frame)
+        reward += frame_reward
+        if game_over:
+          break
+      life_lost = ale.lives() < lives and not game_over
+      game_return += reward
+      game_steps += 1
+
+      output = env.step(np.array([action]))
+      self.assertEqual(output.reward[0], reward)
+      self.assertEqual(output.done[0], game_over or (life_lost and life_loss))
+      self.assertEqual(output.info.episode_end[0], game_over)
+      self.assertEqual(output.info.episode_return[0], game_return)
+      self.assertEqual(output.info.episode_step[0], game_steps)
+      stack = stack[1:] + [np.max(frames[-2:], axis=0)]
+      num_lives_lost += life_lost
+      if game_over:
+        frame, _ = emulator.reset()
+        stack = [blank, blank, blank, frame]
+        game_return, game_steps = 0, 0
+        num_games += 1
+    self.assertGreaterEqual(num_lives_lost, 6)
+
+  def test_games_begin_with_0_to_max_noops_frames(self):
+    env = environments.make_vec(
+        ['ALE/Freeway-v5'] * 20, range(20),
+        environments.EnvironmentSettings(max_noops=2))
+    self.addCleanup(env.close)
+    emulator = gymnasium.make(
+        'ALE/Freeway-v5', frameskip=1, repeat_action_probability=0.0,
+        obs_type='grayscale')
+    self.addCleanup(emulator.close)
+    frames = [_resized(emulator.reset()[0])] + [
+        _resized(emulator.step(0)[0]) for _ in range(5)]
+    num_noops = [[k for k, frame in enumerate(frames)
+                  if np.allclose(first, frame, rtol=0, atol=0.501)]
+                 for first in env.initial().observation[:, -1]]
+    self.assertEqual({tuple(k) for k in num_noops}, {(0,), (1,), (2,)})
+
+  def test_games_side_by_side(self):
+    levels = ['ALE/Pong-v5', 'ALE/Breakout-v5', 'ALE/Pong-v5']
+    seeds = [4, 5, 6]
+    settings = environments.EnvironmentSettings(full_action_space=True)
+    together = environments.make_vec(levels, seeds, settings, num_threads=2)
+    self.addCleanup(together.close)
+    self.assertEqual(together.num_actions, 18)
+    alone = []
+    for level, seed in zip(levels, seeds):
+      alone.append(environments.make_vec([level], [seed], settings))
+      self.addCleanup(alone[-1].close)
+
+    def check(output, singles):
+      for i, single in enumerate(singles):
+        for array, expected in zip(
+            (output.observation, output.reward, output.done, *output.info),
+            (single.observation, single.reward, single.done, *single.info)):
+          np.testing.assert_array_equal(array[i], expected[0])
+
+    check(together.initial(), [env.initial() for env in alone])
+    actions = np.random.default_rng(0).integers(18, size=[250, 3])
+    num_ends = 0
+    for row in actions:
+      output = together.step(row)
+      check(output, [env.step(row[i:i + 1]) for i, env in enumerate(alone)])
+      num_ends += output.info.episode_end.sum()
+    self.assertGreater(num_ends, 0)
+
+  def test_sticky_actions(self):
+    streams = []
+    for probability in (0.0, 0.9):
+      env = environments.make_vec(
+          ['ALE/Breakout-v5'], [1], environments.EnvironmentSettings(
+              repeat_action_probability=probability))
+      self.addCleanup(env.close)
+      env.initial()
+      streams.append([env.step(np.array([1 + t % 3])).observation.copy()
+                      for t in range(20)])
+    self.assertFalse(np.array_equal(*streams))
+
+  def test_fire_on_reset(self):
+    frames = []
+    for fire in (False, True):
+      env = environments.make_vec(
+          ['ALE/Breakout-v5'], [1], environments.EnvironmentSettings(
+              max_noops=0, fire_on_reset=fire))
+      self.addCleanup(env.close)
+      env.initial()
+      for _ in range(4):
+        output = env.step(np.array([0]))
+      frames.append(output.observation.copy())
+    self.assertFalse(np.array_equal(*frames))
+
+
+def _resized(frame):
+  """Resizes a frame to 84 x 84 by the definition of area averaging."""
+  return _area_weights(frame.shape[0]) @ frame @ _area_weights(
+      frame.shape[1]).T
+
+
+@functools.cache
+def _area_weights(size):
+  """The share of each of `size` pixels in each of 84, float64 `[84, size]`."""
+  edges = np.linspace(0, size, 84 + 1)
+  pixels = np.arange(size)
+  overlaps = (np.minimum(edges[1:, None], pixels + 1)
+              - np.maximum(edges[:-1, None], pixels))
+  weights = np.clip(overlaps, 0, None)
+  return weights / weights.sum(axis=1, keepdims=True)
+
+
+class GymnasiumTest(parameterized.TestCase):
+
+  def make(self, *levels, settings=_SETTINGS, seeds=None):
+    env = environments.make_vec(
+        levels, list(range(len(levels))) if seeds is None else seeds, settings)
+    self.addCleanup(env.close)
+    return env
+
+  def test_actions_that_start_at_one(self):
+    env = self.make('fake/ActionsFromOne-v0')
+    env.initial()
+    self.assertEqual([env.step(np.array([a])).observation[0, 0]
+                      for a in range(env.num_actions)], [1, 2, 3])
+
+  def test_frame_without_instruction(self):
+    env = self.make('fake/FrameOnly-v0')
+    env.initial()
+    observation = env.step(np.array([0])).observation
+    self.assertEqual(list(observation), ['frame'])
+    np.testing.assert_array_equal(
+        observation['frame'], np.ones([1, 2, 2, 3], np.uint8))
+
+  def test_float64_becomes_float32(self):
+    env = self.make('fake/Plain-v0')
+    self.assertEqual(env.observation_spec.dtype, np.float32)
+    self.assertEqual(env.initial().observation.dtype, np.float32)
+
+  def test_levels_side_by_side(self):
+    env = self.make('fake/Plain-v0', 'fake/OtherBounds-v0')
+    env.initial()
+    np.testing.assert_array_equal(
+        env.step(np.array([0, 0])).observation, [[1], [1]])
+
+  def test_module_in_the_level_name(self):
+    self.make('fake_environments:fake/Plain-v0').initial()
+
+  def test_error_in_step(self):
+    env = self.make('fake/Raises-v0', 'fake/Raises-v0')
+    env.initial()
+    env.step(np.array([0, 0]))
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError,
+        r'environment 1 \(fake/Raises-v0\) raised AwkwardError: this and that'
+        r'(.|\n)*fake_environments.py", line \d+, in _fail'):
+      env.step(np.array([0, 0]))
+    self.assert_ended(env)
+
+  def test_error_in_reset(self):
+    env = self.make('fake/RaisesInReset-v0')
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError, 'ValueError: no way to begin'):
+      env.initial()
+    self.assert_ended(env)
+
+  def test_killed_worker(self):
+    env = self.make('fake/Dies-v0', 'fake/Dies-v0')
+    env.initial()
+    env.step(np.array([0, 0]))
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError,
+        r'environment 1 \(fake/Dies-v0\) died with exit code -9'):
+      env.step(np.array([0, 0]))
+    self.assert_ended(env)
+
+  def test_worker_killed_between_steps(self):
+    env = self.make('catch')
+    env.initial()
+    for process in multiprocessing.active_children():
+      process.kill()
+      process.join()
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError, 'died with exit code -9'):
+      env.step(np.array([0]))
+    self.assert_ended(env)
+
+  def test_interrupt_is_ignored_by_workers(self):
+    env = self.make('counting', 'counting')
+    env.initial()
+    for step in range(1, 4):
+      for process in multiprocessing.active_children():
+        os.kill(process.pid, signal.SIGINT)
+      output = env.step(np.array([0, 0]))
+      np.testing.assert_array_equal(output.reward, [step] * 2)
+
+  def test_hanging_worker(self):
+    env = self.make(
+        'fake/Hangs-v0', 'fake/Hangs-v0',
+        settings=environments.EnvironmentSettings(
+            num_action_repeats=1, step_timeout_s=5))
+    env.initial()
+    env.step(np.array([0, 0]))
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError,
+        r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
+      env.step(np.array([0, 0]))
+    self.assert_ended(env)
+
+  def test_worker_dies_while_starting(self):
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError, 'died while starting'):
+      self.make('fake/DiesAtStart-v0')
+    self.assertEmpty(multiprocessing.active_children())
+
+  def assert_ended(self, env):
+    """No process is left, and `close` is quiet."""
+    self.assertEmpty(multiprocessing.active_children())
+    env.close()
+    env.close()
+
+
+class LevelErrorsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('ALE/Breakot-v5', 'ALE/Breakout-v5'),
+      ('CartPol-v1', 'CartPole-v1'),
+      ('cartpole', "Unknown level 'cartpole'"),
+      ('ctch', 'catch'),
+      ('ALE/', "Unknown level 'ALE/'"),
+      ('', "Unknown level ''"),
+      ('no/Such-v0', "Unknown level 'no/Such-v0'"),
+  )
+  def test_unknown_level(self, name, hint):
+    self.assert_refused(environments.UnknownLevelError, [name], hint)
+
+  @parameterized.parameters('PongNoFrameskip-v4', 'Pong-v0', 'Pong-v4')
+  def test_old_atari_ids(self, name):
+    self.assert_refused(
+        environments.EnvironmentSpecError, [name], 'here ALE/Pong-v5')
+
+  @parameterized.parameters(
+      'explore_goal_locations_small', 'dmlab30', 'rooms_watermaze',
+      'contributed/dmlab30/lasertag_one_opponent_small')
+  def test_deepmind_lab(self, name):
+    self.assert_refused(
+        environments.MissingDependencyError, [name], 'deepmind_lab')
+
+  @parameterized.parameters(
+      ('fake/ContinuousActions-v0', 'has actions Box'),
+      ('fake/DiscreteObservations-v0', r'has observations Discrete\(7\)'),
+      ('fake/UnknownKeys-v0', 'has observations Dict'),
+  )
+  def test_unsupported_spaces(self, name, message):
+    self.assert_refused(environments.EnvironmentSpecError, [name], message)
+
+  @parameterized.parameters(
+      (['catch', 'memory'], 'catch and memory: .* different observations'),
+      (['fake/Plain-v0', 'fake/ActionsFromOne-v0'], 'different actions'),
+      (['catch', 'ALE/Pong-v5'], 'Atari games and other levels'),
+      (['ALE/Pong-v5', 'ALE/Breakout-v5'],
+       'ALE/Pong-v5: 6, ALE/Breakout-v5: 4.*full_action_space'),
+  )
+  def test_levels_that_do_not_go_together(self, names, message):
+    self.assert_refused(environments.EnvironmentSpecError, names, message)
+
+  def test_atari_without_ale_py(self):
+    with mock.patch.dict(sys.modules, {'ale_py': None}):
+      self.assert_refused(environments.MissingDependencyError,
+                          ['ALE/Pong-v5'], r'scalable_agent\[atari\]')
+
+  def test_missing_packages(self):
+    self.assert_refused(environments.MissingDependencyError,
+                        ['fake/MissingPackage-v0'], 'pip install somephysics')
+    self.assert_refused(environments.MissingDependencyError,
+                        ['no_such_module:Level-v0'], 'no_such_module')
+
+  def test_arguments(self):
+    for names, seeds in (([], []), ('catch', [1] * 5), (['catch'], [1, 2]),
+                         (['catch'], [-1]), (['catch'], [2**31])):
+      with self.assertRaises(ValueError):
+        environments.make_vec(names, seeds)
+    for wrong in (dict(num_action_repeats=0), dict(max_noops=-1),
+                  dict(repeat_action_probability=1.5), dict(step_timeout_s=0)):
+      with self.assertRaisesRegex(ValueError, next(iter(wrong))):
+        environments.EnvironmentSettings(**wrong)
+
+  def assert_refused(self, error, names, message):
+    """Asserts a `ValueError` of one line."""
+    with self.assertRaisesRegex(error, message) as caught:
+      environments.make_vec(names, list(range(len(names))))
+    self.assertIsInstance(caught.exception, ValueError)
+    self.assertNotIn('\n', str(caught.exception))
+    self.assertEmpty(multiprocessing.active_children())
+
+
+class ProcessesTest(absltest.TestCase):
+  """What happens around a program: imports, Ctrl-C, sudden death."""
+
+  def start(self, program, **kwargs):
+    """Starts a main program, from a file, that has no main guard."""
+    directory = tempfile.TemporaryDirectory()
+    self.addCleanup(directory.cleanup)
+    path = os.path.join(directory.name, 'main.py')
+    with open(path, 'w') as f:
+      f.write(textwrap.dedent(program))
+    process = subprocess.Popen(
+        [sys.executable, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(
+            [_ROOT, _TESTS, os.environ.get('PYTHONPATH', '')])}, **kwargs)
+    self.addCleanup(self._end, process)
+    return process
+
+  def _end(self, process):
+    """Ends a program and whatever it may have left behind."""
+    try:
+      os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+      pass
+    process.communicate()
+
+  def test_tensorflow_is_never_imported(self):
+    process = self.start("""
+        import sys
+        print('main')
+        from scalable_agent import environments
+        import fake_environments
+        for level in ('ALE/Pong-v5', 'catch', 'CartPole-v1',
+                      'fake/ImportsTensorFlow-v0'):
+          with environments.make_vec([level] * 2, [1, 2]) as env:
+            observation = env.initial().observation
+        print('tensorflow' in sys.modules, observation.tolist())
+        # A main module with TensorFlow must not bring it to the workers.
+        sys.modules['tensorflow'] = sys
+        with environments.make_vec([level], [1]) as env:
+          print(env.initial().observation.tolist())
+        """)
+    output, errors = process.communicate(timeout=120)
+    self.assertEqual(
+        output.splitlines(), ['main', 'False [[0.0], [0.0]]', '[[0.0]]'],
+        errors)
+    self.assertEqual(process.returncode, 0)
+
+  def test_environment_defined_in_the_main_module(self):
+    process = self.start("""
+        import gymnasium
+        import numpy as np
+        from scalable_agent import environments
+        class Mine(gymnasium.Env):
+          observation_space = gymnasium.spaces.Box(0, 9, (1,), np.float32)
+          action_space = gymnasium.spaces.Discrete(2)
+          def reset(self, *, seed=None, options=None):
+            return np.array([7], np.float32), {}
+        gymnasium.register('Mine-v0', Mine)
+        with environments.make_vec(['Mine-v0'], [1]) as env:
+          print(env.initial().observation.tolist())
+        """)
+    output, errors = process.communicate(timeout=120)
+    self.assertEqual(output, '[[7.0]]\n', errors)
+
+  def test_interrupt_is_left_to_the_parent(self):
+    process = self.start("""
+        import numpy as np
+        import fake_environments
+        from scalable_agent import environments
+        settings = environments.EnvironmentSettings(num_action_repeats=1)
+        env = environments.make_vec(
+            ['fake/Hangs-v0'] * 3, [0, 1, 2], settings)
+        try:
+          env.initial()
+          env.step(np.zeros([3], np.int32))
+          print('ready', flush=True)
+          env.step(np.zeros([3], np.int32))
+        except KeyboardInterrupt:
+          env.close()
+          print('closed')
+        """)
+    self.assertEqual(process.stdout.readline(), 'ready\n')
+    os.killpg(process.pid, signal.SIGINT)  # As a terminal does on Ctrl-C.
+    output, errors = process.communicate(timeout=60)
+    self.assertEqual(output, 'closed\n')
+    self.assertEqual(errors, '')
+
+  def test_workers_die_with_their_parent(self):
+    process = self.start("""
+        import numpy as np
+        import fake_environments
+        from scalable_agent import environments
+        env = environments.make_vec(
+            ['fake/Hangs-v0'] * 2, [0, 1],
+            environments.EnvironmentSettings(num_action_repeats=1))
+        env.initial()
+        env.step(np.zeros([2], np.int32))
+        print('ready', flush=True)
+        env.step(np.zeros([2], np.int32))
+        """)
+    self.assertEqual(process.stdout.readline(), 'ready\n')
+    process.kill()
+    # Workers hold the other end of this pipe until they are gone.
+    process.communicate(timeout=60)
+
+
+if __name__ == '__main__':
+  absltest.main()

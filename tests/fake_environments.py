@@ -1,0 +1,178 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Environments that are special, or misbehave, in one way each.
+
+Registered as `fake/<class name>-v0` on import; workers need not import this.
+"""
+
+import os
+import signal
+import sys
+import time
+
+import gymnasium
+from gymnasium import spaces
+import numpy as np
+
+WORDS = ('', 'go', 'gehe zur Tür', 'a b c d e f')
+
+
+class _Fake(gymnasium.Env):
+  observation_space = spaces.Box(0, 1000, (1,), np.float64)
+  action_space = spaces.Discrete(2)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps = 0
+    return self._observation(), {}
+
+  def step(self, action):
+    self._steps += 1
+    return self._observation(), 1.0, self._steps == 5, False, {}
+
+  def _observation(self):
+    return np.array([self._steps], np.float64)
+
+
+class Instructed(_Fake):
+  """Random frames and instructions; the reward is the action."""
+  observation_space = spaces.Dict({
+      'frame': spaces.Box(0, 255, (4, 6, 3), np.uint8),
+      'instruction': spaces.Text(
+          12, min_length=0, charset='abcdefghijklmnopqrstuvwxyzüT '),
+  })
+  action_space = spaces.Discrete(3)
+
+  def step(self, action):
+    self._steps += 1
+    truncated = bool(self.np_random.random() < 0.2)
+    return self._observation(), float(action), False, truncated, {}
+
+  def _observation(self):
+    return {
+        'frame': self.np_random.integers(256, size=(4, 6, 3), dtype=np.uint8),
+        'instruction': WORDS[self.np_random.integers(len(WORDS))],
+    }
+
+
+class FrameOnly(_Fake):
+  observation_space = spaces.Dict({'frame': spaces.Box(0, 255, (2, 2, 3),
+                                                       np.uint8)})
+
+  def _observation(self):
+    return {'frame': np.full((2, 2, 3), self._steps, np.uint8)}
+
+
+class ActionsFromOne(_Fake):
+  """The observation is the last action."""
+  action_space = spaces.Discrete(3, start=1)
+
+  def reset(self, *, seed=None, options=None):
+    self._action = 0
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    assert self.action_space.contains(action)
+    self._action = action
+    return super().step(action)
+
+  def _observation(self):
+    return np.array([self._action], np.float64)
+
+
+class OtherBounds(_Fake):
+  """Like `_Fake`, but for the bounds."""
+  observation_space = spaces.Box(0, 2000, (1,), np.float64)
+
+
+class Plain(_Fake):
+  pass
+
+
+class ContinuousActions(_Fake):
+  action_space = spaces.Box(-1, 1, (2,), np.float32)
+
+
+class DiscreteObservations(_Fake):
+  observation_space = spaces.Discrete(7)
+
+  def _observation(self):
+    return 0
+
+
+class UnknownKeys(_Fake):
+  observation_space = spaces.Dict({'frame': spaces.Box(0, 255, (2, 2, 3),
+                                                       np.uint8),
+                                   'mission': spaces.Text(5)})
+
+
+class MissingPackage(_Fake):
+
+  def __init__(self):
+    raise gymnasium.error.DependencyNotInstalled('pip install somephysics.')
+
+
+class ImportsTensorFlow(_Fake):
+  """The observation is whether TensorFlow is imported."""
+
+  def _observation(self):
+    return np.array(['tensorflow' in sys.modules], np.float64)
+
+
+class AwkwardError(Exception):
+  """Can neither be pickled nor be built from one argument."""
+
+  def __init__(self, first, second):
+    super().__init__(f'{first} and {second}')
+    self.unpicklable = lambda: None
+
+
+class Raises(_Fake):
+  """Raises in step 2, if it was seeded with 1."""
+
+  def reset(self, *, seed=None, options=None):
+    if seed is not None:
+      self._raises = seed == 1
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    if self._raises and self._steps == 1:
+      self._fail()
+    return super().step(action)
+
+  def _fail(self):
+    raise AwkwardError('this', 'that')
+
+
+class Dies(Raises):
+
+  def _fail(self):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Hangs(Raises):
+
+  def _fail(self):
+    time.sleep(10_000)
+
+
+class RaisesInReset(_Fake):
+
+  def reset(self, *, seed=None, options=None):
+    raise ValueError('no way to begin')
+
+
+class DiesAtStart(_Fake):
+  """Can be built in the parent only, for its spaces."""
+
+  def __init__(self, parent_pid):
+    if os.getpid() != parent_pid:
+      os._exit(3)
+
+
+for _class in list(globals().values()):
+  if (isinstance(_class, type) and issubclass(_class, _Fake)
+      and _class is not _Fake):
+    gymnasium.register(
+        id=f'fake/{_class.__name__}-v0',
+        entry_point=f'{__name__}:{_class.__name__}',
+        kwargs=({'parent_pid': os.getpid()} if _class is DiesAtStart else {}))

@@ -1,0 +1,344 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of `networks`."""
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import networks
+import tensorflow as tf
+
+
+def _sigmoid(x):
+  return 1 / (1 + np.exp(-x))
+
+
+def _reference_lstm(inputs, reset, c, h, kernel, bias):
+  """The definition, in float64 NumPy; returns outputs `[T, B, units]`, c, h."""
+  outputs = []
+  for x, is_reset in zip(inputs, reset):
+    c = np.where(is_reset[:, None], 0, c)
+    h = np.where(is_reset[:, None], 0, h)
+    gates = np.concatenate([x, h], axis=1) @ kernel + bias
+    i, candidate, f, o = np.split(gates, 4, axis=1)
+    c = _sigmoid(f + 1) * c + _sigmoid(i) * np.tanh(candidate)
+    h = _sigmoid(o) * np.tanh(c)
+    outputs.append(h)
+  return np.stack(outputs), c, h
+
+
+def _naive_lstm(inputs, reset, c, h, kernel, bias):
+  """The definition in eager TensorFlow: ground truth for gradients."""
+  outputs = []
+  for t in range(inputs.shape[0]):
+    keep = 1 - tf.cast(reset[t], tf.float32)[:, tf.newaxis]
+    c, h = c * keep, h * keep
+    gates = tf.concat([inputs[t], h], axis=1) @ kernel + bias
+    i, candidate, f, o = tf.split(gates, 4, axis=1)
+    c = tf.sigmoid(f + 1) * c + tf.sigmoid(i) * tf.tanh(candidate)
+    h = tf.sigmoid(o) * tf.tanh(c)
+    outputs.append(h)
+  return tf.stack(outputs), c, h
+
+
+def _lstm_data(num_steps, batch_size=3, num_inputs=4, units=5):
+  rng = np.random.default_rng(num_steps)
+  normal = lambda *shape: rng.normal(size=shape).astype(np.float32)
+  reset = rng.random([num_steps, batch_size]) < .3
+  layer = networks.LSTM(units)
+  layer.build([None, None, num_inputs])
+  layer.kernel.assign(normal(num_inputs + units, 4 * units))
+  layer.bias.assign(normal(4 * units))
+  return (layer, normal(num_steps, batch_size, num_inputs), reset,
+          normal(batch_size, units), normal(batch_size, units))
+
+
+class LSTMTest(tf.test.TestCase, parameterized.TestCase):
+
+  def test_one_step_has_known_values(self):
+    layer = networks.LSTM(2)
+    layer.build([None, None, 2])
+    i, j = np.indices([4, 8])
+    layer.kernel.assign((8 * i + j - 16) / 20)
+    layer.bias.assign(np.arange(8) / 10)
+    outputs, (c, h) = layer(
+        tf.constant([[[1., -1.]]]),
+        (tf.constant([[.3, .4]]), tf.constant([[.1, -.2]])))
+    self.assertAllClose(c, [[.105438235805, .214055895495]], 1e-6, 1e-7)
+    self.assertAllClose(h, [[.054886633842, .115146572905]], 1e-6, 1e-7)
+    self.assertAllEqual(outputs, h[tf.newaxis])
+
+  @parameterized.parameters(1, 2, 9)
+  def test_unroll_is_the_definition(self, num_steps):
+    layer, inputs, reset, c, h = _lstm_data(num_steps)
+    outputs, state = layer(inputs, (c, h), reset)
+    expected = _reference_lstm(inputs, reset, c, h, layer.kernel.numpy(),
+                               layer.bias.numpy())
+    self.assertAllClose((outputs, *state), expected, 1e-5, 1e-5)
+
+  @parameterized.parameters(1, 7)
+  def test_gradients_are_those_of_a_plain_loop(self, num_steps):
+    layer, inputs, reset, c, h = _lstm_data(num_steps)
+    sources = [tf.constant(x) for x in (inputs, c, h)]
+    weights = [layer.kernel, layer.bias]
+    rng = np.random.default_rng(0)
+    weigh = [rng.normal(size=shape).astype(np.float32) for shape in
+             ((num_steps, *c.shape), c.shape, h.shape)]
+
+    @tf.function
+    def gradients(is_naive):
+      with tf.GradientTape() as tape:
+        tape.watch(sources)
+        if is_naive:
+          results = _naive_lstm(sources[0], reset, *sources[1:],
+                                *[tf.convert_to_tensor(w) for w in weights])
+        else:
+          outputs, state = layer(sources[0], tuple(sources[1:]), reset)
+          results = (outputs, *state)
+        loss = tf.add_n([tf.reduce_sum(w * r) for w, r in zip(weigh, results)])
+      return tape.gradient(loss, sources + weights)
+
+    self.assertAllClose(gradients(False), gradients(True), 1e-4, 1e-5)
+
+  def test_unknown_length(self):
+    layer, inputs, reset, c, h = _lstm_data(6)
+    unroll = tf.function(
+        lambda x, reset: layer(x, (c, h), reset),
+        input_signature=[tf.TensorSpec([None, 3, 4]),
+                         tf.TensorSpec([None, 3], tf.bool)])
+    for num_steps in (1, 6):
+      self.assertAllClose(
+          unroll(inputs[:num_steps], reset[:num_steps]),
+          layer(inputs[:num_steps], (c, h), reset[:num_steps]), 1e-6, 1e-6)
+
+  def test_graph_does_not_grow_with_time(self):
+    layer, *_, c, h = _lstm_data(2)
+    num_nodes = lambda num_steps: len(tf.function(
+        lambda x: layer(x, (c, h))).get_concrete_function(
+            tf.TensorSpec([num_steps, 3, 4])).graph.as_graph_def().node)
+    self.assertEqual(num_nodes(5), num_nodes(100))
+
+  def test_reset_also_forgets_what_is_not_finite(self):
+    layer, inputs, reset, c, h = _lstm_data(3)
+    reset[0] = True
+    outputs, state = layer(inputs, (np.nan * c, np.inf * h), reset)
+    self.assertAllClose(layer(inputs, (c, h), reset), (outputs, state))
+
+  def test_state_is_float32_under_mixed_precision(self):
+    tf.keras.config.set_dtype_policy('mixed_bfloat16')
+    self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
+    layer = networks.LSTM(5)
+    layer.build([None, None, 4])
+    state = (tf.fill([2, 5], 1.001), tf.zeros([2, 5]))
+    outputs, (c, h) = layer(tf.zeros([3, 2, 4], tf.bfloat16), state)
+    self.assertEqual({outputs.dtype, c.dtype, h.dtype}, {tf.float32})
+    # bfloat16 cannot tell 1.001 from 1.
+    tf.keras.config.set_dtype_policy('float32')
+    full = networks.LSTM(5)
+    full.build([None, None, 4])
+    full.set_weights(layer.get_weights())
+    _, (expected_c, _) = full(tf.zeros([1, 2, 4]), state)
+    _, (c, _) = layer(tf.zeros([1, 2, 4]), state)
+    self.assertAllClose(c, expected_c, 1e-5)
+
+  def test_initial_weights(self):
+    layer = networks.LSTM(256, tf.keras.random.SeedGenerator(1))
+    layer.build([None, None, 330])
+    limit = np.sqrt(6 / (586 + 1024))  # Of the joint kernel.
+    self.assertAllInRange(layer.kernel, -limit, limit)
+    self.assertAllClose(np.std(layer.kernel), limit / np.sqrt(3), 1e-2)
+    self.assertAllEqual(layer.bias, np.zeros(1024))
+
+
+class TorsoTest(tf.test.TestCase, parameterized.TestCase):
+
+  def test_pooling_pads_even_sizes_at_the_end(self):
+    line = tf.range(6, dtype=tf.float32)[tf.newaxis, tf.newaxis, :, tf.newaxis]
+    pooled = tf.nn.max_pool2d(line, ksize=3, strides=2, padding='SAME')
+    self.assertAllEqual(pooled[0, 0, :, 0], [2, 4, 5])
+
+  def test_section_pools_like_that(self):
+    section = networks.ResNetSection(1, None)
+    line = tf.range(6, dtype=tf.float32)[tf.newaxis, tf.newaxis, :, tf.newaxis]
+    section(line)
+    section.set_weights([np.zeros_like(w) for w in section.get_weights()])
+    identity = np.zeros([3, 3, 1, 1], np.float32)
+    identity[1, 1] = 1
+    section.weights[0].assign(identity)  # Of the first convolution.
+    self.assertAllEqual(section(line)[0, 0, :, 0], [2, 4, 5])
+
+  def test_deep_is_the_definition(self):
+    torso = networks.DeepTorso()
+    frames = _frames(2, 13, 18, 3)
+    torso(frames)
+    rng = np.random.default_rng(0)
+    torso.set_weights([w + .1 * rng.normal(size=w.shape)
+                       for w in torso.get_weights()])
+    weights = iter(torso.get_weights())
+    conv = lambda x: tf.nn.conv2d(x, next(weights), 1, 'SAME') + next(weights)
+    x = frames / np.float32(255)
+    for _ in range(3):
+      x = tf.nn.max_pool2d(conv(x), 3, 2, 'SAME')
+      for _ in range(2):
+        x += conv(tf.nn.relu(conv(tf.nn.relu(x))))
+    x = tf.nn.relu(tf.reshape(x, [2, -1]))
+    x = tf.nn.relu(x @ next(weights) + next(weights))
+    self.assertAllClose(torso(frames), x, 1e-4, 1e-3)
+
+  @parameterized.parameters(
+      (networks.DeepTorso, (72, 96, 3), 97600 + 884992),
+      (networks.ShallowTorso, (84, 84, 4),
+       8 * 8 * 4 * 16 + 16 + 4 * 4 * 16 * 32 + 32 + 9 * 9 * 32 * 256 + 256))
+  def test_sizes(self, torso_class, shape, num_parameters):
+    torso = torso_class()
+    self.assertEqual(torso(tf.zeros([2, *shape], tf.uint8)).shape, [2, 256])
+    self.assertEqual(torso.count_params(), num_parameters)
+
+  def test_flattened_width(self):
+    torso = networks.DeepTorso()
+    torso(tf.zeros([1, 72, 96, 3], tf.uint8))
+    self.assertIn((3456, 256), [tuple(w.shape) for w in torso.weights])
+
+  @parameterized.parameters((84, 84), (20, 23), (25, 30))
+  def test_shallow_is_the_definition(self, height, width):
+    torso = networks.ShallowTorso()
+    frames = _frames(2, height, width, 4)
+    features = torso(frames)
+    k1, b1, k2, b2, k3, b3 = torso.get_weights()
+    x = tf.nn.relu(tf.nn.conv2d(frames / np.float32(255), k1, 4, 'VALID') + b1)
+    x = tf.nn.relu(tf.nn.conv2d(x, k2, 2, 'VALID') + b2)
+    x = tf.nn.relu(tf.reshape(x, [2, -1]) @ k3 + b3)
+    self.assertAllClose(features, x, 1e-4, 1e-5)
+
+  @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso)
+  def test_channels_first_is_transposed(self, torso_class):
+    frames = _frames(3, 24, 30, 4)
+    last = torso_class('channels_last')
+    first = torso_class('channels_first')
+    expected = last(frames)
+    transposed = np.transpose(frames, [0, 3, 1, 2])
+    first(transposed)
+    first.set_weights(last.get_weights())
+    self.assertAllClose(first(transposed), expected)
+
+  @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso,
+                            networks.MLPTorso)
+  def test_uint8_is_scaled_and_float_is_not(self, torso_class):
+    torso = torso_class()
+    frames = _frames(3, 24, 30, 2)
+    self.assertAllClose(torso(frames), torso(frames / np.float32(255)),
+                        1e-5, 1e-6)
+
+  def test_mlp_is_the_definition(self):
+    torso = networks.MLPTorso([6, 7])
+    x = np.random.default_rng(0).normal(size=[3, 5, 2]).astype(np.float32)
+    features = torso(x)
+    k1, b1, k2, b2 = torso.get_weights()
+    x = np.tanh(np.tanh(x.reshape([3, 10]) @ k1 + b1) @ k2 + b2)
+    self.assertAllClose(features, x, 1e-5, 1e-6)
+
+  def test_initial_weights(self):
+    torso = networks.DeepTorso(seed=tf.keras.random.SeedGenerator(3))
+    torso(tf.zeros([1, 72, 96, 3], tf.uint8))
+    # A normal cut at 2 sigma keeps .8796 of its stddev.
+    kernels = [w.numpy() for w in torso.weights if len(w.shape) > 1]
+    self.assertLen(kernels, 16)
+    for kernel in kernels:
+      stddev = 1 / np.sqrt(np.prod(kernel.shape[:-1]))
+      self.assertAllInRange(kernel, -2 * stddev, 2 * stddev)
+      self.assertAllClose(np.std(kernel), .8796 * stddev,
+                          rtol=5 / np.sqrt(2 * kernel.size))
+    for bias in (w for w in torso.weights if len(w.shape) == 1):
+      self.assertAllEqual(bias, np.zeros(bias.shape))
+
+  def test_seed_gives_layers_of_one_shape_different_weights(self):
+    make = lambda: networks.MLPTorso(
+        [4, 4, 4], tf.keras.random.SeedGenerator(1))
+    first, second = make(), make()
+    first(tf.zeros([1, 4])), second(tf.zeros([1, 4]))
+    self.assertAllEqual(first.get_weights()[0], second.get_weights()[0])
+    self.assertAllEqual(first.get_weights()[2], second.get_weights()[2])
+    self.assertNotAllClose(first.get_weights()[0], first.get_weights()[2])
+
+
+def _frames(*shape):
+  return np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+
+
+class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('go', 681), ('Go', 835), ('to', 641), ('the', 354), ('red', 910),
+      ('ball', 199), ('blue', 345), ('balloon', 352), ('suitcase', 594),
+      ('pick', 763), ('up', 849))
+  def test_buckets(self, word, bucket):
+    self.assertAllEqual(networks.hash_words([word]), [[bucket] + [-1] * 7])
+
+  def test_empty_word_is_the_reference_padding(self):
+    self.assertEqual(tf.strings.to_hash_bucket_fast('', 1000), 263)
+    encoder = networks.InstructionEncoder()
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(encoder(networks.hash_words(['go up', 'pick'])))
+    gradient = tape.gradient(loss, encoder.embeddings)
+    self.assertIsInstance(gradient, tf.IndexedSlices)
+    self.assertSetEqual(set(gradient.indices.numpy()), {681, 849, 763, 263})
+    dense = tf.convert_to_tensor(gradient).numpy()
+    self.assertAllEqual(dense[263], np.zeros(20))
+    self.assertTrue(dense[849].all())
+
+  def test_words_are_between_spaces(self):
+    ids = networks.hash_words(['go  to the red ball', '', ' x ', 'a\tb '])
+    self.assertEqual(ids.dtype, tf.int32)
+    self.assertAllEqual(tf.reduce_sum(tf.cast(ids >= 0, tf.int32), axis=1),
+                        [5, 0, 1, 1])
+    self.assertAllEqual(ids[0], [681, 641, 354, 910, 199, -1, -1, -1])
+
+  @parameterized.parameters((0, 1), (1, 8), (8, 8), (9, 16), (16, 16))
+  def test_few_widths(self, num_words, width):
+    self.assertEqual(networks.hash_words(['', 'a ' * num_words]).shape,
+                     [2, width])
+
+  def test_any_rank(self):
+    words = np.array([[b'go', b'up', b''], [b'the ball', b'', b'up']], object)
+    ids = networks.hash_words(words)
+    self.assertEqual(ids.shape, [2, 3, 8])
+    self.assertAllEqual(ids[1, 0, :2], [354, 199])
+    self.assertAllEqual(ids[1, 2, :2], [849, -1])
+    self.assertAllEqual(networks.hash_words(tf.constant('up'))[0], 849)
+
+  def test_encoding_is_the_output_at_the_last_word(self):
+    encoder = networks.InstructionEncoder(tf.keras.random.SeedGenerator(0))
+    sentences = ['go to the red ball', '', 'up', 'pick up the blue ball ' * 2]
+    codes = encoder(networks.hash_words(sentences))
+    embeddings, kernel, bias = encoder.get_weights()
+    self.assertEqual(embeddings.shape, (1000, 20))
+    for sentence, code in zip(sentences, codes):
+      h = np.zeros([1, 64])
+      ids = [int(tf.strings.to_hash_bucket_fast(w, 1000))
+             for w in sentence.split()]
+      if ids:
+        _, _, h = _reference_lstm(
+            embeddings[ids][:, None], np.zeros([len(ids), 1], bool),
+            np.zeros([1, 64]), h, kernel, bias)
+      self.assertAllClose(code, h[0], 1e-5, 1e-5)
+
+  def test_no_words_give_zeros(self):
+    encoder = networks.InstructionEncoder()
+    # Biases that are not zero, or steps over padding would not show.
+    encoder(networks.hash_words(['']))
+    encoder.set_weights([np.random.normal(size=w.shape)
+                         for w in encoder.get_weights()])
+    codes = encoder(networks.hash_words(['', 'go', ' ']))
+    self.assertAllEqual(codes[0], np.zeros(64))
+    self.assertAllEqual(codes[2], np.zeros(64))
+    self.assertTrue(codes[1].numpy().all())
+    self.assertAllEqual(encoder(networks.hash_words(['', ''])),
+                        np.zeros([2, 64]))
+
+  def test_initial_weights(self):
+    encoder = networks.InstructionEncoder(tf.keras.random.SeedGenerator(2))
+    encoder(networks.hash_words(['']))
+    self.assertAllClose(np.std(encoder.embeddings), 1, .02)
+    self.assertEqual(encoder.count_params(), 20000 + 21760)
+
+
+if __name__ == '__main__':
+  tf.test.main()
