@@ -7,10 +7,12 @@
 """
 
 import dataclasses
+import os
 import sys
 
 from absl import app
 from absl import flags
+from absl import logging
 from scalable_agent import config as config_lib
 
 # TensorFlow is imported in main: environment processes import this module.
@@ -77,7 +79,7 @@ flags.DEFINE_float('save_summaries_secs', 30, 'Seconds between summaries.')
 flags.DEFINE_float('progress_secs', 10, 'Seconds between progress lines.')
 flags.DEFINE_bool('test_greedy', False, 'Whether test mode takes the most '
                   'likely action; by default it samples, as the reference.')
-flags.DEFINE_bool('xla', False, 'Whether XLA compiles the update.')
+flags.DEFINE_bool('xla', False, 'Whether XLA compiles update and policy step.')
 flags.DEFINE_float('repeat_action_probability', 0., 'Atari: probability that '
                    'the emulator repeats the last action (sticky actions).')
 flags.DEFINE_bool('full_action_space', False, 'Atari: all 18 actions instead '
@@ -101,15 +103,17 @@ def main(argv):
               detailed_error=f'Unknown arguments: {" ".join(argv[1:])}')
   values = flags.FLAGS.flag_values_dict()
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
+  logging.set_verbosity(logging.WARNING)
+  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
   try:
     config = config_lib.Config(**{name: values[name] for name in names})
     from scalable_agent import training  # pylint: disable=g-import-not-at-top
     return training.run(config)
-  except ValueError as e:
-    if not isinstance(e, config_lib.ConfigError):
-      raise
+  except config_lib.ConfigError as e:
     print(f'experiment.py: {e}', file=sys.stderr)
     return 2
+  except KeyboardInterrupt:
+    return 130
 
 
 if __name__ == '__main__':

@@ -28,8 +28,7 @@ class Agent(tf.keras.Model):
   def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
                instruction_encoder: Optional[networks.InstructionEncoder],
                core: Optional[networks.LSTM], use_last_action_reward: bool,
-               initializer_seed: Optional[tf.keras.random.SeedGenerator],
-               action_seed: int):
+               head_initializer: Any, action_seed: int):
     """Puts an agent together; most callers want `make_agent`.
 
     Args:
@@ -39,7 +38,7 @@ class Agent(tf.keras.Model):
       core: the recurrent core, or None for a feed-forward agent.
       use_last_action_reward: whether the agent sees the action that led to the
         observation, and its reward, clipped to [-1, 1].
-      initializer_seed: seeds the initial weights of the heads.
+      head_initializer: Keras initializer of the heads' kernels.
       action_seed: seeds the choice of actions.
     """
     super().__init__()
@@ -52,7 +51,7 @@ class Agent(tf.keras.Model):
     self._policy_logits, self._baseline = (
         tf.keras.layers.Dense(
             units, dtype='float32', name=name,
-            kernel_initializer=networks.FanInTruncatedNormal(initializer_seed))
+            kernel_initializer=head_initializer)
         for units, name in ((num_actions, 'policy_logits'), (1, 'baseline')))
     # The method and not the generator itself, which Keras would put into
     # checkpoints: restored agents should not repeat each other's choices.
@@ -202,7 +201,11 @@ def make_agent(network: str, observation_spec: Any, num_actions: int, *,
           if instruction_spec is not None else None),
       core=networks.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
       use_last_action_reward=use_last_action_reward,
-      initializer_seed=initializer_seed, action_seed=seed)
+      # Heads of zeros let the baseline find the mean return before its gradient
+      # reaches the torso, where it would switch off relu units for good.
+      head_initializer=('zeros' if network == 'shallow' else
+                        networks.FanInTruncatedNormal(initializer_seed)),
+      action_seed=seed)
   zeros = lambda spec: tf.zeros([1, 1, *spec.shape], tf.as_dtype(spec.dtype))
   observation = zeros(frame_spec)
   if instruction_spec is not None:

@@ -5,6 +5,7 @@ import json
 import os
 from typing import Any, Optional
 
+from scalable_agent import config
 from scalable_agent import learner as learner_lib
 import tensorflow as tf
 
@@ -13,7 +14,7 @@ class DivergedError(RuntimeError):
   """Training went astray: the loss or a weight is not finite."""
 
 
-class CheckpointError(ValueError):
+class CheckpointError(config.ConfigError):
   """A log directory cannot be used; the message says why and what to do."""
 
 
@@ -61,7 +62,7 @@ class Checkpointer:
       return None
     try:
       self._manager.checkpoint.restore(path).assert_consumed()
-    except (ValueError, AssertionError, tf.errors.OpError) as e:
+    except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
       raise CheckpointError(
           f'The checkpoint {path} does not fit this agent or is damaged '
           f'({str(e).splitlines()[0]}). Use the flags it was trained with or '

@@ -122,6 +122,19 @@ class MetricsWriter:
     self._file.close()
 
 
+class Speed:
+  """How fast a count grows, from one call to the next."""
+
+  def __init__(self, count: int):
+    self._last = time.perf_counter(), count
+
+  def __call__(self, count: int) -> float:
+    """Returns the growth per second since the last call, or the beginning."""
+    (last_time, last_count), self._last = (
+        self._last, (time.perf_counter(), count))
+    return (count - last_count) / max(self._last[0] - last_time, 1e-9)
+
+
 class Progress:
   """Recent returns and speed as one line of text."""
 
@@ -136,7 +149,7 @@ class Progress:
     """
     self._total = total_environment_frames
     self._recent = collections.deque(maxlen=num_recent)
-    self._last = (time.perf_counter(), num_env_frames)
+    self._speed = Speed(num_env_frames)
 
   def add_episodes(self, episodes: List[Episode]) -> None:
     self._recent.extend(episode.episode_return for episode in episodes)
@@ -153,10 +166,7 @@ class Progress:
       num_env_frames: frames learned from so far.
       policy_lag: updates between acting and learning, mean over the batch.
     """
-    now = time.perf_counter()
-    last_time, last_frames = self._last
-    self._last = now, num_env_frames
-    frames_per_s = (num_env_frames - last_frames) / max(now - last_time, 1e-9)
+    frames_per_s = self._speed(num_env_frames)
     left = max(self._total - num_env_frames, 0)
     eta = (str(datetime.timedelta(seconds=round(left / frames_per_s)))
            if frames_per_s > 0 else '?')

@@ -112,9 +112,15 @@ class ShallowTorso(tf.keras.layers.Layer):
     """
     super().__init__()
     self._data_format = data_format
-    self._first = _PatchConv(16, 4, data_format, seed)
-    self._second = _conv(32, 4, 2, 'valid', 'relu', seed)
-    self._dense = _dense(256, 'relu', seed)
+    # The paper does not say how. With the deep network's initializer, which
+    # has no gain for relu, activations are so small that most units of this
+    # network die in the first updates.
+    initializer = tf.keras.initializers.HeNormal(seed)
+    self._first = _PatchConv(16, 4, data_format, initializer)
+    self._second = tf.keras.layers.Conv2D(
+        32, 4, 2, activation='relu', kernel_initializer=initializer)
+    self._dense = tf.keras.layers.Dense(
+        256, 'relu', kernel_initializer=initializer)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
     """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
@@ -134,13 +140,14 @@ class _PatchConv(tf.keras.layers.Layer):
   of stride 1 is left.
   """
 
-  def __init__(self, channels: int, stride: int, data_format: str, seed: _Seed):
+  def __init__(self, channels: int, stride: int, data_format: str,
+               initializer: tf.keras.initializers.Initializer):
     # The default name, `__patch_conv`, is none that a graph would accept.
     super().__init__(name='patch_conv')
     self._channels = channels
     self._stride = stride
     self._data_format = data_format
-    self._initializer = FanInTruncatedNormal(seed)
+    self._initializer = initializer
 
   def build(self, shape):
     num_inputs = shape[1 if self._data_format == 'channels_first' else -1]

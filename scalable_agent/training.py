@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple
 
 import numpy as np
 from scalable_agent import actor as actor_lib
@@ -60,11 +60,12 @@ def train(config: config_lib.Config) -> int:
       was written.
   """
   with contextlib.ExitStack() as stack:
+    stop = stack.enter_context(_stop_on_signals())
     part = checkpointing.latest_number(config.logdir)
     envs = make_environments(config, part)
     for env in envs:
       stack.callback(env.close)
-    learner = make_learner(config, envs[0])
+    learner = make_learner(config, envs[0], part)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, describe_agent(config, envs[0]))
     restored = checkpointer.restore()
@@ -72,8 +73,7 @@ def train(config: config_lib.Config) -> int:
       print(f'Going on from {restored}, {int(learner.num_env_frames):,} frames.')
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
-    stop = stack.enter_context(_stop_on_signals())
-    _Trainer(config, envs, learner, checkpointer, writer).run(stop)
+    _Trainer(config, envs, learner, checkpointer, writer, part).run(stop)
   return 0
 
 
@@ -83,32 +83,31 @@ class _Trainer:
   def __init__(self, config: config_lib.Config, envs: List[Any],
                learner: learner_lib.Learner,
                checkpointer: checkpointing.Checkpointer,
-               writer: metrics.MetricsWriter):
+               writer: metrics.MetricsWriter, part: int):
     self._config = config
     self._learner = learner
     self._checkpointer = checkpointer
     self._writer = writer
     self._progress = metrics.Progress(
         int(learner.num_env_frames), config.total_environment_frames)
+    self._speed = metrics.Speed(int(learner.num_env_frames))
     self._published = learner.published()
     self._unrolls = queues.BoundedQueue(config.queue_capacity)
     self._batches = queues.BoundedQueue(1)
     self._learner_timer = metrics.StageTimer()
-    self._batch_timer = metrics.StageTimer()
     self._actor_timers = [metrics.StageTimer() for _ in envs]
     self._actors = [
-        actor_lib.Actor(env, self._make_policy(env), self._unrolls,
-                        config.unroll_length, timer)
-        for env, timer in zip(envs, self._actor_timers)]
+        actor_lib.Actor(
+            env,
+            actor_lib.Policy(
+                make_agent(config, env, _seed(config, 'actor', index, part)),
+                lambda: self._published, jit_compile=config.xla),
+            self._unrolls, config.unroll_length, timer)
+        for index, (env, timer) in enumerate(zip(envs, self._actor_timers))]
     self._batch = unrolls.allocate(
         config.unroll_length, [''] * config.batch_size,
         envs[0].observation_spec, envs[0].num_actions,
         learner.agent.initial_state(1))
-
-  def _make_policy(self, env):
-    agent = make_agent(self._config, env)
-    return actor_lib.Policy(agent, lambda: self._published,
-                            jit_compile=self._config.xla)
 
   def run(self, stop: threading.Event) -> None:
     """Trains; whatever happens, ends the threads and saves a checkpoint."""
@@ -158,6 +157,7 @@ class _Trainer:
     progress_due = _Interval(config.progress_secs)
     checkpoint_due = _Interval(config.save_checkpoint_secs)
     num_env_frames = int(learner.num_env_frames)
+    policy_lag = float('nan')
     while (num_env_frames < config.total_environment_frames
            and not stop.is_set()):
       with self._learner_timer.stage('wait'):
@@ -180,7 +180,9 @@ class _Trainer:
         self._write_summary(scalars, batch, policy_lag, num_env_frames)
       if checkpoint_due():
         self._checkpointer.save()
-    print(self._progress.line(num_env_frames, policy_lag), flush=True)
+    print(self._progress.line(num_env_frames, policy_lag))
+    print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
+                               in self._time_shares().items()), flush=True)
 
   def _next_batch(self, stop):
     # Signals are handled between waits, so no wait may be for ever.
@@ -197,12 +199,13 @@ class _Trainer:
       raise checkpointing.DivergedError(
           f'The loss is {values["total_loss"]} at {num_env_frames:,} frames.')
     values['policy_lag'] = policy_lag
+    values['frames_per_second'] = self._speed(num_env_frames)
     values['mean_return'] = self._progress.mean_return
-    for name, share in self.time_shares().items():
+    for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
     self._writer.write_scalars(values, batch.actions, num_env_frames)
 
-  def time_shares(self) -> Dict[str, float]:
+  def _time_shares(self):
     """Returns the share of their time that actors and learner spend where."""
     shares = {}
     for role, timers in (('actor', self._actor_timers),
@@ -232,7 +235,8 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
   for level in dict.fromkeys(config.level_names):
     num_envs = min(config.num_actors, config.test_num_episodes)
     with environments.make_vec([level] * num_envs,
-                               _seeds(config, 'test', range(num_envs), 0),
+                               [_seed(config, 'test', index)
+                                for index in range(num_envs)],
                                settings) as env:
       learner = make_learner(config, env)
       checkpointing.Checkpointer(
@@ -267,31 +271,54 @@ def make_environments(config: config_lib.Config,
     part: differs between the parts of a run that was stopped and went on, so
       that a part does not replay the seeds of the one before.
   """
-  envs = []
-  for indices in np.array_split(np.arange(config.num_actors),
-                                config.num_actor_groups):
-    envs.append(environments.make_vec(
-        [config.level_of(i) for i in indices],
-        _seeds(config, 'train', indices, part), environment_settings(config)))
+  envs: List[environments.FlowEnvironment] = []
+  try:
+    for indices in np.array_split(np.arange(config.num_actors),
+                                  config.num_actor_groups):
+      envs.append(environments.make_vec(
+          [config.level_of(i) for i in indices],
+          [_seed(config, 'environment', i, part) for i in indices],
+          environment_settings(config)))
+      _check_same_interface(envs[0], envs[-1])
+  except BaseException:
+    for env in envs:
+      env.close()
+    raise
   return envs
 
 
-def _seeds(config, role, indices, part):
-  role_number = ('train', 'test').index(role)
-  return [
-      int(np.random.SeedSequence(
-          [config.seed, role_number, int(index), part]).generate_state(1)[0]
-          % 2**31)
-      for index in indices]
+def _check_same_interface(one, other):
+  for what, name in (('observations', 'observation_spec'),
+                     ('numbers of actions', 'num_actions')):
+    if getattr(one, name) != getattr(other, name):
+      raise config_lib.ConfigError(
+          f'One agent cannot play {one.level_names[0]} and '
+          f'{other.level_names[0]}: they have different {what}, '
+          f'{getattr(one, name)} and {getattr(other, name)}.')
 
 
-def make_agent(config: config_lib.Config,
-               env: environments.FlowEnvironment) -> agents.Agent:
-  """Makes the agent that `config` asks for, for the levels of `env`."""
-  return agents.make_agent(
-      config.agent, env.observation_spec, env.num_actions,
-      use_lstm=config.use_lstm,
-      use_last_action_reward=config.use_last_action_reward)
+def _seed(config, role, index, part=0):
+  """Returns a seed of its own for everything that is random."""
+  role_number = ('environment', 'learner', 'actor', 'test').index(role)
+  sequence = np.random.SeedSequence(
+      [config.seed, role_number, int(index), part])
+  return int(sequence.generate_state(1)[0] % 2**31)
+
+
+def make_agent(config: config_lib.Config, env: environments.FlowEnvironment,
+               seed: int) -> agents.Agent:
+  """Makes the agent that `config` asks for, for the levels of `env`.
+
+  Raises:
+    ConfigError: if the agent does not fit the observations.
+  """
+  try:
+    return agents.make_agent(
+        config.agent, env.observation_spec, env.num_actions,
+        use_lstm=config.use_lstm,
+        use_last_action_reward=config.use_last_action_reward, seed=seed)
+  except ValueError as e:
+    raise config_lib.ConfigError(str(e)) from e
 
 
 def describe_agent(config: config_lib.Config,
@@ -306,11 +333,11 @@ def describe_agent(config: config_lib.Config,
           f'{config.optimizer}')
 
 
-def make_learner(config: config_lib.Config,
-                 env: environments.FlowEnvironment) -> learner_lib.Learner:
+def make_learner(config: config_lib.Config, env: environments.FlowEnvironment,
+                 part: int = 0) -> learner_lib.Learner:
   """Makes the learner that `config` asks for, for the levels of `env`."""
   return learner_lib.Learner(
-      make_agent(config, env),
+      make_agent(config, env, _seed(config, 'learner', 0, part)),
       impala.Impala(discounting=config.discounting,
                     baseline_cost=config.baseline_cost,
                     entropy_cost=config.entropy_cost,

@@ -143,6 +143,20 @@ class Raises(_Fake):
     raise AwkwardError('this', 'that')
 
 
+class RaisesLater(Raises):
+  """Raises in step 200, whatever its seed."""
+
+  def __init__(self):
+    self._steps_left = 200
+    self._raises = False
+
+  def step(self, action):
+    self._steps_left -= 1
+    if not self._steps_left:
+      self._fail()
+    return super().step(action)
+
+
 class Dies(Raises):
 
   def _fail(self):

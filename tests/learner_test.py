@@ -79,6 +79,9 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
           network, env.observation_spec, env.num_actions, use_lstm=use_lstm,
           seed=seed)
       agent = make(1)
+      rng = np.random.RandomState(3)
+      for variable in agent.variables:  # Heads may begin at zero.
+        variable.assign_add(0.1 * rng.normal(size=variable.shape))
       weights = actor_lib.Weights(
           0, [tf.convert_to_tensor(v) for v in agent.variables])
       actor = actor_lib.Actor(

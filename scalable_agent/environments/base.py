@@ -11,10 +11,11 @@ from typing import Any, Iterable, NamedTuple, Protocol, Sequence
 
 import numpy as np
 
+from scalable_agent import config
 from scalable_agent import structs
 
 
-class LevelError(ValueError):
+class LevelError(config.ConfigError):
   """A level that cannot be run, with what to do about it."""
 
 
