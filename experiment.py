@@ -53,7 +53,7 @@ flags.DEFINE_float('learning_rate', 0.00048, 'Learning rate at frame 0.')
 flags.DEFINE_float('decay', .99, 'Decay of the second moment of RMSProp.')
 flags.DEFINE_float('momentum', 0., 'Momentum of RMSProp.')
 flags.DEFINE_float('epsilon', .1, 'Epsilon of the optimizer: inside the root '
-                   'for RMSProp, outside for Adam.')
+                   'for RMSProp; outside for Adam, which wants a smaller one.')
 
 # Beyond the reference.
 flags.DEFINE_enum('agent', 'deep', ['deep', 'shallow', 'mlp'], 'Network: the '
@@ -72,8 +72,9 @@ flags.DEFINE_float('clip_gradient_norm', 0., 'Largest global norm of the '
 flags.DEFINE_integer('num_actor_groups', 2, 'Actor threads. The environments '
                      'are divided among them; one group steps its '
                      'environments while another runs the policy.')
-flags.DEFINE_integer('queue_capacity', 1, 'Unrolls of a group that may wait '
-                     'for the learner.')
+flags.DEFINE_integer('queue_capacity', 1, 'Unrolls of all environments of a '
+                     'group that may wait for the learner; more of them, more '
+                     'policy lag.')
 flags.DEFINE_float('save_checkpoint_secs', 600, 'Seconds between checkpoints.')
 flags.DEFINE_float('save_summaries_secs', 30, 'Seconds between summaries.')
 flags.DEFINE_float('progress_secs', 10, 'Seconds between progress lines.')
@@ -105,6 +106,7 @@ def main(argv):
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
   logging.set_verbosity(logging.WARNING)
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+  os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
   try:
     config = config_lib.Config(**{name: values[name] for name in names})
     from scalable_agent import training  # pylint: disable=g-import-not-at-top
@@ -114,6 +116,9 @@ def main(argv):
     return 2
   except KeyboardInterrupt:
     return 130
+  except BrokenPipeError:  # Whoever read the output has gone: say no more.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 if __name__ == '__main__':

@@ -21,6 +21,12 @@ def read_episodes(logdir):
   with open(os.path.join(logdir, 'episodes.csv'), newline='',
             encoding='utf-8') as f:
     rows = list(csv.DictReader(f))
+  kept = []
+  for row in reversed(rows):  # What a killed part did after its checkpoint goes.
+    if not kept or float(row['num_env_frames']) <= float(
+        kept[-1]['num_env_frames']):
+      kept.append(row)
+  rows = kept[::-1]
   return tuple(np.array([float(row[name]) for row in rows]) for name in (
       'num_env_frames', 'train_time_s', 'episode_return'))
 

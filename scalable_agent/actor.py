@@ -47,8 +47,9 @@ class Policy:
     self._published = published
     self._greedy = greedy
     self._version: Optional[int] = None
-    self._step = tf.function(self._policy_step, jit_compile=jit_compile)
-    self._assign = tf.function(self._assign_weights)
+    self._step = tf.function(
+        self._policy_step, autograph=False, jit_compile=jit_compile)
+    self._assign = tf.function(self._assign_weights, autograph=False)
 
   def refresh(self) -> int:
     """Takes over the latest weights and returns their version."""
@@ -95,7 +96,7 @@ class Actor:
 
   def __init__(self, env: Any, policy: Policy, sink: queues.BoundedQueue,
                unroll_length: int, timer: metrics.StageTimer,
-               num_buffers: int = 3):
+               num_buffers: int = 2):
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:

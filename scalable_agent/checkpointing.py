@@ -1,8 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Checkpoints that survive a kill and refuse another agent's weights."""
 
+import errno
 import json
 import os
+import re
 from typing import Any, Optional
 
 from scalable_agent import config
@@ -26,22 +28,27 @@ class Checkpointer:
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
-               description: str, max_to_keep: int = 3):
-    """Makes a checkpointer and reserves `logdir` for this agent.
+               description: str, level: Optional[str] = None,
+               max_to_keep: int = 3):
+    """Makes a checkpointer; nothing is written yet.
 
     Args:
       logdir: the directory; made if missing.
       learner: what to save and restore.
       description: says which agent it is; a directory that holds an agent of
         another description is refused.
+      level: what is trained on, or None to only read; a directory of a run on
+        another level is refused.
       max_to_keep: how many checkpoints are kept.
 
     Raises:
       CheckpointError: if `logdir` cannot be written or holds another agent.
     """
     self._learner = learner
+    self._logdir = logdir
+    self._identity = {'agent': description, 'level': level}
     self.train_time_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
-    _check_directory(logdir, description)
+    _check_directory(logdir, self._identity)
     checkpoint = tf.train.Checkpoint(
         variables=[_tf_variable(v) for v in learner.agent.variables],
         optimizer=[_tf_variable(v) for v in learner.optimizer.variables],
@@ -76,6 +83,8 @@ class Checkpointer:
       DivergedError: if a weight is not finite: the last good checkpoint is
         then kept.
     """
+    with open(_identity_path(self._logdir), 'w', encoding='utf-8') as f:
+      json.dump(self._identity, f)
     for variable in self._learner.agent.variables:
       if not bool(tf.reduce_all(tf.math.is_finite(_tf_variable(variable)))):
         raise DivergedError(
@@ -88,8 +97,8 @@ class Checkpointer:
 
 def latest_number(logdir: str) -> int:
   """Returns the number of updates of the latest checkpoint, 0 without one."""
-  path = tf.train.latest_checkpoint(logdir)
-  return int(path.rsplit('-', 1)[1]) if path else 0
+  match = re.search(r'-(\d+)$', tf.train.latest_checkpoint(logdir) or '')
+  return int(match[1]) if match else 0
 
 
 def _tf_variable(variable: Any) -> tf.Variable:
@@ -97,26 +106,29 @@ def _tf_variable(variable: Any) -> tf.Variable:
   return variable if isinstance(variable, tf.Variable) else variable.value
 
 
-def _check_directory(logdir, description):
-  path = os.path.join(logdir, 'agent.json')
+def _identity_path(logdir):
+  return os.path.join(logdir, 'agent.json')
+
+
+def _check_directory(logdir, identity):
+  path = _identity_path(logdir)
+  found = {}
   try:
     os.makedirs(logdir, exist_ok=True)
-    if os.path.exists(path):
+    if identity['level'] and not os.access(logdir, os.W_OK):
+      raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if tf.train.latest_checkpoint(logdir) and os.path.exists(path):
       with open(path, encoding='utf-8') as f:
-        found = json.load(f)['agent']
-    else:
-      found = None
-      with open(path, 'w', encoding='utf-8') as f:
-        json.dump({'agent': description}, f)
-        f.write('\n')
+        found = json.load(f)
   except OSError as e:
     raise CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
-  except (KeyError, json.JSONDecodeError) as e:
+  except json.JSONDecodeError as e:
     raise CheckpointError(
         f'{path} is damaged. Use another --logdir.') from e
-  if found is not None and found != description:
-    raise CheckpointError(
-        f'--logdir={logdir} holds a checkpoint of another agent ({found}), '
-        f'this one is {description}. Use another --logdir or the same agent.')
+  for key, value in identity.items():
+    if value is not None and found.get(key, value) != value:
+      raise CheckpointError(
+          f'--logdir={logdir} holds a checkpoint of another {key} '
+          f'({found[key]}), this one is {value}. Use another --logdir.')

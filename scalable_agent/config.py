@@ -77,6 +77,7 @@ class Config:
                  'repeat_action_probability'):
       self._check(name, 0 <= getattr(self, name) <= 1,
                   'must be between 0 and 1')
+    self._check('seed', self.seed < 2**31, 'must be below 2**31')
     self._check('level_name', bool(self.level_names),
                 'must name at least one level')
     self._check('logdir', bool(self.logdir), 'must name a directory')

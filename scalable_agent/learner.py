@@ -3,7 +3,6 @@
 
 from typing import Any, Dict, Optional
 
-import numpy as np
 from scalable_agent import actor
 from scalable_agent import optimizers
 from scalable_agent import structs
@@ -49,7 +48,8 @@ class Learner:
     self._total_environment_frames = total_environment_frames
     self._num_env_frames_per_update = num_env_frames_per_update
     self._clip_gradient_norm = clip_gradient_norm
-    self._compiled_update = tf.function(self._update, jit_compile=jit_compile)
+    self._compiled_update = tf.function(
+        self._update, autograph=False, jit_compile=jit_compile)
     optimizer.build(agent.trainable_variables)
 
   def step(self, batch: structs.ActorOutput) -> Dict[str, tf.Tensor]:
@@ -62,9 +62,7 @@ class Learner:
       Scalars by name, among them `learning_rate`, `total_loss` and
       `gradient_norm` (before clipping).
     """
-    return self._compiled_update(
-        batch._replace(env_outputs=batch.env_outputs._replace(info=()),
-                       level_name=()))
+    return self._compiled_update(batch)
 
   def published(self) -> actor.Weights:
     """Returns a copy of the weights that later updates do not change."""
@@ -94,10 +92,11 @@ class Learner:
 def to_tensors(agent: Any, batch: structs.ActorOutput) -> structs.ActorOutput:
   """Copies a batch of arrays to the default device; splits instructions.
 
-  The arrays can be overwritten afterwards.
+  The arrays can be overwritten afterwards. Level names and statistics, which
+  are not learned from, are left out.
   """
   tensors = tree.map_structure(
-      lambda x: tf.identity(tf.convert_to_tensor(x))
-      if isinstance(x, np.ndarray) else x,
-      batch._replace(level_name=()))
+      lambda array: tf.identity(tf.convert_to_tensor(array)),
+      batch._replace(level_name=(),
+                     env_outputs=batch.env_outputs._replace(info=())))
   return tensors._replace(env_outputs=agent.tokenize(tensors.env_outputs))

@@ -50,6 +50,24 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
         shape, stddev=1 / math.sqrt(fan_in), dtype=dtype, seed=self._seed)
 
 
+class ZeroMeanNormal(tf.keras.initializers.Initializer):
+  """Normal kernels whose weights sum to zero: no response to a flat surface.
+
+  Their stddev is four times that of `HeNormal`, as what is left of a frame
+  without its flat parts is small.
+  """
+
+  def __init__(self, seed: _Seed = None):
+    self._seed = seed or tf.keras.random.SeedGenerator()
+
+  def __call__(self, shape, dtype=None):
+    axes = tuple(range(len(shape) - 1))
+    stddev = 4 * math.sqrt(2 / math.prod(shape[:-1]))
+    kernel = tf.keras.random.normal(
+        shape, stddev=stddev, dtype=dtype, seed=self._seed)
+    return kernel - tf.reduce_mean(kernel, axes, keepdims=True)
+
+
 class DeepTorso(tf.keras.layers.Layer):
   """The paper's ResNet: 15 convolutions in three sections, then dense 256."""
 
@@ -112,11 +130,10 @@ class ShallowTorso(tf.keras.layers.Layer):
     """
     super().__init__()
     self._data_format = data_format
-    # The paper does not say how. With the deep network's initializer, which
-    # has no gain for relu, activations are so small that most units of this
-    # network die in the first updates.
+    # The paper does not say how. Frames of games are mostly background, so that
+    # kernels of any mean respond to nothing else; see BUILD_NOTES.md.
     initializer = tf.keras.initializers.HeNormal(seed)
-    self._first = _PatchConv(16, 4, data_format, initializer)
+    self._first = _PatchConv(16, 4, data_format, ZeroMeanNormal(seed))
     self._second = tf.keras.layers.Conv2D(
         32, 4, 2, activation='relu', kernel_initializer=initializer)
     self._dense = tf.keras.layers.Dense(

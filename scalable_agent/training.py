@@ -3,7 +3,6 @@
 
 import contextlib
 import dataclasses
-import os
 import signal
 import threading
 import time
@@ -38,8 +37,6 @@ class _ReadyBatch(NamedTuple):
 
 def run(config: config_lib.Config) -> int:
   """Trains or tests; returns the exit code of the program."""
-  for device in tf.config.list_physical_devices('GPU'):
-    tf.config.experimental.set_memory_growth(device, True)
   tf.keras.utils.set_random_seed(config.seed)
   if config.mode == 'test':
     test(config)
@@ -67,7 +64,8 @@ def train(config: config_lib.Config) -> int:
       stack.callback(env.close)
     learner = make_learner(config, envs[0], part)
     checkpointer = checkpointing.Checkpointer(
-        config.logdir, learner, describe_agent(config, envs[0]))
+        config.logdir, learner, describe_agent(config, envs[0]),
+        level=config.level_name)
     restored = checkpointer.restore()
     if restored:
       print(f'Going on from {restored}, {int(learner.num_env_frames):,} frames.')
@@ -102,7 +100,8 @@ class _Trainer:
             actor_lib.Policy(
                 make_agent(config, env, _seed(config, 'actor', index, part)),
                 lambda: self._published, jit_compile=config.xla),
-            self._unrolls, config.unroll_length, timer)
+            self._unrolls, config.unroll_length, timer,
+            num_buffers=config.queue_capacity + 1)
         for index, (env, timer) in enumerate(zip(envs, self._actor_timers))]
     self._batch = unrolls.allocate(
         config.unroll_length, [''] * config.batch_size,
@@ -122,15 +121,17 @@ class _Trainer:
     try:
       self._learn(stop)
     finally:
-      self._unrolls.close()
-      self._batches.close()
-      for actor in self._actors:
-        actor.close()
-      deadline = time.monotonic() + _JOIN_TIMEOUT_S
-      for thread in threads:
-        thread.join(max(deadline - time.monotonic(), 0))
-      print(f'Saved {self._checkpointer.save()}, '
-            f'{int(self._learner.num_env_frames):,} frames.', flush=True)
+      try:  # Before the threads are waited for: who stops us may be impatient.
+        print(f'Saved {self._checkpointer.save()}, '
+              f'{int(self._learner.num_env_frames):,} frames.', flush=True)
+      finally:
+        self._unrolls.close()
+        self._batches.close()
+        for actor in self._actors:
+          actor.close()
+        deadline = time.monotonic() + _JOIN_TIMEOUT_S
+        for thread in threads:
+          thread.join(max(deadline - time.monotonic(), 0))
 
   def _guarded(self, target):
     try:
@@ -141,7 +142,7 @@ class _Trainer:
       self._batches.fail(e)
 
   def _make_batches(self):
-    """Copies unrolls into batches, one ahead of the learner."""
+    """Copies unrolls into batches: one waits, one is made, one is trained."""
     for batch in unrolls.batches(self._unrolls, self._batch):
       output = batch.output
       self._batches.put(_ReadyBatch(
@@ -180,6 +181,8 @@ class _Trainer:
         self._write_summary(scalars, batch, policy_lag, num_env_frames)
       if checkpoint_due():
         self._checkpointer.save()
+    if stop.is_set():
+      print('\nStopping with a checkpoint. A second signal stops at once.')
     print(self._progress.line(num_env_frames, policy_lag))
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
@@ -191,6 +194,9 @@ class _Trainer:
         return self._batches.get(timeout_s=0.5)
       except queues.QueueTimeout:
         pass
+      except Exception:
+        if not stop.is_set():
+          raise  # Otherwise the signal has ended the environments, too.
     return None
 
   def _write_summary(self, scalars, batch, policy_lag, num_env_frames):
@@ -372,18 +378,16 @@ class _Interval:
 def _stop_on_signals() -> Iterator[threading.Event]:
   """Yields an event that the first SIGINT or SIGTERM sets.
 
-  The second one ends the process at once.
+  The second one ends the process at once; environments end with it.
   """
   stop = threading.Event()
-
-  def handle(number, _):
-    if stop.is_set():
-      os._exit(128 + number)
-    stop.set()
-    print(f'\nStopping with a checkpoint ({signal.Signals(number).name}). '
-          'Once more stops at once, without.', flush=True)
-
   signals = (signal.SIGINT, signal.SIGTERM)
+
+  def handle(unused_number, unused_frame):
+    stop.set()
+    for number in signals:
+      signal.signal(number, signal.SIG_DFL)
+
   previous = [signal.signal(number, handle) for number in signals]
   try:
     yield stop

@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Steps become unrolls, unrolls become batches. NumPy only.
 
-An observation is copied twice on its way: from the environment into a
-preallocated unroll, and from there into a preallocated batch.
+An observation is copied from the environment into a preallocated unroll, and
+from there into a preallocated batch, which TensorFlow copies to its device.
 """
 
 from typing import Any, Iterator, NamedTuple, Optional, Sequence

@@ -52,6 +52,22 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(
         before, {p: open(p, 'rb').read() for p in glob.glob(logdir + '/*')})
 
+  def test_another_level_is_refused_unless_only_read(self):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointing.Checkpointer(logdir, learner, 'agent', level='A').save()
+    with self.assertRaisesRegex(checkpointing.CheckpointError,
+                                'another level \\(A\\), this one is B'):
+      checkpointing.Checkpointer(logdir, learner, 'agent', level='B')
+    self.assertIsNotNone(
+        checkpointing.Checkpointer(logdir, learner, 'agent').restore())
+
+  def test_directory_without_a_checkpoint_is_free(self):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointing.Checkpointer(logdir, learner, 'mlp')
+    checkpointing.Checkpointer(logdir, learner, 'deep').save()
+
   def test_damaged_checkpoint(self):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()

@@ -1,6 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Lets pytest run tests that absl's own main would have parsed flags for."""
+"""Settings of all tests; parses flags, as absl's own main would."""
+
+import os
 
 from absl import flags
 
+# On a GPU: leave memory to the processes that tests start, and compare in full
+# precision.
+os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
+os.environ.setdefault('NVIDIA_TF32_OVERRIDE', '0')
 flags.FLAGS.mark_as_parsed()

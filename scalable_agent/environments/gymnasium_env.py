@@ -267,12 +267,13 @@ def _start(factories, observation_space) -> gymnasium.vector.AsyncVectorEnv:
                   observation_space, len(factories)),
               observation_space),
           autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-    except (EOFError, OSError):
-      pass  # Raised below, without the frames that keep the workers alive.
+    except (EOFError, OSError) as e:
+      # Raised below, without the frames that keep the workers alive.
+      reason = repr(e)
   if env is None:
     raise base.EnvironmentProcessError(
-        'The process of an environment died while starting; its own message is '
-        'in the output above.')
+        f'The process of an environment died while starting ({reason}); its '
+        'own message, if any, is in the output above.')
   return env
 
 
