@@ -43,7 +43,7 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
         cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL='2', PYTHONUNBUFFERED='1'))
     tree = psutil.Process(child.pid)
-    frames, lags, peak, output, first, cpu_s = [], [], 0, [], None, 0.0
+    frames, lags, peak, output, first = [], [], 0, [], None
     for line in child.stdout:
       output.append(line)
       match = re.match(r'([\d,]+) of .*policy lag ([\d.]+)', line)

@@ -129,7 +129,6 @@ class ShallowTorso(tf.keras.layers.Layer):
       seed: see the module.
     """
     super().__init__()
-    self._data_format = data_format
     # The paper does not say how. Frames of games are mostly background, so that
     # kernels of any mean respond to nothing else; see BUILD_NOTES.md.
     initializer = tf.keras.initializers.HeNormal(seed)
