@@ -9,15 +9,25 @@ Tensors are time-major. With `mu` the behaviour policy, which chose the actions,
 and `pi` the target policy, which is learned:
 
     rho_t   = pi(a_t | x_t) / mu(a_t | x_t)
+    c_t     = lambda min(c_bar, rho_t)
     delta_t = min(rho_bar, rho_t) (r_t + gamma_t V(x_{t+1}) - V(x_t))
-    v_t     = V(x_t) + delta_t
-              + gamma_t min(1, rho_t) (v_{t+1} - V(x_{t+1}))
-    adv_t   = min(pg_rho_bar, rho_t) (r_t + gamma_t v_{t+1} - V(x_t))
+    v_t     = V(x_t) + delta_t + gamma_t c_t (v_{t+1} - V(x_{t+1}))
+    q_t     = r_t + gamma_t v_{t+1}
+    adv_t   = min(pg_rho_bar, rho_t) (q_t - V(x_t))
 
 where `V(x_T)` and `v_T` are the bootstrap value, and `gamma_t` is 0 where step
-`t` ends an episode, so that nothing after `t` has an influence on `t`.
+`t` ends an episode: then nothing after `t`, not even an infinity or a NaN, has
+an influence on `t`. By default all three thresholds and `lambda` are 1, as in
+the reference. `rho_bar` chooses the policy whose value function `v` estimates;
+`c_bar` and `lambda` only trade the bias of the baseline for variance.
 
-Everything is computed in float32, whatever the types of the arguments.
+The functions differ in what they start from: `from_logits` for softmax
+policies, `from_action_log_probs` for any others, `from_importance_weights`
+where the weights are known, `compute_vs` where they are clipped already. The
+functions of DI-engine and pytorch_seed_rl are in `scalable_agent.compat`.
+
+Everything is computed in float32 (on request float64), whatever the types of
+the arguments.
 """
 
 from typing import NamedTuple, Optional, Union
@@ -59,25 +69,31 @@ class VTraceFromLogitsReturns(NamedTuple):
 
 
 def log_probs_from_logits_and_actions(
-    policy_logits: TensorLike, actions: TensorLike) -> tf.Tensor:
+    policy_logits: TensorLike, actions: TensorLike, *,
+    dtype: tf.DType = tf.float32) -> tf.Tensor:
   """Returns the log-probabilities of actions under a softmax policy.
 
   Args:
     policy_logits: `[T, B, A]`, unnormalised log-probabilities.
     actions: integers in `[0, A)`, `[T, B]`.
+    dtype: of the result, float32 or float64.
 
   Returns:
-    float32 `[T, B]`.
+    `dtype` `[T, B]`.
 
   Raises:
-    ValueError: if an argument has another rank.
+    ValueError: if an argument has another rank, `actions` are no integers or
+      do not have the shape of `policy_logits` without its last axis.
     tf.errors.InvalidArgumentError: when it runs on a CPU, if an action is out
       of range. On a GPU and under XLA its log-probability is NaN.
   """
-  policy_logits = tf.cast(policy_logits, tf.float32)
-  actions = tf.cast(actions, tf.int32)
+  policy_logits = _to_tensor('policy_logits', policy_logits, dtype)
+  actions = _to_tensor('actions', actions, tf.int32)
   _check_rank('policy_logits', policy_logits, 3)
   _check_rank('actions', actions, 2)
+  if not policy_logits.shape[:-1].is_compatible_with(actions.shape):
+    raise ValueError(f'actions: Shape {actions.shape} does not fit shape '
+                     f'{policy_logits.shape} of policy_logits')
   return -tf.nn.sparse_softmax_cross_entropy_with_logits(
       labels=actions, logits=policy_logits)
 
@@ -92,7 +108,13 @@ def from_logits(
     bootstrap_value: TensorLike,
     clip_rho_threshold: Optional[TensorLike] = 1.0,
     clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
-    name: str = 'vtrace_from_logits') -> VTraceFromLogitsReturns:
+    name: str = 'vtrace_from_logits',
+    *,
+    clip_c_threshold: Optional[TensorLike] = 1.0,
+    lambda_: TensorLike = 1.0,
+    mix_advantages: bool = False,
+    associative_scan: bool = False,
+    dtype: tf.DType = tf.float32) -> VTraceFromLogitsReturns:
   """V-trace for softmax policies.
 
   Args:
@@ -103,31 +125,105 @@ def from_logits(
     rewards: `[T, B]`, what the actions brought.
     values: `[T, B]`, baseline under the target policy.
     bootstrap_value: `[B]`, baseline after the last step.
-    clip_rho_threshold: scalar, `rho_bar`, or None for no clipping.
-    clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping.
+    clip_rho_threshold: see `from_importance_weights`, as all that follow.
+    clip_pg_rho_threshold: see there.
     name: name scope.
+    clip_c_threshold: see there.
+    lambda_: see there.
+    mix_advantages: see there.
+    associative_scan: see there.
+    dtype: see there.
 
   Returns:
     `VTraceFromLogitsReturns` of `[T, B]`.
 
   Raises:
-    ValueError: if an argument has another rank.
+    ValueError: as `from_importance_weights` and
+      `log_probs_from_logits_and_actions`.
     tf.errors.InvalidArgumentError: as `log_probs_from_logits_and_actions`.
   """
   with tf.name_scope(name):
-    behaviour_action_log_probs = log_probs_from_logits_and_actions(
-        behaviour_policy_logits, actions)
-    target_action_log_probs = log_probs_from_logits_and_actions(
-        target_policy_logits, actions)
+    return from_action_log_probs(
+        log_probs_from_logits_and_actions(
+            behaviour_policy_logits, actions, dtype=dtype),
+        log_probs_from_logits_and_actions(
+            target_policy_logits, actions, dtype=dtype),
+        discounts, rewards, values, bootstrap_value,
+        clip_rho_threshold=clip_rho_threshold,
+        clip_pg_rho_threshold=clip_pg_rho_threshold,
+        clip_c_threshold=clip_c_threshold,
+        lambda_=lambda_,
+        mix_advantages=mix_advantages,
+        associative_scan=associative_scan,
+        dtype=dtype)
+
+
+def from_action_log_probs(
+    behaviour_action_log_probs: TensorLike,
+    target_action_log_probs: TensorLike,
+    discounts: TensorLike,
+    rewards: TensorLike,
+    values: TensorLike,
+    bootstrap_value: TensorLike,
+    clip_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    name: str = 'vtrace_from_action_log_probs',
+    *,
+    clip_c_threshold: Optional[TensorLike] = 1.0,
+    lambda_: TensorLike = 1.0,
+    mix_advantages: bool = False,
+    associative_scan: bool = False,
+    dtype: tf.DType = tf.float32) -> VTraceFromLogitsReturns:
+  """V-trace for any policy, from the log-probabilities of its actions.
+
+  `scalable_agent.distributions` has policies with continuous and with several
+  discrete actions.
+
+  Args:
+    behaviour_action_log_probs: `[T, B]`, `log mu(a_t | x_t)`, logarithms of
+      probabilities or of densities, summed over the parts of an action.
+    target_action_log_probs: `[T, B]`, `log pi(a_t | x_t)`.
+    discounts: `[T, B]`, 0 where the step ended an episode.
+    rewards: `[T, B]`, what the actions brought.
+    values: `[T, B]`, baseline under the target policy.
+    bootstrap_value: `[B]`, baseline after the last step.
+    clip_rho_threshold: see `from_importance_weights`, as all that follow.
+    clip_pg_rho_threshold: see there.
+    name: name scope.
+    clip_c_threshold: see there.
+    lambda_: see there.
+    mix_advantages: see there.
+    associative_scan: see there.
+    dtype: see there.
+
+  Returns:
+    `VTraceFromLogitsReturns` of `[T, B]`. Gradients flow through its last three
+    fields, to the log-probabilities.
+
+  Raises:
+    ValueError: as `from_importance_weights`.
+  """
+  with tf.name_scope(name):
+    behaviour_action_log_probs = _to_tensor(
+        'behaviour_action_log_probs', behaviour_action_log_probs, dtype)
+    target_action_log_probs = _to_tensor(
+        'target_action_log_probs', target_action_log_probs, dtype)
+    if not target_action_log_probs.shape.is_compatible_with(
+        behaviour_action_log_probs.shape):
+      raise ValueError(
+          f'target_action_log_probs: Shape {target_action_log_probs.shape} does'
+          f' not fit shape {behaviour_action_log_probs.shape} of '
+          'behaviour_action_log_probs')
     log_rhos = target_action_log_probs - behaviour_action_log_probs
     returns = from_importance_weights(
-        log_rhos=log_rhos,
-        discounts=discounts,
-        rewards=rewards,
-        values=values,
-        bootstrap_value=bootstrap_value,
+        log_rhos, discounts, rewards, values, bootstrap_value,
         clip_rho_threshold=clip_rho_threshold,
-        clip_pg_rho_threshold=clip_pg_rho_threshold)
+        clip_pg_rho_threshold=clip_pg_rho_threshold,
+        clip_c_threshold=clip_c_threshold,
+        lambda_=lambda_,
+        mix_advantages=mix_advantages,
+        associative_scan=associative_scan,
+        dtype=dtype)
     return VTraceFromLogitsReturns(
         vs=returns.vs,
         pg_advantages=returns.pg_advantages,
@@ -144,7 +240,13 @@ def from_importance_weights(
     bootstrap_value: TensorLike,
     clip_rho_threshold: Optional[TensorLike] = 1.0,
     clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
-    name: str = 'vtrace_from_importance_weights') -> VTraceReturns:
+    name: str = 'vtrace_from_importance_weights',
+    *,
+    clip_c_threshold: Optional[TensorLike] = 1.0,
+    lambda_: TensorLike = 1.0,
+    mix_advantages: bool = False,
+    associative_scan: bool = False,
+    dtype: tf.DType = tf.float32) -> VTraceReturns:
   """V-trace for any policy, from the logarithms of its importance weights.
 
   More or fewer axes after the time axis are allowed. `log_rhos`, `discounts`
@@ -161,24 +263,43 @@ def from_importance_weights(
     clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping. Where
       a weight is not clipped and its logarithm exceeds 88, it is infinite.
     name: name scope.
+    clip_c_threshold: scalar, `c_bar`, or None for no clipping. The paper's
+      theory needs `rho_bar >= c_bar`: a larger one is computed as asked, but
+      `vs` need not converge to the value function of a policy then.
+    lambda_: scalar in `[0, 1]`, a factor of the trace: 1 is the paper's, 0
+      looks one step ahead (remark 2 of the paper).
+    mix_advantages: whether lambda mixes the target of the advantages too, as in
+      rlax: `q_t = r_t + gamma_t (lambda v_{t+1} + (1 - lambda) V(x_{t+1}))`
+      instead of `r_t + gamma_t v_{t+1}`. The same when `lambda_` is 1.
+    associative_scan: whether the recursion runs as a scan of logarithmic depth
+      instead of a loop over time. The results agree within rounding. It pays
+      for long unrolls (BUILD_NOTES.md says from where on), and needs shapes
+      that are known statically.
+    dtype: what is computed and returned, float32 or float64.
 
   Returns:
     `VTraceReturns` of the shape of `values`.
 
   Raises:
     ValueError: if `discounts`, `rewards` or `values` have another rank than
-      `log_rhos`, `bootstrap_value` is not of one rank less, or a threshold is
-      no scalar. Ranks that are not known statically are not checked.
+      `log_rhos`, `bootstrap_value` is not of one rank less, a threshold or
+      `lambda_` is no scalar, shapes do not fit or something is not a real
+      number. What is not known statically is not checked, unless
+      `associative_scan` needs it.
   """
   with tf.name_scope(name):
-    log_rhos = tf.cast(log_rhos, tf.float32)
-    discounts = tf.cast(discounts, tf.float32)
-    rewards = tf.cast(rewards, tf.float32)
-    values = tf.cast(values, tf.float32)
-    bootstrap_value = tf.cast(bootstrap_value, tf.float32)
-    clip_rho_threshold = _threshold('clip_rho_threshold', clip_rho_threshold)
-    clip_pg_rho_threshold = _threshold(
-        'clip_pg_rho_threshold', clip_pg_rho_threshold)
+    log_rhos = _to_tensor('log_rhos', log_rhos, dtype)
+    discounts = _to_tensor('discounts', discounts, dtype)
+    rewards = _to_tensor('rewards', rewards, dtype)
+    values = _to_tensor('values', values, dtype)
+    bootstrap_value = _to_tensor('bootstrap_value', bootstrap_value, dtype)
+    clip_rho_threshold = _to_threshold(
+        'clip_rho_threshold', clip_rho_threshold, dtype)
+    clip_pg_rho_threshold = _to_threshold(
+        'clip_pg_rho_threshold', clip_pg_rho_threshold, dtype)
+    clip_c_threshold = _to_threshold(
+        'clip_c_threshold', clip_c_threshold, dtype)
+    lambda_ = _to_scalar('lambda_', lambda_, dtype)
 
     rank = log_rhos.shape.rank
     if rank == 0:
@@ -188,51 +309,139 @@ def from_importance_weights(
       _check_rank('rewards', rewards, rank)
       _check_rank('values', values, rank)
       _check_rank('bootstrap_value', bootstrap_value, rank - 1)
+    _check_fits_values('log_rhos', log_rhos, values)
+    _check_fits_values('discounts', discounts, values)
+    _check_fits_values('rewards', rewards, values)
+    if not values.shape[1:].is_compatible_with(bootstrap_value.shape):
+      raise ValueError(f'bootstrap_value: Shape {bootstrap_value.shape} does not'
+                       f' fit shape {values.shape} of values')
+
+    if associative_scan and not values.shape.is_fully_defined():
+      raise ValueError(f'values: Shape {values.shape} must be known statically '
+                       'for associative_scan')
 
     # The targets are constants for the losses. Stopping the gradients on the
     # way in, not on the way out, also spares a caller's tape the recursion.
-    return VTraceReturns(*_vtrace(*[tf.stop_gradient(x) for x in (
+    (log_rhos, discounts, rewards, values, bootstrap_value, clip_rho_threshold,
+     clip_pg_rho_threshold, clip_c_threshold, lambda_) = [
+         tf.stop_gradient(x) for x in (
+             log_rhos, discounts, rewards, values, bootstrap_value,
+             clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold,
+             lambda_)]
+    return VTraceReturns(*_vtrace(
         log_rhos, discounts, rewards, values, bootstrap_value,
-        clip_rho_threshold, clip_pg_rho_threshold)]))
+        clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold, lambda_,
+        mix_advantages, associative_scan))
 
 
 # Compiled, because an eager tf.scan is a slow Python loop.
 @tf.function(autograph=False)
 def _vtrace(log_rhos, discounts, rewards, values, bootstrap_value,
-            clip_rho_threshold, clip_pg_rho_threshold):
-  """Returns `vs` and `pg_advantages` of checked float32 tensors."""
+            clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold,
+            lambda_, mix_advantages, associative_scan):
+  """Returns `vs` and `pg_advantages` of checked tensors."""
   rhos = tf.exp(log_rhos)
-  clipped_rhos = tf.minimum(clip_rho_threshold, rhos)
-  clipped_pg_rhos = tf.minimum(clip_pg_rho_threshold, rhos)
-  cs = tf.minimum(1.0, rhos)
+  vs = compute_vs(
+      tf.minimum(clip_rho_threshold, rhos),
+      lambda_ * tf.minimum(clip_c_threshold, rhos),
+      discounts, rewards, values, bootstrap_value, associative_scan)
 
-  values_t_plus_1 = tf.concat([values[1:], bootstrap_value[tf.newaxis]], axis=0)
-  deltas = clipped_rhos * (rewards + discounts * values_t_plus_1 - values)
+  vs_t_plus_1 = _shift(vs, bootstrap_value)
+  if mix_advantages:
+    vs_t_plus_1 = (lambda_ * vs_t_plus_1
+                   + (1 - lambda_) * _shift(values, bootstrap_value))
+  qs = rewards + tf.math.multiply_no_nan(vs_t_plus_1, discounts)
+  return vs, tf.minimum(clip_pg_rho_threshold, rhos) * (qs - values)
 
-  def previous(vs_minus_values_t_plus_1, step):
-    delta, discounted_c = step
-    return delta + discounted_c * vs_minus_values_t_plus_1
+
+@tf.function(autograph=False)
+def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
+               rewards: tf.Tensor, values: tf.Tensor,
+               bootstrap_value: tf.Tensor,
+               associative_scan: bool = False) -> tf.Tensor:
+  """V-trace targets from weights that are clipped already.
+
+  This is the recursion that everything else here is built on. Gradients flow
+  through it, and nothing is checked.
+
+  Args:
+    clipped_rhos: `[T, B, ...]`, `min(rho_bar, rho_t)`.
+    cs: `[T, B, ...]`, `c_t`, with lambda.
+    discounts: `[T, B, ...]`, 0 where the step ended an episode.
+    rewards: `[T, B, ...]`.
+    values: `[T, B, ...]`.
+    bootstrap_value: `[B, ...]`.
+    associative_scan: see `from_importance_weights`.
+
+  Returns:
+    `v_t` of the shape of `values`. All tensors have one floating type.
+  """
+  # 0 times the infinity of an unclipped weight is 0: see the module's docstring.
+  product = tf.math.multiply_no_nan
+  deltas = clipped_rhos * (
+      rewards + product(_shift(values, bootstrap_value), discounts) - values)
+  discounted_cs = product(cs, discounts)
+
+  if associative_scan:
+    # Step x, then step y, the earlier one: `y[1] + y[0] (x[1] + x[0] ...)`.
+    def compose(x, y):
+      return product(x[0], y[0]), y[1] + product(x[1], y[0])
+
+    import tensorflow_probability as tfp  # Seconds, and only here.
+    _, reversed_sums = tfp.math.scan_associative(
+        compose, (discounted_cs[::-1], deltas[::-1]))
+    return values + reversed_sums[::-1]
 
   # It starts at zero: the deltas hold the bootstrap value already.
   vs_minus_values = tf.scan(
-      previous, (deltas, discounts * cs),
-      initializer=tf.zeros_like(bootstrap_value), reverse=True)
-  vs = values + vs_minus_values
-
-  vs_t_plus_1 = tf.concat([vs[1:], bootstrap_value[tf.newaxis]], axis=0)
-  pg_advantages = clipped_pg_rhos * (
-      rewards + discounts * vs_t_plus_1 - values)
-  return vs, pg_advantages
+      lambda after, step: step[1] + product(after, step[0]),
+      (discounted_cs, deltas), initializer=tf.zeros_like(bootstrap_value),
+      reverse=True)
+  return values + vs_minus_values
 
 
-def _threshold(name, threshold):
-  """Returns a float32 scalar: a new value does not make `_vtrace` retrace."""
-  threshold = tf.cast(
-      float('inf') if threshold is None else threshold, tf.float32)
-  _check_rank(name, threshold, 0)
-  return threshold
+def _shift(values, bootstrap_value):
+  """Returns `[T, B, ...]`, at `t` what `values` have at `t + 1`."""
+  return tf.concat([values[1:], bootstrap_value[tf.newaxis]], axis=0)
+
+
+def _to_tensor(name, value, dtype):
+  """Converts real numbers, and for integers nothing but integers."""
+  # The hint keeps the digits of Python floats for float64.
+  tensor = tf.convert_to_tensor(
+      value, dtype_hint=dtype if dtype.is_floating else None)
+  allowed = tensor.dtype.is_integer or (
+      dtype.is_floating and (tensor.dtype.is_floating or tensor.dtype.is_bool))
+  if not allowed:
+    kind = 'real numbers' if dtype.is_floating else 'integers'
+    raise ValueError(f'{name}: dtype {tensor.dtype.name} of shape '
+                     f'{tensor.shape} must be {kind}')
+  return tf.cast(tensor, dtype)
+
+
+def _to_scalar(name, value, dtype):
+  # A tensor, because a new Python number would make `_vtrace` retrace.
+  scalar = _to_tensor(name, value, dtype)
+  _check_rank(name, scalar, 0)
+  return scalar
+
+
+def _to_threshold(name, value, dtype):
+  return _to_scalar(name, float('inf') if value is None else value, dtype)
 
 
 def _check_rank(name, tensor, rank):
   if tensor.shape.rank not in (None, rank):
     raise ValueError(f'{name}: Shape {tensor.shape} must have rank {rank}')
+
+
+def _check_fits_values(name, tensor, values):
+  """Checks that `[T, B, ...]` broadcasts to `values` except along time."""
+  if tensor.shape.rank is None or values.shape.rank is None:
+    return
+  axes = zip(tensor.shape, values.shape)
+  fits = [size in (None, wanted) or wanted is None or (size == 1 and axis > 0)
+          for axis, (size, wanted) in enumerate(axes)]
+  if not all(fits):
+    raise ValueError(f'{name}: Shape {tensor.shape} does not fit shape '
+                     f'{values.shape} of values')

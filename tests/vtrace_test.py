@@ -1,9 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of V-trace against the paper's formula and against known numbers."""
 
+import functools
 import itertools
+import re
 
 from absl.testing import parameterized
+import hypothesis
+from hypothesis import strategies as st
 import numpy as np
 from scalable_agent import vtrace
 import tensorflow as tf
@@ -13,15 +17,16 @@ _THRESHOLDS = (None, 0.6, 1.0, 1.7)
 
 
 def _ground_truth(log_rhos, discounts, rewards, values, bootstrap_value,
-                  clip_rho_threshold=1.0, clip_pg_rho_threshold=1.0):
+                  clip_rho_threshold=1.0, clip_pg_rho_threshold=1.0,
+                  clip_c_threshold=1.0, lambda_=1.0, mix_advantages=False):
   """The sums of the paper (equation 1, section 4.2) in float64, O(T^2)."""
   log_rhos, discounts, rewards, values, bootstrap_value = (
       np.asarray(x, np.float64)
       for x in (log_rhos, discounts, rewards, values, bootstrap_value))
   rhos = np.exp(log_rhos)
-  cs = np.minimum(rhos, 1.0)
   clip = lambda threshold: np.minimum(
       rhos, np.inf if threshold is None else threshold)
+  cs = lambda_ * clip(clip_c_threshold)
   length = len(values)
   values_and_bootstrap = np.concatenate([values, bootstrap_value[None]])
 
@@ -38,19 +43,23 @@ def _ground_truth(log_rhos, discounts, rewards, values, bootstrap_value,
       total = total + product * delta(t)
     return total
 
+  def advantage(s):
+    after = target(s + 1)
+    if mix_advantages:
+      after = lambda_ * after + (1 - lambda_) * values_and_bootstrap[s + 1]
+    return clip(clip_pg_rho_threshold)[s] * (
+        rewards[s] + discounts[s] * after - values[s])
+
   return vtrace.VTraceReturns(
       vs=np.stack([target(s) for s in range(length)]),
-      pg_advantages=np.stack([
-          clip(clip_pg_rho_threshold)[s] * (
-              rewards[s] + discounts[s] * target(s + 1) - values[s])
-          for s in range(length)]))
+      pg_advantages=np.stack([advantage(s) for s in range(length)]))
 
 
-def _random_arguments(seed, batch_shape=(_B,), weight_shape=None):
+def _random_arguments(seed, batch_shape=(_B,), weight_shape=None, length=_T):
   """Arguments that vary along every axis, with episode ends inside."""
   rng = np.random.RandomState(seed)
-  shape = (_T,) + tuple(batch_shape)
-  weight_shape = shape if weight_shape is None else (_T,) + weight_shape
+  shape = (length,) + tuple(batch_shape)
+  weight_shape = shape if weight_shape is None else (length,) + weight_shape
   discounts = rng.uniform(0.5, 1.0, weight_shape)
   discounts[rng.uniform(size=weight_shape) < 0.2] = 0.0
   return dict(
@@ -73,16 +82,61 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       self.assertEqual(found.dtype, tf.float32)
       self.assertAllClose(expected, found, rtol=2e-5, atol=2e-5)
 
-  @parameterized.parameters(*itertools.product(_THRESHOLDS, _THRESHOLDS))
-  def test_formula(self, clip_rho, clip_pg_rho):
-    for seed in range(3):
-      arguments = _random_arguments(seed)
+  @parameterized.product(
+      lambda_=(0.0, 0.7, 1.0), mix_advantages=(False, True),
+      associative_scan=(False, True),
+      shapes=(dict(), dict(batch_shape=(2, 3), weight_shape=(2, 1))))
+  def test_formula(self, lambda_, mix_advantages, associative_scan, shapes):
+    arguments = _random_arguments(0, **shapes)
+    for clip_rho, clip_pg_rho, clip_c in itertools.product(
+        _THRESHOLDS, _THRESHOLDS, _THRESHOLDS):
+      options = dict(
+          clip_rho_threshold=clip_rho, clip_pg_rho_threshold=clip_pg_rho,
+          clip_c_threshold=clip_c, lambda_=lambda_,
+          mix_advantages=mix_advantages)
       self._assert_returns(
           vtrace.from_importance_weights(
-              **arguments, clip_rho_threshold=clip_rho,
-              clip_pg_rho_threshold=clip_pg_rho),
-          *_ground_truth(**arguments, clip_rho_threshold=clip_rho,
-                         clip_pg_rho_threshold=clip_pg_rho))
+              **arguments, **options, associative_scan=associative_scan),
+          *_ground_truth(**arguments, **options))
+
+  @hypothesis.settings(max_examples=40, deadline=None, derandomize=True)
+  @hypothesis.given(
+      seed=st.integers(0, 2**32 - 1), length=st.integers(1, 12),
+      batch_shape=st.sampled_from([(), (1,), (3,), (2, 3)]),
+      thresholds=st.tuples(*[st.none() | st.floats(0.1, 5.0)] * 3),
+      lambda_=st.floats(0.0, 1.0), mix_advantages=st.booleans(),
+      associative_scan=st.booleans())
+  def test_formula_at_random(self, seed, length, batch_shape, thresholds,
+                             lambda_, mix_advantages, associative_scan):
+    arguments = _random_arguments(seed, batch_shape, length=length)
+    options = dict(zip(('clip_rho_threshold', 'clip_pg_rho_threshold',
+                        'clip_c_threshold'), thresholds),
+                   lambda_=lambda_, mix_advantages=mix_advantages)
+    found = vtrace.from_importance_weights(
+        **arguments, **options, associative_scan=associative_scan,
+        dtype=tf.float64)
+    for output, expected in zip(found, _ground_truth(**arguments, **options)):
+      self.assertEqual(output.dtype, tf.float64)
+      self.assertAllClose(expected, output, rtol=1e-12, atol=1e-12)
+
+  @parameterized.parameters(1, 2, 3, 20, 101)
+  def test_associative_scan_is_the_loop(self, length):
+    arguments = _random_arguments(12, length=length)
+    loop, scan = (
+        vtrace.from_importance_weights(**arguments, associative_scan=associative)
+        for associative in (False, True))
+    self.assertAllClose(loop, scan, rtol=1e-5, atol=1e-5)
+
+  def test_lambda_zero_looks_one_step_ahead(self):
+    arguments = _random_arguments(13)
+    values_t_plus_1 = np.concatenate(
+        [arguments['values'][1:], arguments['bootstrap_value'][None]])
+    td_errors = (arguments['rewards'] + arguments['discounts'] * values_t_plus_1
+                 - arguments['values'])
+    found = vtrace.from_importance_weights(**arguments, lambda_=0.0)
+    self.assertAllClose(
+        arguments['values']
+        + np.minimum(np.exp(arguments['log_rhos']), 1) * td_errors, found.vs)
 
   @parameterized.parameters(
       dict(batch_shape=()),
@@ -165,6 +219,31 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllEqual(before[:4], after[:4])
       self.assertTrue(np.all(before[4:] != after[4:]))
 
+  @parameterized.product(associative_scan=(False, True), jit_compile=(False, True),
+                         broken=(np.nan, np.inf, -np.inf))
+  def test_zero_discount_hides_what_is_not_finite(
+      self, associative_scan, jit_compile, broken):
+    arguments = _random_arguments(7)
+    arguments['discounts'][3] = 0.0
+    options = dict(clip_rho_threshold=None, clip_pg_rho_threshold=None,
+                   clip_c_threshold=None, associative_scan=associative_scan)
+    expected = vtrace.from_importance_weights(**arguments, **options)
+    arguments['log_rhos'][4:] = 200.0
+    arguments['rewards'][4:] = broken
+    arguments['values'][4:] = broken
+    arguments['bootstrap_value'][:] = broken
+    found = tf.function(
+        lambda: vtrace.from_importance_weights(**arguments, **options),
+        jit_compile=jit_compile)()
+    for before, after in zip(expected, found):
+      self.assertAllClose(before[:4], after[:4], rtol=1e-5, atol=1e-5)
+      self.assertFalse(np.any(np.isfinite(after[4:])))
+
+  def test_infinite_weight_where_the_episode_ends(self):
+    found = vtrace.from_importance_weights(
+        [[200.]], [[0.]], [[1.]], [[0.]], [1.], clip_c_threshold=None)
+    self._assert_returns(found, [[1.]], [[1.]])
+
   def test_infinite_weights(self):
     arguments = [[[x]] for x in (200., .9, 1., 0.)] + [[1.]]
     self._assert_returns(vtrace.from_importance_weights(*arguments),
@@ -183,6 +262,8 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       ('bootstrap_value', [1, 1], 'must have rank 1'),
       ('clip_rho_threshold', [1], 'must have rank 0'),
       ('clip_pg_rho_threshold', [1], 'must have rank 0'),
+      ('clip_c_threshold', [1], 'must have rank 0'),
+      ('lambda_', [1], 'must have rank 0'),
       ('log_rhos', [], 'must have rank at least 1'))
   def test_wrong_rank(self, name, shape, message):
     arguments = dict(log_rhos=[[0.]], discounts=[[0.]], rewards=[[0.]],
@@ -190,6 +271,41 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
     arguments[name] = np.zeros(shape, np.float32)
     with self.assertRaisesRegex(ValueError, message):
       vtrace.from_importance_weights(**arguments)
+
+  @parameterized.parameters(
+      ('log_rhos', [_T, _B + 1]), ('log_rhos', [1, _B]),
+      ('discounts', [_T + 1, _B]), ('rewards', [_T, 2]),
+      ('bootstrap_value', [_B + 1]), ('bootstrap_value', [1]))
+  def test_wrong_shape_is_found_when_tracing(self, name, shape):
+    specs = {k: tf.TensorSpec(v.shape) for k, v in _random_arguments(0).items()}
+    specs[name] = tf.TensorSpec(shape)
+    with self.assertRaisesRegex(
+        ValueError, re.escape(
+            f'{name}: Shape {tuple(shape)} does not fit shape ({_T}, {_B}) of '
+            'values')):
+      tf.function(vtrace.from_importance_weights).get_concrete_function(**specs)
+
+  @parameterized.parameters(
+      ('log_rhos', tf.complex64), ('discounts', tf.string),
+      ('rewards', tf.string), ('values', tf.complex64),
+      ('bootstrap_value', tf.string))
+  def test_wrong_dtype(self, name, dtype):
+    arguments = {k: tf.constant(v, tf.float32)
+                 for k, v in _random_arguments(0).items()}
+    shape = arguments[name].shape
+    arguments[name] = tf.zeros(shape, dtype)
+    with self.assertRaisesRegex(
+        ValueError, re.escape(f'{name}: dtype {dtype.name} of shape {shape} must '
+                              'be real numbers')):
+      vtrace.from_importance_weights(**arguments)
+
+  def test_float64_keeps_all_digits(self):
+    # 0.1 and 0.9 are other numbers in float32.
+    found = vtrace.from_importance_weights(
+        [[0.1]], [[0.9]], [[0.1]], [[0.1]], [0.1], clip_rho_threshold=0.1,
+        dtype=tf.float64)
+    self.assertAllClose([[0.1 + 0.1 * (0.1 + 0.9 * 0.1 - 0.1)]], found.vs,
+                        rtol=1e-15, atol=0)
 
   def test_wrong_rank_of_bootstrap_with_trailing_axis(self):
     x = tf.zeros([2, 1, 1])
@@ -207,8 +323,11 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       tf.function(vtrace.from_importance_weights).get_concrete_function(**specs)
 
   @parameterized.product(
-      jit_compile=(False, True), spec=('known', 'unknown', 'unknown_time'))
-  def test_compiled_is_eager(self, jit_compile, spec):
+      jit_compile=(False, True),
+      case=(('known', False), ('known', True), ('unknown', False),
+            ('unknown_time', False)))
+  def test_compiled_is_eager(self, jit_compile, case):
+    spec, associative_scan = case
     arguments = {k: v.astype(np.float32)
                  for k, v in _random_arguments(9, (3, 2), (3, 1)).items()}
     expected = vtrace.from_importance_weights(**arguments)
@@ -217,10 +336,19 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
          'unknown_time': (None,) + v.shape[1:] if k != 'bootstrap_value'
                          else v.shape}[spec]) for k, v in arguments.items()}
     compiled = tf.function(
-        vtrace.from_importance_weights,
+        functools.partial(vtrace.from_importance_weights,
+                          associative_scan=associative_scan),
         jit_compile=jit_compile).get_concrete_function(**specs)
     found = compiled(**{k: tf.constant(v) for k, v in arguments.items()})
     self._assert_returns(found, *expected)
+
+  def test_associative_scan_needs_shapes(self):
+    x = tf.TensorSpec([3, None])
+    with self.assertRaisesRegex(
+        ValueError, r'values: Shape \(3, None\) must be known statically'):
+      tf.function(functools.partial(
+          vtrace.from_importance_weights, associative_scan=True)
+      ).get_concrete_function(x, x, x, x, tf.TensorSpec([None]))
 
   def test_unknown_rank(self):
     arguments = _random_arguments(10)
@@ -233,13 +361,31 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
   def test_no_gradient(self):
     arguments = {k: tf.Variable(v, dtype=tf.float32)
                  for k, v in _random_arguments(11).items()}
-    thresholds = [tf.Variable(0.9), tf.Variable(1.1)]
-    with tf.GradientTape(persistent=True) as tape:
-      returns = vtrace.from_importance_weights(
-          *arguments.values(), *thresholds)
-    for output in returns:
-      gradients = tape.gradient(output, [*arguments.values(), *thresholds])
-      self.assertEqual(gradients, [None] * 7)
+    options = dict(clip_rho_threshold=tf.Variable(0.9),
+                   clip_pg_rho_threshold=tf.Variable(1.1),
+                   clip_c_threshold=tf.Variable(0.8), lambda_=tf.Variable(0.7))
+    inputs = dict(arguments, **options)
+    for switches in (dict(), dict(mix_advantages=True, associative_scan=True)):
+      with tf.GradientTape(persistent=True) as tape:
+        returns = vtrace.from_importance_weights(**inputs, **switches)
+      for output in returns:
+        self.assertEqual(tape.gradient(output, inputs), dict.fromkeys(inputs))
+
+  def test_compute_vs_has_gradients(self):
+    clipped_rhos, cs, discounts, rewards, values = (
+        tf.random.stateless_uniform([3, 2], [1, i]) for i in range(5))
+    bootstrap_value = tf.ones([2])
+    with tf.GradientTape() as tape:
+      tape.watch(bootstrap_value)
+      vs = vtrace.compute_vs(
+          clipped_rhos, cs, discounts, rewards, values, bootstrap_value)
+    # The bootstrap value reaches v_0 through c_0, c_1 and delta_2.
+    self.assertAllClose(
+        discounts[0] * cs[0] * discounts[1] * cs[1] * discounts[2]
+        * clipped_rhos[2]
+        + discounts[1] * cs[1] * discounts[2] * clipped_rhos[2]
+        + discounts[2] * clipped_rhos[2],
+        tape.gradient(vs, bootstrap_value))
 
 
 class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
@@ -346,8 +492,49 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
       ('clip_rho_threshold', [1], 'must have rank 0'),
       ('clip_pg_rho_threshold', [1], 'must have rank 0'))
   def test_wrong_rank(self, name, shape, message):
+    zeros = tf.zeros(shape, tf.int32 if name == 'actions' else tf.float32)
     with self.assertRaisesRegex(ValueError, message):
-      vtrace.from_logits(**self._arguments(**{name: tf.zeros(shape)}))
+      vtrace.from_logits(**self._arguments(**{name: zeros}))
+
+  @parameterized.parameters(
+      (dict(actions=[[0, 1], [1, 0]]),
+       'actions: Shape (2, 2) does not fit shape (2, 1, 2) of policy_logits'),
+      (dict(actions=[[0.0], [1.0]]),
+       'actions: dtype float32 of shape (2, 1) must be integers'),
+      (dict(behaviour_policy_logits=tf.fill([2, 1, 2], 'a')),
+       'policy_logits: dtype string of shape (2, 1, 2) must be real numbers'),
+      (dict(rewards=[[1.0]]),
+       'rewards: Shape (1, 1) does not fit shape (2, 1) of values'))
+  def test_wrong_shape_or_dtype(self, changes, message):
+    with self.assertRaisesRegex(ValueError, re.escape(message)):
+      vtrace.from_logits(**self._arguments(**changes))
+
+  def test_options_reach_the_recursion(self):
+    arguments = self._arguments()
+    options = dict(clip_rho_threshold=1.2, clip_pg_rho_threshold=1.4,
+                   clip_c_threshold=3.0, lambda_=0.6, mix_advantages=True)
+    found = vtrace.from_logits(**arguments, **options, dtype=tf.float64)
+    expected = _ground_truth(
+        found.log_rhos, arguments['discounts'], arguments['rewards'],
+        arguments['values'], arguments['bootstrap_value'], **options)
+    for output, wanted in zip(found[:2], expected):
+      self.assertEqual(output.dtype, tf.float64)
+      self.assertAllClose(wanted, output, rtol=1e-12, atol=1e-12)
+    del arguments['actions']
+    arguments['behaviour_policy_logits'] = found.behaviour_action_log_probs
+    arguments['target_policy_logits'] = found.target_action_log_probs
+    self.assertAllClose(
+        found, vtrace.from_action_log_probs(
+            *arguments.values(), **options, associative_scan=True,
+            dtype=tf.float64), rtol=1e-12, atol=1e-12)
+
+  def test_log_probs_of_different_shapes(self):
+    with self.assertRaisesRegex(
+        ValueError, r'target_action_log_probs: Shape \(2, 1\) does not fit '
+        r'shape \(2, 3\) of behaviour_action_log_probs'):
+      vtrace.from_action_log_probs(
+          tf.zeros([2, 3]), tf.zeros([2, 1]), *[tf.zeros([2, 3])] * 3,
+          tf.zeros([3]))
 
   @parameterized.parameters(None, False, True)
   def test_gradients_flow_only_through_log_probs(self, jit_compile):
