@@ -26,12 +26,14 @@ _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
           '--progress_secs=0.5')
 
 
-def _start(*args):
+def _start(*args, **env):
   env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='2', PYTHONUNBUFFERED='1',
-             PYTHONPATH=os.pathsep.join([_ROOT, os.path.join(_ROOT, 'tests')]))
+             PYTHONPATH=os.pathsep.join([_ROOT, os.path.join(_ROOT, 'tests')]),
+             **env)
   return subprocess.Popen(
       [sys.executable, os.path.join(_ROOT, 'experiment.py'), *_CATCH, *args],
-      env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+      env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+      start_new_session=True)  # A process group of its own, as from a shell.
 
 
 def _wait_for(process, text):
@@ -49,6 +51,12 @@ def _frames(line):
       ',', ''))
 
 
+def _children(process):
+  children = psutil.Process(process.pid).children(recursive=True)
+  assert children, 'There are no environment processes.'
+  return children
+
+
 def _wait_until_gone(processes):
   _, alive = psutil.wait_procs(processes, timeout=60)
   return alive
@@ -60,10 +68,17 @@ class ProcessTest(parameterized.TestCase):
     super().setUp()
     self.logdir = self.create_tempdir().full_path
 
-  def _run(self, *args):
-    process = _start(f'--logdir={self.logdir}', *args)
+  def _run(self, *args, **env):
+    process = _start(f'--logdir={self.logdir}', *args, **env)
     output, _ = process.communicate()
     return process.returncode, output
+
+  def _episodes(self):
+    path = os.path.join(self.logdir, 'episodes.csv')
+    if not os.path.exists(path):
+      return []
+    with open(path, newline='') as f:
+      return list(csv.DictReader(f))
 
   def test_trains_goes_on_and_tests(self):
     code, output = self._run('--total_environment_frames=1000')
@@ -73,8 +88,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')
     self.assertIn('1,500 of 1,500 frames (100.0 %)', output)
-    with open(os.path.join(self.logdir, 'episodes.csv'), newline='') as f:
-      episodes = list(csv.DictReader(f))
+    episodes = self._episodes()
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.
     self.assertBetween(len(episodes), 1500 // 9 - 4, 1500 // 9)
@@ -99,8 +113,7 @@ class ProcessTest(parameterized.TestCase):
     process = _start(f'--logdir={self.logdir}', '--save_checkpoint_secs=1')
     while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
       _wait_for(process, ' frames')
-    children = psutil.Process(process.pid).children(recursive=True)
-    self.assertNotEmpty(children)
+    children = _children(process)
     process.kill()
     self.assertEmpty(_wait_until_gone(children))
     process.communicate()
@@ -115,17 +128,91 @@ class ProcessTest(parameterized.TestCase):
     resumed.send_signal(signal.SIGTERM)
     resumed.communicate()
 
-  @parameterized.parameters(signal.SIGINT, signal.SIGTERM)
-  def test_signal_ends_with_a_checkpoint(self, number):
-    process = _start(f'--logdir={self.logdir}')
+  # Ctrl-C in a terminal signals the whole group; `kill` usually does not.
+  @parameterized.parameters(
+      (os.killpg, signal.SIGINT),
+      (os.killpg, signal.SIGTERM),
+      (os.kill, signal.SIGTERM),
+  )
+  def test_signal_ends_with_a_checkpoint(self, kill, number):
+    # Long unrolls: the learner waits for environments when the signal comes,
+    # and SIGTERM to the group ends them under its eyes.
+    process = _start(f'--logdir={self.logdir}', '--unroll_length=500',
+                     '--nouse_lstm')
     _wait_for(process, ' of ')
-    children = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(number)
+    children = _children(process)
+    kill(process.pid, number)
     output, _ = process.communicate()
     self.assertEqual(process.returncode, 0, output)
     self.assertIn('Saved', output)
+    self.assertTrue(os.path.exists(os.path.join(self.logdir, 'checkpoint')))
     self.assertNotIn('Traceback', output)
     self.assertEmpty(_wait_until_gone(children))
+
+  def test_second_signal_ends_at_once(self):
+    process = _start(f'--logdir={self.logdir}')
+    _wait_for(process, ' of ')
+    children = _children(process)
+    try:
+      for child in children:
+        if child.ppid() != process.pid:  # An environment; it will be waited
+          child.suspend()  # for at the end, until somebody is impatient.
+      process.send_signal(signal.SIGINT)
+      _wait_for(process, 'Saved')
+      process.send_signal(signal.SIGINT)
+      self.assertEqual(process.wait(), -signal.SIGINT)
+    finally:
+      process.kill()
+      for child in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+          child.resume()
+    output, _ = process.communicate()
+    self.assertNotIn('Traceback', output)
+    self.assertEmpty(_wait_until_gone(children))
+
+  def test_two_signals_in_quick_succession(self):
+    process = _start(f'--logdir={self.logdir}')
+    _wait_for(process, ' of ')
+    children = _children(process)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    # The kernel and Python may count signals that come so close as one.
+    self.assertIn(process.returncode, (0, -signal.SIGINT), output)
+    self.assertNotIn('Traceback', output)
+    self.assertEmpty(_wait_until_gone(children))
+
+  def test_xla(self):
+    dump = self.create_tempdir().full_path
+    code, output = self._run('--xla', '--total_environment_frames=50',
+                             XLA_FLAGS=f'--xla_dump_to={dump}')
+    self.assertEqual(code, 0, output)
+    self.assertIn('50 of 50 frames (100.0 %)', output)
+    compiled = '\n'.join(os.listdir(dump))
+    self.assertIn('__update_', compiled)
+    self.assertIn('__policy_step_', compiled)
+
+  def test_environment_i_plays_level_i_modulo_n(self):
+    # Environments 0 1 2 | 3 4 5, in two groups, play A B A | B A B.
+    process = _start(f'--logdir={self.logdir}', '--num_actors=6',
+                     '--level_name=MountainCar-v0,counting',
+                     '--unroll_length=50', '--save_summaries_secs=0.2')
+    self.addCleanup(process.kill)
+    # Each environment that counts begins with 1 + 2, and never has it again.
+    begins = lambda: sum(e['episode_return'] == '3' for e in self._episodes())
+    deadline = time.monotonic() + 120
+    while (begins() < 3 or 'MountainCar-v0' not in {
+        e['level_name'] for e in self._episodes()}):
+      self.assertIsNone(process.poll())
+      self.assertLess(time.monotonic(), deadline, self._episodes())
+      time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    self.assertEqual(begins(), 3)
+    self.assertEqual(
+        {(e['level_name'], e['num_agent_steps']) for e in self._episodes()},
+        {('MountainCar-v0', '200'), ('counting', '2'), ('counting', '3'),
+         ('counting', '5')})
 
   def test_error_of_an_environment(self):
     process = _start(f'--logdir={self.logdir}',
