@@ -96,6 +96,10 @@ flags.DEFINE_integer('max_episode_frames', 108000, 'Atari: frames after which '
                      'a game is cut off.')
 flags.DEFINE_float('step_timeout_s', 300., 'Seconds after which a step of an '
                    'environment process counts as hung.')
+flags.DEFINE_bool('bootstrap_truncated', False, 'Whether the return of an '
+                  'episode that a time limit cut off goes on with the value of '
+                  'its last observation. Off, as in the reference, a time '
+                  'limit is an end like any other.')
 
 
 def main(argv):

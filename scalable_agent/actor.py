@@ -96,7 +96,7 @@ class Actor:
 
   def __init__(self, env: Any, policy: Policy, sink: queues.BoundedQueue,
                unroll_length: int, timer: metrics.StageTimer,
-               num_buffers: int = 2):
+               num_buffers: int = 2, bootstrap_truncated: bool = False):
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:
@@ -106,12 +106,15 @@ class Actor:
       unroll_length: `T`, agent steps.
       timer: where the time goes is added up here.
       num_buffers: how many unrolls are allocated and used in turn.
+      bootstrap_truncated: whether to estimate the value of the last
+        observation where a time limit ends an episode.
     """
     self._env = env
     self._policy = policy
     self._sink = sink
     self._unroll_length = unroll_length
     self._timer = timer
+    self._bootstrap_truncated = bootstrap_truncated
     self._state = policy.initial_state(env.num_envs)
     self._free = queues.BoundedQueue(num_buffers)
     for _ in range(num_buffers):
@@ -123,6 +126,7 @@ class Actor:
         action=np.zeros([env.num_envs], np.int32),
         policy_logits=np.zeros([env.num_envs, env.num_actions], np.float32),
         baseline=np.zeros([env.num_envs], np.float32))
+    self._truncation_value = np.zeros([env.num_envs], np.float32)
 
   def run(self) -> None:
     """Makes unrolls until the sink or the actor is closed."""
@@ -147,16 +151,32 @@ class Actor:
       self._env_output = self._env.initial()
     tree.map_structure(np.copyto, unroll.output.agent_state,
                        tree.map_structure(np.asarray, self._state))
-    unrolls.write(unroll, 0, self._env_output, self._agent_output)
+    unrolls.write(unroll, 0, self._env_output, self._agent_output,
+                  self._truncation_value)
     for index in range(1, self._unroll_length + 1):
       with self._timer.stage('policy'):
         self._agent_output, self._state = self._policy.step(
             self._agent_output.action, self._env_output, self._state)
       with self._timer.stage('environment'):
         self._env_output = self._env.step(self._agent_output.action)
+      with self._timer.stage('policy'):
+        self._truncation_value = self._estimate_truncated()
       with self._timer.stage('write'):
-        unrolls.write(unroll, index, self._env_output, self._agent_output)
+        unrolls.write(unroll, index, self._env_output, self._agent_output,
+                      self._truncation_value)
     return unroll
+
+  def _estimate_truncated(self) -> np.ndarray:
+    """Returns the values of last observations, 0 where there is none."""
+    truncation = self._env.truncation
+    if truncation is None or not self._bootstrap_truncated:
+      return np.zeros([self._env.num_envs], np.float32)
+    # As if the episode went on: the recurrent state is not reset.
+    last = self._env_output._replace(
+        done=np.zeros([self._env.num_envs], bool),
+        observation=truncation.observation)
+    output, _ = self._policy.step(self._agent_output.action, last, self._state)
+    return np.where(truncation.mask, output.baseline, np.float32(0))
 
   def close(self) -> None:
     """Makes `run` return; does not close the environments."""

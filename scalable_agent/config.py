@@ -61,6 +61,7 @@ class Config:
   fire_on_reset: bool
   max_episode_frames: int
   step_timeout_s: float
+  bootstrap_truncated: bool
 
   def __post_init__(self):
     for name in ('test_num_episodes', 'total_environment_frames', 'num_actors',

@@ -77,8 +77,13 @@ class ActorOutput(NamedTuple):
       of entry 0 is processed; `()` for feed-forward agents.
     env_outputs: `StepOutput` of `[T + 1, E, ...]`.
     agent_outputs: `AgentOutput` of `[T + 1, E, ...]`.
+    truncation_values: float32 `[T + 1, E]`. Where a time limit and nothing else
+      ended the episode in this step: the actor's estimate of the value of the
+      last observation, which is not in `env_outputs`. Elsewhere, and everywhere
+      unless asked for, 0.
   """
   level_name: Any
   agent_state: Any
   env_outputs: StepOutput
   agent_outputs: AgentOutput
+  truncation_values: Any

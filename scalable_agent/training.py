@@ -101,7 +101,8 @@ class _Trainer:
                 make_agent(config, env, _seed(config, 'actor', index, part)),
                 lambda: self._published, jit_compile=config.xla),
             self._unrolls, config.unroll_length, timer,
-            num_buffers=config.queue_capacity + 1)
+            num_buffers=config.queue_capacity + 1,
+            bootstrap_truncated=config.bootstrap_truncated)
         for index, (env, timer) in enumerate(zip(envs, self._actor_timers))]
     self._batch = unrolls.allocate(
         config.unroll_length, [''] * config.batch_size,

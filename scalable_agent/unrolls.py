@@ -74,7 +74,8 @@ def allocate(unroll_length: int, level_names: Sequence[str],
           agent_outputs=structs.AgentOutput(
               action=np.empty(steps, np.int32),
               policy_logits=np.empty((*steps, num_actions), np.float32),
-              baseline=np.empty(steps, np.float32))),
+              baseline=np.empty(steps, np.float32)),
+          truncation_values=np.empty(steps, np.float32)),
       policy_version=np.empty([columns], np.int64),
       pool=pool)
 
@@ -87,10 +88,12 @@ def _map_spec(fn, spec):
 
 
 def write(unroll: Unroll, index: int, env_output: structs.StepOutput,
-          agent_output: structs.AgentOutput) -> None:
+          agent_output: structs.AgentOutput,
+          truncation_value: np.ndarray) -> None:
   """Copies one step of all environments into entry `index` along time."""
   _write(unroll.output.env_outputs, index, env_output)
   _write(unroll.output.agent_outputs, index, agent_output)
+  unroll.output.truncation_values[index] = truncation_value
 
 
 def _write(arrays, index, values):
@@ -146,3 +149,4 @@ def _copy_columns(batch, batch_start, unroll, unroll_start, count):
                      unroll.output.env_outputs)
   tree.map_structure(copy_steps, batch.output.agent_outputs,
                      unroll.output.agent_outputs)
+  copy_steps(batch.output.truncation_values, unroll.output.truncation_values)

@@ -5,6 +5,7 @@ A counting environment in real processes and a counting agent prove it by
 equality.
 """
 
+from absl.testing import parameterized
 import numpy as np
 from scalable_agent import actor as actor_lib
 from scalable_agent import environments
@@ -41,19 +42,20 @@ class CountingAgent:
         baseline=self.scale * observed), (count,)
 
 
-def _make_actor(env, unroll_length, published=None, sink=None):
-  agent = CountingAgent()
+def _make_actor(env, unroll_length, published=None, sink=None, agent=None,
+                bootstrap_truncated=False):
   published = published or (lambda: actor_lib.Weights(0, [tf.constant(1.0)]))
   return actor_lib.Actor(
-      env, actor_lib.Policy(agent, published), queues.BoundedQueue(1) if sink is None else sink,
-      unroll_length, metrics.StageTimer())
+      env, actor_lib.Policy(agent or CountingAgent(), published),
+      queues.BoundedQueue(1) if sink is None else sink, unroll_length,
+      metrics.StageTimer(), bootstrap_truncated=bootstrap_truncated)
 
 
 def _copy(unroll):
   return tree.map_structure(np.copy, unroll.output)
 
 
-class ActorTest(tf.test.TestCase):
+class ActorTest(parameterized.TestCase, tf.test.TestCase):
 
   def setUp(self):
     super().setUp()
@@ -106,6 +108,41 @@ class ActorTest(tf.test.TestCase):
             np.stack([seen, state, agent.action[t - 1]], axis=-1))
         self.assertAllEqual(agent.baseline[t], seen)
       previous = unroll
+
+  @parameterized.parameters(False, True)
+  def test_values_of_truncated_episodes(self, bootstrap_truncated):
+    class Revealing(CountingAgent):
+      """Its baseline tells observation, state, last action and reward."""
+
+      def step(self, last_action, env_output, state):
+        output, state = super().step(last_action, env_output, state)
+        return output._replace(
+            action=(output.action + 1) % 2,
+            policy_logits=output.policy_logits[:, :2],
+            baseline=output.baseline + 10 * state[0] + env_output.reward / 8
+            + 100 * tf.cast(last_action, tf.float32)), state
+
+    # Episodes of three steps; the observation is the step in the episode. The
+    # second one of the first environment reaches its end and its limit at once.
+    with environments.make_vec(
+        ['fake_environments:fake/TimeLimited-v0',
+         'fake_environments:fake/Plain-v0'], [1, 2],
+        environments.EnvironmentSettings(num_action_repeats=1)) as env:
+      actor = _make_actor(env, 4, agent=Revealing(),
+                          bootstrap_truncated=bootstrap_truncated)
+      found, dones = [], []
+      for unroll in (actor.make_unroll() for _ in range(3)):
+        output = unroll.output
+        if found:
+          self.assertAllEqual(output.truncation_values[0], found[-1])
+        found.extend(output.truncation_values[1:].copy())
+        dones.extend(output.env_outputs.done[1:, 0].copy())
+        unroll.release()
+    # Observation 3 after action 1, with reward 1, is the fourth that is seen.
+    value = (3 + 10 * 4 + 1 / 8 + 100 * 1) * bootstrap_truncated
+    self.assertAllEqual(
+        found, [[value if t in (3, 9) else 0, 0] for t in range(1, 13)])
+    self.assertAllEqual(dones, [t % 3 == 0 for t in range(1, 13)])
 
   def test_weights_are_taken_over_at_the_start_of_an_unroll(self):
     published = [actor_lib.Weights(3, [tf.constant(1.0)])]

@@ -39,6 +39,7 @@ class _SerialReference:
     for action in actions[:, 0]:
       observation, reward, terminated, truncated, _ = serial.step(action)
       done = terminated or truncated
+      last = observation
       if done:
         observation, _ = serial.reset()
       output = env.step(np.array([action]))
@@ -46,6 +47,11 @@ class _SerialReference:
       self.assertEqual(output.done[0], done)
       self.assertEqual(output.info.episode_end[0], done)
       self.assert_is(output.observation, observation)
+      if truncated and not terminated:
+        self.assertEqual(env.truncation.mask, [True])
+        self.assert_is(env.truncation.observation, last)
+      else:
+        self.assertIsNone(env.truncation)
 
   def assert_is(self, batched, single):
     if isinstance(single, dict):
@@ -169,6 +175,36 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
     self.assertEqual(ends, [t == 50 for t in range(len(ends))])
     self.assertEqual([bool(output.done[0]) for output in outputs],
                      [t in (0, 50) for t in range(len(ends))])
+
+  def test_last_observation_of_a_truncated_episode(self):
+    # The same games with a later limit show what came at step 300; a game of
+    # Breakout beside them ends by itself, and at other times.
+    levels = ['ALE/Pong-v5', 'ALE/Breakout-v5', 'ALE/Pong-v5']
+    limited, longer = (
+        environments.make_vec(
+            levels, [1, 2, 3], environments.EnvironmentSettings(
+                max_episode_frames=limit, full_action_space=True))
+        for limit in (1200, 100_000))
+    self.addCleanup(limited.close)
+    self.addCleanup(longer.close)
+    limited.initial()
+    longer.initial()
+    rng = np.random.default_rng(0)
+    pong, breakout_ends = np.array([True, False, True]), 0
+    for t in range(1, 301):
+      actions = rng.integers(limited.num_actions, size=3)
+      output, expected = limited.step(actions), longer.step(actions)
+      breakout_ends += output.info.episode_end[1]
+      self.assertEqual(limited.truncation is not None
+                       and limited.truncation.mask[pong].all(), t == 300)
+    self.assertGreater(breakout_ends, 0)
+    # The newest frame may be cut short by the limit.
+    np.testing.assert_array_equal(limited.truncation.observation[pong, :3],
+                                  expected.observation[pong, :3])
+    self.assertTrue(np.any(output.observation[pong, :3]
+                           != expected.observation[pong, :3]))
+    limited.step(actions)
+    self.assertIsNone(limited.truncation)
 
 
 class BreakoutTest(environment_contract.EnvironmentContract,
@@ -331,6 +367,23 @@ class GymnasiumTest(parameterized.TestCase):
     env.initial()
     self.assertEqual([env.step(np.array([a])).observation[0, 0]
                       for a in range(env.num_actions)], [1, 2, 3])
+
+  def test_truncation(self):
+    settings = environments.EnvironmentSettings(num_action_repeats=1)
+    env = environments.make_vec(['fake/TimeLimited-v0', 'fake/Plain-v0'],
+                                [1, 2], settings)
+    self.addCleanup(env.close)
+    env.initial()
+    truncations = []
+    for _ in range(9):
+      env.step(np.zeros([2], np.int32))
+      truncations.append(env.truncation)
+    # The second episode, at step 6, reaches its end and its limit together.
+    self.assertEqual([t for t, truncation in enumerate(truncations, 1)
+                      if truncation is not None], [3, 9])
+    for truncation in (truncations[2], truncations[8]):
+      self.assertEqual(truncation.mask.tolist(), [True, False])
+      self.assertEqual(truncation.observation[0], [3])
 
   def test_frame_without_instruction(self):
     env = self.make('fake/FrameOnly-v0')

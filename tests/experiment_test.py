@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 from absl import flags
 from absl.testing import absltest
@@ -18,7 +19,9 @@ from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment
 import psutil
+from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
+from scalable_agent import training
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
@@ -265,7 +268,7 @@ class BadInputTest(parameterized.TestCase):
       self.assertEqual(os.listdir(settings['logdir']), before)
 
 
-class FlagsTest(absltest.TestCase):
+class FlagsTest(parameterized.TestCase):
 
   def test_every_setting_has_a_flag(self):
     for field in dataclasses.fields(config_lib.Config):
@@ -291,6 +294,21 @@ class FlagsTest(absltest.TestCase):
         f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
     self.assertEqual([config.level_of(i) for i in range(5)],
                      ['A', 'B', 'C', 'A', 'B'])
+
+  @parameterized.parameters(False, True)
+  def test_bootstrap_truncated_reaches_the_actors(self, bootstrap_truncated):
+    with flagsaver.flagsaver(
+        logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
+        unroll_length=5, total_environment_frames=1,
+        bootstrap_truncated=bootstrap_truncated):
+      values = flags.FLAGS.flag_values_dict()
+    config = config_lib.Config(**{
+        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+    with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
+      training.train(config)
+    self.assertEqual(
+        [call.kwargs['bootstrap_truncated'] for call in actor.call_args_list],
+        [bootstrap_truncated] * 2)
 
   def test_flag_files_parse(self):
     configs = os.path.join(_ROOT, 'configs')

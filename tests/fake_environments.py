@@ -54,6 +54,20 @@ class Instructed(_Fake):
     }
 
 
+class TimeLimited(_Fake):
+  """Ends after 3 steps, by a time limit; every other time also by itself."""
+
+  def reset(self, *, seed=None, options=None):
+    self._episode = 0 if seed is not None else self._episode + 1
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    self._steps += 1
+    limit = self._steps == 3
+    return (self._observation(), 1.0, limit and self._episode % 2 == 1, limit,
+            {})
+
+
 class FrameOnly(_Fake):
   observation_space = spaces.Dict({'frame': spaces.Box(0, 255, (2, 2, 3),
                                                        np.uint8)})

@@ -57,7 +57,11 @@ def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
       agent_outputs=structs.AgentOutput(
           action=rng.randint(_NUM_ACTIONS, size=steps).astype('i'),
           policy_logits=rng.normal(size=[*steps, _NUM_ACTIONS]).astype('f'),
-          baseline=rng.normal(size=steps).astype('f')))
+          baseline=rng.normal(size=steps).astype('f')),
+      # Some episodes were cut off, others ended.
+      truncation_values=np.where(
+          done & (rng.uniform(size=steps) < 0.5),
+          3 * rng.normal(size=steps), 0).astype('f'))
   return learner_lib.to_tensors(learner.agent, batch)
 
 
@@ -153,7 +157,9 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       log_pi = taken(logits[t], actions[t + 1])
       rho = np.minimum(
           1, np.exp(log_pi - taken(behaviour[t + 1], actions[t + 1])))
-      reward = np.clip(batch.env_outputs.reward[t + 1].numpy(), -1, 1)
+      # The value of what was cut off is not clipped with the reward.
+      reward = (np.clip(batch.env_outputs.reward[t + 1].numpy(), -1, 1)
+                + 0.9 * batch.truncation_values[t + 1].numpy())
       discount = 0.9 * (1 - batch.env_outputs.done[t + 1].numpy())
       delta = rho * (reward + discount * values[t + 1] - values[t])
       accumulator = delta + discount * rho * accumulator
@@ -179,7 +185,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         level_name=(), agent_state=tree.map_structure(double(0),
                                                       once.agent_state),
         env_outputs=tree.map_structure(double(1), once.env_outputs),
-        agent_outputs=tree.map_structure(double(1), once.agent_outputs))
+        agent_outputs=tree.map_structure(double(1), once.agent_outputs),
+        truncation_values=double(1)(once.truncation_values))
     norm = make_learner().step(once)['gradient_norm']
     self.assertAllClose(make_learner().step(twice)['gradient_norm'], 2 * norm,
                         rtol=1e-4)

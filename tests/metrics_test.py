@@ -18,7 +18,8 @@ def _batch(episode_end, episode_return, episode_step, done=None):
   return structs.ActorOutput(
       level_name=np.array(['a', 'b'], object), agent_state=(),
       env_outputs=structs.StepOutput(
-          reward=(), info=info, done=done, observation=()), agent_outputs=())
+          reward=(), info=info, done=done, observation=()), agent_outputs=(),
+      truncation_values=())
 
 
 class MetricsTest(tf.test.TestCase):

@@ -37,6 +37,7 @@ def _unroll(columns, spec=_SPEC, pool=None):
   tree.map_structure(fill(0), unroll.output.agent_state)
   tree.map_structure(fill(1), unroll.output.env_outputs)
   tree.map_structure(fill(1), unroll.output.agent_outputs)
+  fill(1)(unroll.output.truncation_values)
   return unroll
 
 
@@ -60,11 +61,13 @@ class UnrollsTest(parameterized.TestCase):
                               unroll.output.env_outputs)
     action = structs.AgentOutput(
         np.array([1, 2]), np.full([2, 3], 9.0), np.array([3.0, 4.0]))
-    unrolls.write(unroll, 1, step, action)
+    unrolls.write(unroll, 1, step, action, np.array([5.0, 6.0]))
     np.testing.assert_array_equal(
         unroll.output.agent_outputs.action, [[7, 7], [1, 2], [7, 7]])
     np.testing.assert_array_equal(
         unroll.output.agent_outputs.baseline, [[7, 7], [3, 4], [7, 7]])
+    np.testing.assert_array_equal(
+        unroll.output.truncation_values, [[7, 7], [5, 6], [7, 7]])
     np.testing.assert_array_equal(
         unroll.output.env_outputs.observation[:, :, 0], [[7, 7], [1, 1], [7, 7]])
 

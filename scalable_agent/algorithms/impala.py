@@ -51,6 +51,9 @@ class Impala:
     policy_logits = learner_outputs.policy_logits[:-1]
     baseline = learner_outputs.baseline[:-1]
     discounts = tf.cast(~done, tf.float32) * self.discounting
+    # What a time limit cut off stands behind the last reward: the discount
+    # there is 0, so nothing of the next episode comes in.
+    rewards += self.discounting * batch.truncation_values[1:]
 
     returns = vtrace.from_logits(
         behaviour_policy_logits=behaviour.policy_logits,

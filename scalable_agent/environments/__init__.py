@@ -19,6 +19,7 @@ from scalable_agent.environments.base import EnvironmentSpecError
 from scalable_agent.environments.base import FlowEnvironment
 from scalable_agent.environments.base import LevelError
 from scalable_agent.environments.base import MissingDependencyError
+from scalable_agent.environments.base import Truncation
 from scalable_agent.environments.base import UnknownLevelError
 
 _DMLAB_PREFIXES = (

@@ -10,7 +10,7 @@ With `repeat_action_probability` 0 the number of no-ops is all that the seed
 decides.
 """
 
-from typing import Sequence
+from typing import Optional, Sequence
 
 import gymnasium
 import numpy as np
@@ -110,7 +110,8 @@ class AtariVector:
       self._game_start = game_start
     else:
       episode_end = done
-    return reward.astype(np.float32), done, episode_end, observation
+    return (reward.astype(np.float32), done, episode_end, observation,
+            _truncation(truncated & ~terminated, info))
 
   def close(self):
     self._parts = []  # The threads end with the ALE vector that owns them.
@@ -122,13 +123,22 @@ class AtariVector:
     merged = []
     for field in zip(*results):
       if isinstance(field[0], dict):
-        merged.append({key: self._scatter([f[key] for f in field])
-                       for key in ('frame_number', 'episode_frame_number')})
+        merged.append(self._merge_infos(field))
       elif field[0].ndim > 1:
         merged.append(self._scatter(field, self._observation))
       else:
         merged.append(self._scatter(field))
     return tuple(merged)
+
+  def _merge_infos(self, infos):
+    merged = {key: self._scatter([info[key] for info in infos])
+              for key in ('frame_number', 'episode_frame_number')}
+    # A part has it only in steps that end one of its episodes.
+    if any('final_obs' in info for info in infos):
+      merged['final_obs'] = self._scatter(
+          [info.get('final_obs', np.uint8(0)) for info in infos],
+          np.empty_like(self._observation))
+    return merged
 
   def _scatter(self, arrays, out=None):
     if out is None:
@@ -145,6 +155,10 @@ def _game_start(info) -> np.ndarray:
   when a life is lost.
   """
   return info['frame_number'] - info['episode_frame_number']
+
+
+def _truncation(mask, info) -> Optional[base.Truncation]:
+  return base.Truncation(mask, info['final_obs']) if mask.any() else None
 
 
 def _games(level_names: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ package, this module must not import TensorFlow: it runs in worker processes.
 
 import dataclasses
 import difflib
-from typing import Any, Iterable, NamedTuple, Protocol, Sequence
+from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
 
 import numpy as np
 
@@ -44,6 +44,18 @@ class ArraySpec(NamedTuple):
   """
   shape: tuple[int, ...]
   dtype: np.dtype
+
+
+class Truncation(NamedTuple):
+  """Episodes that a time limit, and nothing else, ended in one step.
+
+  Attributes:
+    mask: bool `[E]`, which ones.
+    observation: nest of `[E, ...]`, where `mask` the last observation of the
+      episode; elsewhere it has no meaning.
+  """
+  mask: np.ndarray
+  observation: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +117,7 @@ class VectorEnvironment(Protocol):
 
   def step(
       self, actions: np.ndarray
-  ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+  ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, Optional[Truncation]]:
     """Steps all environments; those whose episode ends are reset at once.
 
     Args:
@@ -113,8 +125,9 @@ class VectorEnvironment(Protocol):
 
     Returns:
       Reward float32 `[E]`; done bool `[E]`; episode_end bool `[E]`, which is
-      `done` except where a mere life was lost; and observation `[E, ...]`,
-      which where `done` is the first one of the next episode.
+      `done` except where a mere life was lost; observation `[E, ...]`, which
+      where `done` is the first one of the next episode; and the `Truncation`,
+      None if there was none.
     """
 
   def close(self):
@@ -132,6 +145,7 @@ class FlowEnvironment:
     observation_spec: an `ArraySpec`, or a dictionary of them.
     num_actions: int, actions are `0 .. num_actions - 1`.
     num_action_repeats: int, environment frames per step.
+    truncation: `Truncation` of the last step; None if there was none.
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str]):
@@ -147,6 +161,7 @@ class FlowEnvironment:
     self.observation_spec = env.observation_spec
     self.num_actions = env.num_actions
     self.num_action_repeats = env.num_action_repeats
+    self.truncation: Optional[Truncation] = None
     self._episode_return = None
     self._episode_step = None
     self._closed = False
@@ -159,6 +174,7 @@ class FlowEnvironment:
     """
     self._check_open()
     observation = self._env.initial()
+    self.truncation = None
     self._episode_return = np.zeros([self.num_envs], np.float32)
     self._episode_step = np.zeros([self.num_envs], np.int32)
     return structs.StepOutput(
@@ -196,7 +212,7 @@ class FlowEnvironment:
     if actions.min() < 0 or actions.max() >= self.num_actions:
       raise ValueError(f'Actions must be within 0 .. {self.num_actions - 1}, '
                        f'not {actions.tolist()}.')
-    reward, done, episode_end, observation = self._env.step(
+    reward, done, episode_end, observation, self.truncation = self._env.step(
         actions.astype(np.int32, copy=False))
     info = structs.StepOutputInfo(
         episode_return=self._episode_return + reward,

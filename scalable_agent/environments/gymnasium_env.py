@@ -20,6 +20,7 @@ from typing import Any, Sequence
 
 import gymnasium
 import numpy as np
+import tree
 
 from scalable_agent.environments import base
 from scalable_agent.environments import toys
@@ -81,10 +82,11 @@ class GymnasiumVector:
   def step(self, actions: np.ndarray):
     with self._failures_explained():
       self._env.step_async(actions + self._first_action)
-      observation, reward, terminated, truncated, _ = self._env.step_wait(
+      observation, reward, terminated, truncated, info = self._env.step_wait(
           self._timeout_s)
     done = terminated | truncated
-    return reward.astype(np.float32), done, done, _decode(observation)
+    return (reward.astype(np.float32), done, done, _decode(observation),
+            _truncation(truncated & ~terminated, observation, info))
 
   def close(self):
     if self._env.closed:
@@ -403,6 +405,19 @@ def _observation_spec(space: gymnasium.Space):
   if 'instruction' in spec:
     spec['instruction'] = base.ArraySpec((), np.dtype(object))
   return spec
+
+
+def _truncation(mask, observation, info):
+  """Returns the `Truncation`, from what the workers sent along, or None."""
+  if not mask.any():
+    return None
+  last = tree.map_structure(np.copy, observation)
+  for index in np.flatnonzero(mask):
+
+    def put(array, value, index=index):
+      array[index] = value
+    tree.map_structure(put, last, info['final_obs'][index])
+  return base.Truncation(mask, _decode(last))
 
 
 def _decode(observation):
