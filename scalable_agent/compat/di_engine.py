@@ -1,0 +1,276 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The V-trace functions of DI-engine (`ding.rl_utils.vtrace`, `isw`).
+
+Names, arguments, defaults, reductions and gradients are DI-engine's. To know,
+when one comes from `scalable_agent.vtrace` and `scalable_agent.losses`:
+
+- Losses are means over time and batch, not sums, the value loss has no factor
+  0.5, and the entropy loss is the entropy: subtract it from the total loss.
+- `lambda_` is 0.95 by default. It shortens the traces only; the advantages use
+  unmixed targets.
+- The discount is one number.
+
+The last is a trap. DI-engine masks the end of an episode by zeroing the value
+after it and the weights of all that follow, which is right if nothing follows
+in the unroll but padding. If another episode follows, its values leak into the
+targets of the one before, since nothing cuts the trace. Unrolls that cross the
+ends of episodes need `vtrace.from_action_log_probs` and a discount per step.
+Means count the masked steps too: a padded batch has smaller gradients.
+
+Differences from the original:
+
+- Its documentation gives 0.95 for the default of `gamma` and 1 for that of
+  `lambda_`; its code, and this, have 0.99 and 0.95.
+- A clip ratio of None means no clipping.
+- The losses take no `weight` of another shape: the original broadcasts it.
+- Results are float64 if the values (for `compute_importance_weights` the target
+  logits or means) are float64, and float32 otherwise.
+
+`T` is the number of time steps, `B` the batch size, `N` the number of discrete
+actions or of the parts of a continuous action. An *output* of a policy is a
+tensor of logits `[T, B, N]` if actions are discrete. If they are continuous, it
+is a dict of the means `mu` and the standard deviations `sigma` of a diagonal
+Gaussian, both `[T, B, N]`.
+"""
+
+from typing import Dict, NamedTuple, Optional, Union
+
+import numpy as np
+from scalable_agent import vtrace
+import tensorflow as tf
+
+TensorLike = vtrace.TensorLike
+Output = Union[TensorLike, Dict[str, TensorLike]]
+
+
+# The names of both tuples are part of the interface.
+class vtrace_data(NamedTuple):
+  """What the losses are computed from.
+
+  Attributes:
+    target_output: output of the policy that learns.
+    behaviour_output: output of the policy that acted.
+    action: integers `[T, B]`, or floats `[T, B, N]` if continuous.
+    value: `[T + 1, B]`, values under the target policy; the last is the
+      bootstrap value.
+    reward: `[T, B]`.
+    weight: `[T, B]`, factors of the losses, or None for ones.
+  """
+  target_output: Output
+  behaviour_output: Output
+  action: TensorLike
+  value: TensorLike
+  reward: TensorLike
+  weight: Optional[TensorLike]
+
+
+class vtrace_loss(NamedTuple):
+  """Scalars; the total loss has a minus before the last of them."""
+  policy_loss: tf.Tensor
+  value_loss: tf.Tensor
+  entropy_loss: tf.Tensor
+
+
+def compute_importance_weights(
+    target_output: Output,
+    behaviour_output: Output,
+    action: TensorLike,
+    action_space_type: str = 'discrete',
+    requires_grad: bool = False) -> tf.Tensor:
+  """Returns the ratios of the probabilities of actions.
+
+  Args:
+    target_output: output of the policy that learns.
+    behaviour_output: output of the policy that acted.
+    action: integers `[T, B]`, or floats `[T, B, N]` if continuous.
+    action_space_type: `discrete` or `continuous`.
+    requires_grad: whether gradients flow to the outputs of the policies.
+
+  Returns:
+    `[T, B]`, not clipped.
+
+  Raises:
+    ValueError: if `action_space_type` is neither or shapes do not fit.
+    tf.errors.InvalidArgumentError: as
+      `vtrace.log_probs_from_logits_and_actions`.
+  """
+  if action_space_type == 'discrete':
+    dtype = _float_type(target_output)
+    log_prob = _discrete_log_prob
+  elif action_space_type == 'continuous':
+    dtype = _float_type(target_output['mu'])
+    log_prob = _continuous_log_prob
+  else:
+    raise ValueError(f'Unknown action_space_type {action_space_type!r}: must '
+                     'be discrete or continuous')
+  weights = tf.exp(log_prob(target_output, action, dtype)
+                   - log_prob(behaviour_output, action, dtype))
+  return weights if requires_grad else tf.stop_gradient(weights)
+
+
+def vtrace_nstep_return(
+    clipped_rhos: TensorLike,
+    clipped_cs: TensorLike,
+    reward: TensorLike,
+    bootstrap_values: TensorLike,
+    gamma: float = 0.99,
+    lambda_: float = 0.95) -> tf.Tensor:
+  """Returns the targets of the values.
+
+  Args:
+    clipped_rhos: `[T, B]`, `min(rho_bar, rho_t)`.
+    clipped_cs: `[T, B]`, `min(c_bar, rho_t)`, without `lambda_`.
+    reward: `[T, B]`.
+    bootstrap_values: `[T + 1, B]`, values and, last, the bootstrap value.
+    gamma: discount.
+    lambda_: factor of the trace.
+
+  Returns:
+    `[T, B]`. Gradients flow through it.
+  """
+  dtype = _float_type(bootstrap_values)
+  values = tf.cast(bootstrap_values, dtype)
+  return vtrace.compute_vs(
+      tf.cast(clipped_rhos, dtype), lambda_ * tf.cast(clipped_cs, dtype),
+      gamma * tf.ones_like(values[:-1]), tf.cast(reward, dtype), values[:-1],
+      values[-1])
+
+
+def vtrace_advantage(
+    clipped_pg_rhos: TensorLike,
+    reward: TensorLike,
+    return_: TensorLike,
+    bootstrap_values: TensorLike,
+    gamma: float) -> tf.Tensor:
+  """Returns the advantages of the policy gradient.
+
+  Args:
+    clipped_pg_rhos: `[T, B]`, `min(pg_rho_bar, rho_t)`.
+    reward: `[T, B]`.
+    return_: `[T, B]`, targets of the *next* steps.
+    bootstrap_values: `[T, B]`, in spite of the name the values of these steps.
+    gamma: discount.
+
+  Returns:
+    `[T, B]`. Gradients flow through it.
+  """
+  dtype = _float_type(bootstrap_values)
+  clipped_pg_rhos, reward, return_, values = (
+      tf.cast(x, dtype)
+      for x in (clipped_pg_rhos, reward, return_, bootstrap_values))
+  return clipped_pg_rhos * (reward + gamma * return_ - values)
+
+
+def shape_fn_vtrace_discrete_action(
+    args: tuple, kwargs: dict) -> tf.TensorShape:
+  """Returns the shape of the target output, `[T, B, N]`.
+
+  Args:
+    args: positional arguments of `vtrace_error_discrete_action`.
+    kwargs: its keyword arguments.
+  """
+  data = args[0] if args else kwargs['data']
+  return data.target_output.shape
+
+
+def vtrace_error_discrete_action(
+    data: vtrace_data,
+    gamma: float = 0.99,
+    lambda_: float = 0.95,
+    rho_clip_ratio: Optional[float] = 1.0,
+    c_clip_ratio: Optional[float] = 1.0,
+    rho_pg_clip_ratio: Optional[float] = 1.0) -> vtrace_loss:
+  """Returns the losses of IMPALA for discrete actions.
+
+  Args:
+    data: see `vtrace_data`.
+    gamma: discount.
+    lambda_: factor of the trace.
+    rho_clip_ratio: `rho_bar`, which chooses the policy whose values are learnt.
+    c_clip_ratio: `c_bar`, which limits the traces.
+    rho_pg_clip_ratio: `pg_rho_bar`, for the policy gradient.
+
+  Returns:
+    `vtrace_loss`. Gradients flow to `data.target_output` through the
+    probabilities of the actions and the entropies and to `data.value` through
+    the values that are compared with the targets: that of the bootstrap value
+    is 0. None flow through the targets and the advantages.
+
+  Raises:
+    ValueError: if shapes do not fit.
+    tf.errors.InvalidArgumentError: as
+      `vtrace.log_probs_from_logits_and_actions`.
+  """
+  dtype = _float_type(data.value)
+  logits = tf.cast(data.target_output, dtype)
+  entropies = -tf.reduce_sum(
+      tf.nn.softmax(logits) * tf.nn.log_softmax(logits), axis=-1)
+  return _losses(
+      _discrete_log_prob, entropies, data, dtype, gamma, lambda_,
+      rho_clip_ratio, c_clip_ratio, rho_pg_clip_ratio)
+
+
+def vtrace_error_continuous_action(
+    data: vtrace_data,
+    gamma: float = 0.99,
+    lambda_: float = 0.95,
+    rho_clip_ratio: Optional[float] = 1.0,
+    c_clip_ratio: Optional[float] = 1.0,
+    rho_pg_clip_ratio: Optional[float] = 1.0) -> vtrace_loss:
+  """Returns the losses of IMPALA for continuous actions.
+
+  Args, results and errors are those of `vtrace_error_discrete_action`.
+  """
+  dtype = _float_type(data.value)
+  sigma = tf.cast(data.target_output['sigma'], dtype)
+  entropies = tf.reduce_sum(
+      tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e), axis=-1)
+  return _losses(
+      _continuous_log_prob, entropies, data, dtype, gamma, lambda_,
+      rho_clip_ratio, c_clip_ratio, rho_pg_clip_ratio)
+
+
+def _losses(log_prob, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
+            c_clip_ratio, rho_pg_clip_ratio):
+  """Returns `vtrace_loss` for policies with the given `log_prob`."""
+  value = tf.cast(data.value, dtype)
+  returns = vtrace.from_action_log_probs(
+      log_prob(data.behaviour_output, data.action, dtype),
+      log_prob(data.target_output, data.action, dtype),
+      discounts=gamma * tf.ones_like(value[:-1]),
+      rewards=data.reward,
+      values=value[:-1],
+      bootstrap_value=value[-1],
+      clip_rho_threshold=rho_clip_ratio,
+      clip_pg_rho_threshold=rho_pg_clip_ratio,
+      clip_c_threshold=c_clip_ratio,
+      lambda_=lambda_,
+      dtype=dtype)
+  weight = tf.ones_like(returns.vs) if data.weight is None else tf.cast(
+      data.weight, dtype)
+  weight.shape.assert_is_compatible_with(returns.vs.shape)
+  return vtrace_loss(
+      policy_loss=-tf.reduce_mean(
+          returns.target_action_log_probs * returns.pg_advantages * weight),
+      value_loss=tf.reduce_mean(
+          tf.square(value[:-1] - returns.vs) * weight),
+      entropy_loss=tf.reduce_mean(entropies * weight))
+
+
+def _discrete_log_prob(logits, action, dtype):
+  return vtrace.log_probs_from_logits_and_actions(logits, action, dtype=dtype)
+
+
+def _continuous_log_prob(output, action, dtype):
+  mu, sigma, action = (
+      tf.cast(x, dtype) for x in (output['mu'], output['sigma'], action))
+  mu.shape.assert_is_compatible_with(sigma.shape)
+  mu.shape.assert_is_compatible_with(action.shape)
+  return -tf.reduce_sum(
+      0.5 * tf.square((action - mu) / sigma) + tf.math.log(sigma)
+      + 0.5 * np.log(2 * np.pi), axis=-1)
+
+
+def _float_type(x):
+  is_float64 = tf.convert_to_tensor(x).dtype == tf.float64
+  return tf.float64 if is_float64 else tf.float32

@@ -1,0 +1,117 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""V-trace and the losses of pytorch_seed_rl (`functional.vtrace`, `.loss`).
+
+Names, order of arguments and fields are pytorch_seed_rl's; note that values and
+bootstrap value come before the actions, and the spelling `behavior`. Results
+are those of `scalable_agent.vtrace.from_logits` and `scalable_agent.losses`.
+
+Differences from the original:
+
+- Its documentation calls `discounts` discounted rewards. They are the discounts
+  of the steps, 0 where the step ended an episode.
+- Ranks and shapes are checked. The original broadcasts, also a bootstrap value
+  of another shape.
+- Results are float64 if the target logits are float64, and float32 otherwise.
+
+These functions are right, but the original's learner feeds them wrongly: it
+takes the actions and behaviour logits of a step for those that led to its
+observation, while its actors store with an observation the actions and logits
+computed from it. So each policy meets the action of the step after. Here all
+rows `t` must belong together: `target_policy_logits[t]`, `values[t]` and
+`behavior_policy_logits[t]` to the observation that `actions[t]` answers,
+`rewards[t]` and `discounts[t]` to what followed. Test: with equal weights
+`log_rhos` are 0. Its unrolls also do not overlap by a step, as those of SEED
+RL and IMPALA do, so the transition between two of them is never learned from.
+
+`T` is the number of time steps, `B` the batch size, `A` the number of actions.
+"""
+
+from typing import NamedTuple, Optional
+
+from scalable_agent import losses
+from scalable_agent import vtrace
+import tensorflow as tf
+
+TensorLike = vtrace.TensorLike
+
+
+class VTraceFromLogitsReturns(NamedTuple):
+  """What `vtrace.VTraceFromLogitsReturns` has, all `[T, B]`."""
+  vs: tf.Tensor
+  pg_advantages: tf.Tensor
+  log_rhos: tf.Tensor
+  behavior_action_log_probs: tf.Tensor
+  target_action_log_probs: tf.Tensor
+
+
+def entropy(logits: TensorLike) -> tf.Tensor:
+  """Returns the *negated* sum of the entropies, a loss for a positive factor.
+
+  Args:
+    logits: `[..., A]`, unnormalised log-probabilities.
+
+  Returns:
+    Scalar, at most 0.
+  """
+  return losses.compute_entropy_loss(tf.convert_to_tensor(logits))
+
+
+def policy_gradient(logits: TensorLike, actions: TensorLike,
+                    advantages: TensorLike) -> tf.Tensor:
+  """Returns the loss whose gradient is the policy gradient, negated.
+
+  Args:
+    logits: `[T, B, A]`, unnormalised log-probabilities.
+    actions: `[T, B]`, in `[0, A)`.
+    advantages: `[T, B]`, of the type of `logits`; no gradient flows through.
+
+  Returns:
+    Scalar, `sum(-log pi(a) * advantage)`.
+
+  Raises:
+    ValueError: if the shapes do not fit.
+  """
+  return losses.compute_policy_gradient_loss(
+      tf.convert_to_tensor(logits), tf.cast(actions, tf.int64),
+      tf.convert_to_tensor(advantages))
+
+
+def from_logits(
+    behavior_policy_logits: TensorLike,
+    target_policy_logits: TensorLike,
+    values: TensorLike,
+    bootstrap_value: TensorLike,
+    actions: TensorLike,
+    discounts: TensorLike,
+    rewards: TensorLike,
+    clip_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_pg_rho_threshold: Optional[TensorLike] = 1.0
+) -> VTraceFromLogitsReturns:
+  """V-trace for softmax policies.
+
+  Args:
+    behavior_policy_logits: `[T, B, A]`, of the policy that acted.
+    target_policy_logits: `[T, B, A]`, of the policy that learns.
+    values: `[T, B]`, baseline under the target policy.
+    bootstrap_value: `[B]`, baseline after the last step.
+    actions: integers in `[0, A)`, `[T, B]`.
+    discounts: `[T, B]`, 0 where the step ended an episode.
+    rewards: `[T, B]`, what the actions brought.
+    clip_rho_threshold: scalar, or None for no clipping.
+    clip_pg_rho_threshold: scalar, or None for no clipping.
+
+  Returns:
+    `VTraceFromLogitsReturns`. No gradient flows through the first two fields.
+
+  Raises:
+    ValueError: as `vtrace.from_logits`.
+    tf.errors.InvalidArgumentError: as `vtrace.from_logits`.
+  """
+  target_policy_logits = tf.convert_to_tensor(target_policy_logits)
+  is_float64 = target_policy_logits.dtype == tf.float64
+  return VTraceFromLogitsReturns(*vtrace.from_logits(
+      behavior_policy_logits, target_policy_logits, actions, discounts,
+      rewards, values, bootstrap_value,
+      clip_rho_threshold=clip_rho_threshold,
+      clip_pg_rho_threshold=clip_pg_rho_threshold,
+      dtype=tf.float64 if is_float64 else tf.float32))
