@@ -81,6 +81,10 @@ flags.DEFINE_float('progress_secs', 10, 'Seconds between progress lines.')
 flags.DEFINE_bool('test_greedy', False, 'Whether test mode takes the most '
                   'likely action; by default it samples, as the reference.')
 flags.DEFINE_bool('xla', False, 'Whether XLA compiles update and policy step.')
+flags.DEFINE_integer('micro_batch_size', 0, 'Unrolls of a batch that are '
+                     'processed at once; the update is that of the whole '
+                     'batch. 0 for what suits the device: all of them on a '
+                     'GPU, about 84 frames on a CPU.')
 flags.DEFINE_float('repeat_action_probability', 0., 'Atari: probability that '
                    'the emulator repeats the last action (sticky actions).')
 flags.DEFINE_bool('full_action_space', False, 'Atari: all 18 actions instead '

@@ -54,6 +54,7 @@ class Config:
   progress_secs: float
   test_greedy: bool
   xla: bool
+  micro_batch_size: int
   repeat_action_probability: float
   full_action_space: bool
   life_loss_ends_episode: bool
@@ -72,7 +73,8 @@ class Config:
                  'step_timeout_s'):
       self._check(name, getattr(self, name) > 0, 'must be positive')
     for name in ('seed', 'entropy_cost', 'baseline_cost', 'learning_rate',
-                 'momentum', 'clip_gradient_norm', 'max_noops'):
+                 'momentum', 'clip_gradient_norm', 'micro_batch_size',
+                 'max_noops'):
       self._check(name, getattr(self, name) >= 0, 'must not be negative')
     for name in ('discounting', 'decay', 'adam_beta1', 'adam_beta2',
                  'repeat_action_probability'):

@@ -25,6 +25,8 @@ from scalable_agent.algorithms import impala
 import tensorflow as tf
 
 _JOIN_TIMEOUT_S = 30
+# On a CPU: what the layers make of so many fits its caches (BUILD_NOTES.md).
+_FRAMES_PER_MICRO_BATCH = 84
 
 
 class _ReadyBatch(NamedTuple):
@@ -358,7 +360,17 @@ def make_learner(config: config_lib.Config, env: environments.FlowEnvironment,
       num_env_frames_per_update=(config.batch_size * config.unroll_length
                                  * env.num_action_repeats),
       clip_gradient_norm=config.clip_gradient_norm or None,
+      micro_batch_size=_micro_batch_size(config),
       jit_compile=config.xla)
+
+
+def _micro_batch_size(config):
+  """Returns how many unrolls the learner processes at once, None for all."""
+  if config.micro_batch_size:
+    return config.micro_batch_size
+  if config.agent == 'mlp' or tf.config.list_physical_devices('GPU'):
+    return None
+  return max(1, _FRAMES_PER_MICRO_BATCH // (config.unroll_length + 1))
 
 
 class _Interval:

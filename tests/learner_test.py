@@ -22,10 +22,10 @@ _NUM_ACTIONS = 4
 
 def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
                  total_environment_frames=1_000_000_000, jit_compile=False,
-                 discounting=0.99):
+                 discounting=0.99, micro_batch_size=None, spec=_SPEC):
   """A learner of a small recurrent agent with the reference's settings."""
   return learner_lib.Learner(
-      agents.make_agent('mlp', _SPEC, _NUM_ACTIONS, seed=seed),
+      agents.make_agent('mlp', spec, _NUM_ACTIONS, seed=seed),
       impala.Impala(discounting=discounting, baseline_cost=0.5,
                     entropy_cost=0.00025, reward_clipping='abs_one'),
       optimizers.make_optimizer(
@@ -34,7 +34,8 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
       learning_rate=0.00048,
       total_environment_frames=total_environment_frames,
       num_env_frames_per_update=32 * 100 * 4,
-      clip_gradient_norm=clip_gradient_norm, jit_compile=jit_compile)
+      clip_gradient_norm=clip_gradient_norm,
+      micro_batch_size=micro_batch_size, jit_compile=jit_compile)
 
 
 def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
@@ -229,12 +230,52 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, other in zip(plain.agent.variables, compiled.agent.variables):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
+  @parameterized.parameters(
+      ('rmsprop', False, 1), ('adam', True, 2), ('adam', False, 9))
+  def test_micro_batches_make_the_same_update(
+      self, optimizer, jit_compile, micro_batch_size):
+    whole = make_learner(optimizer=optimizer, clip_gradient_norm=5.0)
+    parts = make_learner(optimizer=optimizer, clip_gradient_norm=5.0,
+                         jit_compile=jit_compile,
+                         micro_batch_size=micro_batch_size)
+    for seed in range(3):
+      batch = random_batch(whole, seed, batch_size=5)
+      expected, found = whole.step(batch), parts.step(batch)
+      self.assertEqual(set(expected), set(found))
+      for name in expected:
+        self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-5)
+    self.assertEqual(int(parts.num_updates), 3)
+    self.assertEqual(int(parts.num_env_frames), int(whole.num_env_frames))
+    for one, other in zip(whole.agent.variables, parts.agent.variables):
+      self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
+
+  def test_micro_batches_of_words_make_the_same_update(self):
+    # The gradient of the embedding has a slice per word of each part.
+    spec = {'frame': _SPEC,
+            'instruction': environments.ArraySpec((), np.dtype(object))}
+    whole = make_learner(spec=spec)
+    parts = make_learner(spec=spec, micro_batch_size=2)
+    words = np.array([b'go', b'go left', b'', b'red ball', b'left'], object)
+    batch = random_batch(make_learner(), batch_size=5)
+    observation = {'frame': batch.env_outputs.observation,
+                   'instruction': tf.constant(np.tile(words, [6, 1]))}
+    env_outputs = whole.agent.tokenize(
+        batch.env_outputs._replace(observation=observation))
+    batch = batch._replace(env_outputs=env_outputs)
+    for _ in range(2):
+      expected, found = whole.step(batch), parts.step(batch)
+      for name in expected:
+        self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-5)
+    for one, other in zip(whole.agent.variables, parts.agent.variables):
+      self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
+
   def test_one_compilation_serves_all_updates(self):
-    learner = make_learner()
+    learner = make_learner(micro_batch_size=1)
     for seed in range(3):
       learner.step(random_batch(learner, seed))
-    self.assertEqual(
-        learner._compiled_update.experimental_get_tracing_count(), 1)
+    for function in (learner._compiled_update, learner._compiled_gradients,
+                     learner._compiled_apply):
+      self.assertEqual(function.experimental_get_tracing_count(), 1)
 
 
 if __name__ == '__main__':

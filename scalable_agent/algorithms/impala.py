@@ -27,7 +27,7 @@ class Impala:
   reward_clipping: str
 
   def loss(self, agent: Any, batch: structs.ActorOutput
-           ) -> Tuple[tf.Tensor, Dict[str, tf.Tensor]]:
+           ) -> Tuple[tf.Tensor, Dict[str, tf.Tensor], Dict[str, tf.Tensor]]:
     """Computes the loss of a batch, summed over time and batch.
 
     Args:
@@ -35,7 +35,8 @@ class Impala:
       batch: `ActorOutput` of `[T + 1, B, ...]`, `agent_state` of `[B, ...]`.
 
     Returns:
-      The scalar loss and scalars that describe it, by name.
+      The scalar loss, and scalars that describe it, by name: first sums, among
+      them `total_loss`, then means over time and batch.
     """
     learner_outputs, _ = agent.unroll(
         batch.agent_outputs.action, batch.env_outputs, batch.agent_state)
@@ -70,13 +71,15 @@ class Impala:
     entropy_loss = losses.compute_entropy_loss(policy_logits)
     total_loss = (policy_loss + self.baseline_cost * baseline_loss
                   + self.entropy_cost * entropy_loss)
-    num_steps = tf.cast(tf.size(rewards), tf.float32)
-    return total_loss, {
+    sums = {
         'total_loss': total_loss,
         'policy_loss': policy_loss,
         'baseline_loss': baseline_loss,
         'entropy_loss': entropy_loss,
-        'entropy': -entropy_loss / num_steps,
+    }
+    means = {
+        'entropy': -entropy_loss / tf.cast(tf.size(rewards), tf.float32),
         'mean_baseline': tf.reduce_mean(baseline),
         'mean_log_rho': tf.reduce_mean(returns.log_rhos),
     }
+    return total_loss, sums, means
