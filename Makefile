@@ -8,7 +8,10 @@ PYTHON ?= python3
 VENV ?= .venv
 FLAGS ?=
 TESTS ?= tests
-RUN = TF_CPP_MIN_LOG_LEVEL=2 $(VENV)/bin/python
+# Exported, not set in the command: make then runs Python itself, without a shell
+# in between, which would keep SIGTERM to itself.
+export TF_CPP_MIN_LOG_LEVEL = 2
+RUN = $(VENV)/bin/python
 
 .PHONY: train test clean
 

@@ -63,15 +63,18 @@ flags.DEFINE_bool('use_lstm', True, 'Whether the agent has an LSTM of 256 '
                   'units.')
 flags.DEFINE_bool('use_last_action_reward', True, 'Whether the agent sees its '
                   'last action and (clipped) reward.')
+flags.DEFINE_bool('use_instruction', True, 'Whether the agent sees the '
+                  'instructions of levels that have some.')
 flags.DEFINE_enum('optimizer', 'rmsprop', ['rmsprop', 'adam'], 'Optimizer; '
                   "rmsprop is TensorFlow 1's.")
 flags.DEFINE_float('adam_beta1', .9, "Decay of Adam's first moment.")
 flags.DEFINE_float('adam_beta2', .999, "Decay of Adam's second moment.")
 flags.DEFINE_float('clip_gradient_norm', 0., 'Largest global norm of the '
                    'gradient; 0 for no clipping.')
-flags.DEFINE_integer('num_actor_groups', 2, 'Actor threads. The environments '
-                     'are divided among them; one group steps its '
-                     'environments while another runs the policy.')
+flags.DEFINE_integer('num_actor_groups', 2, 'Actor threads, at most '
+                     'as many as environments, which are divided among them; '
+                     'one group steps its environments while another runs the '
+                     'policy.')
 flags.DEFINE_integer('queue_capacity', 1, 'Unrolls of all environments of a '
                      'group that may wait for the learner; more of them, more '
                      'policy lag.')
@@ -83,8 +86,9 @@ flags.DEFINE_bool('test_greedy', False, 'Whether test mode takes the most '
 flags.DEFINE_bool('xla', False, 'Whether XLA compiles update and policy step.')
 flags.DEFINE_integer('micro_batch_size', 0, 'Unrolls of a batch that are '
                      'processed at once; the update is that of the whole '
-                     'batch. 0 for what suits the device: all of them on a '
-                     'GPU, about 84 frames on a CPU.')
+                     'batch. 0 for what suits network and device: with XLA '
+                     'on a CPU, the shallow network takes about 84 steps at a '
+                     'time, else all.')
 flags.DEFINE_float('repeat_action_probability', 0., 'Atari: probability that '
                    'the emulator repeats the last action (sticky actions).')
 flags.DEFINE_bool('full_action_space', False, 'Atari: all 18 actions instead '
@@ -121,7 +125,7 @@ def main(argv):
     return training.run(config)
   except config_lib.ConfigError as e:
     print(f'experiment.py: {e}', file=sys.stderr)
-    return 2
+    return getattr(e, 'exit_code', 2)
   except KeyboardInterrupt:
     return 130
   except BrokenPipeError:  # Whoever read the output has gone: say no more.

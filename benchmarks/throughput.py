@@ -5,7 +5,9 @@
 
 FLAGS are experiment.py's. Every run is a fresh start in a directory of its own;
 the first windows of `--warm_up_s` are left out, as compilation falls into them.
-Memory is the proportional set size of the process tree, at its largest.
+Memory is the proportional set size of the process tree, the largest of one
+sample every ten seconds. Agent steps are frames divided by
+`--num_action_repeats`: give it here, too, if it is not 4.
 """
 
 import argparse
@@ -51,13 +53,13 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
         continue
       now = time.monotonic()
       first = first or now
+      if len(output) % 10 == 1:
+        peak = max(peak, _tree_pss_bytes(tree))
       if now - first >= warm_up_s:
         frames.append((now, int(match[1].replace(',', '')), sum(
             p.cpu_times().user + p.cpu_times().system
             for p in [tree, *tree.children(recursive=True)])))
         lags.append(float(match[2]))
-        if len(frames) % 10 == 1:
-          peak = max(peak, _tree_pss_bytes(tree))
       if frames and now - frames[0][0] >= window_s:
         break
     child.send_signal(signal.SIGINT)

@@ -140,8 +140,10 @@ def _timed(function, arguments, calls):
 
 
 def _function(mode, associative):
-  once = functools.partial(
-      vtrace.from_importance_weights, associative_scan=associative)
+  # The tensors are all that a call binds, as for rlax; options take time, too.
+  def once(*arguments):
+    return vtrace.from_importance_weights(
+        *arguments, associative_scan=associative)
 
   def repeated(log_rhos, discounts, rewards, values, bootstrap_value):
     def body(i, log_rhos, values):

@@ -79,12 +79,15 @@ class Agent(tf.keras.Model):
       env_outputs: `StepOutput` of `[...]`.
 
     Returns:
-      `StepOutput` with int32 `[..., W]` for string `[...]`; `env_outputs`
-      itself if there are no instructions or they are numbers already.
+      `StepOutput` with int32 `[..., W]` for string `[...]`, or without the
+      instructions if the agent does not see them; `env_outputs` itself if there
+      are none, or numbers already.
     """
-    if self._instruction_encoder is None:
-      return env_outputs
     observation = env_outputs.observation
+    if self._instruction_encoder is None:
+      frame, instruction = _frame_and_instruction(observation)
+      return env_outputs if instruction is None else env_outputs._replace(
+          observation={'frame': frame})
     instruction = tf.convert_to_tensor(observation['instruction'])
     if instruction.dtype != tf.string:
       return env_outputs
@@ -168,6 +171,7 @@ class Agent(tf.keras.Model):
 
 def make_agent(network: str, observation_spec: Any, num_actions: int, *,
                use_lstm: bool = True, use_last_action_reward: bool = True,
+               use_instruction: bool = True,
                seed: Optional[int] = None) -> Agent:
   """Makes an agent with all its variables.
 
@@ -180,6 +184,7 @@ def make_agent(network: str, observation_spec: Any, num_actions: int, *,
     num_actions: number of discrete actions.
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: whether the agent sees its last action and reward.
+    use_instruction: whether the agent sees the instructions, if there are any.
     seed: of the initial weights and of the choice of actions. Agents that act
       side by side need different ones. None takes one from Python's `random`,
       which `tf.keras.utils.set_random_seed` seeds.
@@ -191,6 +196,8 @@ def make_agent(network: str, observation_spec: Any, num_actions: int, *,
     ValueError: the network is unknown or does not fit the observations.
   """
   frame_spec, instruction_spec = _frame_and_instruction(observation_spec)
+  if not use_instruction:
+    instruction_spec = None
   if seed is None:
     seed = random.randrange(2**31)
   initializer_seed = tf.keras.random.SeedGenerator(seed)

@@ -2,18 +2,21 @@
 """Checkpoints that survive a kill and refuse another agent's weights."""
 
 import errno
+import glob
 import json
 import os
 import re
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from scalable_agent import config
 from scalable_agent import learner as learner_lib
 import tensorflow as tf
 
 
-class DivergedError(RuntimeError):
+class DivergedError(config.ConfigError):
   """Training went astray: the loss or a weight is not finite."""
+
+  exit_code = 1  # Of the program.
 
 
 class CheckpointError(config.ConfigError):
@@ -73,8 +76,17 @@ class Checkpointer:
       raise CheckpointError(
           f'The checkpoint {path} does not fit this agent or is damaged '
           f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
-          'another --logdir.') from e
+          f'another --logdir{self._advice_on_others(path)}.') from e
     return path
+
+  def _advice_on_others(self, path):
+    others = [name for name in _checkpoint_names(self._logdir)
+              if name != os.path.basename(path)]
+    if not others:
+      return ''
+    return ('. If it is damaged, an older one may be good '
+            f'({", ".join(others)}): name it as model_checkpoint_path in '
+            f'{_state_path(self._logdir)}')
 
   def save(self) -> str:
     """Writes a checkpoint and returns its path.
@@ -83,21 +95,45 @@ class Checkpointer:
       DivergedError: if a weight is not finite: the last good checkpoint is
         then kept.
     """
-    with open(_identity_path(self._logdir), 'w', encoding='utf-8') as f:
-      json.dump(self._identity, f)
     for variable in self._learner.agent.variables:
       if not bool(tf.reduce_all(tf.math.is_finite(_tf_variable(variable)))):
+        good = self._manager.latest_checkpoint
+        start = f'Go on from {good}, the last good one,' if good else 'Train'
         raise DivergedError(
-            f'The weights are not finite ({variable.path}), so they were not '
-            f'saved. The last good checkpoint is '
-            f'{self._manager.latest_checkpoint}; go on from it with a lower '
-            '--learning_rate or with --clip_gradient_norm.')
+            f'Training diverged: the weights are not finite ({variable.path}) '
+            f'and were not saved. {start} with a lower --learning_rate or '
+            'with --clip_gradient_norm.')
+    _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))
     return self._manager.save(int(self._learner.num_updates))
 
 
+def latest_checkpoint(logdir: str) -> Optional[str]:
+  """Returns the path of the latest checkpoint, None if there is none.
+
+  Raises:
+    CheckpointError: if there are checkpoints, but which is the latest is lost.
+  """
+  try:
+    path = tf.train.latest_checkpoint(logdir)
+  except ValueError:  # The file is empty or no text.
+    path = None
+  names = _checkpoint_names(logdir)
+  if names and path is None:
+    raise CheckpointError(
+        f'--logdir={logdir} holds checkpoints ({", ".join(names)}), but no '
+        'readable file `checkpoint` that names one of them. Use another '
+        f'--logdir, or write to {_state_path(logdir)} the line '
+        f'model_checkpoint_path: "{names[-1]}"')
+  return path
+
+
 def latest_number(logdir: str) -> int:
-  """Returns the number of updates of the latest checkpoint, 0 without one."""
-  match = re.search(r'-(\d+)$', tf.train.latest_checkpoint(logdir) or '')
+  """Returns the number of updates of the latest checkpoint, 0 without one.
+
+  Raises:
+    CheckpointError: as `latest_checkpoint`.
+  """
+  match = re.search(r'-(\d+)$', latest_checkpoint(logdir) or '')
   return int(match[1]) if match else 0
 
 
@@ -110,23 +146,50 @@ def _identity_path(logdir):
   return os.path.join(logdir, 'agent.json')
 
 
+def _state_path(logdir):
+  return os.path.join(logdir, 'checkpoint')
+
+
+def _checkpoint_names(logdir) -> List[str]:
+  """Returns the names of all checkpoints in `logdir`, the newest last."""
+  matches = [
+      re.search(r'(ckpt-(\d+))\.index$', path)
+      for path in glob.glob(os.path.join(glob.escape(logdir), 'ckpt-*.index'))]
+  return [m[1] for m in sorted(filter(None, matches), key=lambda m: int(m[2]))]
+
+
+def _write_if_new(path, text):
+  """Writes a file that a kill leaves whole, unless it holds `text` already."""
+  try:
+    with open(path, encoding='utf-8') as f:
+      if f.read() == text:
+        return
+  except (OSError, ValueError):  # Missing or damaged.
+    pass
+  with open(path + '.tmp', 'w', encoding='utf-8') as f:
+    f.write(text)
+  os.replace(path + '.tmp', path)
+
+
 def _check_directory(logdir, identity):
   path = _identity_path(logdir)
   found = {}
+  latest = latest_checkpoint(logdir)
   try:
     os.makedirs(logdir, exist_ok=True)
     if identity['level'] and not os.access(logdir, os.W_OK):
       raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    if tf.train.latest_checkpoint(logdir) and os.path.exists(path):
+    if latest and os.path.exists(path):
       with open(path, encoding='utf-8') as f:
-        found = json.load(f)
+        found = dict(json.load(f))
   except OSError as e:
     raise CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
-  except json.JSONDecodeError as e:
+  except (TypeError, ValueError) as e:
     raise CheckpointError(
-        f'{path} is damaged. Use another --logdir.') from e
+        f'{path} is damaged. Delete it if the flags are those that the '
+        'checkpoint was trained with, or use another --logdir.') from e
   for key, value in identity.items():
     if value is not None and found.get(key, value) != value:
       raise CheckpointError(

@@ -43,6 +43,7 @@ class Config:
   agent: str
   use_lstm: bool
   use_last_action_reward: bool
+  use_instruction: bool
   optimizer: str
   adam_beta1: float
   adam_beta2: float
@@ -76,17 +77,19 @@ class Config:
                  'momentum', 'clip_gradient_norm', 'micro_batch_size',
                  'max_noops'):
       self._check(name, getattr(self, name) >= 0, 'must not be negative')
-    for name in ('discounting', 'decay', 'adam_beta1', 'adam_beta2',
-                 'repeat_action_probability'):
+    for name in ('adam_beta1', 'adam_beta2'):
+      self._check(name, 0 <= getattr(self, name) < 1,
+                  'must be at least 0 and below 1')
+    for name in ('max_noops', 'max_episode_frames'):
+      self._check(name, getattr(self, name) < 2**31 - 1,
+                  'must be below 2**31 - 1')
+    for name in ('discounting', 'decay', 'repeat_action_probability'):
       self._check(name, 0 <= getattr(self, name) <= 1,
                   'must be between 0 and 1')
     self._check('seed', self.seed < 2**31, 'must be below 2**31')
     self._check('level_name', bool(self.level_names),
                 'must name at least one level')
     self._check('logdir', bool(self.logdir), 'must name a directory')
-    self._check('num_actor_groups', self.num_actor_groups <= self.num_actors,
-                f'must be at most --num_actors={self.num_actors}: every group '
-                'needs an environment')
     self._check('task', self.task == -1,
                 'must be -1: this version trains on one machine, whose actors '
                 'are set by --num_actors and --num_actor_groups')

@@ -10,6 +10,7 @@ import time
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
 
 import numpy as np
+from scalable_agent import config
 from scalable_agent import structs
 import tensorflow as tf
 
@@ -81,12 +82,20 @@ class MetricsWriter:
     Args:
       logdir: an existing directory.
       num_action_repeats: environment frames per agent step.
+
+    Raises:
+      ConfigError: if `episodes.csv` cannot be written.
     """
     self._num_action_repeats = num_action_repeats
-    self._summaries = tf.summary.create_file_writer(logdir)
     path = os.path.join(logdir, 'episodes.csv')
-    is_new = not os.path.exists(path) or os.path.getsize(path) == 0
-    self._file = open(path, 'a', newline='', encoding='utf-8')
+    try:
+      is_new = not os.path.exists(path) or os.path.getsize(path) == 0
+      self._file = open(path, 'a', newline='', encoding='utf-8')
+    except OSError as e:
+      raise config.ConfigError(
+          f'{path} cannot be written: {e.strerror}. Make it writable or use '
+          'another --logdir.') from e
+    self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
     if is_new:
       self._csv.writerow(self.EPISODE_FIELDS)
@@ -114,6 +123,7 @@ class MetricsWriter:
     self.flush()
 
   def flush(self) -> None:
+    """Hands all that was written to the operating system."""
     self._summaries.flush()
     self._file.flush()
 

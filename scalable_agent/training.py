@@ -26,7 +26,7 @@ import tensorflow as tf
 
 _JOIN_TIMEOUT_S = 30
 # On a CPU: what the layers make of so many fits its caches (BUILD_NOTES.md).
-_FRAMES_PER_MICRO_BATCH = 84
+_OBSERVATIONS_PER_MICRO_BATCH = 84
 
 
 class _ReadyBatch(NamedTuple):
@@ -71,6 +71,12 @@ def train(config: config_lib.Config) -> int:
     restored = checkpointer.restore()
     if restored:
       print(f'Going on from {restored}, {int(learner.num_env_frames):,} frames.')
+    if int(learner.num_env_frames) >= config.total_environment_frames:
+      print('This run is finished: raise --total_environment_frames, or use '
+            'another --logdir.')
+      return 0
+    print(f'{config.num_actors} environments, {len(envs)} groups. Progress is '
+          'printed after the first update, which compiles.', flush=True)
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
     _Trainer(config, envs, learner, checkpointer, writer, part).run(stop)
@@ -125,7 +131,7 @@ class _Trainer:
       self._learn(stop)
     finally:
       try:  # Before the threads are waited for: who stops us may be impatient.
-        print(f'Saved {self._checkpointer.save()}, '
+        print(f'Saved {self._save()}, '
               f'{int(self._learner.num_env_frames):,} frames.', flush=True)
       finally:
         self._unrolls.close()
@@ -183,12 +189,16 @@ class _Trainer:
       if summary_due():
         self._write_summary(scalars, batch, policy_lag, num_env_frames)
       if checkpoint_due():
-        self._checkpointer.save()
+        self._save()
     if stop.is_set():
       print('\nStopping with a checkpoint. A second signal stops at once.')
     print(self._progress.line(num_env_frames, policy_lag))
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
+
+  def _save(self):
+    self._writer.flush()  # The episodes that the checkpoint has counted.
+    return self._checkpointer.save()
 
   def _next_batch(self, stop):
     # Signals are handled between waits, so no wait may be for ever.
@@ -234,7 +244,7 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
   Raises:
     ConfigError: if `logdir` holds no checkpoint.
   """
-  if not tf.train.latest_checkpoint(config.logdir):
+  if not checkpointing.latest_checkpoint(config.logdir):
     raise config_lib.ConfigError(
         f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
         'or name the directory of a trained agent.')
@@ -283,7 +293,8 @@ def make_environments(config: config_lib.Config,
   envs: List[environments.FlowEnvironment] = []
   try:
     for indices in np.array_split(np.arange(config.num_actors),
-                                  config.num_actor_groups):
+                                  min(config.num_actor_groups,
+                                      config.num_actors)):
       envs.append(environments.make_vec(
           [config.level_of(i) for i in indices],
           [_seed(config, 'environment', i, part) for i in indices],
@@ -303,7 +314,8 @@ def _check_same_interface(one, other):
       raise config_lib.ConfigError(
           f'One agent cannot play {one.level_names[0]} and '
           f'{other.level_names[0]}: they have different {what}, '
-          f'{getattr(one, name)} and {getattr(other, name)}.')
+          f'{getattr(one, name)} and {getattr(other, name)}. Atari games agree '
+          'with --full_action_space.')
 
 
 def _seed(config, role, index, part=0):
@@ -325,7 +337,8 @@ def make_agent(config: config_lib.Config, env: environments.FlowEnvironment,
     return agents.make_agent(
         config.agent, env.observation_spec, env.num_actions,
         use_lstm=config.use_lstm,
-        use_last_action_reward=config.use_last_action_reward, seed=seed)
+        use_last_action_reward=config.use_last_action_reward,
+        use_instruction=config.use_instruction, seed=seed)
   except ValueError as e:
     raise config_lib.ConfigError(str(e)) from e
 
@@ -338,6 +351,7 @@ def describe_agent(config: config_lib.Config,
       spec, dict) else spec.shape
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'use_last_action_reward={config.use_last_action_reward}, '
+          f'{"" if config.use_instruction else "use_instruction=False, "}'
           f'observations {shapes}, {env.num_actions} actions, '
           f'{config.optimizer}')
 
@@ -368,9 +382,10 @@ def _micro_batch_size(config):
   """Returns how many unrolls the learner processes at once, None for all."""
   if config.micro_batch_size:
     return config.micro_batch_size
-  if config.agent == 'mlp' or tf.config.list_physical_devices('GPU'):
+  if (config.agent != 'shallow' or not config.xla
+      or tf.config.list_physical_devices('GPU')):
     return None
-  return max(1, _FRAMES_PER_MICRO_BATCH // (config.unroll_length + 1))
+  return max(1, _OBSERVATIONS_PER_MICRO_BATCH // (config.unroll_length + 1))
 
 
 class _Interval:

@@ -143,6 +143,18 @@ def from_logits(
     tf.errors.InvalidArgumentError: as `log_probs_from_logits_and_actions`.
   """
   with tf.name_scope(name):
+    behaviour_policy_logits = _to_tensor(
+        'behaviour_policy_logits', behaviour_policy_logits, dtype)
+    target_policy_logits = _to_tensor(
+        'target_policy_logits', target_policy_logits, dtype)
+    _check_rank('behaviour_policy_logits', behaviour_policy_logits, 3)
+    _check_rank('target_policy_logits', target_policy_logits, 3)
+    if not target_policy_logits.shape.is_compatible_with(
+        behaviour_policy_logits.shape):
+      raise ValueError(
+          f'target_policy_logits: Shape {target_policy_logits.shape} does not '
+          f'fit shape {behaviour_policy_logits.shape} of '
+          'behaviour_policy_logits')
     return from_action_log_probs(
         log_probs_from_logits_and_actions(
             behaviour_policy_logits, actions, dtype=dtype),
@@ -272,9 +284,11 @@ def from_importance_weights(
       rlax: `q_t = r_t + gamma_t (lambda v_{t+1} + (1 - lambda) V(x_{t+1}))`
       instead of `r_t + gamma_t v_{t+1}`. The same when `lambda_` is 1.
     associative_scan: whether the recursion runs as a scan of logarithmic depth
-      instead of a loop over time. The results agree within rounding. It pays
-      for long unrolls (BUILD_NOTES.md says from where on), and needs shapes
-      that are known statically.
+      instead of a loop over time. The results agree within rounding, unless
+      products of many `gamma_t c_t` above 1 overflow. On a CPU
+      it pays for long unrolls, eagerly and in graphs, but not under XLA
+      (BUILD_NOTES.md has the figures). It needs shapes that are known
+      statically.
     dtype: what is computed and returned, float32 or float64.
 
   Returns:
@@ -305,10 +319,11 @@ def from_importance_weights(
     if rank == 0:
       raise ValueError('log_rhos: Shape () must have rank at least 1')
     if rank is not None:
-      _check_rank('discounts', discounts, rank)
-      _check_rank('rewards', rewards, rank)
-      _check_rank('values', values, rank)
-      _check_rank('bootstrap_value', bootstrap_value, rank - 1)
+      reason = f' as log_rhos has shape {log_rhos.shape}'
+      _check_rank('discounts', discounts, rank, reason)
+      _check_rank('rewards', rewards, rank, reason)
+      _check_rank('values', values, rank, reason)
+      _check_rank('bootstrap_value', bootstrap_value, rank - 1, reason)
     _check_fits_values('log_rhos', log_rhos, values)
     _check_fits_values('discounts', discounts, values)
     _check_fits_values('rewards', rewards, values)
@@ -343,7 +358,7 @@ def _vtrace(log_rhos, discounts, rewards, values, bootstrap_value,
   rhos = tf.exp(log_rhos)
   vs = compute_vs(
       tf.minimum(clip_rho_threshold, rhos),
-      lambda_ * tf.minimum(clip_c_threshold, rhos),
+      tf.math.multiply_no_nan(tf.minimum(clip_c_threshold, rhos), lambda_),
       discounts, rewards, values, bootstrap_value, associative_scan)
 
   vs_t_plus_1 = _shift(vs, bootstrap_value)
@@ -376,16 +391,20 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
   Returns:
     `v_t` of the shape of `values`. All tensors have one floating type.
   """
-  # 0 times the infinity of an unclipped weight is 0: see the module's docstring.
+  # A zero discount cuts off infinities, too: see the module's docstring.
   product = tf.math.multiply_no_nan
   deltas = clipped_rhos * (
       rewards + product(_shift(values, bootstrap_value), discounts) - values)
   discounted_cs = product(cs, discounts)
 
   if associative_scan:
+    # A product of many factors above 1 may be infinite, with 0 on either side.
+    def times(x, y):
+      return tf.where(x == 0, x, product(x, y))
+
     # Step x, then step y, the earlier one: `y[1] + y[0] (x[1] + x[0] ...)`.
     def compose(x, y):
-      return product(x[0], y[0]), y[1] + product(x[1], y[0])
+      return times(x[0], y[0]), y[1] + times(x[1], y[0])
 
     import tensorflow_probability as tfp  # Seconds, and only here.
     _, reversed_sums = tfp.math.scan_associative(
@@ -407,6 +426,9 @@ def _shift(values, bootstrap_value):
 
 def _to_tensor(name, value, dtype):
   """Converts real numbers, and for integers nothing but integers."""
+  dtype = tf.as_dtype(dtype)
+  if dtype not in (tf.float32, tf.float64, tf.int32):
+    raise ValueError(f'dtype: {dtype.name} must be float32 or float64')
   # The hint keeps the digits of Python floats for float64.
   tensor = tf.convert_to_tensor(
       value, dtype_hint=dtype if dtype.is_floating else None)
@@ -430,9 +452,10 @@ def _to_threshold(name, value, dtype):
   return _to_scalar(name, float('inf') if value is None else value, dtype)
 
 
-def _check_rank(name, tensor, rank):
+def _check_rank(name, tensor, rank, reason=''):
   if tensor.shape.rank not in (None, rank):
-    raise ValueError(f'{name}: Shape {tensor.shape} must have rank {rank}')
+    raise ValueError(
+        f'{name}: Shape {tensor.shape} must have rank {rank}{reason}')
 
 
 def _check_fits_values(name, tensor, values):

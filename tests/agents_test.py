@@ -137,6 +137,23 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllGreater(difference[:1, 1], 1e-5)
     self.assertAllEqual(difference[1:, 1], np.zeros(4))
 
+  def test_instruction_is_an_option(self):
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS,
+                              use_instruction=False, seed=3)
+    other = agents.make_agent('deep', _SMALL_FRAME, _NUM_ACTIONS, seed=3)
+    self.assertEqual([v.shape for v in agent.variables],
+                     [v.shape for v in other.variables])
+    env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
+    last_actions = np.zeros([2, 3], np.int32)
+    expected, _ = other.unroll(
+        last_actions, env_outputs._replace(
+            observation=env_outputs.observation['frame']),
+        other.initial_state(3))
+    found, _ = tf.function(agent.unroll, jit_compile=True)(
+        last_actions, agent.tokenize(env_outputs)._replace(info=()),
+        agent.initial_state(3))
+    self.assertAllClose(expected.policy_logits, found.policy_logits)
+
   def test_order_of_features(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS,
                               use_lstm=False)
@@ -239,6 +256,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(agent.unroll(actions, env_outputs, state),
                         agent.unroll(actions, tokenized, state), 0, 0)
     plain = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    env_outputs = _env_outputs(_VECTOR, [2, 3])
     self.assertIs(plain.tokenize(env_outputs), env_outputs)
 
   @parameterized.parameters(*_ALL_AGENTS)

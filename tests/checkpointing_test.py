@@ -1,13 +1,18 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of checkpoints: nothing is lost, nothing foreign is loaded."""
 
+import contextlib
 import glob
+import io
 import os
+from unittest import mock
 
 from absl.testing import parameterized
+import experiment
 import learner_test
 import numpy as np
 from scalable_agent import checkpointing
+from scalable_agent import training
 import tensorflow as tf
 
 
@@ -77,6 +82,104 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       os.truncate(name, 10)
     with self.assertRaisesRegex(checkpointing.CheckpointError, path):
       checkpointing.Checkpointer(logdir, learner, 'agent').restore()
+
+  def test_damaged_checkpoint_names_older_ones(self):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    checkpointer.save()
+    learner.step(learner_test.random_batch(learner))
+    for name in glob.glob(checkpointer.save() + '.data*'):
+      os.remove(name)
+    with self.assertRaisesRegex(
+        checkpointing.CheckpointError,
+        f'ckpt-1 .*\\(ckpt-0\\).*model_checkpoint_path in {logdir}/checkpoint'):
+      checkpointing.Checkpointer(logdir, learner, 'agent').restore()
+    # The advice works.
+    with open(os.path.join(logdir, 'checkpoint'), 'w') as f:
+      f.write('model_checkpoint_path: "ckpt-0"')
+    checkpointing.Checkpointer(logdir, learner, 'agent').restore()
+    self.assertEqual(int(learner.num_updates), 0)
+
+  @parameterized.parameters(None, b'', b'garbled', b'\xff\xfe',
+                            b'model_checkpoint_path: "ckpt-7"')
+  def test_lost_list_of_checkpoints_is_not_overwritten(self, content):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointing.Checkpointer(logdir, learner, 'agent').save()
+    path = os.path.join(logdir, 'checkpoint')
+    os.remove(path)
+    if content is not None:
+      with open(path, 'wb') as f:
+        f.write(content)
+    for use in (lambda: checkpointing.Checkpointer(logdir, learner, 'agent'),
+                lambda: checkpointing.latest_number(logdir)):
+      with self.assertRaisesRegex(
+          checkpointing.CheckpointError,
+          '^.*holds checkpoints.*another --logdir.*'
+          'model_checkpoint_path: "ckpt-0"$'):
+        use()
+
+  def test_agent_json_is_replaced_whole_and_only_if_it_differs(self):
+    logdir = self.create_tempdir().full_path
+    path = os.path.join(logdir, 'agent.json')
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    checkpointer.save()
+    with open(path, encoding='utf-8') as f:
+      whole = f.read()
+    before = os.stat(path)
+    checkpointer.save()
+    self.assertEqual(os.stat(path), before)
+
+    with open(path, 'w', encoding='utf-8') as f:
+      f.write('{"old')
+    with mock.patch.object(os, 'replace', side_effect=KeyboardInterrupt):
+      with self.assertRaises(KeyboardInterrupt):
+        checkpointer.save()
+    with open(path, encoding='utf-8') as f:
+      self.assertEqual(f.read(), '{"old')
+    checkpointer.save()
+    with open(path, encoding='utf-8') as f:
+      self.assertEqual(f.read(), whole)
+
+  @parameterized.parameters(b'', b'{"agent', b'[1]', b'null', b'\xff')
+  def test_damaged_agent_json(self, content):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointing.Checkpointer(logdir, learner, 'agent').save()
+    path = os.path.join(logdir, 'agent.json')
+    with open(path, 'wb') as f:
+      f.write(content)
+    with self.assertRaisesRegex(checkpointing.CheckpointError,
+                                'agent.json is damaged. Delete it if'):
+      checkpointing.Checkpointer(logdir, learner, 'agent')
+    os.remove(path)  # The advice works.
+    self.assertIsNotNone(
+        checkpointing.Checkpointer(logdir, learner, 'agent').restore())
+
+  def test_diverged_run_ends_with_one_line(self):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    learner.agent.variables[0].assign(
+        np.nan * np.ones(learner.agent.variables[0].shape))
+
+    def run(unused_config):
+      try:
+        raise checkpointing.DivergedError('The loss is nan.')
+      finally:
+        checkpointer.save()
+
+    error = io.StringIO()
+    with mock.patch.object(training, 'run', run):
+      with contextlib.redirect_stderr(error):
+        self.assertEqual(experiment.main(['experiment.py']), 1)
+    self.assertRegex(error.getvalue(),
+                     r'^experiment\.py: Training diverged: .* were not saved\. '
+                     r'Train with a lower --learning_rate .*\.\n$')
+    self.assertNotIn('None', error.getvalue())
+    self.assertIsNone(tf.train.latest_checkpoint(logdir))
 
   def test_weights_that_are_not_finite_are_not_saved(self):
     logdir = self.create_tempdir().full_path

@@ -91,6 +91,9 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')
     self.assertIn('1,500 of 1,500 frames (100.0 %)', output)
+    code, output = self._run('--total_environment_frames=1500')
+    self.assertEqual(code, 0, output)
+    self.assertIn('This run is finished', output)
     episodes = self._episodes()
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.
@@ -188,12 +191,13 @@ class ProcessTest(parameterized.TestCase):
   def test_xla(self):
     dump = self.create_tempdir().full_path
     code, output = self._run('--xla', '--total_environment_frames=50',
+                             '--num_actors=1',  # Fewer than groups.
                              XLA_FLAGS=f'--xla_dump_to={dump}')
     self.assertEqual(code, 0, output)
     self.assertIn('50 of 50 frames (100.0 %)', output)
-    compiled = '\n'.join(os.listdir(dump))
-    self.assertIn('__update_', compiled)
-    self.assertIn('__policy_step_', compiled)
+    compiled = os.listdir(dump)
+    for function in ('__gradients_', '__apply_', '__policy_step_'):
+      self.assertTrue(any(function in name for name in compiled), function)
 
   def test_environment_i_plays_level_i_modulo_n(self):
     # Environments 0 1 2 | 3 4 5, in two groups, play A B A | B A B.
@@ -247,7 +251,8 @@ class BadInputTest(parameterized.TestCase):
       (dict(unroll_length=0), '--unroll_length=0 must be positive'),
       (dict(learning_rate=-0.1), '--learning_rate=-0.1 must not be negative'),
       (dict(discounting=1.5), '--discounting=1.5 must be between 0 and 1'),
-      (dict(num_actors=1), '--num_actor_groups=2 must be at most'),
+      (dict(adam_beta1=1.0), '--adam_beta1=1.0 must be at least 0 and below 1'),
+      (dict(max_episode_frames=3_000_000_000), 'must be below 2**31 - 1'),
       (dict(task=0), 'one machine'),
       (dict(agent='deep'), '--agent=mlp'),
       (dict(logdir='/proc/nowhere'), 'cannot be used'),

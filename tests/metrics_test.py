@@ -6,6 +6,7 @@ import glob
 import os
 
 import numpy as np
+from scalable_agent import config
 from scalable_agent import metrics
 from scalable_agent import structs
 import tensorflow as tf
@@ -63,6 +64,23 @@ class MetricsTest(tf.test.TestCase):
         ('a,b/episode_return', 100): -3.5, ('a,b/episode_frames', 100): 100,
         ('a,b/episode_return', 200): -3.5, ('a,b/episode_frames', 200): 100,
         ('total_loss', 100): 10, ('total_loss', 200): 20})
+
+  def test_flushed_episodes_are_in_the_file(self):
+    logdir = self.create_tempdir().full_path
+    writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
+    self.addCleanup(writer.close)
+    writer.write_episodes([metrics.Episode('a', 1.0, 25)], 100, 1.25)
+    writer.flush()
+    with open(os.path.join(logdir, 'episodes.csv'), newline='') as f:
+      self.assertLen(list(csv.DictReader(f)), 1)
+
+  def test_episodes_that_cannot_be_written(self):
+    logdir = self.create_tempdir()
+    logdir.mkdir('episodes.csv')  # Root, too, cannot append to a directory.
+    with self.assertRaisesRegex(
+        config.ConfigError,
+        r'^.*episodes\.csv cannot be written: .*another --logdir\.$'):
+      metrics.MetricsWriter(logdir.full_path, num_action_repeats=4)
 
   def test_progress(self):
     progress = metrics.Progress(1000, 10_000, num_recent=2)

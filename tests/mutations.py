@@ -51,9 +51,12 @@ _MUTATIONS = (
     ('threshold None taken for 1',
      "float('inf') if value is None", '1.0 if value is None'),
     ('lambda left out',
-     'lambda_ * tf.minimum', 'tf.minimum'),
+     'rhos), lambda_)', 'rhos), tf.ones_like(lambda_))'),
     ('lambda squared',
-     'lambda_ * tf.minimum', 'lambda_ * lambda_ * tf.minimum'),
+     'rhos), lambda_)', 'rhos), lambda_ * lambda_)'),
+    ('lambda 0 does not hide an infinite c',
+     'tf.math.multiply_no_nan(tf.minimum(clip_c_threshold, rhos), lambda_)',
+     'tf.minimum(clip_c_threshold, rhos) * lambda_'),
     ('behaviour and target policy swapped',
      'target_action_log_probs - behaviour_action_log_probs',
      'behaviour_action_log_probs - target_action_log_probs'),
@@ -89,10 +92,12 @@ _MUTATIONS = (
     ('values not added to the sums of the loop',
      'return values + vs_minus_values', 'return vs_minus_values'),
     ('associative scan: composed in the wrong order',
-     'product(x[0], y[0]), y[1] + product(x[1], y[0])',
-     'product(x[0], y[0]), x[1] + product(y[1], x[0])'),
+     'times(x[0], y[0]), y[1] + times(x[1], y[0])',
+     'times(x[0], y[0]), x[1] + times(y[1], x[0])'),
     ('associative scan: factors not multiplied',
-     'product(x[0], y[0]), y[1]', 'y[0], y[1]'),
+     'times(x[0], y[0]), y[1]', 'y[0], y[1]'),
+    ('associative scan: infinite products times zero',
+     'tf.where(x == 0, x, product(x, y))', 'product(x, y)'),
     ('associative scan: input not reversed',
      '(discounted_cs[::-1], deltas[::-1])', '(discounted_cs, deltas)'),
     ('associative scan: output not reversed',
@@ -137,9 +142,9 @@ _MUTATIONS = (
     ('NaN passes a zero discount in the loop',
      'product(after, step[0])', 'after * step[0]'),
     ('NaN passes a zero discount in the sums of the associative scan',
-     'product(x[1], y[0])', 'x[1] * y[0]'),
+     'y[1] + times(x[1], y[0])', 'y[1] + x[1] * y[0]'),
     ('infinite c passes a zero discount in the associative scan',
-     'product(x[0], y[0])', 'x[0] * y[0]'),
+     'return times(x[0], y[0])', 'return x[0] * y[0]'),
     # The types.
     ('float64 computed in float32',
      'return tf.cast(tensor, dtype)',
@@ -187,7 +192,8 @@ def _caught_by(names: list[str]) -> str:
     return '**nothing**'
   # A parameterised test has a number at the end of its name.
   tests = collections.Counter(name.rstrip('0123456789_') for name in names)
-  return f'{len(names)}: ' + ', '.join(list(tests)[:2]) + (
+  count = f'{len(names)}: ' if len(names) > 1 else ''
+  return count + ', '.join(list(tests)[:2]) + (
       ', ...' if len(tests) > 2 else '')
 
 
@@ -209,7 +215,7 @@ def main() -> int:
     print(f'Unbroken, the tests fail already: {", ".join(failing)}')
     return 1
   survivors = 0
-  print('| mutation | caught by so many tests, for example |\n|---|---|',
+  print('| mutation | caught by |\n|---|---|',
         flush=True)
   with futures.ThreadPoolExecutor(args.jobs) as pool:
     test = lambda source: failing_tests(source, *['-x'][:args.first])

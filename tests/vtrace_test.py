@@ -102,13 +102,15 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
   @hypothesis.settings(max_examples=40, deadline=None, derandomize=True)
   @hypothesis.given(
       seed=st.integers(0, 2**32 - 1), length=st.integers(1, 12),
-      batch_shape=st.sampled_from([(), (1,), (3,), (2, 3)]),
+      shapes=st.sampled_from([
+          ((), None), ((1,), None), ((3,), None), ((2, 3), None),
+          ((2, 3), (2, 1)), ((2, 3), (1, 3)), ((2, 3), (1, 1))]),
       thresholds=st.tuples(*[st.none() | st.floats(0.1, 5.0)] * 3),
       lambda_=st.floats(0.0, 1.0), mix_advantages=st.booleans(),
       associative_scan=st.booleans())
-  def test_formula_at_random(self, seed, length, batch_shape, thresholds,
-                             lambda_, mix_advantages, associative_scan):
-    arguments = _random_arguments(seed, batch_shape, length=length)
+  def test_formula_at_random(self, seed, length, shapes, thresholds, lambda_,
+                             mix_advantages, associative_scan):
+    arguments = _random_arguments(seed, *shapes, length=length)
     options = dict(zip(('clip_rho_threshold', 'clip_pg_rho_threshold',
                         'clip_c_threshold'), thresholds),
                    lambda_=lambda_, mix_advantages=mix_advantages)
@@ -126,6 +128,26 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
         vtrace.from_importance_weights(**arguments, associative_scan=associative)
         for associative in (False, True))
     self.assertAllClose(loop, scan, rtol=1e-5, atol=1e-5)
+
+  @parameterized.parameters(
+      # Products of c and discount overflow float32, before a discount of 0,
+      # behind one, and nothing is there that they could multiply.
+      dict(length=1000, ends=[]), dict(length=200, ends=[50]),
+      dict(length=200, ends=[0, 199]), dict(length=300, ends=[100, 101, 250]))
+  def test_associative_scan_survives_infinite_products(self, length, ends):
+    shape = [length, 2]
+    discounts = np.full(shape, 0.99)
+    discounts[ends] = 0.0
+    rewards = np.zeros(shape)
+    rewards[[0, 40]] = 1e-30, 1e-20
+    arguments = (np.full(shape, 2.0), discounts, rewards, np.zeros(shape),
+                 np.zeros([2]))
+    loop, scan = (
+        vtrace.from_importance_weights(
+            *arguments, clip_c_threshold=5.0, associative_scan=associative)
+        for associative in (False, True))
+    self.assertTrue(np.all(np.isfinite(loop.vs)))
+    self.assertAllClose(loop, scan, rtol=1e-4)
 
   def test_lambda_zero_looks_one_step_ahead(self):
     arguments = _random_arguments(13)
@@ -244,6 +266,12 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
         [[200.]], [[0.]], [[1.]], [[0.]], [1.], clip_c_threshold=None)
     self._assert_returns(found, [[1.]], [[1.]])
 
+  def test_lambda_zero_hides_an_infinite_trace(self):
+    found = vtrace.from_importance_weights(
+        [[200.], [200.]], [[.9], [.9]], [[1.], [2.]], [[0.], [1.]], [1.],
+        clip_c_threshold=None, lambda_=0.0)
+    self._assert_returns(found, [[1.9], [2.9]], [[1 + .9 * 2.9], [1.9]])
+
   def test_infinite_weights(self):
     arguments = [[[x]] for x in (200., .9, 1., 0.)] + [[1.]]
     self._assert_returns(vtrace.from_importance_weights(*arguments),
@@ -258,7 +286,8 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(
       ('discounts', [1], 'must have rank 2'),
       ('rewards', [1, 1, 1], 'must have rank 2'),
-      ('values', [1], r'values: Shape \(1,\) must have rank 2'),
+      ('values', [1], r'values: Shape \(1,\) must have rank 2 as log_rhos has '
+       r'shape \(1, 1\)'),
       ('bootstrap_value', [1, 1], 'must have rank 1'),
       ('clip_rho_threshold', [1], 'must have rank 0'),
       ('clip_pg_rho_threshold', [1], 'must have rank 0'),
@@ -371,21 +400,17 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       for output in returns:
         self.assertEqual(tape.gradient(output, inputs), dict.fromkeys(inputs))
 
-  def test_compute_vs_has_gradients(self):
-    clipped_rhos, cs, discounts, rewards, values = (
-        tf.random.stateless_uniform([3, 2], [1, i]) for i in range(5))
-    bootstrap_value = tf.ones([2])
-    with tf.GradientTape() as tape:
-      tape.watch(bootstrap_value)
-      vs = vtrace.compute_vs(
-          clipped_rhos, cs, discounts, rewards, values, bootstrap_value)
-    # The bootstrap value reaches v_0 through c_0, c_1 and delta_2.
-    self.assertAllClose(
-        discounts[0] * cs[0] * discounts[1] * cs[1] * discounts[2]
-        * clipped_rhos[2]
-        + discounts[1] * cs[1] * discounts[2] * clipped_rhos[2]
-        + discounts[2] * clipped_rhos[2],
-        tape.gradient(vs, bootstrap_value))
+  @parameterized.parameters(False, True)
+  def test_gradients_of_compute_vs(self, associative_scan):
+    rng = np.random.RandomState(14)
+    arguments = [tf.constant(rng.uniform(0.5, 1.5, [4, 2])) for _ in range(5)]
+    arguments.append(tf.constant(rng.uniform(0.5, 1.5, [2])))
+    theoretical, numerical = tf.test.compute_gradient(
+        lambda *x: vtrace.compute_vs(*x, associative_scan), arguments,
+        delta=1e-4)
+    for found, expected in zip(theoretical, numerical):
+      self.assertTrue(np.any(expected != 0))
+      self.assertAllClose(expected, found, rtol=1e-5, atol=1e-5)
 
 
 class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
@@ -497,6 +522,10 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
       vtrace.from_logits(**self._arguments(**{name: zeros}))
 
   @parameterized.parameters(
+      (dict(target_policy_logits=tf.zeros([2, 1, 3])),
+       'target_policy_logits: Shape (2, 1, 3) does not fit shape (2, 1, 2) of '
+       'behaviour_policy_logits'),
+      (dict(dtype=tf.float16), 'dtype: float16 must be float32 or float64'),
       (dict(actions=[[0, 1], [1, 0]]),
        'actions: Shape (2, 2) does not fit shape (2, 1, 2) of policy_logits'),
       (dict(actions=[[0.0], [1.0]]),

@@ -327,7 +327,7 @@ def _common_spaces(factories):
   for factory in factories:
     try:
       env = factory()
-    except gymnasium.error.DependencyNotInstalled as e:
+    except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
       raise base.MissingDependencyError(
           f'{factory.level_name} needs a package that is not installed: {e}'
       ) from e
