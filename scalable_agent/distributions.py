@@ -12,7 +12,8 @@ Each function takes parameters `[..., P]`, where `...` are any batch axes, e.g.
 The parts of one action are independent of each other, and their log-probs and
 entropies are summed. So `vtrace.from_action_log_probs` takes the log-probs of
 all of them. They have the type of the parameters, float32 or float64. A seed is
-a pair of integers; without one every call samples anew.
+a pair of integers; without one every call samples anew. `log_prob` broadcasts
+actions of another shape as TensorFlow Probability does, except `tanh_normal`'s.
 
 `N` is the number of parts of an action, `A` the number of discrete actions.
 
@@ -72,10 +73,13 @@ def multi_categorical(logits: tf.Tensor,
     but in that of the longest part, is -inf; beyond, it is an error as above.
 
   Raises:
-    ValueError: if `logits` do not fit `num_actions`.
+    ValueError: if `logits` are not floats or do not fit `num_actions`, or one
+      of these is not positive.
   """
-  logits = tf.convert_to_tensor(logits)
+  logits = _to_params('logits', logits)
   num_actions = list(num_actions)
+  if any(n < 1 for n in num_actions):
+    raise ValueError(f'num_actions: {num_actions} must be positive')
   if not num_actions or logits.shape[-1] != sum(num_actions):
     raise ValueError(f'logits: Shape {logits.shape} does not fit num_actions '
                      f'{num_actions}: the last axis must be their sum')
@@ -101,7 +105,7 @@ def normal(params: tf.Tensor) -> tfd.Distribution:
     A distribution of `[..., N]`. Gradients flow through its samples.
 
   Raises:
-    ValueError: if the last axis is not even.
+    ValueError: if `params` are not floats or the last axis is not even.
   """
   return tfd.Independent(
       tfd.Normal(*_split(params)), reinterpreted_batch_ndims=1)
@@ -117,7 +121,7 @@ def tanh_normal(params: tf.Tensor) -> 'TanhNormal':
     A distribution of `[..., N]`. Gradients flow through its samples.
 
   Raises:
-    ValueError: if the last axis is not even.
+    ValueError: if `params` are not floats or the last axis is not even.
   """
   return TanhNormal(*_split(params))
 
@@ -149,13 +153,22 @@ class TanhNormal:
     vanishes only where the interval has probability 1 within rounding.
 
     Args:
-      actions: `[..., N]`. Those beyond -1 and 1 are taken for these.
+      actions: `[..., N]`, cast to the type of the parameters. Those beyond -1
+        and 1 are taken for these.
 
     Returns:
       `[...]`.
+
+    Raises:
+      ValueError: if `actions` do not have the shape of the means.
     """
     loc, scale = self._normal.loc, self._normal.scale
-    actions = tf.convert_to_tensor(actions, dtype_hint=loc.dtype)
+    # The hint keeps the digits of Python floats for float64.
+    actions = tf.cast(
+        tf.convert_to_tensor(actions, dtype_hint=loc.dtype), loc.dtype)
+    if not actions.shape.is_compatible_with(loc.shape):
+      raise ValueError(f'actions: Shape {actions.shape} does not fit shape '
+                       f'{loc.shape} of the means')
     u = tf.atanh(tf.clip_by_value(actions, -_TAIL, _TAIL))
     density = self._normal.log_prob(u) - _log_slope(u)
     # Not `log_cdf` of tfd.Normal: from 5e9 standard deviations on, which small
@@ -212,9 +225,17 @@ class TanhNormal:
     return tf.tanh(u), tf.reduce_sum(log_probs, axis=-1)
 
 
+def _to_params(name, params):
+  params = tf.convert_to_tensor(params)
+  if params.shape.rank == 0 or not params.dtype.is_floating:
+    raise ValueError(f'{name}: {params.dtype.name} of shape {params.shape} '
+                     'must be floats of rank at least 1')
+  return params
+
+
 def _split(params):
   """Splits parameters into means and standard deviations."""
-  params = tf.convert_to_tensor(params)
+  params = _to_params('params', params)
   if params.shape[-1] is None or params.shape[-1] % 2:
     raise ValueError(f'params: Shape {params.shape} must have an even last '
                      'axis: means and logarithms of standard deviations')

@@ -2,12 +2,14 @@
 """Tests of the interfaces of other libraries against numbers of theirs."""
 
 import math
+import re
 import subprocess
 import sys
 
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent import distributions
+from scalable_agent import optimizers
 from scalable_agent import vtrace
 from scalable_agent.compat import di_engine
 from scalable_agent.compat import pytorch_seed_rl
@@ -112,6 +114,38 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
               np.ones([3, 1]), rewards,
               tf.concat([found[1:], values[-1:]], 0), values[:-1], .9) *
           rhos, rtol=1e-12)
+
+  @parameterized.parameters(
+      # The end of an episode, then padding.
+      ([1., 2., 0., 0.], [1.9, 1., 0.]),
+      # Another episode follows, and its values leak, as in the original.
+      ([1., 2., 0., 4.], [4.816, 4.24, 3.6]))
+  def test_known_masked_returns(self, values, expected):
+    ones, rewards = np.ones([3, 1]), np.array([[1.], [1.], [0.]])
+    self.assertAllClose(
+        np.reshape(expected, [3, 1]),
+        di_engine.vtrace_nstep_return(
+            ones, ones, rewards, np.reshape(values, [4, 1]), .9, 1.),
+        rtol=1e-12)
+
+  def test_known_returns_with_discounts_per_step(self):
+    column = lambda *x: np.reshape(x, [-1, 1])
+    vs = vtrace.from_importance_weights(
+        column(0., 0., 0.), column(.9, 0., .9), column(1., 1., 1.),
+        column(1., 2., 3.), [4.], dtype=tf.float64).vs
+    self.assertAllClose(column(1.9, 1., 4.6), vs, rtol=1e-12)
+
+  def test_known_steps_of_adam(self):
+    optimizer = optimizers.make_optimizer(
+        'adam', learning_rate=5e-4, decay=.99, momentum=0., epsilon=1e-8,
+        beta_1=.9, beta_2=.999)
+    x = tf.Variable(1.)
+    found = []
+    for gradient in (.5, -1., 2.):
+      optimizer.apply_gradients([(tf.constant(gradient), x)])
+      found.append(x.numpy())
+    self.assertAllClose([.99950000001, .999683051771, .999473223964], found,
+                        rtol=0., atol=2e-7)
 
   @parameterized.parameters({}, dict(gamma=.8), dict(lambda_=.3),
                             dict(gamma=1., lambda_=0.))
@@ -369,22 +403,76 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
       di_engine.compute_importance_weights(*_DATA[:3], 'hybrid')
 
   @parameterized.parameters(
-      (False, 'value', [_T, _B]), (False, 'reward', [_T]),
-      (False, 'weight', [_T]), (False, 'weight', [_B]),
-      (False, 'action', [_T, _B, 1]), (False, 'target_output', [_T, _N]),
-      (True, 'action', [_T, _B]), (True, 'action', [_T, _B, 1]),
-      (True, 'value', [_T, _B]), (True, 'weight', [_T, _B, 1]))
-  def test_wrong_shape(self, continuous, name, shape):
+      (False, 'value', [_T, _B], r'value\[:-1\]: Shape \(5, 3\) .* \(6, 3\)'),
+      (False, 'reward', [_T], r'reward: Shape \(6,\) .* \(6, 3\)'),
+      (False, 'reward', [1, _B], r'reward: Shape \(1, 3\) .* \(6, 3\)'),
+      (False, 'weight', [_T], r'weight: Shape \(6,\) .* \(6, 3\)'),
+      (False, 'weight', [_B], r'weight: Shape \(3,\) .* \(6, 3\)'),
+      (False, 'action', [_T, _B, 1],
+       r'action: Shape \(6, 3, 1\) .* \(6, 3\) of target_output'),
+      (False, 'target_output', [_T, _N],
+       r'behaviour_output: Shape \(6, 3, 4\) .* \(6, 4\) of target_output'),
+      (False, 'behaviour_output', [_T, _B, _N + 1],
+       r'behaviour_output: Shape \(6, 3, 5\) .* \(6, 3, 4\) of target_output'),
+      (True, 'action', [_T, _B],
+       r'mu of target_output: Shape \(6, 3, 4\) .* \(6, 3\) of action'),
+      (True, 'action', [_T, _B, 1],
+       r'mu of target_output: Shape \(6, 3, 4\) .* \(6, 3, 1\) of action'),
+      (True, 'value', [_T, _B], r'value\[:-1\]: Shape \(5, 3\) .* \(6, 3\)'),
+      (True, 'reward', [_T, 1], r'reward: Shape \(6, 1\) .* \(6, 3\)'),
+      (True, 'weight', [_T, _B, 1], r'weight: Shape \(6, 3, 1\) .* \(6, 3\)'))
+  def test_wrong_shape(self, continuous, name, shape, message):
     data = _random_data(10, continuous)
     dtype = np.int32 if name == 'action' and not continuous else np.float64
-    with self.assertRaises(ValueError):
-      _error(continuous)(data._replace(**{name: np.ones(shape, dtype)}))
+    data = data._replace(**{name: np.zeros(shape, dtype)})
+    with self.assertRaisesRegex(ValueError, message):
+      _error(continuous)(data)
+    if name not in ('value', 'reward', 'weight'):
+      with self.assertRaisesRegex(ValueError, message):
+        di_engine.compute_importance_weights(
+            *data[:3], 'continuous' if continuous else 'discrete')
 
-  def test_sigma_of_wrong_shape(self):
+  @parameterized.product(output=('target_output', 'behaviour_output'),
+                         part=('mu', 'sigma'), shape=([], [_N], [_T, _B, 1]))
+  def test_gaussian_of_wrong_shape(self, output, part, shape):
     data = _random_data(11, continuous=True)
-    data.target_output['sigma'] = np.ones([_N])
-    with self.assertRaises(ValueError):
+    getattr(data, output)[part] = np.ones(shape)
+    message = (f'{part} of {output}: Shape {tf.TensorShape(shape)} does not '
+               'fit shape (6, 3, 4) of action')
+    with self.assertRaisesRegex(ValueError, re.escape(message)):
       di_engine.vtrace_error_continuous_action(data)
+
+  @parameterized.parameters(
+      ('clipped_rhos', [_T, 1]), ('clipped_cs', [_T, 1]),
+      ('bootstrap_values', [_T, _B]), ('reward', [1, _B]))
+  def test_nstep_return_broadcasts_nothing(self, name, shape):
+    steps = np.ones([_T, _B])
+    arguments = dict(clipped_rhos=steps, clipped_cs=steps, reward=steps,
+                     bootstrap_values=np.ones([_T + 1, _B]))
+    message = {
+        'bootstrap_values':
+            'bootstrap_values[:-1]: Shape (5, 3) does not fit shape (6, 3)',
+        'reward':
+            'bootstrap_values[:-1]: Shape (6, 3) does not fit shape (1, 3)',
+    }.get(name, f'{name}: Shape (6, 1) does not fit shape (6, 3)')
+    arguments[name] = np.ones(shape)
+    with self.assertRaisesRegex(
+        ValueError, re.escape(message + ' of reward')):
+      di_engine.vtrace_nstep_return(**arguments)
+
+  @parameterized.parameters('clipped_pg_rhos', 'reward', 'return_',
+                            'bootstrap_values')
+  def test_advantage_broadcasts_nothing(self, name):
+    arguments = dict.fromkeys(
+        ('clipped_pg_rhos', 'reward', 'return_', 'bootstrap_values'),
+        np.ones([_T, _B]))
+    arguments[name] = np.ones([_T, 1])
+    message = (
+        'bootstrap_values: Shape (6, 3) does not fit shape (6, 1) of reward'
+        if name == 'reward' else
+        f'{name}: Shape (6, 1) does not fit shape (6, 3) of reward')
+    with self.assertRaisesRegex(ValueError, re.escape(message)):
+      di_engine.vtrace_advantage(**arguments, gamma=.9)
 
   def test_importing_needs_no_tensorflow_probability(self):
     program = ('import sys; from scalable_agent.compat import di_engine, '
@@ -452,7 +540,8 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
     self.assertIsNone(by_advantages)
 
   def test_policy_gradient_broadcasts_nothing(self):
-    with self.assertRaises(ValueError):
+    with self.assertRaisesRegex(
+        ValueError, r'advantages: Shape \(3,\) .* \(6, 3\) of actions'):
       pytorch_seed_rl.policy_gradient(
           tf.zeros([_T, _B, _N]), tf.zeros([_T, _B]), tf.ones([_B]))
 

@@ -173,6 +173,11 @@ class MultiCategoricalTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'the last axis must be their sum'):
       distributions.multi_categorical(tf.zeros([_T, _B, 10]), num_actions)
 
+  @parameterized.parameters([[2, 0, 3]], [[6, -1]])
+  def test_sizes_must_be_positive(self, num_actions):
+    with self.assertRaisesRegex(ValueError, 'num_actions: .* be positive'):
+      distributions.multi_categorical(tf.zeros([_T, 5]), num_actions)
+
 
 class NormalTest(tf.test.TestCase, parameterized.TestCase):
 
@@ -228,6 +233,15 @@ class NormalTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'even last axis'):
       constructor(tf.zeros([_T, _B, 3]))
 
+  @parameterized.product(
+      policy=('normal', 'tanh_normal', 'multi_categorical'),
+      params=(1., np.zeros([_T, 2], np.int32)))
+  def test_wrong_parameters(self, policy, params):
+    sizes = [[2]] if policy == 'multi_categorical' else []
+    name = 'logits' if sizes else 'params'
+    with self.assertRaisesRegex(ValueError, f'{name}: .* must be floats'):
+      getattr(distributions, policy)(params, *sizes)
+
 
 class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
 
@@ -253,6 +267,20 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(np.concatenate([z / scale, z ** 2 - 1], -1),
                         tape.gradient(log_probs, x))
 
+  @parameterized.parameters([[_T, _B, 1]], [[_B, 2]], [[]])
+  def test_actions_of_wrong_shape(self, shape):
+    policy = distributions.tanh_normal(tf.zeros([_T, _B, 4]))
+    with self.assertRaisesRegex(
+        ValueError, r'actions: Shape \(.*\) does not fit shape \(5, 3, 2\)'):
+      policy.log_prob(tf.zeros(shape))
+
+  @parameterized.parameters((np.float32, np.float64), (np.float64, np.float32))
+  def test_actions_are_cast(self, dtype, action_dtype):
+    policy = distributions.tanh_normal(np.array([.3, -.2, -.5, .1], dtype))
+    found = policy.log_prob(tf.constant([.5, -.25], action_dtype))
+    self.assertEqual(found.dtype, dtype)
+    self.assertAllEqual(policy.log_prob(np.array([.5, -.25], dtype)), found)
+
   @parameterized.product(
       action=(-1., -.9995, .9995, 1.), loc=(-3., 0., 5.), scale=(.05, 1., 5.))
   def test_tails(self, action, loc, scale):
@@ -273,14 +301,13 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.product(loc=(-2., 0., .7), scale=(.1, 1., 4.))
   def test_densities_integrate_to_one(self, loc, scale):
-    policy = distributions.tanh_normal(
-        tf.constant([[loc, math.log(scale)]], tf.float64))
     edges = np.linspace(-.999, .999, 400001)
-    middles = .5 * (edges[1:] + edges[:-1])
-    inside = np.sum(np.exp(policy.log_prob(middles[:, None]))
-                    * np.diff(edges))
-    tails = np.exp(policy.log_prob([[-1.], [1.]])) * .001
-    self.assertAllClose(1., inside + np.sum(tails), rtol=1e-6)
+    actions = np.concatenate([.5 * (edges[1:] + edges[:-1]), [-1., 1.]])
+    widths = np.concatenate([np.diff(edges), [.001, .001]])
+    policy = distributions.tanh_normal(
+        np.tile([loc, math.log(scale)], [len(actions), 1]))
+    densities = np.exp(policy.log_prob(actions[:, None]))
+    self.assertAllClose(1., np.sum(densities * widths), rtol=1e-6)
 
   @parameterized.product(
       action=(-1., 1.), outwards=(-1e4, -30., 0., 2.),

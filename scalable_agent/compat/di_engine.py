@@ -22,7 +22,7 @@ Differences from the original:
 - Its documentation gives 0.95 for the default of `gamma` and 1 for that of
   `lambda_`; its code, and this, have 0.99 and 0.95.
 - A clip ratio of None means no clipping.
-- The losses take no `weight` of another shape: the original broadcasts it.
+- Nothing is broadcast: arguments whose shapes do not fit are a `ValueError`.
 - Results are float64 if the values (for `compute_importance_weights` the target
   logits or means) are float64, and float32 otherwise.
 
@@ -96,15 +96,15 @@ def compute_importance_weights(
   """
   if action_space_type == 'discrete':
     dtype = _float_type(target_output)
-    log_prob = _discrete_log_prob
+    log_probs = _discrete_log_probs
   elif action_space_type == 'continuous':
     dtype = _float_type(target_output['mu'])
-    log_prob = _continuous_log_prob
+    log_probs = _continuous_log_probs
   else:
     raise ValueError(f'Unknown action_space_type {action_space_type!r}: must '
                      'be discrete or continuous')
-  weights = tf.exp(log_prob(target_output, action, dtype)
-                   - log_prob(behaviour_output, action, dtype))
+  target, behaviour = log_probs(target_output, behaviour_output, action, dtype)
+  weights = tf.exp(target - behaviour)
   return weights if requires_grad else tf.stop_gradient(weights)
 
 
@@ -127,13 +127,20 @@ def vtrace_nstep_return(
 
   Returns:
     `[T, B]`. Gradients flow through it.
+
+  Raises:
+    ValueError: if shapes do not fit.
   """
   dtype = _float_type(bootstrap_values)
-  values = tf.cast(bootstrap_values, dtype)
+  clipped_rhos, clipped_cs, reward, values = (
+      tf.cast(x, dtype)
+      for x in (clipped_rhos, clipped_cs, reward, bootstrap_values))
+  _check_shape('bootstrap_values[:-1]', values[:-1], reward.shape, 'reward')
+  _check_shape('clipped_rhos', clipped_rhos, reward.shape, 'reward')
+  _check_shape('clipped_cs', clipped_cs, reward.shape, 'reward')
   return vtrace.compute_vs(
-      tf.cast(clipped_rhos, dtype), lambda_ * tf.cast(clipped_cs, dtype),
-      gamma * tf.ones_like(values[:-1]), tf.cast(reward, dtype), values[:-1],
-      values[-1])
+      clipped_rhos, lambda_ * clipped_cs, gamma * tf.ones_like(reward), reward,
+      values[:-1], values[-1])
 
 
 def vtrace_advantage(
@@ -153,11 +160,17 @@ def vtrace_advantage(
 
   Returns:
     `[T, B]`. Gradients flow through it.
+
+  Raises:
+    ValueError: if shapes do not fit.
   """
   dtype = _float_type(bootstrap_values)
   clipped_pg_rhos, reward, return_, values = (
       tf.cast(x, dtype)
       for x in (clipped_pg_rhos, reward, return_, bootstrap_values))
+  _check_shape('bootstrap_values', values, reward.shape, 'reward')
+  _check_shape('clipped_pg_rhos', clipped_pg_rhos, reward.shape, 'reward')
+  _check_shape('return_', return_, reward.shape, 'reward')
   return clipped_pg_rhos * (reward + gamma * return_ - values)
 
 
@@ -202,12 +215,13 @@ def vtrace_error_discrete_action(
       `vtrace.log_probs_from_logits_and_actions`.
   """
   dtype = _float_type(data.value)
+  log_probs = _discrete_log_probs(*data[:3], dtype)
   logits = tf.cast(data.target_output, dtype)
   entropies = -tf.reduce_sum(
       tf.nn.softmax(logits) * tf.nn.log_softmax(logits), axis=-1)
   return _losses(
-      _discrete_log_prob, entropies, data, dtype, gamma, lambda_,
-      rho_clip_ratio, c_clip_ratio, rho_pg_clip_ratio)
+      log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
+      c_clip_ratio, rho_pg_clip_ratio)
 
 
 def vtrace_error_continuous_action(
@@ -222,23 +236,31 @@ def vtrace_error_continuous_action(
   Args, results and errors are those of `vtrace_error_discrete_action`.
   """
   dtype = _float_type(data.value)
+  log_probs = _continuous_log_probs(*data[:3], dtype)
   sigma = tf.cast(data.target_output['sigma'], dtype)
   entropies = tf.reduce_sum(
       tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e), axis=-1)
   return _losses(
-      _continuous_log_prob, entropies, data, dtype, gamma, lambda_,
-      rho_clip_ratio, c_clip_ratio, rho_pg_clip_ratio)
+      log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
+      c_clip_ratio, rho_pg_clip_ratio)
 
 
-def _losses(log_prob, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
+def _losses(log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
             c_clip_ratio, rho_pg_clip_ratio):
-  """Returns `vtrace_loss` for policies with the given `log_prob`."""
-  value = tf.cast(data.value, dtype)
+  """Returns `vtrace_loss` from the log-probs under both policies."""
+  target, behaviour = log_probs
+  value, reward = tf.cast(data.value, dtype), tf.cast(data.reward, dtype)
+  weight = tf.ones_like(target) if data.weight is None else tf.cast(
+      data.weight, dtype)
+  steps = target.shape, 'the log-probabilities of action'
+  _check_shape('value[:-1]', value[:-1], *steps)
+  _check_shape('reward', reward, *steps)
+  _check_shape('weight', weight, *steps)
   returns = vtrace.from_action_log_probs(
-      log_prob(data.behaviour_output, data.action, dtype),
-      log_prob(data.target_output, data.action, dtype),
-      discounts=gamma * tf.ones_like(value[:-1]),
-      rewards=data.reward,
+      behaviour,
+      target,
+      discounts=gamma * tf.ones_like(reward),
+      rewards=reward,
       values=value[:-1],
       bootstrap_value=value[-1],
       clip_rho_threshold=rho_clip_ratio,
@@ -246,9 +268,6 @@ def _losses(log_prob, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
       clip_c_threshold=c_clip_ratio,
       lambda_=lambda_,
       dtype=dtype)
-  weight = tf.ones_like(returns.vs) if data.weight is None else tf.cast(
-      data.weight, dtype)
-  weight.shape.assert_is_compatible_with(returns.vs.shape)
   return vtrace_loss(
       policy_loss=-tf.reduce_mean(
           returns.target_action_log_probs * returns.pg_advantages * weight),
@@ -257,18 +276,38 @@ def _losses(log_prob, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
       entropy_loss=tf.reduce_mean(entropies * weight))
 
 
-def _discrete_log_prob(logits, action, dtype):
-  return vtrace.log_probs_from_logits_and_actions(logits, action, dtype=dtype)
+def _discrete_log_probs(target_output, behaviour_output, action, dtype):
+  """Returns the log-probs of actions under both policies, `[T, B]` each."""
+  target, behaviour, action = (
+      tf.convert_to_tensor(x)
+      for x in (target_output, behaviour_output, action))
+  _check_shape('behaviour_output', behaviour, target.shape, 'target_output')
+  _check_shape('action', action, target.shape[:-1],
+               'target_output without its last axis')
+  return [
+      vtrace.log_probs_from_logits_and_actions(x, action, dtype=dtype)
+      for x in (target, behaviour)]
 
 
-def _continuous_log_prob(output, action, dtype):
-  mu, sigma, action = (
-      tf.cast(x, dtype) for x in (output['mu'], output['sigma'], action))
-  mu.shape.assert_is_compatible_with(sigma.shape)
-  mu.shape.assert_is_compatible_with(action.shape)
-  return -tf.reduce_sum(
-      0.5 * tf.square((action - mu) / sigma) + tf.math.log(sigma)
-      + 0.5 * np.log(2 * np.pi), axis=-1)
+def _continuous_log_probs(target_output, behaviour_output, action, dtype):
+  """Returns the log-densities of actions under both policies, `[T, B]`."""
+  action = tf.cast(action, dtype)
+  log_probs = []
+  for name, output in (('target_output', target_output),
+                       ('behaviour_output', behaviour_output)):
+    mu, sigma = tf.cast(output['mu'], dtype), tf.cast(output['sigma'], dtype)
+    _check_shape(f'mu of {name}', mu, action.shape, 'action')
+    _check_shape(f'sigma of {name}', sigma, action.shape, 'action')
+    log_probs.append(-tf.reduce_sum(
+        0.5 * tf.square((action - mu) / sigma) + tf.math.log(sigma)
+        + 0.5 * np.log(2 * np.pi), axis=-1))
+  return log_probs
+
+
+def _check_shape(name, tensor, shape, of):
+  if not tensor.shape.is_compatible_with(shape):
+    raise ValueError(
+        f'{name}: Shape {tensor.shape} does not fit shape {shape} of {of}')
 
 
 def _float_type(x):

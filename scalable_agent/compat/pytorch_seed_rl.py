@@ -71,9 +71,13 @@ def policy_gradient(logits: TensorLike, actions: TensorLike,
   Raises:
     ValueError: if the shapes do not fit.
   """
+  actions = tf.cast(actions, tf.int64)
+  advantages = tf.convert_to_tensor(advantages)
+  if not advantages.shape.is_compatible_with(actions.shape):
+    raise ValueError(f'advantages: Shape {advantages.shape} does not fit shape '
+                     f'{actions.shape} of actions')
   return losses.compute_policy_gradient_loss(
-      tf.convert_to_tensor(logits), tf.cast(actions, tf.int64),
-      tf.convert_to_tensor(advantages))
+      tf.convert_to_tensor(logits), actions, advantages)
 
 
 def from_logits(
