@@ -126,7 +126,8 @@ class Actor:
         action=np.zeros([env.num_envs], np.int32),
         policy_logits=np.zeros([env.num_envs, env.num_actions], np.float32),
         baseline=np.zeros([env.num_envs], np.float32))
-    self._truncation_value = np.zeros([env.num_envs], np.float32)
+    self._no_truncation = np.zeros([env.num_envs], np.float32)
+    self._truncation_value = self._no_truncation
 
   def run(self) -> None:
     """Makes unrolls until the sink or the actor is closed."""
@@ -159,8 +160,10 @@ class Actor:
             self._agent_output.action, self._env_output, self._state)
       with self._timer.stage('environment'):
         self._env_output = self._env.step(self._agent_output.action)
-      with self._timer.stage('policy'):
-        self._truncation_value = self._estimate_truncated()
+      self._truncation_value = self._no_truncation
+      if self._bootstrap_truncated and self._env.truncation is not None:
+        with self._timer.stage('policy'):
+          self._truncation_value = self._estimate_truncated()
       with self._timer.stage('write'):
         unrolls.write(unroll, index, self._env_output, self._agent_output,
                       self._truncation_value)
@@ -169,8 +172,6 @@ class Actor:
   def _estimate_truncated(self) -> np.ndarray:
     """Returns the values of last observations, 0 where there is none."""
     truncation = self._env.truncation
-    if truncation is None or not self._bootstrap_truncated:
-      return np.zeros([self._env.num_envs], np.float32)
     # As if the episode went on: the recurrent state is not reset.
     last = self._env_output._replace(
         done=np.zeros([self._env.num_envs], bool),
