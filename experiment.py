@@ -44,9 +44,10 @@ flags.DEFINE_enum('reward_clipping', 'abs_one', ['abs_one', 'soft_asymmetric'],
                   'How rewards are clipped for learning.')
 flags.DEFINE_string('dataset_path', '', 'Path of the dataset that DeepMind '
                     "Lab's psychlab levels need.")
-flags.DEFINE_string('level_name', 'ALE/Pong-v5', 'A gymnasium id, catch, '
-                    'memory or counting; environment i gets level i % n of a '
-                    'list A,B,C.')
+flags.DEFINE_string('level_name', 'ALE/Pong-v5', 'A gymnasium id, a level of '
+                    'DeepMind Lab, catch, memory or counting; environment i '
+                    'gets level i % n of a list A,B,C or of the suites dmlab30 '
+                    'and atari57.')
 flags.DEFINE_integer('width', 96, 'Width of DeepMind Lab frames, pixels.')
 flags.DEFINE_integer('height', 72, 'Height of DeepMind Lab frames, pixels.')
 flags.DEFINE_float('learning_rate', 0.00048, 'Learning rate at frame 0.')
@@ -104,6 +105,8 @@ flags.DEFINE_integer('max_episode_frames', 108000, 'Atari: frames after which '
                      'a game is cut off.')
 flags.DEFINE_float('step_timeout_s', 300., 'Seconds after which a step of an '
                    'environment process counts as hung.')
+flags.DEFINE_string('level_cache_dir', '', 'Where DeepMind Lab keeps compiled '
+                    'maps; it grows with every new one. Nowhere if empty.')
 flags.DEFINE_bool('bootstrap_truncated', False, 'Whether the return of an '
                   'episode that a time limit cut off goes on with the value of '
                   'its last observation. Off, as in the reference, a time '

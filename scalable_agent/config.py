@@ -7,6 +7,9 @@ Every field has the name of its flag; the flag's help text documents it.
 import dataclasses
 from typing import List
 
+from scalable_agent import atari57
+from scalable_agent import dmlab30
+
 
 class ConfigError(ValueError):
   """A setting is wrong; the message names the flag and says what to do."""
@@ -63,6 +66,7 @@ class Config:
   fire_on_reset: bool
   max_episode_frames: int
   step_timeout_s: float
+  level_cache_dir: str
   bootstrap_truncated: bool
 
   def __post_init__(self):
@@ -100,8 +104,16 @@ class Config:
 
   @property
   def level_names(self) -> List[str]:
-    """The levels of `--level_name=A,B,C`."""
-    return [n.strip() for n in self.level_name.split(',') if n.strip()]
+    """The levels of `--level_name=A,B,C`, where a suite stands for its own."""
+    suites = {'atari57': atari57.LEVELS,
+              'dmlab30': dmlab30.levels(self.is_test)}
+    names = [n.strip() for n in self.level_name.split(',') if n.strip()]
+    return [level for name in names for level in suites.get(name, [name])]
+
+  @property
+  def is_test(self) -> bool:
+    """Whether suites and environments are those of tests."""
+    return self.mode == 'test'
 
   def level_of(self, environment: int) -> str:
     """The level of environment `environment`: `i % n`, as in the reference."""

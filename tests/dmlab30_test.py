@@ -3,6 +3,7 @@
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 from scalable_agent import dmlab30
 
 
@@ -64,6 +65,96 @@ class Dmlab30Test(parameterized.TestCase):
         ValueError, "Missing returns for level: 'rooms_watermaze': "):
       dmlab30.compute_human_normalized_score(
           {**returns, 'rooms_watermaze': []}, 100)
+
+  def test_suite_by_mode(self):
+    self.assertEqual(dmlab30.levels(is_test=False),
+                     tuple(dmlab30.LEVEL_MAPPING))
+    self.assertEqual(dmlab30.levels(is_test=True), tuple(dmlab30.HUMAN_SCORES))
+
+  def test_scores_of_some_levels(self):
+    scores = dmlab30.human_normalized_scores({
+        'rooms_collect_good_objects_train': [4, 6],
+        'skymaze_irreversible_path_varied': np.array([14.4]),
+        'seekavoid_arena_01': [1e9]})
+    self.assertEqual(list(scores), ['rooms_collect_good_objects_test',
+                                    'skymaze_irreversible_path_varied'])
+    self.assertAlmostEqual(scores['rooms_collect_good_objects_test'],
+                           (5 - 0.073) / (10 - 0.073) * 100)
+    self.assertAlmostEqual(scores['skymaze_irreversible_path_varied'], 0)
+
+  @parameterized.parameters(
+      ('impala_deep_experts', 44.5, 45.74), ('impala_deep_pbt', 49.4, 50.06))
+  def test_published_returns(self, key, published, by_code):
+    agent = dmlab30.PUBLISHED[key]
+    self.assertEqual(agent.mean_capped, published)
+    self.assertTrue(agent.verified)
+    returns = {level: [value] for level, value in agent.returns.items()}
+    scores = dmlab30.human_normalized_scores(
+        returns, dmlab30.PAPER_BASELINES)
+    # To within the rounding of returns and baselines to one decimal.
+    self.assertAlmostEqual(dmlab30.mean_score(scores, 100), published, delta=.1)
+    self.assertAlmostEqual(
+        dmlab30.compute_human_normalized_score(returns, 100), by_code, places=2)
+
+  @parameterized.parameters(
+      ('impala_plotted', 52.37), ('appo_sample_factory', 58.57),
+      ('brain_agent', 92.68))
+  def test_published_scores(self, key, mean_capped):
+    agent = dmlab30.PUBLISHED[key]
+    self.assertEmpty(agent.returns)
+    self.assertAlmostEqual(dmlab30.mean_score(agent.scores, 100), mean_capped,
+                           places=2)
+    self.assertNotEmpty(agent.source)
+
+  def test_baselines_of_the_paper_swap_lasertag(self):
+    swapped = {
+        f'lasertag_{n}_{size}': f'lasertag_{n}_{other}'
+        for n in ('one_opponent', 'three_opponents')
+        for size, other in (('small', 'large'), ('large', 'small'))}
+    for code, paper in zip(dmlab30.BASELINES, dmlab30.PAPER_BASELINES):
+      self.assertEqual(set(paper), set(code))
+      for level, score in paper.items():
+        self.assertAlmostEqual(score, code[swapped.get(level, level)],
+                               delta=0.0501)
+    self.assertLen(dmlab30.BASELINE_SOURCES, 4)
+
+  def test_agents_without_scores_of_levels(self):
+    agent = dmlab30.PUBLISHED['popart_impala']
+    self.assertEqual((agent.name, agent.mean_capped, agent.returns,
+                      agent.scores), ('PopArt-IMPALA', 72.8, {}, {}))
+
+
+class TrainingScoresTest(absltest.TestCase):
+
+  def test_as_the_reference_logs(self):
+    rng = np.random.default_rng(1)
+    scores = dmlab30.TrainingScores()
+    returns, logged = {level: [] for level in dmlab30.LEVEL_MAPPING}, []
+    for _ in range(600):
+      level = str(rng.choice(list(dmlab30.LEVEL_MAPPING)))
+      episode_return = float(rng.normal(50, 50))
+      returns[level].append(episode_return)
+      result = scores.add(level, episode_return)
+      if min(map(len, returns.values())) >= 1:
+        self.assertEqual(result, {
+            'dmlab30/training_no_cap':
+                dmlab30.compute_human_normalized_score(returns, None),
+            'dmlab30/training_cap_100':
+                dmlab30.compute_human_normalized_score(returns, 100)})
+        logged.append(result)
+        returns = {level: [] for level in dmlab30.LEVEL_MAPPING}
+      else:
+        self.assertIsNone(result)
+    self.assertGreaterEqual(len(logged), 3)
+    self.assertLess(logged[0]['dmlab30/training_cap_100'],
+                    logged[0]['dmlab30/training_no_cap'])
+
+  def test_other_levels_are_ignored(self):
+    scores = dmlab30.TrainingScores()
+    for level in list(dmlab30.LEVEL_MAPPING)[1:]:
+      self.assertIsNone(scores.add(level, 1))
+    self.assertIsNone(scores.add('catch', 1))
+    self.assertIsNotNone(scores.add(list(dmlab30.LEVEL_MAPPING)[0], 1))
 
 
 if __name__ == '__main__':

@@ -3,15 +3,22 @@
 
 *   `ALE/Pong-v5`: Atari games, on C++ threads, with the paper's protocol.
 *   `catch`, `memory`, `counting`: toys with known optima.
-*   Everything else: gymnasium ids, each environment in a process of its own.
+*   `explore_goal_locations_small` and the others of DMLab-30, `lab/NAME`:
+    DeepMind Lab, each environment in a process of its own.
+*   Everything else: gymnasium ids, likewise.
 
 Importing this package does not import TensorFlow.
 """
 
 from typing import Sequence
 
+import gymnasium
+
+from scalable_agent import dmlab30
 from scalable_agent.environments import atari
+from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import toys
 from scalable_agent.environments.base import ArraySpec
 from scalable_agent.environments.base import EnvironmentProcessError
 from scalable_agent.environments.base import EnvironmentSettings
@@ -21,10 +28,7 @@ from scalable_agent.environments.base import LevelError
 from scalable_agent.environments.base import MissingDependencyError
 from scalable_agent.environments.base import Truncation
 from scalable_agent.environments.base import UnknownLevelError
-
-_DMLAB_PREFIXES = (
-    'contributed/dmlab30/', 'dmlab30', 'explore_', 'language_', 'lasertag_',
-    'natlab_', 'psychlab_', 'rooms_', 'skymaze_')
+from scalable_agent.environments.base import unknown_level
 
 
 def make_vec(
@@ -62,19 +66,36 @@ def make_vec(
                      f'{len(seeds)} seeds for {len(level_names)}.')
   if not all(0 <= seed < 2**31 for seed in seeds):
     raise ValueError(f'Seeds must be within [0, 2**31), not {list(seeds)}.')
-  for name in level_names:
-    if name.startswith(_DMLAB_PREFIXES):
-      raise MissingDependencyError(
-          f'{name} is a level of DeepMind Lab, which needs the package '
-          'deepmind_lab and is not supported yet.')
 
-  num_atari = sum(atari.is_level(name) for name in level_names)
+  num_atari = sum(map(atari.is_level, level_names))
+  num_dmlab = sum(map(dmlab.is_level, level_names))
   if num_atari == len(level_names):
     env = atari.AtariVector(level_names, seeds, settings, num_threads)
-  elif num_atari == 0:
-    env = gymnasium_env.GymnasiumVector(level_names, seeds, settings)
-  else:
+  elif num_dmlab == len(level_names):
+    env = dmlab.DmLabVector(level_names, seeds, settings)
+  elif num_atari or num_dmlab:
+    family = 'Atari games' if num_atari else 'levels of DeepMind Lab'
     raise EnvironmentSpecError(
-        'One agent cannot play Atari games and other levels: '
+        f'One agent cannot play {family} and other levels: '
         f'{", ".join(dict.fromkeys(level_names))}.')
+  else:
+    for name in level_names:
+      _check_exists(name)
+    env = gymnasium_env.GymnasiumVector(level_names, seeds, settings)
   return FlowEnvironment(env, level_names)
+
+
+def _check_exists(level_name: str):
+  """Raises for an unknown level, which may be a mistyped one of any family."""
+  if level_name == 'atari57':
+    raise EnvironmentSpecError(
+        'atari57 is a suite: here its levels are named one by one, see '
+        'atari57.LEVELS.')
+  if ':' in level_name:  # Its module, not imported yet, may register it.
+    return
+  try:
+    gymnasium.spec(toys.LEVELS.get(level_name, level_name))
+  except gymnasium.error.Error as e:
+    raise unknown_level(level_name, [
+        *gymnasium.registry, *toys.LEVELS, *sorted(dmlab30.ALL_LEVELS),
+        'dmlab30', 'atari57']) from e

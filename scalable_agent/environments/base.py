@@ -76,6 +76,10 @@ class EnvironmentSettings:
     fire_on_reset: whether to press FIRE when an Atari game begins.
     max_episode_frames: frames after which an Atari game is cut off.
     step_timeout_s: seconds a worker process may take for a step or a reset.
+    dataset_path: directory of images that two of Lab's psychlab levels need.
+    level_cache_dir: where DeepMind Lab keeps compiled maps; '' for nowhere.
+    is_test: whether DeepMind Lab plays what is held out from training: its test
+      levels, and the seeds of tests.
   """
   num_action_repeats: int = 4
   width: int = 96
@@ -87,6 +91,9 @@ class EnvironmentSettings:
   fire_on_reset: bool = False
   max_episode_frames: int = 108_000
   step_timeout_s: float = 300.0
+  dataset_path: str = ''
+  level_cache_dir: str = ''
+  is_test: bool = False
 
   def __post_init__(self):
     for name in ('num_action_repeats', 'width', 'height', 'max_episode_frames',

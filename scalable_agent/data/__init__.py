@@ -1,0 +1,42 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tables shipped with the package: scores by game or level, and their sources.
+
+A table `<suite>.csv` has one row per game or level. Its columns are described,
+one per row, by `<suite>_sources.csv`, which also has agents of whom only the
+score over the suite is published.
+"""
+
+import csv
+from importlib import resources
+from typing import Dict, List, Mapping, NamedTuple, Optional
+
+
+class Baselines(NamedTuple):
+  """What 100 % and 0 % are.
+
+  Attributes:
+    human: score of a human player by game or test level.
+    random: score of uniformly random actions, likewise.
+  """
+  human: Mapping[str, float]
+  random: Mapping[str, float]
+
+
+def read(name: str) -> List[Dict[str, str]]:
+  """Returns the rows of the table `name`, such as `atari57.csv`."""
+  path = resources.files(__name__).joinpath(name)
+  with path.open(newline='', encoding='utf-8') as f:
+    return list(csv.DictReader(f))
+
+
+def column(rows: List[Dict[str, str]], key: str, name: str) -> Dict[str, float]:
+  """Returns the numbers of column `name` by those of column `key`.
+
+  Empty cells are left out; a column that does not exist is empty.
+  """
+  return {row[key]: float(row[name]) for row in rows if row.get(name)}
+
+
+def number(text: str) -> Optional[float]:
+  """Returns the number in a cell, None for an empty one."""
+  return float(text) if text else None
