@@ -10,7 +10,7 @@ FLAGS ?=
 TESTS ?= tests
 # Exported, not set in the command: make then runs Python itself, without a shell
 # in between, which would keep SIGTERM to itself.
-export TF_CPP_MIN_LOG_LEVEL = 2
+export TF_CPP_MIN_LOG_LEVEL = 3
 RUN = $(VENV)/bin/python
 
 .PHONY: train test clean

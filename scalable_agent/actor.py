@@ -47,8 +47,10 @@ class Policy:
     self._published = published
     self._greedy = greedy
     self._version: Optional[int] = None
+    # A shared policy makes steps of many sizes.
     self._step = tf.function(
-        self._policy_step, autograph=False, jit_compile=jit_compile)
+        self._policy_step, autograph=False, jit_compile=jit_compile,
+        reduce_retracing=True)
     self._assign = tf.function(self._assign_weights, autograph=False)
 
   def refresh(self) -> int:
@@ -101,7 +103,8 @@ class Actor:
 
     Args:
       env: a `FlowEnvironment` of `E` environments.
-      policy: the policy; not shared with another thread.
+      policy: a `Policy` that no other thread uses, or a
+        `dynamic_batching.SharedPolicy`.
       sink: takes the `Unroll`s. Whoever has read one releases it.
       unroll_length: `T`, agent steps.
       timer: where the time goes is added up here.

@@ -5,7 +5,7 @@ Every field has the name of its flag; the flag's help text documents it.
 """
 
 import dataclasses
-from typing import List
+from typing import List, Optional
 
 from scalable_agent import atari57
 from scalable_agent import dmlab30
@@ -57,7 +57,8 @@ class Config:
   save_summaries_secs: float
   progress_secs: float
   test_greedy: bool
-  xla: bool
+  dynamic_batching: Optional[bool]
+  xla: str
   micro_batch_size: int
   repeat_action_probability: float
   full_action_space: bool

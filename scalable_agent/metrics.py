@@ -11,6 +11,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
 
 import numpy as np
 from scalable_agent import config
+from scalable_agent import dmlab30
 from scalable_agent import structs
 import tensorflow as tf
 
@@ -95,6 +96,7 @@ class MetricsWriter:
       raise config.ConfigError(
           f'{path} cannot be written: {e.strerror}. Make it writable or use '
           'another --logdir.') from e
+    self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
     if is_new:
@@ -102,7 +104,10 @@ class MetricsWriter:
 
   def write_episodes(self, episodes: List[Episode], num_env_frames: int,
                      train_time_s: float) -> None:
-    """Writes episodes under the reference's names, at `num_env_frames`."""
+    """Writes episodes under the reference's names, at `num_env_frames`.
+
+    Once every level of DMLab-30 has a return, also the scores of the suite.
+    """
     with self._summaries.as_default(step=num_env_frames):
       for episode in episodes:
         frames = episode.num_agent_steps * self._num_action_repeats
@@ -112,6 +117,10 @@ class MetricsWriter:
         tf.summary.scalar(f'{episode.level_name}/episode_return',
                           episode.episode_return)
         tf.summary.scalar(f'{episode.level_name}/episode_frames', frames)
+        scores = self._dmlab30_scores.add(
+            episode.level_name, episode.episode_return)
+        for name, score in (scores or {}).items():
+          tf.summary.scalar(name, score)
 
   def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
                     num_env_frames: int) -> None:

@@ -180,18 +180,51 @@ class _PatchConv(tf.keras.layers.Layer):
       _, c, h, w = frames.shape
       x = frames[:, :, :h - h % s, :w - w % s]
       x = tf.reshape(x, [-1, c, h // s, s, w // s, s])
-      x = tf.transpose(x, [0, 2, 4, 3, 5, 1])
+      if x.dtype == tf.uint8 and s == 4:
+        # Four pixels of a row at once: a transposition of bytes takes twice as
+        # long. Not as floats, which need not survive being copied.
+        x = tf.transpose(tf.bitcast(x, tf.int32), [0, 2, 4, 3, 1])
+        x = tf.bitcast(x, tf.uint8)
+      else:
+        x = tf.transpose(x, [0, 2, 4, 3, 1, 5])
+      axes = [0, 2, 1, 4, 3, 5]  # Of the kernel: channels before columns.
     else:
       _, h, w, c = frames.shape
       x = frames[:, :h - h % s, :w - w % s]
       x = tf.reshape(x, [-1, h // s, s, w // s, s, c])
       x = tf.transpose(x, [0, 1, 3, 2, 4, 5])
+      axes = [0, 2, 1, 3, 4, 5]
     x = tf.reshape(x, [-1, h // s, w // s, s * s * c])
     kernel = tf.reshape(self._kernel, [2, s, 2, s, c, self._channels])
-    kernel = tf.reshape(tf.transpose(kernel, [0, 2, 1, 3, 4, 5]),
+    kernel = tf.reshape(tf.transpose(kernel, axes),
                         [2, 2, s * s * c, self._channels])
-    x = tf.nn.conv2d(_to_float(x, self.compute_dtype), kernel, 1, 'VALID')
-    return x + self._bias
+    if frames.dtype == tf.uint8:
+      kernel /= 255  # Instead of the frames, which are many more numbers.
+    return _conv_2x2(tf.cast(x, self.compute_dtype), kernel) + self._bias
+
+
+@tf.custom_gradient
+def _conv_2x2(x, kernel):
+  """A VALID convolution `[N, H, W, C]` by `[2, 2, C, D]`, stride 1.
+
+  The gradient of its kernel is one product of matrices per image, of the inputs
+  and of the outputs' gradient four times side by side, once for each entry of
+  the kernel: TensorFlow's own takes 1.4 times as long on a CPU.
+  """
+  def gradient(dy):
+    _, h, w, c = x.shape
+    d = dy.shape[-1]
+    shifted = tf.concat(
+        [tf.pad(dy, [[0, 0], [i, 1 - i], [j, 1 - j], [0, 0]])
+         for i in range(2) for j in range(2)], axis=-1)
+    products = tf.matmul(tf.reshape(x, [-1, h * w, c]),
+                         tf.reshape(shifted, [-1, h * w, 4 * d]),
+                         transpose_a=True)  # [N, C, 4 * D]
+    dkernel = tf.reshape(tf.reduce_sum(products, axis=0), [c, 2, 2, d])
+    dx = tf.nn.conv2d_transpose(dy, kernel, tf.shape(x), 1, 'VALID')
+    return dx, tf.transpose(dkernel, [1, 2, 0, 3])
+
+  return tf.nn.conv2d(x, kernel, 1, 'VALID'), gradient
 
 
 class MLPTorso(tf.keras.layers.Layer):

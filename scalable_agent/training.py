@@ -13,6 +13,7 @@ from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
+from scalable_agent import dynamic_batching
 from scalable_agent import environments
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
@@ -27,6 +28,9 @@ import tensorflow as tf
 _JOIN_TIMEOUT_S = 30
 # On a CPU: what the layers make of so many fits its caches (BUILD_NOTES.md).
 _OBSERVATIONS_PER_MICRO_BATCH = 84
+# So many actors with fewer environments each share their policy steps.
+_MIN_ACTORS_SHARING = 4
+_MIN_ENVIRONMENTS_PER_STEP = 4
 
 
 class _ReadyBatch(NamedTuple):
@@ -75,8 +79,11 @@ def train(config: config_lib.Config) -> int:
       print('This run is finished: raise --total_environment_frames, or use '
             'another --logdir.')
       return 0
-    print(f'{config.num_actors} environments, {len(envs)} groups. Progress is '
-          'printed after the first update, which compiles.', flush=True)
+    sharing = (' that share their policy steps'
+               if _actors_share_policy(config, envs) else '')
+    print(f'{config.num_actors} environments, {len(envs)} groups{sharing}. '
+          'Progress is printed after the first update, which compiles.',
+          flush=True)
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
     _Trainer(config, envs, learner, checkpointer, writer, part).run(stop)
@@ -101,13 +108,17 @@ class _Trainer:
     self._unrolls = queues.BoundedQueue(config.queue_capacity)
     self._batches = queues.BoundedQueue(1)
     self._learner_timer = metrics.StageTimer()
+    self._batches_timer = metrics.StageTimer()
     self._actor_timers = [metrics.StageTimer() for _ in envs]
+    self._shared_policy = None
+    if _actors_share_policy(config, envs):
+      self._shared_policy = dynamic_batching.SharedPolicy(
+          self._make_policy(envs[0], 0, part, jit_compile=False))
     self._actors = [
         actor_lib.Actor(
             env,
-            actor_lib.Policy(
-                make_agent(config, env, _seed(config, 'actor', index, part)),
-                lambda: self._published, jit_compile=config.xla),
+            self._shared_policy or self._make_policy(
+                env, index, part, jit_compile=_xla_compiles_policy(config)),
             self._unrolls, config.unroll_length, timer,
             num_buffers=config.queue_capacity + 1,
             bootstrap_truncated=config.bootstrap_truncated)
@@ -116,6 +127,12 @@ class _Trainer:
         config.unroll_length, [''] * config.batch_size,
         envs[0].observation_spec, envs[0].num_actions,
         learner.agent.initial_state(1))
+
+  def _make_policy(self, env, index, part, jit_compile):
+    agent = make_agent(self._config, env,
+                       _seed(self._config, 'actor', index, part))
+    return actor_lib.Policy(agent, lambda: self._published,
+                            jit_compile=jit_compile)
 
   def run(self, stop: threading.Event) -> None:
     """Trains; whatever happens, ends the threads and saves a checkpoint."""
@@ -138,6 +155,8 @@ class _Trainer:
         self._batches.close()
         for actor in self._actors:
           actor.close()
+        if self._shared_policy:
+          self._shared_policy.close()
         deadline = time.monotonic() + _JOIN_TIMEOUT_S
         for thread in threads:
           thread.join(max(deadline - time.monotonic(), 0))
@@ -152,13 +171,20 @@ class _Trainer:
 
   def _make_batches(self):
     """Copies unrolls into batches: one waits, one is made, one is trained."""
-    for batch in unrolls.batches(self._unrolls, self._batch):
+    stage = self._batches_timer.stage
+    source = unrolls.batches(self._unrolls, self._batch)
+    while True:
+      with stage('collect'):  # Waits for unrolls and copies them.
+        batch = next(source)
       output = batch.output
-      self._batches.put(_ReadyBatch(
-          tensors=learner_lib.to_tensors(self._learner.agent, output),
-          episodes=metrics.finished_episodes(output),
-          actions=output.agent_outputs.action[1:].copy(),
-          policy_version=batch.policy_version.copy()))
+      with stage('to_device'):
+        ready = _ReadyBatch(
+            tensors=learner_lib.to_tensors(self._learner.agent, output),
+            episodes=metrics.finished_episodes(output),
+            actions=output.agent_outputs.action[1:].copy(),
+            policy_version=batch.policy_version.copy())
+      with stage('wait'):
+        self._batches.put(ready)
 
   def _learn(self, stop):
     config, learner = self._config, self._learner
@@ -225,9 +251,10 @@ class _Trainer:
     self._writer.write_scalars(values, batch.actions, num_env_frames)
 
   def _time_shares(self):
-    """Returns the share of their time that actors and learner spend where."""
+    """Returns the share of its time that each role spends where."""
     shares = {}
     for role, timers in (('actor', self._actor_timers),
+                         ('batches', [self._batches_timer]),
                          ('learner', [self._learner_timer])):
       seconds = metrics.total_seconds(timers)
       for stage, value in seconds.items():
@@ -375,17 +402,35 @@ def make_learner(config: config_lib.Config, env: environments.FlowEnvironment,
                                  * env.num_action_repeats),
       clip_gradient_norm=config.clip_gradient_norm or None,
       micro_batch_size=_micro_batch_size(config),
-      jit_compile=config.xla)
+      jit_compile=config.xla == 'all')
+
+
+def _actors_share_policy(config, envs):
+  if config.dynamic_batching is not None:
+    return config.dynamic_batching
+  return (len(envs) >= _MIN_ACTORS_SHARING
+          and config.num_actors / len(envs) < _MIN_ENVIRONMENTS_PER_STEP)
+
+
+def _xla_compiles_policy(config):
+  if config.xla == 'auto':  # What was measured to be faster, see BUILD_NOTES.md.
+    return _on_cpu() and config.agent != 'deep'
+  return config.xla != 'none'
 
 
 def _micro_batch_size(config):
   """Returns how many unrolls the learner processes at once, None for all."""
   if config.micro_batch_size:
     return config.micro_batch_size
-  if (config.agent != 'shallow' or not config.xla
-      or tf.config.list_physical_devices('GPU')):
+  pays = config.agent == 'deep' or (
+      config.agent == 'shallow' and config.xla == 'all')
+  if not (pays and _on_cpu()):
     return None
   return max(1, _OBSERVATIONS_PER_MICRO_BATCH // (config.unroll_length + 1))
+
+
+def _on_cpu():
+  return not tf.config.list_physical_devices('GPU')
 
 
 class _Interval:

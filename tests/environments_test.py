@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -638,6 +639,8 @@ class ProcessesTest(absltest.TestCase):
           print('closed')
         """)
     self.assertEqual(process.stdout.readline(), 'ready\n')
+    # Python does not notice an interrupt just before a system call that waits.
+    time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)  # As a terminal does on Ctrl-C.
     output, errors = process.communicate(timeout=60)
     self.assertEqual(output, 'closed\n')

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from unittest import mock
 
@@ -21,6 +22,7 @@ import experiment
 import psutil
 from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
+from scalable_agent import dynamic_batching
 from scalable_agent import training
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -190,7 +192,7 @@ class ProcessTest(parameterized.TestCase):
 
   def test_xla(self):
     dump = self.create_tempdir().full_path
-    code, output = self._run('--xla', '--total_environment_frames=50',
+    code, output = self._run('--xla=all', '--total_environment_frames=50',
                              '--num_actors=1',  # Fewer than groups.
                              XLA_FLAGS=f'--xla_dump_to={dump}')
     self.assertEqual(code, 0, output)
@@ -314,6 +316,31 @@ class FlagsTest(parameterized.TestCase):
     self.assertEqual(
         [call.kwargs['bootstrap_truncated'] for call in actor.call_args_list],
         [bootstrap_truncated] * 2)
+
+  @parameterized.parameters(
+      (dict(num_actors=4, num_actor_groups=4), True),
+      (dict(num_actors=4, num_actor_groups=2), False),
+      (dict(num_actors=16, num_actor_groups=4), False),
+      (dict(num_actors=4, num_actor_groups=4, dynamic_batching=False), False),
+      (dict(num_actors=2, num_actor_groups=2, dynamic_batching=True), True))
+  def test_actors_share_a_policy(self, settings, is_shared):
+    with flagsaver.flagsaver(
+        logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
+        unroll_length=5, total_environment_frames=50, xla='none', **settings):
+      values = flags.FLAGS.flag_values_dict()
+    config = config_lib.Config(**{
+        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+    with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
+      training.train(config)
+    policies = [call.args[1] for call in actor.call_args_list]
+    self.assertLen(set(policies), 1 if is_shared else len(policies))
+    self.assertEqual(
+        {isinstance(p, dynamic_batching.SharedPolicy) for p in policies},
+        {is_shared})
+    for thread in threading.enumerate():
+      if thread.name == 'batcher-policy':
+        thread.join(60)
+        self.assertFalse(thread.is_alive())
 
   def test_flag_files_parse(self):
     configs = os.path.join(_ROOT, 'configs')

@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 from scalable_agent import config
+from scalable_agent import dmlab30
 from scalable_agent import metrics
 from scalable_agent import structs
 import tensorflow as tf
@@ -21,6 +22,18 @@ def _batch(episode_end, episode_return, episode_step, done=None):
       env_outputs=structs.StepOutput(
           reward=(), info=info, done=done, observation=()), agent_outputs=(),
       truncation_values=())
+
+
+def _scalars(logdir):
+  """Returns the scalars in a directory by tag and step."""
+  found = {}
+  for path in glob.glob(os.path.join(logdir, 'events*')):
+    for record in tf.data.TFRecordDataset(path):
+      event = tf.compat.v1.Event.FromString(record.numpy())
+      for value in event.summary.value:
+        if value.tag != 'action':
+          found[value.tag, event.step] = float(tf.make_ndarray(value.tensor))
+  return found
 
 
 class MetricsTest(tf.test.TestCase):
@@ -52,18 +65,27 @@ class MetricsTest(tf.test.TestCase):
                   'level_name': 'a,b', 'episode_return': '-3.5',
                   'num_agent_steps': '25', 'episode_frames': '100'})
 
-    found = {}
-    for path in glob.glob(os.path.join(logdir, 'events*')):
-      for record in tf.data.TFRecordDataset(path):
-        event = tf.compat.v1.Event.FromString(record.numpy())
-        for value in event.summary.value:
-          if value.tag != 'action':
-            found[value.tag, event.step] = float(
-                tf.make_ndarray(value.tensor))
-    self.assertEqual(found, {
+    self.assertEqual(_scalars(logdir), {
         ('a,b/episode_return', 100): -3.5, ('a,b/episode_frames', 100): 100,
         ('a,b/episode_return', 200): -3.5, ('a,b/episode_frames', 200): 100,
         ('total_loss', 100): 10, ('total_loss', 200): 20})
+
+  def test_training_scores_of_dmlab30(self):
+    logdir = self.create_tempdir().full_path
+    writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
+    # Halfway between random and human play, but twice human on one level.
+    *levels, last = dmlab30.LEVEL_MAPPING
+    halfway = lambda level, share=0.5: metrics.Episode(
+        level, share * dmlab30.HUMAN_SCORES[dmlab30.LEVEL_MAPPING[level]]
+        + (1 - share) * dmlab30.RANDOM_SCORES[dmlab30.LEVEL_MAPPING[level]], 9)
+    writer.write_episodes([halfway(level) for level in levels], 100, 1.0)
+    writer.write_episodes([halfway(last, 2.0), halfway(last)], 200, 2.0)
+    writer.close()
+    scores = {key: value for key, value in _scalars(logdir).items()
+              if key[0].startswith('dmlab30/')}
+    self.assertAllClose(scores, {
+        ('dmlab30/training_no_cap', 200): (29 * 50 + 200) / 30,
+        ('dmlab30/training_cap_100', 200): (29 * 50 + 100) / 30}, 1e-4)
 
   def test_flushed_episodes_are_in_the_file(self):
     logdir = self.create_tempdir().full_path

@@ -200,13 +200,27 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters((84, 84), (20, 23), (25, 30))
   def test_shallow_is_the_definition(self, height, width):
     torso = networks.ShallowTorso()
-    frames = _frames(2, height, width, 4)
-    features = torso(frames)
-    k1, b1, k2, b2, k3, b3 = torso.get_weights()
-    x = tf.nn.relu(tf.nn.conv2d(frames / np.float32(255), k1, 4, 'VALID') + b1)
-    x = tf.nn.relu(tf.nn.conv2d(x, k2, 2, 'VALID') + b2)
-    x = tf.nn.relu(tf.reshape(x, [2, -1]) @ k3 + b3)
-    self.assertAllClose(features, x, 1e-4, 1e-5)
+    frames = tf.constant(_frames(2, height, width, 4) / np.float32(255))
+    torso(frames)
+    weights = [tf.constant(w) for w in torso.get_weights()]
+    upstream = np.random.RandomState(1).normal(size=(2, 256))
+
+    def definition(frames):
+      k1, b1, k2, b2, k3, b3 = weights
+      x = tf.nn.relu(tf.nn.conv2d(frames, k1, 4, 'VALID') + b1)
+      x = tf.nn.relu(tf.nn.conv2d(x, k2, 2, 'VALID') + b2)
+      return tf.nn.relu(tf.reshape(x, [2, -1]) @ k3 + b3)
+
+    with tf.GradientTape(persistent=True) as tape:
+      tape.watch([frames, weights])
+      features, expected = torso(frames), definition(frames)
+      loss, expected_loss = (
+          tf.reduce_sum(x * upstream) for x in (features, expected))
+    self.assertAllClose(features, expected, 1e-4, 1e-5)
+    for gradient, expected_gradient in zip(
+        tape.gradient(loss, [frames, *torso.trainable_weights]),
+        tape.gradient(expected_loss, [frames, *weights]), strict=True):
+      self.assertAllClose(gradient, expected_gradient, 1e-4, 1e-4)
 
   @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso)
   def test_channels_first_is_transposed(self, torso_class):
@@ -217,7 +231,10 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     transposed = np.transpose(frames, [0, 3, 1, 2])
     first(transposed)
     first.set_weights(last.get_weights())
-    self.assertAllClose(first(transposed), expected)
+    # The shallow torso adds up its products in another order.
+    self.assertAllClose(first(transposed), expected, 1e-5, 1e-5)
+    self.assertAllClose(first(transposed / np.float32(255)), expected,
+                        1e-5, 1e-5)
 
   @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso,
                             networks.MLPTorso)

@@ -148,7 +148,7 @@ class GymnasiumVector:
       if pipe is not None:  # AsyncVectorEnv drops the pipe of a failed worker.
         pipe.close()
     for process in self._env.processes:
-      process.join()
+      process.join(_CLOSE_TIMEOUT_S)
 
 
 class _EnvFactory:
