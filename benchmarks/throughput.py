@@ -1,16 +1,24 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Measures a run of experiment.py: agent steps/s, where time goes, memory.
+"""Measures whole runs of experiment.py: speed, where time goes, memory.
 
-  python benchmarks/throughput.py [--window_s=60] [--runs=3] -- FLAGS
+  python benchmarks/throughput.py --networks=shallow,deep --actors=32,96 \
+      --groups=2,4 [--window_s=60] [--runs=3] [--json=F] -- FLAGS
 
-FLAGS are experiment.py's. Every run is a fresh start in a directory of its own;
-the first windows of `--warm_up_s` are left out, as compilation falls into them.
-Memory is the proportional set size of the process tree, the largest of one
-sample every ten seconds. Agent steps are frames divided by
+FLAGS are experiment.py's, to which every combination of networks, levels,
+actors and groups is added; what is not given is as FLAGS say. Every run is a
+fresh start in a directory of its own, and the combinations take turns. The first
+`--warm_up_s` after the first line of progress are left out, as compilation falls
+into them. Memory is the proportional set size of the process tree, the largest
+of one sample every ten seconds. Agent steps are frames divided by
 `--num_action_repeats`: give it here, too, if it is not 4.
+
+Times are shares of what a thread does: actors step environments, make policy
+steps, write unrolls and wait; `batches` collects unrolls (waiting for them is
+in there), copies a batch to the device and waits; the learner learns and waits.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -79,8 +87,30 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
   }
 
 
+def combinations(args):
+  """Returns the flags of every combination asked for."""
+  options = [(flag, values.split(',')) for flag, values in (
+      ('agent', args.networks), ('level_name', args.levels),
+      ('num_actors', args.actors), ('num_actor_groups', args.groups)) if values]
+  return [[f'--{flag}={value}' for (flag, _), value in zip(options, values)]
+          for values in itertools.product(*(values for _, values in options))]
+
+
+def row(flags, runs):
+  """Returns the line of the table for the runs of one combination."""
+  rates = [r['agent_steps_per_s'] for r in runs]
+  median = lambda name: statistics.median(r[name] for r in runs)
+  return (f'| {" ".join(flags) or "-"} | {", ".join(f"{x:,.0f}" for x in rates)}'
+          f' | {statistics.median(rates):,.0f} | {median("frames_per_s"):,.0f} | '
+          f'{median("cpu_cores"):.2f} | {median("peak_pss_mb"):,.0f} | '
+          f'{median("policy_lag"):.1f} | {runs[-1]["time"]} |')
+
+
 def main():
-  parser = argparse.ArgumentParser(description=__doc__)
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  for name in ('networks', 'levels', 'actors', 'groups'):
+    parser.add_argument(f'--{name}', help='a list A,B,C to combine')
   parser.add_argument('--window_s', type=float, default=60)
   parser.add_argument('--warm_up_s', type=float, default=15)
   parser.add_argument('--runs', type=int, default=3)
@@ -88,17 +118,17 @@ def main():
   parser.add_argument('--json', help='file to write the results to')
   parser.add_argument('flags', nargs='*')
   args = parser.parse_args()
-  results = []
+  results = [(flags, []) for flags in combinations(args)]
   for _ in range(args.runs):
-    results.append(measure(args.flags, args.window_s, args.warm_up_s,
-                           args.num_action_repeats))
-    r = results[-1]
-    print(f'{r["agent_steps_per_s"]:,.0f} agent steps/s, '
-          f'{r["frames_per_s"]:,.0f} frames/s, {r["cpu_cores"]:.2f} cores, '
-          f'{r["peak_pss_mb"]:,.0f} MB, policy lag {r["policy_lag"]:.1f}; '
-          f'{r["time"]}', flush=True)
-  median = statistics.median(r['agent_steps_per_s'] for r in results)
-  print(f'median of {len(results)}: {median:,.0f} agent steps/s')
+    for flags, runs in results:
+      runs.append(measure([*args.flags, *flags], args.window_s, args.warm_up_s,
+                          args.num_action_repeats))
+      print(f'{" ".join(flags)}: {runs[-1]["agent_steps_per_s"]:,.0f} agent '
+            'steps/s', file=sys.stderr, flush=True)
+  print('| settings | agent steps/s | median | frames/s | cores | MB | lag | '
+        'time |\n|---|---|---:|---:|---:|---:|---:|---|')
+  for flags, runs in results:
+    print(row(flags, runs))
   if args.json:
     with open(args.json, 'w', encoding='utf-8') as f:
       json.dump({'flags': args.flags, 'results': results}, f, indent=1)

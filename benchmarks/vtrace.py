@@ -21,6 +21,7 @@ import functools
 import itertools
 import json
 import os
+import pathlib
 import pickle
 import statistics
 import subprocess
@@ -35,6 +36,7 @@ sys.path.insert(0, _ROOT)
 # pylint: disable=wrong-import-position
 from scalable_agent import vtrace
 import tensorflow as tf
+import venvs
 
 _MODES = ('eager', 'graph', 'XLA', 'XLA, inside')
 _REPEATS = 32  # Evaluations in a row for the last; as in rlax_worker.py.
@@ -43,13 +45,7 @@ _REPEATS = 32  # Evaluations in a row for the last; as in rlax_worker.py.
 @contextlib.contextmanager
 def rlax_worker(venv):
   """Yields a function that sends a request to rlax_worker.py."""
-  python = os.path.join(venv, 'bin', 'python')
-  installed = os.path.join(venv, 'installed')
-  if not os.path.exists(installed):
-    print(f'Installing rlax into {venv}', file=sys.stderr)
-    subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
-    subprocess.run([python, '-m', 'pip', 'install', '-q', 'rlax'], check=True)
-    open(installed, 'w', encoding='utf-8').close()
+  python = venvs.make(pathlib.Path(venv), ['rlax'])
   worker = subprocess.Popen(
       [python, os.path.join(_ROOT, 'benchmarks', 'rlax_worker.py')],
       stdin=subprocess.PIPE, stdout=subprocess.PIPE)

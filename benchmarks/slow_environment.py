@@ -1,0 +1,55 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Environments that do nothing but take their time: 1, 5 or 20 ms a step.
+
+With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0` is
+the name of a level.
+"""
+
+import time
+
+import gymnasium
+import numpy as np
+
+STEP_MS = (1, 5, 20)
+
+
+def level_name(step_ms: int) -> str:
+  """Returns the level whose steps take `step_ms`."""
+  return f'{__name__}:SlowEnvironment{step_ms}ms-v0'
+
+
+class SlowEnvironment(gymnasium.Env):
+  """Sleeps until `step_ms` have passed since its action came.
+
+  Episodes of 500 to 1500 steps, so that those of many environments do not end
+  together; `reset` takes no time. Observations are float32 `[8]`.
+  """
+
+  def __init__(self, step_ms: float):
+    self._step_s = step_ms / 1000
+    self.observation_space = gymnasium.spaces.Box(-1, 1, (8,), np.float32)
+    self.action_space = gymnasium.spaces.Discrete(4)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps_left = int(self.np_random.integers(500, 1500))
+    return self._observe(), {}
+
+  def step(self, action):
+    deadline = time.monotonic() + self._step_s
+    self._steps_left -= 1
+    observation = self._observe()
+    reward = float(action == self._steps_left % 4)
+    time.sleep(max(deadline - time.monotonic(), 0))
+    return observation, reward, self._steps_left == 0, False, {}
+
+  def _observe(self):
+    observation = np.zeros(8, np.float32)
+    observation[self._steps_left % 8] = 1
+    return observation
+
+
+for _step_ms in STEP_MS:
+  gymnasium.register(
+      level_name(_step_ms).rpartition(':')[2],
+      entry_point=f'{__name__}:SlowEnvironment', kwargs={'step_ms': _step_ms})

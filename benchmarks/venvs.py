@@ -1,0 +1,58 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Virtual environments for what is measured beside scalable_agent."""
+
+import pathlib
+import subprocess
+import sys
+from typing import Sequence
+
+_INSTALL_TIMEOUT_S = 3600
+
+
+class InstallError(Exception):
+  """What was to be measured cannot be installed."""
+
+
+def make(directory: pathlib.Path, requirements: Sequence[str],
+         without_dependencies: Sequence[str] = ()) -> str:
+  """Makes a virtual environment, if it is not there yet.
+
+  Args:
+    directory: of the environment.
+    requirements: arguments of `pip install`.
+    without_dependencies: those of `pip install --no-deps`, which comes after.
+
+  Returns:
+    Its Python.
+
+  Raises:
+    InstallError: pip failed.
+  """
+  directory = directory.absolute()
+  python = str(directory / 'bin' / 'python')
+  installed = directory / 'installed'  # Not there where it was interrupted.
+  wanted = '\n'.join([*requirements, *without_dependencies])
+  if installed.exists() and installed.read_text() == wanted:
+    return python
+  print(f'Installing {" ".join(wanted.split())} into {directory}',
+        file=sys.stderr)
+  _run([sys.executable, '-m', 'venv', str(directory)])
+  pip = [python, '-m', 'pip', 'install', '-q']
+  _run([*pip, *requirements])
+  if without_dependencies:
+    _run([*pip, '--no-deps', *without_dependencies])
+  installed.write_text(wanted)
+  return python
+
+
+def _run(command):
+  try:
+    subprocess.run(command, check=True, timeout=_INSTALL_TIMEOUT_S, text=True,
+                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+  except subprocess.TimeoutExpired as e:
+    raise InstallError(
+        f'installing took more than {_INSTALL_TIMEOUT_S} s') from e
+  except subprocess.CalledProcessError as e:
+    lines = [line for line in e.stdout.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith('ERROR')] or lines
+    raise InstallError(f'{errors[0] if errors else e}') from e
