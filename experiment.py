@@ -89,7 +89,8 @@ flags.DEFINE_bool('dynamic_batching', None, 'Whether the actor groups share '
                   'have fewer than four environments each.')
 flags.DEFINE_enum('xla', 'auto', ['auto', 'none', 'policy', 'all'],
                   'What XLA compiles: policy steps, or updates, too. auto is '
-                  'policy on a CPU, but for the deep network, else none.')
+                  'policy on a CPU, but for the deep network, else none. '
+                  'Policy steps that groups share are not compiled by it.')
 flags.DEFINE_integer('micro_batch_size', 0, 'Unrolls of a batch that are '
                      'processed at once; the update is that of the whole '
                      'batch. 0 for what suits network and device: on a CPU '

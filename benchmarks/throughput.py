@@ -6,9 +6,9 @@
 
 FLAGS are experiment.py's, to which every combination of networks, levels,
 actors and groups is added; what is not given is as FLAGS say. Every run is a
-fresh start in a directory of its own, and the combinations take turns. The first
-`--warm_up_s` after the first line of progress are left out, as compilation falls
-into them. Memory is the proportional set size of the process tree, the largest
+fresh start in a directory of its own, and the combinations take turns. The
+first `--warm_up_s` after the first line of progress are left out, as compilation
+falls into them. Memory is the proportional set size of the process tree, the largest
 of one sample every ten seconds. Agent steps are frames divided by
 `--num_action_repeats`: give it here, too, if it is not 4.
 
@@ -100,8 +100,9 @@ def row(flags, runs):
   """Returns the line of the table for the runs of one combination."""
   rates = [r['agent_steps_per_s'] for r in runs]
   median = lambda name: statistics.median(r[name] for r in runs)
-  return (f'| {" ".join(flags) or "-"} | {", ".join(f"{x:,.0f}" for x in rates)}'
-          f' | {statistics.median(rates):,.0f} | {median("frames_per_s"):,.0f} | '
+  each = ', '.join(f'{x:,.0f}' for x in rates)
+  return (f'| {" ".join(flags) or "-"} | {each} | '
+          f'{statistics.median(rates):,.0f} | {median("frames_per_s"):,.0f} | '
           f'{median("cpu_cores"):.2f} | {median("peak_pss_mb"):,.0f} | '
           f'{median("policy_lag"):.1f} | {runs[-1]["time"]} |')
 

@@ -47,10 +47,10 @@ class Policy:
     self._published = published
     self._greedy = greedy
     self._version: Optional[int] = None
-    # A shared policy makes steps of many sizes.
+    # A shared policy makes steps of many sizes. XLA wants to know them.
     self._step = tf.function(
         self._policy_step, autograph=False, jit_compile=jit_compile,
-        reduce_retracing=True)
+        reduce_retracing=not jit_compile)
     self._assign = tf.function(self._assign_weights, autograph=False)
 
   def refresh(self) -> int:

@@ -376,6 +376,11 @@ class _Service:
     outputs = self._batcher.compute(tree.flatten(args))
     return tree.unflatten_as(self._result_structure, outputs)
 
+  def join(self, timeout_s: float) -> None:
+    """Waits for the thread, which ends some time after `close`."""
+    if self._thread.ident is not None:  # It was started.
+      self._thread.join(timeout_s)
+
   def _serve(self):
     try:
       while True:
@@ -531,15 +536,21 @@ class SharedPolicy:
 
     Raises:
       QueueClosed: if `close` was called.
-      CancelledError: if a step failed, of this or of another actor.
+      Exception: whatever a step raised, of this or of another actor.
     """
     try:
       return self._service(last_action, env_output._replace(info=()), state)
     except tf.errors.CancelledError as e:
-      if e.__cause__ is None:
-        raise queues.QueueClosed() from e
-      raise
+      if e.__cause__ is not None:
+        raise e.__cause__
+      raise queues.QueueClosed() from e
 
-  def close(self) -> None:
-    """Makes every `step` raise `QueueClosed`, which ends `Actor.run`."""
+  def close(self, timeout_s: Optional[float] = None) -> None:
+    """Makes every `step` raise `QueueClosed`, which ends `Actor.run`.
+
+    Args:
+      timeout_s: how long to wait for the batch at hand; None for not at all.
+    """
     self._service.close()
+    if timeout_s is not None:
+      self._service.join(timeout_s)

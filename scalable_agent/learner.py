@@ -55,8 +55,11 @@ class Learner:
     self._clip_gradient_norm = clip_gradient_norm
     self._micro_batch_size = micro_batch_size
     self._compiled_update = tf.function(self._update, autograph=False)
-    self._compiled_gradients, self._compiled_apply = self._gradients, self._apply
-    if jit_compile or micro_batch_size:  # One trace for all micro-batches.
+    self._compiled_gradients = self._gradients
+    self._compiled_apply = self._apply
+    # Functions of their own are what XLA compiles, and what all micro-batches
+    # share; otherwise they only cost time.
+    if jit_compile or micro_batch_size:
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
           for function in (self._gradients, self._apply))

@@ -198,9 +198,10 @@ class _PatchConv(tf.keras.layers.Layer):
     kernel = tf.reshape(self._kernel, [2, s, 2, s, c, self._channels])
     kernel = tf.reshape(tf.transpose(kernel, axes),
                         [2, 2, s * s * c, self._channels])
-    if frames.dtype == tf.uint8:
-      kernel /= 255  # Instead of the frames, which are many more numbers.
-    return _conv_2x2(tf.cast(x, self.compute_dtype), kernel) + self._bias
+    if self.compute_dtype == 'float32' and x.dtype == tf.uint8:
+      # Scales the kernel instead of the frames, which are many more numbers.
+      x, kernel = tf.cast(x, tf.float32), kernel / 255
+    return _conv_2x2(_to_float(x, self.compute_dtype), kernel) + self._bias
 
 
 @tf.custom_gradient

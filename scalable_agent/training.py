@@ -26,8 +26,9 @@ from scalable_agent.algorithms import impala
 import tensorflow as tf
 
 _JOIN_TIMEOUT_S = 30
-# On a CPU: what the layers make of so many fits its caches (BUILD_NOTES.md).
+# On a CPU: keeps small what the layers make of them (BUILD_NOTES.md).
 _OBSERVATIONS_PER_MICRO_BATCH = 84
+_MIN_MICRO_BATCH_SIZE = 4
 # So many actors with fewer environments each share their policy steps.
 _MIN_ACTORS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
@@ -81,9 +82,10 @@ def train(config: config_lib.Config) -> int:
       return 0
     sharing = (' that share their policy steps'
                if _actors_share_policy(config, envs) else '')
-    print(f'{config.num_actors} environments, {len(envs)} groups{sharing}. '
-          'Progress is printed after the first update, which compiles.',
-          flush=True)
+    device = 'CPU' if _on_cpu() else 'GPU'
+    print(f'{config.num_actors} environments, {len(envs)} groups{sharing}, '
+          f'learning on {device}. Progress is printed after the first update, '
+          'which compiles.', flush=True)
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
     _Trainer(config, envs, learner, checkpointer, writer, part).run(stop)
@@ -155,9 +157,9 @@ class _Trainer:
         self._batches.close()
         for actor in self._actors:
           actor.close()
-        if self._shared_policy:
-          self._shared_policy.close()
         deadline = time.monotonic() + _JOIN_TIMEOUT_S
+        if self._shared_policy:
+          self._shared_policy.close(_JOIN_TIMEOUT_S)
         for thread in threads:
           thread.join(max(deadline - time.monotonic(), 0))
 
@@ -413,7 +415,7 @@ def _actors_share_policy(config, envs):
 
 
 def _xla_compiles_policy(config):
-  if config.xla == 'auto':  # What was measured to be faster, see BUILD_NOTES.md.
+  if config.xla == 'auto':  # The faster one on CPUs, unmeasured on others.
     return _on_cpu() and config.agent != 'deep'
   return config.xla != 'none'
 
@@ -426,7 +428,9 @@ def _micro_batch_size(config):
       config.agent == 'shallow' and config.xla == 'all')
   if not (pays and _on_cpu()):
     return None
-  return max(1, _OBSERVATIONS_PER_MICRO_BATCH // (config.unroll_length + 1))
+  size = max(_MIN_MICRO_BATCH_SIZE,
+             _OBSERVATIONS_PER_MICRO_BATCH // (config.unroll_length + 1))
+  return size if size < config.batch_size else None
 
 
 def _on_cpu():

@@ -20,7 +20,7 @@ class Unroll(NamedTuple):
     output: `ActorOutput` of arrays `[T + 1, E, ...]` (`agent_state` `[E, ...]`,
       `level_name` object `[E]`).
     policy_version: int64 `[E]`, how many updates the weights had seen that
-      chose the first action.
+      chose the first action (at least: with a shared policy, also later ones).
     pool: where the arrays wait to be written again, or None.
   """
   output: structs.ActorOutput

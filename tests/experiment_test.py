@@ -337,10 +337,20 @@ class FlagsTest(parameterized.TestCase):
     self.assertEqual(
         {isinstance(p, dynamic_batching.SharedPolicy) for p in policies},
         {is_shared})
-    for thread in threading.enumerate():
-      if thread.name == 'batcher-policy':
-        thread.join(60)
-        self.assertFalse(thread.is_alive())
+    # Nothing of the run goes on.
+    self.assertNotIn('batcher-policy', [t.name for t in threading.enumerate()])
+
+  def test_error_in_a_shared_policy(self):
+    with flagsaver.flagsaver(
+        logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
+        num_actors=2, num_actor_groups=2, dynamic_batching=True):
+      values = flags.FLAGS.flag_values_dict()
+    config = config_lib.Config(**{
+        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+    with mock.patch.object(actor_lib.Policy, 'step',
+                           side_effect=ValueError('Broken')):
+      with self.assertRaisesRegex(ValueError, 'Broken'):
+        training.train(config)
 
   def test_flag_files_parse(self):
     configs = os.path.join(_ROOT, 'configs')

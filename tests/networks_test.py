@@ -197,11 +197,16 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))
     self.assertIn((3456, 256), [tuple(w.shape) for w in torso.weights])
 
-  @parameterized.parameters((84, 84), (20, 23), (25, 30))
-  def test_shallow_is_the_definition(self, height, width):
-    torso = networks.ShallowTorso()
-    frames = tf.constant(_frames(2, height, width, 4) / np.float32(255))
-    torso(frames)
+  @parameterized.product(size=((84, 84), (20, 23), (25, 30)),
+                         as_given_by_atari=(False, True))
+  def test_shallow_is_the_definition(self, size, as_given_by_atari):
+    frames = _frames(2, *size, 4)
+    pixels = tf.constant(np.transpose(frames, [0, 3, 1, 2]))
+    frames = tf.constant(frames / np.float32(255))
+    torso = networks.ShallowTorso(
+        'channels_first' if as_given_by_atari else 'channels_last')
+    seen = pixels if as_given_by_atari else frames
+    torso(seen)
     weights = [tf.constant(w) for w in torso.get_weights()]
     upstream = np.random.RandomState(1).normal(size=(2, 256))
 
@@ -213,14 +218,17 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
 
     with tf.GradientTape(persistent=True) as tape:
       tape.watch([frames, weights])
-      features, expected = torso(frames), definition(frames)
+      features, expected = torso(seen), definition(frames)
       loss, expected_loss = (
           tf.reduce_sum(x * upstream) for x in (features, expected))
     self.assertAllClose(features, expected, 1e-4, 1e-5)
     for gradient, expected_gradient in zip(
-        tape.gradient(loss, [frames, *torso.trainable_weights]),
-        tape.gradient(expected_loss, [frames, *weights]), strict=True):
+        tape.gradient(loss, torso.trainable_weights),
+        tape.gradient(expected_loss, weights), strict=True):
       self.assertAllClose(gradient, expected_gradient, 1e-4, 1e-4)
+    if not as_given_by_atari:
+      self.assertAllClose(tape.gradient(loss, frames),
+                          tape.gradient(expected_loss, frames), 1e-4, 1e-4)
 
   @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso)
   def test_channels_first_is_transposed(self, torso_class):
