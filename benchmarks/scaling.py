@@ -81,11 +81,6 @@ class _Row(NamedTuple):
     return summary
 
 
-def _tree_cpu_s(process):
-  times = [p.cpu_times() for p in [process, *process.children(recursive=True)]]
-  return sum(t.user + t.system for t in times)
-
-
 def measure_alone(level_name, num_actors, num_groups, warm_up_s, window_s):
   """Steps environments with fixed actions; returns steps/s and busy cores."""
   from scalable_agent import environments  # pylint: disable=g-import-not-at-top
@@ -109,12 +104,12 @@ def measure_alone(level_name, num_actors, num_groups, warm_up_s, window_s):
       threads = [executor.submit(step, *item) for item in enumerate(envs)]
       time.sleep(warm_up_s)
       tree = psutil.Process()
-      start_s, first, first_cpu_s = time.monotonic(), sum(counts), _tree_cpu_s(
-          tree)
+      start_s, first = time.monotonic(), sum(counts)
+      first_cpu_s = throughput.tree_cpu_s(tree)
       time.sleep(window_s)
       seconds, steps, cpu_s = (
           time.monotonic() - start_s, sum(counts) - first,
-          _tree_cpu_s(tree) - first_cpu_s)
+          throughput.tree_cpu_s(tree) - first_cpu_s)
       stop.set()
       for thread in threads:
         thread.result()

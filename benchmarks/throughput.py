@@ -34,14 +34,23 @@ import psutil
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def _tree_pss_bytes(process: psutil.Process) -> int:
+def _sum_over_tree(process, value):
+  """Returns the sum of `value(p)` over a process and all below it."""
   total = 0
   for member in [process, *process.children(recursive=True)]:
     try:
-      total += member.memory_full_info().pss
+      total += value(member)
     except psutil.Error:
       pass  # It ended meanwhile.
   return total
+
+
+def tree_pss_bytes(process: psutil.Process) -> int:
+  return _sum_over_tree(process, lambda p: p.memory_full_info().pss)
+
+
+def tree_cpu_s(process: psutil.Process) -> float:
+  return _sum_over_tree(process, lambda p: sum(p.cpu_times()[:2]))
 
 
 def measure(flags, window_s, warm_up_s, num_action_repeats):
@@ -62,11 +71,10 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
       now = time.monotonic()
       first = first or now
       if len(output) % 10 == 1:
-        peak = max(peak, _tree_pss_bytes(tree))
+        peak = max(peak, tree_pss_bytes(tree))
       if now - first >= warm_up_s:
-        frames.append((now, int(match[1].replace(',', '')), sum(
-            p.cpu_times().user + p.cpu_times().system
-            for p in [tree, *tree.children(recursive=True)])))
+        frames.append(
+            (now, int(match[1].replace(',', '')), tree_cpu_s(tree)))
         lags.append(float(match[2]))
       if frames and now - frames[0][0] >= window_s:
         break

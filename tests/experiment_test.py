@@ -31,6 +31,14 @@ _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
           '--progress_secs=0.5')
 
 
+def _config(**settings):
+  """Returns the settings of the program where these flags are given."""
+  with flagsaver.flagsaver(**settings):
+    values = flags.FLAGS.flag_values_dict()
+  return config_lib.Config(**{
+      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+
+
 def _start(*args, **env):
   env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='2', PYTHONUNBUFFERED='1',
              PYTHONPATH=os.pathsep.join([_ROOT, os.path.join(_ROOT, 'tests')]),
@@ -295,22 +303,16 @@ class FlagsTest(parameterized.TestCase):
       self.assertEqual(flags.FLAGS[name].default, default, name)
 
   def test_level_of_an_environment(self):
-    with flagsaver.flagsaver(level_name='A, B,C'):
-      values = flags.FLAGS.flag_values_dict()
-    config = config_lib.Config(**{
-        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+    config = _config(level_name='A, B,C')
     self.assertEqual([config.level_of(i) for i in range(5)],
                      ['A', 'B', 'C', 'A', 'B'])
 
   @parameterized.parameters(False, True)
   def test_bootstrap_truncated_reaches_the_actors(self, bootstrap_truncated):
-    with flagsaver.flagsaver(
+    config = _config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
         unroll_length=5, total_environment_frames=1,
-        bootstrap_truncated=bootstrap_truncated):
-      values = flags.FLAGS.flag_values_dict()
-    config = config_lib.Config(**{
-        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+        bootstrap_truncated=bootstrap_truncated)
     with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
       training.train(config)
     self.assertEqual(
@@ -324,12 +326,9 @@ class FlagsTest(parameterized.TestCase):
       (dict(num_actors=4, num_actor_groups=4, dynamic_batching=False), False),
       (dict(num_actors=2, num_actor_groups=2, dynamic_batching=True), True))
   def test_actors_share_a_policy(self, settings, is_shared):
-    with flagsaver.flagsaver(
+    config = _config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
-        unroll_length=5, total_environment_frames=50, xla='none', **settings):
-      values = flags.FLAGS.flag_values_dict()
-    config = config_lib.Config(**{
-        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+        unroll_length=5, total_environment_frames=50, xla='none', **settings)
     with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
       training.train(config)
     policies = [call.args[1] for call in actor.call_args_list]
@@ -341,12 +340,9 @@ class FlagsTest(parameterized.TestCase):
     self.assertNotIn('batcher-policy', [t.name for t in threading.enumerate()])
 
   def test_error_in_a_shared_policy(self):
-    with flagsaver.flagsaver(
+    config = _config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
-        num_actors=2, num_actor_groups=2, dynamic_batching=True):
-      values = flags.FLAGS.flag_values_dict()
-    config = config_lib.Config(**{
-        f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+        num_actors=2, num_actor_groups=2, dynamic_batching=True)
     with mock.patch.object(actor_lib.Policy, 'step',
                            side_effect=ValueError('Broken')):
       with self.assertRaisesRegex(ValueError, 'Broken'):
