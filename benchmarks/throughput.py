@@ -27,11 +27,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import psutil
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# How much longer than its window a run may take before it is killed.
+_SILENCE_S = 300
 
 
 def _sum_over_tree(process, value):
@@ -63,24 +66,30 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
         env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL='2', PYTHONUNBUFFERED='1'))
     tree = psutil.Process(child.pid)
     frames, lags, peak, output, first = [], [], 0, [], None
-    for line in child.stdout:
-      output.append(line)
-      match = re.match(r'([\d,]+) of .*policy lag ([\d.]+)', line)
-      if not match:
-        continue
-      now = time.monotonic()
-      first = first or now
-      if len(output) % 10 == 1:
-        peak = max(peak, tree_pss_bytes(tree))
-      if now - first >= warm_up_s:
-        frames.append(
-            (now, int(match[1].replace(',', '')), tree_cpu_s(tree)))
-        lags.append(float(match[2]))
-      if frames and now - frames[0][0] >= window_s:
-        break
-    child.send_signal(signal.SIGINT)
-    output.extend(child.stdout)
-    child.wait()
+    silence = threading.Timer(warm_up_s + window_s + _SILENCE_S, child.kill)
+    silence.start()
+    try:
+      for line in child.stdout:
+        output.append(line)
+        match = re.match(r'([\d,]+) of .*policy lag ([\d.]+)', line)
+        if not match:
+          continue
+        now = time.monotonic()
+        first = first or now
+        if len(output) % 10 == 1:
+          peak = max(peak, tree_pss_bytes(tree))
+        if now - first >= warm_up_s:
+          frames.append(
+              (now, int(match[1].replace(',', '')), tree_cpu_s(tree)))
+          lags.append(float(match[2]))
+        if frames and now - frames[0][0] >= window_s:
+          break
+      child.send_signal(signal.SIGINT)
+      output.extend(child.stdout)
+      child.wait()
+    finally:
+      silence.cancel()
+      child.kill()
   if len(frames) < 2:
     raise RuntimeError('Nothing was measured:\n' + ''.join(output))
   seconds = frames[-1][0] - frames[0][0]

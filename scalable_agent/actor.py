@@ -4,7 +4,7 @@
 `E` is the number of environments of one actor, `T` the unroll length.
 """
 
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from scalable_agent import metrics
@@ -51,6 +51,10 @@ class Policy:
     self._step = tf.function(
         self._policy_step, autograph=False, jit_compile=jit_compile,
         reduce_retracing=not jit_compile)
+    # To look up a function by nested arguments takes longer than a small
+    # network: they are flat, and what was found for their shapes is kept.
+    self._steps: Dict[Any, Callable[..., Any]] = {}
+    self._structure: Any = None
     self._assign = tf.function(self._assign_weights, autograph=False)
 
   def refresh(self) -> int:
@@ -78,15 +82,21 @@ class Policy:
       `AgentOutput` of arrays `[E, ...]` and the next state (tensors).
     """
     env_output = self._agent.tokenize(env_output._replace(info=()))
-    output, state = self._step(last_action, env_output, state)
-    return tree.map_structure(lambda tensor: tensor.numpy(), output), state
+    self._structure = (last_action, env_output, state)
+    tensors = [tf.convert_to_tensor(x) for x in tree.flatten(self._structure)]
+    shapes = tuple([tuple(tensor.shape) for tensor in tensors])
+    if shapes not in self._steps:
+      self._steps[shapes] = self._step.get_concrete_function(*tensors)
+    *output, state = self._steps[shapes](*tensors)
+    return structs.AgentOutput(*[tensor.numpy() for tensor in output]), state
 
-  def _policy_step(self, last_action, env_output, state):
-    output, state = self._agent.step(last_action, env_output, state)
+  def _policy_step(self, *tensors):
+    output, state = self._agent.step(
+        *tree.unflatten_as(self._structure, tensors))
     if self._greedy:
       best = tf.argmax(output.policy_logits, axis=-1, output_type=tf.int32)
       output = output._replace(action=best)
-    return output, state
+    return [*output, state]
 
   def _assign_weights(self, values):
     for variable, value in zip(self._agent.variables, values, strict=True):

@@ -97,9 +97,9 @@ def write(unroll: Unroll, index: int, env_output: structs.StepOutput,
 
 
 def _write(arrays, index, values):
-  def copy(array, value):
+  for array, value in zip(tree.flatten(arrays), tree.flatten(values),
+                          strict=True):
     array[index] = value
-  tree.map_structure(copy, arrays, values)
 
 
 def batches(queue: queues.BoundedQueue, batch: Unroll) -> Iterator[Unroll]:

@@ -19,6 +19,7 @@ import gymnasium
 import numpy as np
 
 from scalable_agent import environments
+from scalable_agent.environments import workers
 from scalable_agent.environments import toys
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
@@ -470,9 +471,37 @@ class GymnasiumTest(parameterized.TestCase):
 
   def test_worker_dies_while_starting(self):
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError, 'died while starting'):
+        environments.EnvironmentProcessError,
+        r'environment 0 \(fake/DiesAtStart-v0\) died with exit code 3'):
       self.make('fake/DiesAtStart-v0')
     self.assertEmpty(multiprocessing.active_children())
+
+  def test_error_while_starting(self):
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError,
+        r'environment 0 \(fake/RaisesAtStart-v0\) raised ValueError: no way to '
+        'be so long so long'):  # Its end does not fit.
+      self.make('fake/RaisesAtStart-v0')
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_observation_of_another_shape_than_its_space(self):
+    env = self.make('fake/WrongShape-v0')
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError,
+        r'An observation has shape \(1,\), but its space \(3,\)'):
+      env.initial()
+    self.assert_ended(env)
+
+  def test_hanging_close(self):
+    env = self.make('catch', 'catch')
+    env.initial()
+    hanging = self.make('fake/HangsInClose-v0', 'fake/Plain-v0')
+    hanging.initial()
+    hanging.step(np.array([0, 0]))
+    with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', 2):
+      hanging.close()
+    self.assertLen(multiprocessing.active_children(), 2)
+    env.step(np.array([0, 0]))
 
   def assert_ended(self, env):
     """No process is left, and `close` is quiet."""

@@ -189,6 +189,30 @@ class RaisesInReset(_Fake):
     raise ValueError('no way to begin')
 
 
+class WrongShape(_Fake):
+  """Its observations could be broadcast to its space."""
+  observation_space = spaces.Box(0, 1000, (3,), np.float32)
+
+
+class HangsInClose(_Fake):
+
+  def step(self, action):
+    self._is_worker = True
+    return super().step(action)
+
+  def close(self):
+    if hasattr(self, '_is_worker'):
+      time.sleep(10_000)
+
+
+class RaisesAtStart(_Fake):
+  """Can be built in the parent only, for its spaces."""
+
+  def __init__(self, parent_pid):
+    if os.getpid() != parent_pid:
+      raise ValueError('no way to be' + ' so long' * 10_000)
+
+
 class DiesAtStart(_Fake):
   """Can be built in the parent only, for its spaces."""
 
@@ -203,4 +227,5 @@ for _class in list(globals().values()):
     gymnasium.register(
         id=f'fake/{_class.__name__}-v0',
         entry_point=f'{__name__}:{_class.__name__}',
-        kwargs=({'parent_pid': os.getpid()} if _class is DiesAtStart else {}))
+        kwargs=({'parent_pid': os.getpid()}
+                if _class in (DiesAtStart, RaisesAtStart) else {}))

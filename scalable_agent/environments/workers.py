@@ -1,0 +1,335 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Worker processes with one environment each, stepped together.
+
+What parent and workers tell each other stands in shared memory. One byte
+through a pipe of its own wakes a worker; one byte through a pipe that all share
+tells the parent that a worker is done. Workers never import TensorFlow or the
+main module, ignore Ctrl-C (the parent ends them) and die with the parent. What
+goes wrong in one of them is raised in the parent.
+"""
+
+import contextlib
+import ctypes
+import math
+import multiprocessing
+from multiprocessing import connection
+import os
+import selectors
+import signal
+import sys
+import threading
+import time
+import traceback
+import types
+from typing import Any, Callable, Dict, NamedTuple, Sequence
+
+import gymnasium
+import numpy as np
+
+from scalable_agent.environments import base
+
+# Forks workers, in milliseconds, off a server process that has this module and
+# nothing else of the parent: no TensorFlow, no threads, no main module.
+_START_METHOD = 'forkserver'
+# How long to wait for workers to close their environments.
+_CLOSE_TIMEOUT_S = 10.0
+_start_lock = threading.Lock()
+
+# Commands. The end of the pipe, an empty read, is the command to close.
+_START, _RESET, _STEP, _CLOSE = b'i', b'r', b's', b''
+# What `status` says of a worker.
+_BUSY, _DONE, _FAILED = range(3)
+_MAX_REPORT_BYTES = 16_384
+
+
+class Exchange(NamedTuple):
+  """The arrays in shared memory, valid until the next command.
+
+  Attributes:
+    action: int64 `[E]`, what the environments are given.
+    reward: float32 `[E]`.
+    terminated: bool `[E]`.
+    truncated: bool `[E]`.
+    observation: dictionary of `[E, ...]`; after an end, the first one of the
+      next episode.
+    last_observation: likewise; where `truncated` and not `terminated`, the last
+      one of the episode.
+    status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
+    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: what failed.
+  """
+  action: Any
+  reward: Any
+  terminated: Any
+  truncated: Any
+  observation: Dict[str, Any]
+  last_observation: Dict[str, Any]
+  status: Any
+  report: Any
+
+
+class Workers:
+  """`E` environments, each in a process, stepped together.
+
+  Attributes:
+    exchange: the `Exchange` with the workers.
+    closed: bool.
+  """
+
+  def __init__(self, names: Sequence[str],
+               factories: Sequence[Callable[[], gymnasium.Env]],
+               observation_spec: Dict[str, base.ArraySpec],
+               seeds: Sequence[int], timeout_s: float):
+    """Starts the processes and builds the environments in them.
+
+    Args:
+      names: `E` names, for errors.
+      factories: build the `E` environments, whose observations are dictionaries
+        of arrays.
+      observation_spec: specs of these arrays, by name.
+      seeds: of the `E` environments.
+      timeout_s: seconds a worker may take for anything.
+
+    Raises:
+      base.EnvironmentProcessError: an environment could not be built.
+    """
+    self._names = tuple(names)
+    self._timeout_s = timeout_s
+    self.closed = False
+    context = multiprocessing.get_context(_START_METHOD)
+    context.set_forkserver_preload([__name__, factories[0].__module__])
+    shared = _allocate(context, len(factories), observation_spec)
+    self.exchange = _open(shared)
+    self._done, done = context.Pipe(duplex=False)
+    self._commands = []
+    self._processes = []
+    self._selector = selectors.DefaultSelector()
+    self._selector.register(self._done, selectors.EVENT_READ)
+    self.exchange.status.fill(_BUSY)
+    with self._failures_explained(), done:
+      with _start_lock, _main_module_hidden(), _interrupts_blocked():
+        for index, factory in enumerate(factories):
+          commands, command = context.Pipe(duplex=False)
+          with commands:
+            self._commands.append(command)
+            process = context.Process(
+                target=_work, daemon=True, name=f'environment-{index}',
+                args=(index, gymnasium.vector.utils.CloudpickleWrapper(factory),
+                      seeds[index], shared, commands, done))
+            process.start()
+          self._processes.append(process)
+          self._selector.register(
+              process.sentinel, selectors.EVENT_READ, index)
+      self._wait()
+
+  def reset(self) -> None:
+    """Resets all environments, with their seeds."""
+    self._command(_RESET)
+
+  def step(self) -> None:
+    """Steps all environments with `exchange.action`; resets those that end."""
+    self._command(_STEP)
+
+  def close(self) -> None:
+    """Closes the environments and ends the processes; may be called again."""
+    if not self.closed:
+      self._end(lambda: None)
+
+  def _command(self, command: bytes):
+    self.exchange.status.fill(_BUSY)
+    with self._failures_explained():
+      for pipe in self._commands:
+        os.write(pipe.fileno(), command)
+      self._wait()
+
+  def _wait(self):
+    """Waits until all workers are done; raises what went wrong in one."""
+    deadline_s = time.monotonic() + self._timeout_s
+    num_busy = len(self._processes)
+    while num_busy:
+      ready = self._selector.select(max(deadline_s - time.monotonic(), 0))
+      if not ready:
+        raise TimeoutError
+      for key, _ in ready:
+        if key.fileobj is not self._done:
+          raise BrokenPipeError  # A process has ended.
+        num_busy -= len(os.read(key.fd, num_busy))
+    if self.exchange.status.max() == _FAILED:
+      index = int(self.exchange.status.argmax())
+      report = self.exchange.report[index].tobytes().rstrip(b'\0')
+      raise base.EnvironmentProcessError(
+          f'{self._describe([index])} raised {report.decode(errors="replace")}')
+
+  @contextlib.contextmanager
+  def _failures_explained(self):
+    """Ends all workers when one fails, and says which one and why."""
+    try:
+      yield
+    except base.EnvironmentProcessError:
+      self._kill()
+      raise
+    except TimeoutError:
+      hung = np.flatnonzero(self.exchange.status == _BUSY)
+      self._kill()
+      raise base.EnvironmentProcessError(
+          f'{self._describe(hung)} did not answer within {self._timeout_s:g} '
+          'seconds (step_timeout_s).') from None
+    except (EOFError, OSError) as e:
+      # The pipe breaks some time before the exit of the process is known.
+      sentinels = [process.sentinel for process in self._processes]
+      ready = connection.wait(sentinels, timeout=_CLOSE_TIMEOUT_S)
+      dead = [i for i, sentinel in enumerate(sentinels) if sentinel in ready]
+      exit_codes = sorted({self._processes[i].exitcode for i in dead})
+      self._kill()
+      if not dead:
+        raise base.EnvironmentProcessError(
+            f'The process of an environment cannot be started: {e!r}.') from e
+      raise base.EnvironmentProcessError(
+          f'The process of {self._describe(dead)} died with exit code '
+          f'{", ".join(map(str, exit_codes))} (-N: killed by signal N; -9 is '
+          'often a lack of memory); its own message, if any, is in the output '
+          'above.') from None
+    except BaseException:  # Such as Ctrl-C: workers may still be busy.
+      self._kill()
+      raise
+
+  def _describe(self, indices: Sequence[int]) -> str:
+    return 'environment ' + ', '.join(
+        f'{i} ({self._names[i]})' for i in indices)
+
+  def _kill(self):
+    self._end(lambda: [process.kill() for process in self._processes])
+
+  def _end(self, first: Callable[[], Any]):
+    """Does `first`, lets the workers go and kills those that do not."""
+    self.closed = True
+    first()
+    self._selector.close()
+    for pipe in (*self._commands, self._done):
+      pipe.close()
+    deadline_s = time.monotonic() + _CLOSE_TIMEOUT_S
+    for process in self._processes:
+      process.join(max(deadline_s - time.monotonic(), 0))
+    for process in self._processes:
+      if process.is_alive():
+        process.kill()
+        process.join(_CLOSE_TIMEOUT_S)
+
+
+def _work(index, factory, seed, shared, commands, done):
+  """Runs in a worker: obeys until the pipe of commands ends."""
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  threading.Thread(target=_exit_with_parent, daemon=True).start()
+  exchange = _open(shared)
+  command, env = _START, None
+  while command != _CLOSE:
+    try:
+      if command == _START:
+        env = factory()
+      elif command == _RESET:
+        observation, _ = env.reset(seed=seed)
+        _write(exchange.observation, index, observation)
+      else:
+        _step(env, exchange, index)
+      status = _DONE
+    except Exception as e:  # pylint: disable=broad-except
+      # Its text: not all exceptions can be pickled.
+      report = (f'{type(e).__name__}: {e}\nIn its process:\n'
+                f'{traceback.format_exc()}')
+      _write_report(exchange.report[index], report)
+      status = _FAILED
+    exchange.status[index] = status
+    with contextlib.suppress(BrokenPipeError):  # Nobody waits any more.
+      os.write(done.fileno(), b'.')
+    command = os.read(commands.fileno(), 1)
+  env.close()
+
+
+def _step(env, exchange, index):
+  observation, reward, terminated, truncated, _ = env.step(
+      exchange.action[index])
+  exchange.reward[index] = reward
+  exchange.terminated[index] = terminated
+  exchange.truncated[index] = truncated
+  if truncated and not terminated:
+    _write(exchange.last_observation, index, observation)
+  if terminated or truncated:
+    observation, _ = env.reset()
+  _write(exchange.observation, index, observation)
+
+
+def _write(arrays, index, observation):
+  for name, array in arrays.items():
+    value = np.asarray(observation[name])
+    if value.shape != array.shape[1:]:  # NumPy might broadcast it.
+      raise ValueError(f'An observation has shape {value.shape}, but its space '
+                       f'{array.shape[1:]}.')
+    array[index] = value
+
+
+def _write_report(array, report):
+  encoded = np.frombuffer(report.encode()[:_MAX_REPORT_BYTES], np.uint8)
+  array[:len(encoded)] = encoded
+
+
+def _exit_with_parent():
+  """Ends this process, whatever it is doing, when its parent has died."""
+  multiprocessing.parent_process().join()
+  os._exit(1)
+
+
+class _SharedArray(NamedTuple):
+  """An array on its way to a worker."""
+  memory: Any
+  shape: Sequence[int]
+  dtype: np.dtype
+
+  def open(self) -> np.ndarray:
+    return np.frombuffer(self.memory, self.dtype).reshape(self.shape)
+
+
+def _allocate(context, num_envs, observation_spec) -> Exchange:
+  """Allocates an `Exchange` of `_SharedArray`s."""
+
+  def array(dtype, *shape):
+    shape = (num_envs, *shape)
+    num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
+    return _SharedArray(
+        context.RawArray(ctypes.c_byte, num_bytes), shape, np.dtype(dtype))
+
+  def observation():
+    return {name: array(spec.dtype, *spec.shape)
+            for name, spec in observation_spec.items()}
+
+  return Exchange(
+      action=array(np.int64), reward=array(np.float32),
+      terminated=array(np.bool_), truncated=array(np.bool_),
+      observation=observation(), last_observation=observation(),
+      status=array(np.uint8), report=array(np.uint8, _MAX_REPORT_BYTES))
+
+
+def _open(shared: Exchange) -> Exchange:
+  """Returns the arrays of an `Exchange` of `_SharedArray`s."""
+  return Exchange(*[
+      {name: array.open() for name, array in entry.items()}
+      if isinstance(entry, dict) else entry.open() for entry in shared])
+
+
+@contextlib.contextmanager
+def _main_module_hidden():
+  """Keeps workers from importing the main module, and TensorFlow with it."""
+  main_module = sys.modules['__main__']
+  sys.modules['__main__'] = types.ModuleType('__main__')
+  try:
+    yield
+  finally:
+    sys.modules['__main__'] = main_module
+
+
+@contextlib.contextmanager
+def _interrupts_blocked():
+  """Children started within do not see Ctrl-C, not even while they import."""
+  previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+  try:
+    yield
+  finally:
+    signal.pthread_sigmask(signal.SIG_SETMASK, previous)
