@@ -4,6 +4,8 @@
 import setuptools
 
 _ATARI = ['ale-py>=0.12']
+_MINIGRID = ['minigrid>=3.1']
+_VIZDOOM = ['vizdoom>=1.3.1']
 _DEV = ['pytest>=8', 'hypothesis>=6', 'psutil>=5']
 
 setuptools.setup(
@@ -27,7 +29,9 @@ setuptools.setup(
     ],
     extras_require={
         'atari': _ATARI,
+        'minigrid': _MINIGRID,
+        'vizdoom': _VIZDOOM,
         'plot': ['matplotlib>=3.8'],
-        'dev': _ATARI + _DEV + ['matplotlib>=3.8'],
+        'dev': _ATARI + _MINIGRID + _VIZDOOM + _DEV + ['matplotlib>=3.8'],
     },
 )

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests for `scalable_agent.environments`."""
 
+from concurrent import futures
 import functools
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -19,8 +21,8 @@ import gymnasium
 import numpy as np
 
 from scalable_agent import environments
-from scalable_agent.environments import workers
 from scalable_agent.environments import toys
+from scalable_agent.environments import workers
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -484,13 +486,46 @@ class GymnasiumTest(parameterized.TestCase):
       self.make('fake/RaisesAtStart-v0')
     self.assertEmpty(multiprocessing.active_children())
 
-  def test_observation_of_another_shape_than_its_space(self):
-    env = self.make('fake/WrongShape-v0')
+  @parameterized.parameters(
+      ('fake/WrongShape-v0', r'float64 \[1\], but its space is float32 \[3\]'),
+      ('fake/FloatFrames-v0', r'float64 \[1\], but its space is uint8 \[1\]'))
+  def test_observation_outside_its_space(self, level, message):
+    env = self.make(level)
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
-        r'An observation has shape \(1,\), but its space \(3,\)'):
+        environments.EnvironmentProcessError, message):
       env.initial()
     self.assert_ended(env)
+
+  def test_error_beside_a_hanging_environment(self):
+    env = self.make('fake/RaisesOrHangs-v0', 'fake/RaisesOrHangs-v0')
+    env.initial()
+    env.step(np.array([0, 0]))
+    with self.assertRaisesRegex(
+        environments.EnvironmentProcessError,
+        r'environment 1 \(fake/RaisesOrHangs-v0\) raised AwkwardError'):
+      env.step(np.array([0, 0]))  # Would wait for 300 seconds.
+    self.assert_ended(env)
+
+  def test_step_after_an_error(self):
+    env = self.make('fake/Raises-v0', seeds=[1])
+    env.initial()
+    env.step(np.array([0]))
+    for message in ('AwkwardError', 'closed, or have failed before'):
+      with self.assertRaisesRegex(
+          environments.EnvironmentProcessError, message):
+        env.step(np.array([0]))
+
+  def test_close_during_a_step(self):
+    env = self.make('fake/Hangs-v0', 'fake/Hangs-v0')
+    env.initial()
+    env.step(np.array([0, 0]))
+    with futures.ThreadPoolExecutor(1) as executor:
+      step = executor.submit(env.step, np.array([0, 0]))
+      time.sleep(0.5)  # Nearly always, the step is under way then.
+      env.close()
+      with self.assertRaisesRegex(RuntimeError, 'closed'):
+        step.result()
+    self.assertEmpty(multiprocessing.active_children())
 
   def test_hanging_close(self):
     env = self.make('catch', 'catch')
@@ -547,6 +582,8 @@ class LevelErrorsTest(parameterized.TestCase):
   @parameterized.parameters(
       (['catch', 'memory'], 'catch and memory: .* different observations'),
       (['fake/Plain-v0', 'fake/ActionsFromOne-v0'], 'different actions'),
+      (['fake/FrameOnly-v0', 'fake/BoxOnly-v0'],
+       r'a Dict of frame uint8 \[2, 2, 3\] and a Box of frame uint8'),
       (['catch', 'ALE/Pong-v5'], 'Atari games and other levels'),
       (['ALE/Pong-v5', 'ALE/Breakout-v5'],
        'ALE/Pong-v5: 6, ALE/Breakout-v5: 4.*full_action_space'),

@@ -194,6 +194,28 @@ class WrongShape(_Fake):
   observation_space = spaces.Box(0, 1000, (3,), np.float32)
 
 
+class RaisesOrHangs(Raises):
+  """Raises in step 2, if it was seeded with 1, and else hangs there."""
+
+  def step(self, action):
+    if not self._raises and self._steps == 1:
+      time.sleep(10_000)
+    return super().step(action)
+
+
+class FloatFrames(_Fake):
+  """Its observations would all be rounded to 0."""
+  observation_space = spaces.Box(0, 255, (1,), np.uint8)
+
+  def _observation(self):
+    return np.array([0.5])
+
+
+class BoxOnly(_Fake):
+  """`FrameOnly` without a dictionary."""
+  observation_space = spaces.Box(0, 255, (2, 2, 3), np.uint8)
+
+
 class HangsInClose(_Fake):
 
   def step(self, action):

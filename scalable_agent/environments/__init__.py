@@ -2,6 +2,9 @@
 """Vectors of environments, by level name.
 
 *   `ALE/Pong-v5`: Atari games, on C++ threads, with the paper's protocol.
+*   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0` and the others of MiniGrid:
+    pixels and a mission in words, each environment in a process of its own.
+*   `VizdoomBasic-v1` and the others of ViZDoom: first person, likewise.
 *   `catch`, `memory`, `counting`: toys with known optima.
 *   `explore_goal_locations_small` and the others of DMLab-30, `lab/NAME`:
     DeepMind Lab, each environment in a process of its own.
@@ -18,7 +21,9 @@ from scalable_agent import dmlab30
 from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
+from scalable_agent.environments import vizdoom
 from scalable_agent.environments.base import ArraySpec
 from scalable_agent.environments.base import EnvironmentProcessError
 from scalable_agent.environments.base import EnvironmentSettings
@@ -93,6 +98,9 @@ def _check_exists(level_name: str):
         'atari57.LEVELS.')
   if ':' in level_name:  # Its module, not imported yet, may register it.
     return
+  for family in (minigrid, vizdoom):
+    if family.is_level(level_name):
+      family.register(level_name)
   try:
     gymnasium.spec(toys.LEVELS.get(level_name, level_name))
   except gymnasium.error.Error as e:

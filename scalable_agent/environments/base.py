@@ -75,7 +75,8 @@ class EnvironmentSettings:
     max_noops: Atari games begin with 0 to this many frames without action.
     fire_on_reset: whether to press FIRE when an Atari game begins.
     max_episode_frames: frames after which an Atari game is cut off.
-    step_timeout_s: seconds a worker process may take for a step or a reset.
+    step_timeout_s: seconds that worker processes may take for a step, a reset,
+      or to start.
     dataset_path: directory of images that two of Lab's psychlab levels need.
     level_cache_dir: where DeepMind Lab keeps compiled maps; '' for nowhere.
     is_test: whether DeepMind Lab plays what is held out from training: its test

@@ -3,13 +3,15 @@
 
 import functools
 import importlib
-from typing import Any, Dict, NamedTuple, Optional, Sequence
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import gymnasium
 import numpy as np
 
 from scalable_agent.environments import base
+from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
+from scalable_agent.environments import vizdoom
 from scalable_agent.environments import workers
 
 
@@ -35,11 +37,11 @@ class GymnasiumVector:
       base.UnknownLevelError: no such id is registered.
       base.MissingDependencyError: a package the level needs is not installed.
       base.EnvironmentSpecError: spaces are unsupported or differ by level.
-      base.EnvironmentProcessError: a process died while starting.
+      base.EnvironmentProcessError: an environment could not be built.
     """
     self.num_action_repeats = settings.num_action_repeats
     factories = {
-        name: _EnvFactory(name, _env_spec(name), settings.num_action_repeats)
+        name: _EnvFactory(name, *_env_spec(name, settings))
         for name in dict.fromkeys(level_names)}
     spec = _common_spec(list(factories.values()))
     self._is_dict = spec.is_dict
@@ -126,7 +128,7 @@ class _Transport(gymnasium.ObservationWrapper):
   """Makes observations dictionaries of arrays, their text UTF-8 in uint8."""
 
   @functools.cached_property
-  def _max_bytes(self) -> int:
+  def _text_size(self) -> int:
     return _max_bytes(self.observation_space['instruction'])
 
   def observation(self, observation):
@@ -135,15 +137,17 @@ class _Transport(gymnasium.ObservationWrapper):
     if 'instruction' not in observation:
       return observation
     text = observation['instruction'].encode()
-    if len(text) > self._max_bytes:
+    if len(text) > self._text_size:
       raise ValueError(f'Instruction {text!r} is longer than its space permits '
-                       f'({self._max_bytes} bytes).')
+                       f'({self._text_size} bytes).')
     return {**observation, 'instruction': np.frombuffer(
-        text.ljust(self._max_bytes, b'\0'), np.uint8)}
+        text.ljust(self._text_size, b'\0'), np.uint8)}
 
 
-def _env_spec(level_name: str) -> gymnasium.envs.registration.EnvSpec:
-  """Finds the gymnasium environment of a level."""
+def _env_spec(
+    level_name: str, settings: base.EnvironmentSettings
+) -> Tuple[gymnasium.envs.registration.EnvSpec, int]:
+  """Returns the environment of a level, and how often to repeat actions."""
   module, _, env_id = level_name.rpartition(':')
   try:
     if module:
@@ -160,7 +164,11 @@ def _env_spec(level_name: str) -> gymnasium.envs.registration.EnvSpec:
     raise base.EnvironmentSpecError(
         f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
         f'use the same protocol: {level_name} would not mean what it says.')
-  return spec
+  if minigrid.is_level(env_id):
+    return minigrid.adapted(spec, settings), 1
+  if vizdoom.is_level(env_id):  # Its engine repeats actions.
+    return vizdoom.adapted(spec, settings), 1
+  return spec, settings.num_action_repeats
 
 
 class _Spec(NamedTuple):
@@ -180,7 +188,7 @@ def _common_spec(factories) -> _Spec:
     if (spec.arrays, spec.is_dict) != (specs[0].arrays, specs[0].is_dict):
       raise base.EnvironmentSpecError(
           f'One agent cannot play {levels}: they have different observations, '
-          f'{_in_words(specs[0].arrays)} and {_in_words(spec.arrays)}.')
+          f'{_in_words(specs[0])} and {_in_words(spec)}.')
     if spec.action_space != specs[0].action_space:
       raise base.EnvironmentSpecError(
           f'One agent cannot play {levels}: they have different actions, '
@@ -207,9 +215,10 @@ def _level_spec(factory) -> _Spec:
     env.close()
 
 
-def _in_words(arrays):
-  return ', '.join(f'{name} {spec.dtype} {list(spec.shape)}'
-                   for name, spec in arrays.items())
+def _in_words(spec):
+  arrays = ', '.join(f'{name} {array.dtype} {list(array.shape)}'
+                     for name, array in spec.arrays.items())
+  return f'{"a Dict" if spec.is_dict else "a Box"} of {arrays}'
 
 
 def _arrays_spec(space: gymnasium.Space, level_name: str):

@@ -28,18 +28,23 @@ import numpy as np
 
 from scalable_agent.environments import base
 
-# Forks workers, in milliseconds, off a server process that has this module and
-# nothing else of the parent: no TensorFlow, no threads, no main module.
+# Forks workers, in milliseconds, off a server process that has imported this
+# module and has nothing else of the parent: no TensorFlow, no main module.
 _START_METHOD = 'forkserver'
-# How long to wait for workers to close their environments.
+# How long workers may take to finish a step, and to close their environments.
+_FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 10.0
 _start_lock = threading.Lock()
 
-# Commands. The end of the pipe, an empty read, is the command to close.
-_START, _RESET, _STEP, _CLOSE = b'i', b'r', b's', b''
-# What `status` says of a worker.
+# Commands; the end of the pipe, an empty read, is the one to close.
+_RESET, _STEP, _CLOSE = b'r', b's', b''
+# How a worker says that it is done, and what `status` says of it.
+_DONE_BYTE, _FAILED_BYTE = b'.', b'!'
 _BUSY, _DONE, _FAILED = range(3)
 _MAX_REPORT_BYTES = 16_384
+_MAX_MESSAGE_LENGTH = 4_096
+# Selectors refuse waits of weeks.
+_MAX_SELECT_S = 86_400
 
 
 class Exchange(NamedTuple):
@@ -72,7 +77,6 @@ class Workers:
 
   Attributes:
     exchange: the `Exchange` with the workers.
-    closed: bool.
   """
 
   def __init__(self, names: Sequence[str],
@@ -87,38 +91,31 @@ class Workers:
         of arrays.
       observation_spec: specs of these arrays, by name.
       seeds: of the `E` environments.
-      timeout_s: seconds a worker may take for anything.
+      timeout_s: seconds that building, a reset or a step of all environments
+        may take.
 
     Raises:
       base.EnvironmentProcessError: an environment could not be built.
     """
     self._names = tuple(names)
     self._timeout_s = timeout_s
-    self.closed = False
+    self._closed = False
+    # Held while pipes of commands are written to or closed.
+    self._lock = threading.Lock()
+    self._commands = []
+    self._processes = []
+    self._selector = selectors.DefaultSelector()
     context = multiprocessing.get_context(_START_METHOD)
     context.set_forkserver_preload([__name__, factories[0].__module__])
     shared = _allocate(context, len(factories), observation_spec)
     self.exchange = _open(shared)
-    self._done, done = context.Pipe(duplex=False)
-    self._commands = []
-    self._processes = []
-    self._selector = selectors.DefaultSelector()
-    self._selector.register(self._done, selectors.EVENT_READ)
     self.exchange.status.fill(_BUSY)
-    with self._failures_explained(), done:
-      with _start_lock, _main_module_hidden(), _interrupts_blocked():
+    with self._failures_explained():
+      self._done, done = context.Pipe(duplex=False)
+      self._selector.register(self._done, selectors.EVENT_READ)
+      with done, _start_lock, _main_module_hidden(), _interrupts_blocked():
         for index, factory in enumerate(factories):
-          commands, command = context.Pipe(duplex=False)
-          with commands:
-            self._commands.append(command)
-            process = context.Process(
-                target=_work, daemon=True, name=f'environment-{index}',
-                args=(index, gymnasium.vector.utils.CloudpickleWrapper(factory),
-                      seeds[index], shared, commands, done))
-            process.start()
-          self._processes.append(process)
-          self._selector.register(
-              process.sentinel, selectors.EVENT_READ, index)
+          self._start(context, done, index, factory, seeds[index], shared)
       self._wait()
 
   def reset(self) -> None:
@@ -130,124 +127,151 @@ class Workers:
     self._command(_STEP)
 
   def close(self) -> None:
-    """Closes the environments and ends the processes; may be called again."""
-    if not self.closed:
-      self._end(lambda: None)
+    """Closes the environments and ends the processes; may be called again.
+
+    Environments that do not finish their step or do not close in time are
+    killed.
+    """
+    with self._lock:
+      if self._closed:
+        return
+      self._closed = True
+      for pipe in self._commands:
+        pipe.close()
+    try:
+      deadline_s = time.monotonic() + _FINISH_TIMEOUT_S
+      while self._busy() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+      for process in self._busy():
+        process.kill()
+      deadline_s = time.monotonic() + _CLOSE_TIMEOUT_S
+      for process in self._processes:
+        process.join(max(deadline_s - time.monotonic(), 0))
+    finally:
+      for process in self._processes:
+        if process.is_alive():
+          process.kill()
+          process.join(_CLOSE_TIMEOUT_S)
+
+  def _busy(self):
+    return [process for process, status
+            in zip(self._processes, self.exchange.status)
+            if status == _BUSY and process.is_alive()]
+
+  def _start(self, context, done, index, factory, *arguments):
+    commands, command = context.Pipe(duplex=False)
+    with commands:
+      self._commands.append(command)
+      process = context.Process(
+          target=_work, daemon=True, name=f'environment-{index}',
+          args=(commands, done, index,
+                gymnasium.vector.utils.CloudpickleWrapper(factory), *arguments))
+      process.start()
+    self._processes.append(process)
+    self._selector.register(process.sentinel, selectors.EVENT_READ)
 
   def _command(self, command: bytes):
-    self.exchange.status.fill(_BUSY)
     with self._failures_explained():
-      for pipe in self._commands:
-        os.write(pipe.fileno(), command)
+      with self._lock:
+        if self._closed:
+          raise EOFError
+        self.exchange.status.fill(_BUSY)
+        for pipe in self._commands:
+          os.write(pipe.fileno(), command)
       self._wait()
 
   def _wait(self):
-    """Waits until all workers are done; raises what went wrong in one."""
+    """Waits until all workers are done; raises what `_explain` explains."""
     deadline_s = time.monotonic() + self._timeout_s
     num_busy = len(self._processes)
     while num_busy:
-      ready = self._selector.select(max(deadline_s - time.monotonic(), 0))
-      if not ready:
+      left_s = deadline_s - time.monotonic()
+      ready = self._selector.select(min(max(left_s, 0), _MAX_SELECT_S))
+      if not ready and left_s <= 0:
         raise TimeoutError
       for key, _ in ready:
         if key.fileobj is not self._done:
-          raise BrokenPipeError  # A process has ended.
-        num_busy -= len(os.read(key.fd, num_busy))
-    if self.exchange.status.max() == _FAILED:
-      index = int(self.exchange.status.argmax())
-      report = self.exchange.report[index].tobytes().rstrip(b'\0')
-      raise base.EnvironmentProcessError(
-          f'{self._describe([index])} raised {report.decode(errors="replace")}')
+          raise EOFError  # A process has ended.
+        answers = os.read(key.fd, num_busy)
+        if not answers or _FAILED_BYTE in answers:
+          raise EOFError
+        num_busy -= len(answers)
 
   @contextlib.contextmanager
   def _failures_explained(self):
     """Ends all workers when one fails, and says which one and why."""
     try:
       yield
-    except base.EnvironmentProcessError:
-      self._kill()
-      raise
-    except TimeoutError:
-      hung = np.flatnonzero(self.exchange.status == _BUSY)
-      self._kill()
-      raise base.EnvironmentProcessError(
-          f'{self._describe(hung)} did not answer within {self._timeout_s:g} '
-          'seconds (step_timeout_s).') from None
     except (EOFError, OSError) as e:
-      # The pipe breaks some time before the exit of the process is known.
-      sentinels = [process.sentinel for process in self._processes]
-      ready = connection.wait(sentinels, timeout=_CLOSE_TIMEOUT_S)
-      dead = [i for i, sentinel in enumerate(sentinels) if sentinel in ready]
-      exit_codes = sorted({self._processes[i].exitcode for i in dead})
-      self._kill()
-      if not dead:
-        raise base.EnvironmentProcessError(
-            f'The process of an environment cannot be started: {e!r}.') from e
-      raise base.EnvironmentProcessError(
-          f'The process of {self._describe(dead)} died with exit code '
-          f'{", ".join(map(str, exit_codes))} (-N: killed by signal N; -9 is '
-          'often a lack of memory); its own message, if any, is in the output '
-          'above.') from None
+      explanation = self._explain(e)
+      self.close()
+      raise base.EnvironmentProcessError(explanation) from None
     except BaseException:  # Such as Ctrl-C: workers may still be busy.
-      self._kill()
+      self.close()
       raise
+
+  def _explain(self, error) -> str:
+    if self._closed:
+      return 'These environments are closed, or have failed before.'
+    failed = np.flatnonzero(self.exchange.status == _FAILED)
+    if failed.size:
+      report = self.exchange.report[failed[0]].tobytes().rstrip(b'\0')
+      return f'{self._describe(failed[:1])} raised {report.decode()}'
+    if isinstance(error, TimeoutError):
+      hung = np.flatnonzero(self.exchange.status == _BUSY)
+      return (f'{self._describe(hung)} did not answer within '
+              f'{self._timeout_s:g} seconds (step_timeout_s).')
+    # The pipe breaks some time before the exit of the process is known.
+    sentinels = [process.sentinel for process in self._processes]
+    timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
+        error, (EOFError, BrokenPipeError)) else 0)
+    ready = connection.wait(sentinels, timeout_s) if sentinels else []
+    dead = [i for i, sentinel in enumerate(sentinels) if sentinel in ready]
+    if not dead:
+      return ('The processes of environments cannot be started or reached: '
+              f'{error!r}.')
+    exit_codes = sorted({self._processes[i].exitcode for i in dead})
+    return (f'The process of {self._describe(dead)} died with exit code '
+            f'{", ".join(map(str, exit_codes))} (-N: killed by signal N; -9 is '
+            'often a lack of memory); its own message, if any, is in the '
+            'output above.')
 
   def _describe(self, indices: Sequence[int]) -> str:
     return 'environment ' + ', '.join(
         f'{i} ({self._names[i]})' for i in indices)
 
-  def _kill(self):
-    self._end(lambda: [process.kill() for process in self._processes])
 
-  def _end(self, first: Callable[[], Any]):
-    """Does `first`, lets the workers go and kills those that do not."""
-    self.closed = True
-    first()
-    self._selector.close()
-    for pipe in (*self._commands, self._done):
-      pipe.close()
-    deadline_s = time.monotonic() + _CLOSE_TIMEOUT_S
-    for process in self._processes:
-      process.join(max(deadline_s - time.monotonic(), 0))
-    for process in self._processes:
-      if process.is_alive():
-        process.kill()
-        process.join(_CLOSE_TIMEOUT_S)
-
-
-def _work(index, factory, seed, shared, commands, done):
+def _work(commands, done, index, factory, seed, shared):
   """Runs in a worker: obeys until the pipe of commands ends."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   threading.Thread(target=_exit_with_parent, daemon=True).start()
   exchange = _open(shared)
-  command, env = _START, None
+  command, env = None, None
   while command != _CLOSE:
     try:
-      if command == _START:
+      if env is None:
         env = factory()
       elif command == _RESET:
         observation, _ = env.reset(seed=seed)
         _write(exchange.observation, index, observation)
       else:
         _step(env, exchange, index)
-      status = _DONE
+      status, answer = _DONE, _DONE_BYTE
     except Exception as e:  # pylint: disable=broad-except
-      # Its text: not all exceptions can be pickled.
-      report = (f'{type(e).__name__}: {e}\nIn its process:\n'
-                f'{traceback.format_exc()}')
-      _write_report(exchange.report[index], report)
-      status = _FAILED
+      _write_report(exchange.report[index], e)
+      status, answer = _FAILED, _FAILED_BYTE
     exchange.status[index] = status
     with contextlib.suppress(BrokenPipeError):  # Nobody waits any more.
-      os.write(done.fileno(), b'.')
+      os.write(done.fileno(), answer)
     command = os.read(commands.fileno(), 1)
-  env.close()
+  if env is not None:
+    env.close()
 
 
 def _step(env, exchange, index):
   observation, reward, terminated, truncated, _ = env.step(
       exchange.action[index])
-  exchange.reward[index] = reward
+  exchange.reward[index] = float(reward)
   exchange.terminated[index] = terminated
   exchange.truncated[index] = truncated
   if truncated and not terminated:
@@ -260,15 +284,27 @@ def _step(env, exchange, index):
 def _write(arrays, index, observation):
   for name, array in arrays.items():
     value = np.asarray(observation[name])
-    if value.shape != array.shape[1:]:  # NumPy might broadcast it.
-      raise ValueError(f'An observation has shape {value.shape}, but its space '
-                       f'{array.shape[1:]}.')
+    # NumPy would broadcast the one and round the other.
+    if value.shape != array.shape[1:] or (
+        value.dtype.kind == 'f' and array.dtype.kind != 'f'):
+      raise ValueError(
+          f'An observation is {value.dtype} {list(value.shape)}, but its space '
+          f'is {array.dtype} {list(array.shape[1:])}.')
     array[index] = value
 
 
-def _write_report(array, report):
-  encoded = np.frombuffer(report.encode()[:_MAX_REPORT_BYTES], np.uint8)
-  array[:len(encoded)] = encoded
+def _write_report(array, error):
+  """Writes the text of an exception: not all exceptions can be pickled."""
+  try:
+    message = str(error)[:_MAX_MESSAGE_LENGTH]
+  except Exception:  # pylint: disable=broad-except
+    message = '(no text)'
+  frames = ''.join(traceback.format_tb(error.__traceback__))
+  report = f'{type(error).__name__}: {message}\nIn its process:\n{frames}'
+  # What is not text is replaced, and nothing ends within a character.
+  encoded = report.encode(errors='replace')[:_MAX_REPORT_BYTES]
+  encoded = encoded.decode(errors='ignore').encode()
+  array[:len(encoded)] = np.frombuffer(encoded, np.uint8)
 
 
 def _exit_with_parent():
