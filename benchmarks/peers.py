@@ -22,11 +22,11 @@ program, from the first update after `--warm_up_s` to the first one after
 another `--window_s`; "trained" is the number of samples in these updates over
 that of the steps: clearly less than 100 % means that some are thrown away.
 Memory is the proportional set size of all processes, the largest of one sample
-every ten seconds. Ours and a peer take turns, A B A B; a ratio, ours / peer, is
-the median of the ratios of the pairs, and within 10 % is called a tie. A peer
-that fails or makes no update for `--hang_s` gets a line that says so. The lines
-on stderr also have the cores that other programs took: a rate that was measured
-beside some is none.
+every ten seconds. Ours and the peers take turns, A B C A B C; a ratio, ours /
+peer, is the median of the ratios within the rounds, and within 10 % is called a
+tie. A peer that fails or makes no update for `--hang_s` gets a line that says so.
+The lines on stderr also have the cores that other programs took: a rate that
+was measured beside some is none.
 
 `--try_settings` runs all settings listed in this file once, ours, too; the
 first of a list is the one that is measured without it.
@@ -394,27 +394,43 @@ def measure_and_say(python, title, peer, settings, args):
   return result
 
 
-def compare(peer, args):
-  """Measures ours and a peer in turn.
+def compare(peers, args):
+  """Measures ours and the peers in turn.
 
   Returns:
-    `{title, settings, pairs: [[ours, peer], ...], error}`; pairs that were
-    measured before an error are kept.
+    For every peer `{title, settings, pairs: [[ours, peer], ...], error}`, one
+    pair a round, with the same measurement of ours for all peers; pairs that
+    were measured before an error are kept.
   """
-  result = {'title': peer.title.format('-'), 'pairs': [], 'error': None,
-            'settings': peer.settings[args.network][0]}
-  try:
-    python, result['title'] = install(peer, args)
-    for _ in range(args.rounds):
-      result['pairs'].append([
-          measure_and_say(who, title, what, what.settings[args.network][0],
-                          args)
-          for who, title, what in ((sys.executable, 'ours', _OURS),
-                                   (python, result['title'], peer))])
-  except (RunError, venvs.InstallError) as e:
-    result['error'] = str(e)
-    print(e, file=sys.stderr, flush=True)
-  return result
+  pythons, results = [], []
+  for peer in peers:
+    python, title, error = None, peer.title.format('-'), None
+    try:
+      python, title = install(peer, args)
+    except venvs.InstallError as e:
+      error = str(e)
+      print(error, file=sys.stderr, flush=True)
+    pythons.append(python)
+    results.append({'title': title, 'settings': peer.settings[args.network][0],
+                    'pairs': [], 'error': error})
+  for _ in range(args.rounds):
+    try:
+      ours = measure_and_say(sys.executable, 'ours', _OURS,
+                             _OURS.settings[args.network][0], args)
+    except RunError as e:
+      for result in results:
+        result['error'] = result['error'] or str(e)
+      break
+    for peer, python, result in zip(peers, pythons, results):
+      if result['error']:
+        continue
+      try:
+        result['pairs'].append([ours, measure_and_say(
+            python, result['title'], peer, result['settings'], args)])
+      except RunError as e:
+        result['error'] = str(e)
+        print(e, file=sys.stderr, flush=True)
+  return results
 
 
 def row(result):
@@ -495,7 +511,7 @@ def main():
     results = [try_settings({'ours': _OURS, **_PEERS}[name], args)
                for name in names]
   else:
-    results = [compare(_PEERS[name], args) for name in names]
+    results = compare([_PEERS[name] for name in names], args)
     print('| peer | ours, steps/s | peer, steps/s | ours / peer | range | ours '
           'is | memory, GB | trained |\n|---|---|---|---:|---:|---|---:|---:|')
     for result in results:

@@ -7,10 +7,10 @@
 FLAGS are experiment.py's, to which every combination of networks, levels,
 actors and groups is added; what is not given is as FLAGS say. Every run is a
 fresh start in a directory of its own, and the combinations take turns. The
-first `--warm_up_s` after the first line of progress are left out, as compilation
-falls into them. Memory is the proportional set size of the process tree, the largest
-of one sample every ten seconds. Agent steps are frames divided by
-`--num_action_repeats`: give it here, too, if it is not 4.
+first `--warm_up_s` after the first line of progress are left out, as
+compilation falls into them. Memory is the proportional set size of the process
+tree, the largest of one sample every ten seconds. Agent steps are frames
+divided by `--num_action_repeats`: give it here, too, if it is not 4.
 
 Times are shares of what a thread does: actors step environments, make policy
 steps, write unrolls and wait; `batches` collects unrolls (waiting for them is
@@ -33,8 +33,8 @@ import time
 import psutil
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# How much longer than its window a run may take before it is killed.
-_SILENCE_S = 300
+# How much longer than warm-up and window a run may take before it is killed.
+_MARGIN_S = 300
 
 
 def _sum_over_tree(process, value):
@@ -66,8 +66,8 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
         env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL='2', PYTHONUNBUFFERED='1'))
     tree = psutil.Process(child.pid)
     frames, lags, peak, output, first = [], [], 0, [], None
-    silence = threading.Timer(warm_up_s + window_s + _SILENCE_S, child.kill)
-    silence.start()
+    limit = threading.Timer(warm_up_s + window_s + _MARGIN_S, child.kill)
+    limit.start()
     try:
       for line in child.stdout:
         output.append(line)
@@ -88,9 +88,11 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
       output.extend(child.stdout)
       child.wait()
     finally:
-      silence.cancel()
+      limit.cancel()
       child.kill()
-  if len(frames) < 2:
+      child.wait()
+  times = [line for line in output if line.startswith('Time: ')]
+  if len(frames) < 2 or not times:
     raise RuntimeError('Nothing was measured:\n' + ''.join(output))
   seconds = frames[-1][0] - frames[0][0]
   frames_per_s = (frames[-1][1] - frames[0][1]) / seconds
@@ -100,7 +102,7 @@ def measure(flags, window_s, warm_up_s, num_action_repeats):
       'cpu_cores': (frames[-1][2] - frames[0][2]) / seconds,
       'peak_pss_mb': peak / 2**20,
       'policy_lag': statistics.mean(lags),
-      'time': next(l for l in output if l.startswith('Time: '))[6:].strip(),
+      'time': times[0][6:].strip(),
   }
 
 

@@ -108,26 +108,26 @@ class MetricsWriter:
 
     Once every level of DMLab-30 has a return, also the scores of the suite.
     """
-    with self._summaries.as_default(step=num_env_frames):
+    with self._as_default(num_env_frames):
       for episode in episodes:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
             num_env_frames, f'{train_time_s:.1f}', episode.level_name,
             f'{episode.episode_return:g}', episode.num_agent_steps, frames))
-        tf.summary.scalar(f'{episode.level_name}/episode_return',
-                          episode.episode_return)
-        tf.summary.scalar(f'{episode.level_name}/episode_frames', frames)
+        _write_scalar(f'{episode.level_name}/episode_return',
+                      episode.episode_return)
+        _write_scalar(f'{episode.level_name}/episode_frames', frames)
         scores = self._dmlab30_scores.add(
             episode.level_name, episode.episode_return)
         for name, score in (scores or {}).items():
-          tf.summary.scalar(name, score)
+          _write_scalar(name, score)
 
   def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
                     num_env_frames: int) -> None:
     """Writes scalars and the histogram of `actions`, and flushes all files."""
-    with self._summaries.as_default(step=num_env_frames):
+    with self._as_default(num_env_frames):
       for name, value in scalars.items():
-        tf.summary.scalar(name, value)
+        _write_scalar(name, value)
       tf.summary.histogram('action', actions)
     self.flush()
 
@@ -139,6 +139,14 @@ class MetricsWriter:
   def close(self) -> None:
     self._summaries.close()
     self._file.close()
+
+  def _as_default(self, num_env_frames):
+    return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
+
+
+def _write_scalar(name, value):
+  # An array: TensorFlow keeps the tensor of every Python number for ever.
+  tf.summary.scalar(name, np.array(value, np.float32))
 
 
 class Speed:

@@ -6,6 +6,7 @@ import glob
 import os
 
 import numpy as np
+import psutil
 from scalable_agent import config
 from scalable_agent import dmlab30
 from scalable_agent import metrics
@@ -48,6 +49,20 @@ class MetricsTest(tf.test.TestCase):
         done=np.ones([3, 2], bool))
     self.assertEqual(metrics.finished_episodes(batch),
                      [('b', 4.0, 40), ('a', 5.0, 50)])
+
+  def test_memory_does_not_grow(self):
+    writer = metrics.MetricsWriter(self.create_tempdir().full_path, 4)
+    self.addCleanup(writer.close)
+
+    def write(numbers):
+      for i in numbers:
+        writer.write_episodes([metrics.Episode('a', i + 0.5, i)], i, i + 0.25)
+        writer.write_scalars({'b': i + 0.75}, np.array([[0, 1]]), i)
+      return psutil.Process().memory_info().rss
+
+    before = write(range(1_000))
+    # Megabytes for each of the numbers, were they kept.
+    self.assertLess(write(range(1_000, 6_000)) - before, 1.5e6)
 
   def test_files(self):
     logdir = self.create_tempdir().full_path
