@@ -4,6 +4,7 @@
   python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a
   python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a \
       --mode=test
+  python experiment.py --logdir=/tmp/a --mode=plot
 """
 
 import dataclasses
@@ -21,8 +22,10 @@ from scalable_agent import config as config_lib
 flags.DEFINE_string('logdir', '/tmp/agent',
                     'Directory of checkpoints, curves and scores. A run '
                     'started on a directory with a checkpoint goes on there.')
-flags.DEFINE_enum('mode', 'train', ['train', 'test'], 'Train, or play whole '
-                  'games with the latest checkpoint.')
+flags.DEFINE_enum('mode', 'train', ['train', 'test', 'plot'], 'Train; play '
+                  'whole games with the latest checkpoint, for a table of '
+                  'scores beside published ones; or draw the learning curves '
+                  'of --logdir=A,B,C.')
 flags.DEFINE_integer('test_num_episodes', 10, 'Episodes per level in test '
                      'mode.')
 flags.DEFINE_integer('task', -1, 'Task id; -1 for one machine.')
@@ -91,6 +94,10 @@ flags.DEFINE_enum('xla', 'auto', ['auto', 'none', 'policy', 'all'],
                   'What XLA compiles: policy steps, or updates, too. auto is '
                   'policy on a CPU, but for the deep network, else none. '
                   'Policy steps that groups share are not compiled by it.')
+flags.DEFINE_enum('compute_dtype', 'float32', ['float32', 'bfloat16'],
+                  'What the networks multiply in. bfloat16 is for GPUs and '
+                  'TPUs that have it; weights, the state of the LSTM, V-trace '
+                  'and losses are float32 in any case.')
 flags.DEFINE_integer('micro_batch_size', 0, 'Unrolls of a batch that are '
                      'processed at once; the update is that of the whole '
                      'batch. 0 for what suits network and device: on a CPU '
@@ -109,14 +116,32 @@ flags.DEFINE_bool('fire_on_reset', False, 'Atari: whether FIRE is pressed at '
                   'the start of a game.')
 flags.DEFINE_integer('max_episode_frames', 108000, 'Atari: frames after which '
                      'a game is cut off.')
-flags.DEFINE_float('step_timeout_s', 300., 'Seconds after which a step of an '
-                   'environment process counts as hung.')
+flags.DEFINE_float('step_timeout_s', 300., 'Seconds after which an environment '
+                   'process that steps, resets or starts counts as hung.')
 flags.DEFINE_string('level_cache_dir', '', 'Where DeepMind Lab keeps compiled '
                     'maps; it grows with every new one. Nowhere if empty.')
+flags.DEFINE_string('plot_file', '', 'Where plot mode draws to, a PNG; '
+                    'learning_curves.png in the first directory if empty.')
+flags.DEFINE_integer('plot_num_episodes', 100, 'Episodes that the mean return '
+                     'of a learning curve is over.')
 flags.DEFINE_bool('bootstrap_truncated', False, 'Whether the return of an '
                   'episode that a time limit cut off goes on with the value of '
                   'its last observation. Off, as in the reference, a time '
                   'limit is an end like any other.')
+flags.DEFINE_enum('correction', 'vtrace', config_lib.CORRECTIONS,
+                  'What is corrected in unrolls of older policies, as in table '
+                  '2 of the paper: one_step leaves the targets of the baseline '
+                  'uncorrected, none everything; epsilon is none with 1e-6 '
+                  'added to the probabilities in the policy loss.')
+flags.DEFINE_integer('replay_capacity', 0, 'How many of the latest unrolls are '
+                     'kept to be trained on again; the paper has 10,000. 0 for '
+                     'no replay. They stay in memory, not in checkpoints.')
+flags.DEFINE_float('replay_fraction', .5, 'Share of replayed unrolls in a '
+                   'batch, with --replay_capacity. Frames, returns and policy '
+                   'lag are those of the fresh ones.')
+flags.DEFINE_integer('min_policy_lag', 0, 'For experiments: act with weights '
+                     'so many updates old, with the first ones until there '
+                     'are so many. Queues add lag of their own.')
 
 
 def main(argv):
@@ -134,6 +159,9 @@ def main(argv):
   os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
   try:
     config = config_lib.Config(**{name: values[name] for name in names})
+    if config.mode == 'plot':
+      from scalable_agent import plotting  # pylint: disable=g-import-not-at-top
+      return plotting.run(config)
     from scalable_agent import training  # pylint: disable=g-import-not-at-top
     return training.run(config)
   except config_lib.ConfigError as e:

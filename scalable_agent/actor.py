@@ -30,7 +30,7 @@ class Policy:
   """An agent of its own that acts with the latest published weights.
 
   The agent's variables change in `refresh` alone, so one policy step never
-  mixes two versions.
+  mixes two versions. For one thread at a time.
   """
 
   def __init__(self, agent: Any, published: Callable[[], Weights],
@@ -52,7 +52,7 @@ class Policy:
         self._policy_step, autograph=False, jit_compile=jit_compile,
         reduce_retracing=not jit_compile)
     # To look up a function by nested arguments takes longer than a small
-    # network: they are flat, and what was found for their shapes is kept.
+    # network: they are flat, and what was found for shapes and dtypes is kept.
     self._steps: Dict[Any, Callable[..., Any]] = {}
     self._structure: Any = None
     self._assign = tf.function(self._assign_weights, autograph=False)
@@ -82,12 +82,13 @@ class Policy:
       `AgentOutput` of arrays `[E, ...]` and the next state (tensors).
     """
     env_output = self._agent.tokenize(env_output._replace(info=()))
-    self._structure = (last_action, env_output, state)
-    tensors = [tf.convert_to_tensor(x) for x in tree.flatten(self._structure)]
-    shapes = tuple([tuple(tensor.shape) for tensor in tensors])
-    if shapes not in self._steps:
-      self._steps[shapes] = self._step.get_concrete_function(*tensors)
-    *output, state = self._steps[shapes](*tensors)
+    arguments = (last_action, env_output, state)
+    tensors = [tf.convert_to_tensor(x) for x in tree.flatten(arguments)]
+    key = tuple([(tensor.dtype, *tensor.shape) for tensor in tensors])
+    if key not in self._steps:
+      self._structure = tree.map_structure(lambda _: 0, arguments)
+      self._steps[key] = self._step.get_concrete_function(*tensors)
+    *output, state = self._steps[key](*tensors)
     return structs.AgentOutput(*[tensor.numpy() for tensor in output]), state
 
   def _policy_step(self, *tensors):

@@ -5,10 +5,16 @@ Every field has the name of its flag; the flag's help text documents it.
 """
 
 import dataclasses
+import json
+import os
 from typing import List, Optional
 
 from scalable_agent import atari57
 from scalable_agent import dmlab30
+
+
+# What is corrected in unrolls of older policies, see `algorithms.impala`.
+CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 
 
 class ConfigError(ValueError):
@@ -59,6 +65,7 @@ class Config:
   test_greedy: bool
   dynamic_batching: Optional[bool]
   xla: str
+  compute_dtype: str
   micro_batch_size: int
   repeat_action_probability: float
   full_action_space: bool
@@ -69,6 +76,12 @@ class Config:
   step_timeout_s: float
   level_cache_dir: str
   bootstrap_truncated: bool
+  plot_file: str
+  plot_num_episodes: int
+  correction: str
+  replay_capacity: int
+  replay_fraction: float
+  min_policy_lag: int
 
   def __post_init__(self):
     for name in ('test_num_episodes', 'total_environment_frames', 'num_actors',
@@ -76,11 +89,11 @@ class Config:
                  'height', 'num_actor_groups', 'queue_capacity',
                  'save_checkpoint_secs', 'save_summaries_secs',
                  'progress_secs', 'epsilon', 'max_episode_frames',
-                 'step_timeout_s'):
+                 'step_timeout_s', 'plot_num_episodes'):
       self._check(name, getattr(self, name) > 0, 'must be positive')
     for name in ('seed', 'entropy_cost', 'baseline_cost', 'learning_rate',
                  'momentum', 'clip_gradient_norm', 'micro_batch_size',
-                 'max_noops'):
+                 'max_noops', 'replay_capacity', 'min_policy_lag'):
       self._check(name, getattr(self, name) >= 0, 'must not be negative')
     for name in ('adam_beta1', 'adam_beta2'):
       self._check(name, 0 <= getattr(self, name) < 1,
@@ -88,9 +101,17 @@ class Config:
     for name in ('max_noops', 'max_episode_frames'):
       self._check(name, getattr(self, name) < 2**31 - 1,
                   'must be below 2**31 - 1')
-    for name in ('discounting', 'decay', 'repeat_action_probability'):
+    for name in ('discounting', 'decay', 'repeat_action_probability',
+                 'replay_fraction'):
       self._check(name, 0 <= getattr(self, name) <= 1,
                   'must be between 0 and 1')
+    if self.replay_capacity:
+      self._check('replay_capacity', self.replay_capacity >= self.batch_size,
+                  f'must be 0 or at least --batch_size={self.batch_size}')
+      self._check('replay_fraction',
+                  0 < self.num_fresh_unrolls < self.batch_size,
+                  f'must leave both fresh and replayed unrolls in a batch of '
+                  f'--batch_size={self.batch_size}')
     self._check('seed', self.seed < 2**31, 'must be below 2**31')
     self._check('level_name', bool(self.level_names),
                 'must name at least one level')
@@ -116,6 +137,37 @@ class Config:
     """Whether suites and environments are those of tests."""
     return self.mode == 'test'
 
+  @property
+  def num_fresh_unrolls(self) -> int:
+    """The unrolls of a batch that are trained on for the first time."""
+    if not self.replay_capacity:
+      return self.batch_size
+    return self.batch_size - round(self.batch_size * self.replay_fraction)
+
   def level_of(self, environment: int) -> str:
     """The level of environment `environment`: `i % n`, as in the reference."""
     return self.level_names[environment % len(self.level_names)]
+
+  def save(self) -> None:
+    """Writes `<logdir>/settings.json`: what the latest part was trained with.
+
+    Raises:
+      OSError: if it cannot be written.
+    """
+    path = _settings_path(self.logdir)
+    with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
+      json.dump(dataclasses.asdict(self), f, indent=1)
+    os.replace(f'{path}.tmp', path)
+
+
+def trained_with(logdir: str) -> Optional[Config]:
+  """Returns the settings of the run in `logdir`, None if they are not known."""
+  try:
+    with open(_settings_path(logdir), encoding='utf-8') as f:
+      return Config(**json.load(f))
+  except (OSError, TypeError, ValueError):  # Or they are of another version.
+    return None
+
+
+def _settings_path(logdir):
+  return os.path.join(logdir, 'settings.json')

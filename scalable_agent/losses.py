@@ -37,22 +37,26 @@ def compute_entropy_loss(logits: tf.Tensor) -> tf.Tensor:
 
 
 def compute_policy_gradient_loss(
-    logits: tf.Tensor, actions: tf.Tensor, advantages: tf.Tensor) -> tf.Tensor:
+    logits: tf.Tensor, actions: tf.Tensor, advantages: tf.Tensor,
+    epsilon: float = 0.0) -> tf.Tensor:
   """Returns the loss whose gradient is the policy gradient, negated.
 
   Args:
     logits: float32 `[T, B, A]`, unnormalised log-probabilities.
     actions: int32 `[T, B]`, in `[0, A)`.
     advantages: float32 `[T, B]`; no gradient flows through them.
+    epsilon: added to the probabilities.
 
   Returns:
-    float32 scalar, `sum(-log pi(a) * advantage)`.
+    float32 scalar, `sum(-log(pi(a) + epsilon) * advantage)`.
 
   Raises:
     ValueError: if the shapes do not fit; nothing is broadcast.
   """
   negative_log_probs = tf.nn.sparse_softmax_cross_entropy_with_logits(
       labels=actions, logits=logits)
+  if epsilon:
+    negative_log_probs = -tf.math.log(tf.exp(-negative_log_probs) + epsilon)
   advantages = tf.stop_gradient(advantages)
   negative_log_probs.shape.assert_is_compatible_with(advantages.shape)
   return tf.reduce_sum(negative_log_probs * advantages)

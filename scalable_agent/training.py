@@ -1,12 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """One machine: actors, queue and learner wired together, and test mode."""
 
+import collections
 import contextlib
 import dataclasses
+import os
 import signal
 import threading
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 import numpy as np
 from scalable_agent import actor as actor_lib
@@ -20,6 +22,8 @@ from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import optimizers
 from scalable_agent import queues
+from scalable_agent import replay as replay_lib
+from scalable_agent import score_table
 from scalable_agent import structs
 from scalable_agent import unrolls
 from scalable_agent.algorithms import impala
@@ -45,6 +49,9 @@ class _ReadyBatch(NamedTuple):
 def run(config: config_lib.Config) -> int:
   """Trains or tests; returns the exit code of the program."""
   tf.keras.utils.set_random_seed(config.seed)
+  # Layers read it when they are made. Variables are float32 in any case.
+  tf.keras.config.set_dtype_policy({
+      'float32': 'float32', 'bfloat16': 'mixed_bfloat16'}[config.compute_dtype])
   if config.mode == 'test':
     test(config)
     return 0
@@ -70,16 +77,19 @@ def train(config: config_lib.Config) -> int:
     for env in envs:
       stack.callback(env.close)
     learner = make_learner(config, envs[0], part)
+    replay = make_replay(config, envs[0], learner, part)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, describe_agent(config, envs[0]),
         level=config.level_name)
     restored = checkpointer.restore()
     if restored:
-      print(f'Going on from {restored}, {int(learner.num_env_frames):,} frames.')
+      print(f'Going on from {restored}, '
+            f'{int(learner.num_env_frames):,} frames.')
     if int(learner.num_env_frames) >= config.total_environment_frames:
       print('This run is finished: raise --total_environment_frames, or use '
             'another --logdir.')
       return 0
+    config.save()
     sharing = (' that share their policy steps'
                if _actors_share_policy(config, envs) else '')
     device = 'CPU' if _on_cpu() else 'GPU'
@@ -88,7 +98,8 @@ def train(config: config_lib.Config) -> int:
           'which compiles.', flush=True)
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
-    _Trainer(config, envs, learner, checkpointer, writer, part).run(stop)
+    _Trainer(config, envs, learner, replay, checkpointer, writer, part).run(
+        stop)
   return 0
 
 
@@ -97,16 +108,20 @@ class _Trainer:
 
   def __init__(self, config: config_lib.Config, envs: List[Any],
                learner: learner_lib.Learner,
+               replay: Optional[replay_lib.Replay],
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter, part: int):
     self._config = config
     self._learner = learner
+    self._replay = replay
     self._checkpointer = checkpointer
     self._writer = writer
     self._progress = metrics.Progress(
         int(learner.num_env_frames), config.total_environment_frames)
     self._speed = metrics.Speed(int(learner.num_env_frames))
-    self._published = learner.published()
+    # The policies act with the oldest of these.
+    self._versions = collections.deque(
+        [learner.published()], maxlen=config.min_policy_lag + 1)
     self._unrolls = queues.BoundedQueue(config.queue_capacity)
     self._batches = queues.BoundedQueue(1)
     self._learner_timer = metrics.StageTimer()
@@ -133,7 +148,7 @@ class _Trainer:
   def _make_policy(self, env, index, part, jit_compile):
     agent = make_agent(self._config, env,
                        _seed(self._config, 'actor', index, part))
-    return actor_lib.Policy(agent, lambda: self._published,
+    return actor_lib.Policy(agent, lambda: self._versions[0],
                             jit_compile=jit_compile)
 
   def run(self, stop: threading.Event) -> None:
@@ -174,17 +189,23 @@ class _Trainer:
   def _make_batches(self):
     """Copies unrolls into batches: one waits, one is made, one is trained."""
     stage = self._batches_timer.stage
-    source = unrolls.batches(self._unrolls, self._batch)
+    num_fresh = self._config.num_fresh_unrolls
+    if self._replay:
+      source = replay_lib.batches(
+          self._unrolls, self._batch, self._replay, num_fresh)
+    else:
+      source = unrolls.batches(self._unrolls, self._batch)
+    # What is logged is of fresh unrolls: the others were logged before.
+    fresh = unrolls.first_columns(self._batch, num_fresh)
     while True:
       with stage('collect'):  # Waits for unrolls and copies them.
         batch = next(source)
-      output = batch.output
       with stage('to_device'):
         ready = _ReadyBatch(
-            tensors=learner_lib.to_tensors(self._learner.agent, output),
-            episodes=metrics.finished_episodes(output),
-            actions=output.agent_outputs.action[1:].copy(),
-            policy_version=batch.policy_version.copy())
+            tensors=learner_lib.to_tensors(self._learner.agent, batch.output),
+            episodes=metrics.finished_episodes(fresh.output),
+            actions=fresh.output.agent_outputs.action[1:].copy(),
+            policy_version=fresh.policy_version.copy())
       with stage('wait'):
         self._batches.put(ready)
 
@@ -206,10 +227,11 @@ class _Trainer:
           int(learner.num_updates) - batch.policy_version))
       with self._learner_timer.stage('learn'):
         scalars = learner.step(batch.tensors)
-        self._published = learner.published()
+        self._versions.append(learner.published())
       num_env_frames = int(learner.num_env_frames)
       train_time_s = time.monotonic() - start_s
-      self._checkpointer.train_time_s.assign(train_time_s)
+      # An array: TensorFlow keeps the tensor of every Python number for ever.
+      self._checkpointer.train_time_s.assign(np.array(train_time_s))
       self._progress.add_episodes(batch.episodes)
       self._writer.write_episodes(batch.episodes, num_env_frames, train_time_s)
       if progress_due():
@@ -267,6 +289,9 @@ class _Trainer:
 def test(config: config_lib.Config) -> Dict[str, List[float]]:
   """Plays whole games on every level with the latest checkpoint.
 
+  Prints the scores beside published ones and writes them into `logdir`, anew
+  after every level, so that little is lost where a long test is stopped.
+
   Returns:
     The unclipped returns of each level.
 
@@ -279,27 +304,60 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
         'or name the directory of a trained agent.')
   settings = dataclasses.replace(environment_settings(config),
                                  life_loss_ends_episode=False)
-  returns = {}
-  for level in dict.fromkeys(config.level_names):
+  levels = list(dict.fromkeys(config.level_names))
+  _check_test_levels(levels, settings)
+  policy, rows = None, []
+  for level in levels:
     num_envs = min(config.num_actors, config.test_num_episodes)
     with environments.make_vec([level] * num_envs,
                                [_seed(config, 'test', index)
                                 for index in range(num_envs)],
                                settings) as env:
-      learner = make_learner(config, env)
-      checkpointing.Checkpointer(
-          config.logdir, learner, describe_agent(config, env)).restore()
-      weights = learner.published()
-      policy = actor_lib.Policy(learner.agent, lambda weights=weights: weights,
-                                greedy=config.test_greedy)
-      returns[level] = evaluation.episode_returns(
-          env, policy, config.test_num_episodes)
-    print(f'{level}: mean {np.mean(returns[level]):.2f}, standard deviation '
-          f'{np.std(returns[level]):.2f} over {len(returns[level])} episodes '
-          f'at {int(learner.num_env_frames):,} frames')
-    print('  returns: ' + ' '.join(f'{r:g}' for r in returns[level]),
-          flush=True)
-  return returns
+      if policy is None:  # The levels have the same interface: one agent.
+        policy, num_env_frames = _test_policy(config, env)
+        path = score_table.reserve_path(config.logdir, num_env_frames)
+        run_info = score_table.Run(config, num_env_frames,
+                                   config_lib.trained_with(config.logdir))
+      row = score_table.make_row(level, evaluation.episode_returns(
+          env, policy, config.test_num_episodes))
+    rows.append(row)
+    print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
+          f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
+    print('  returns: ' + ' '.join(f'{r:g}' for r in row.returns), flush=True)
+    table = score_table.make_table(rows, run_info, num_levels=len(levels))
+    written = _write_table(table, path)
+  print(f'\n{score_table.to_markdown(table)}\n{written}', flush=True)
+  return {row.level: list(row.returns) for row in rows}
+
+
+def _check_test_levels(levels, settings):
+  """Raises for a wrong level before hours are spent on the ones before it."""
+  first = None
+  for level in levels if len(levels) > 1 else []:
+    with environments.make_vec([level], [0], settings) as env:
+      first = first or env
+      _check_same_interface(first, env)
+
+
+def _test_policy(config, env):
+  """Returns the policy of the latest checkpoint, and its frames."""
+  learner = make_learner(config, env)
+  checkpointing.Checkpointer(
+      config.logdir, learner, describe_agent(config, env)).restore()
+  weights = learner.published()
+  policy = actor_lib.Policy(learner.agent, lambda: weights,
+                            greedy=config.test_greedy,
+                            jit_compile=_xla_compiles_policy(config))
+  return policy, int(learner.num_env_frames)
+
+
+def _write_table(table, path):
+  """Writes the table and says where; games are not lost with a full disk."""
+  try:
+    score_table.write(table, path)
+  except OSError as e:
+    return f'{path}.* could not be written: {e.strerror}.'
+  return f'Wrote {path}.json, .csv and .md.'
 
 
 def environment_settings(
@@ -349,7 +407,8 @@ def _check_same_interface(one, other):
 
 def _seed(config, role, index, part=0):
   """Returns a seed of its own for everything that is random."""
-  role_number = ('environment', 'learner', 'actor', 'test').index(role)
+  role_number = (
+      'environment', 'learner', 'actor', 'test', 'replay').index(role)
   sequence = np.random.SeedSequence(
       [config.seed, role_number, int(index), part])
   return int(sequence.generate_state(1)[0] % 2**31)
@@ -393,18 +452,45 @@ def make_learner(config: config_lib.Config, env: environments.FlowEnvironment,
       impala.Impala(discounting=config.discounting,
                     baseline_cost=config.baseline_cost,
                     entropy_cost=config.entropy_cost,
-                    reward_clipping=config.reward_clipping),
+                    reward_clipping=config.reward_clipping,
+                    correction=config.correction),
       optimizers.make_optimizer(
           config.optimizer, learning_rate=config.learning_rate,
           decay=config.decay, momentum=config.momentum, epsilon=config.epsilon,
           beta_1=config.adam_beta1, beta_2=config.adam_beta2),
       learning_rate=config.learning_rate,
       total_environment_frames=config.total_environment_frames,
-      num_env_frames_per_update=(config.batch_size * config.unroll_length
+      num_env_frames_per_update=(config.num_fresh_unrolls
+                                 * config.unroll_length
                                  * env.num_action_repeats),
       clip_gradient_norm=config.clip_gradient_norm or None,
       micro_batch_size=_micro_batch_size(config),
       jit_compile=config.xla == 'all')
+
+
+def make_replay(config: config_lib.Config, env: environments.FlowEnvironment,
+                learner: learner_lib.Learner,
+                part: int) -> Optional[replay_lib.Replay]:
+  """Makes the replay that `config` asks for, None if it asks for none.
+
+  Raises:
+    ConfigError: if it is larger than the machine's memory.
+  """
+  if not config.replay_capacity:
+    return None
+  allocate = lambda num_unrolls: unrolls.allocate(
+      config.unroll_length, [''] * num_unrolls, env.observation_spec,
+      env.num_actions, learner.agent.initial_state(1))
+  needed_gb = config.replay_capacity * replay_lib.num_bytes(allocate(1)) / 1e9
+  memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
+  if needed_gb > memory_gb:
+    raise config_lib.ConfigError(
+        f'--replay_capacity={config.replay_capacity} needs {needed_gb:,.1f} '
+        f'GB, but this machine has {memory_gb:,.1f} GB: lower it.')
+  print(f'Replay of {config.replay_capacity:,} unrolls: {needed_gb:,.2f} GB '
+        'when it is full.')
+  return replay_lib.Replay(allocate(config.replay_capacity),
+                           _seed(config, 'replay', 0, part))
 
 
 def _actors_share_policy(config, envs):

@@ -102,6 +102,20 @@ def _write(arrays, index, values):
     array[index] = value
 
 
+def first_columns(unroll: Unroll, count: int) -> Unroll:
+  """Returns the first `count` columns, which share their memory with `unroll`.
+  """
+  leading = lambda array: array[:count]
+  output = tree.map_structure(
+      lambda array: array[:, :count],
+      unroll.output._replace(level_name=(), agent_state=()))
+  return Unroll(
+      output=output._replace(
+          level_name=leading(unroll.output.level_name),
+          agent_state=tree.map_structure(leading, unroll.output.agent_state)),
+      policy_version=leading(unroll.policy_version))
+
+
 def batches(queue: queues.BoundedQueue, batch: Unroll) -> Iterator[Unroll]:
   """Fills `batch` with the columns of unrolls, first in, first out.
 
@@ -123,7 +137,7 @@ def batches(queue: queues.BoundedQueue, batch: Unroll) -> Iterator[Unroll]:
       if unroll is None:
         unroll, start = queue.get(), 0
       count = min(batch.num_columns - filled, unroll.num_columns - start)
-      _copy_columns(batch, filled, unroll, start, count)
+      copy_columns(batch, filled, unroll, start, count)
       filled, start = filled + count, start + count
       if start == unroll.num_columns:
         unroll.release()
@@ -131,19 +145,21 @@ def batches(queue: queues.BoundedQueue, batch: Unroll) -> Iterator[Unroll]:
     yield batch
 
 
-def _copy_columns(batch, batch_start, unroll, unroll_start, count):
+def copy_columns(batch: Unroll, batch_start: int, unroll: Unroll,
+                 unroll_start: int, count: int) -> None:
+  """Copies `count` columns of `unroll` into those of `batch`."""
   to = slice(batch_start, batch_start + count)
   source = slice(unroll_start, unroll_start + count)
 
-  def copy_columns(into, values):
+  def copy_leading(into, values):
     into[to] = values[source]
 
   def copy_steps(into, values):
     into[:, to] = values[:, source]
 
-  copy_columns(batch.policy_version, unroll.policy_version)
-  copy_columns(batch.output.level_name, unroll.output.level_name)
-  tree.map_structure(copy_columns, batch.output.agent_state,
+  copy_leading(batch.policy_version, unroll.policy_version)
+  copy_leading(batch.output.level_name, unroll.output.level_name)
+  tree.map_structure(copy_leading, batch.output.agent_state,
                      unroll.output.agent_state)
   tree.map_structure(copy_steps, batch.output.env_outputs,
                      unroll.output.env_outputs)

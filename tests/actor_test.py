@@ -185,6 +185,9 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
                             policy.initial_state(2))
     # Logits are (0, 1, last action).
     self.assertAllEqual(chosen.action, [1, 2])
+    chosen, _ = policy.step(np.array([2, 0], np.int64), output,
+                            policy.initial_state(2))
+    self.assertAllEqual(chosen.action, [2, 1])
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ import contextlib
 import csv
 import dataclasses
 import io
+import json
 import os
 import re
 import signal
@@ -23,7 +24,11 @@ import psutil
 from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
 from scalable_agent import dynamic_batching
+from scalable_agent import evaluation
+from scalable_agent import learner as learner_lib
+from scalable_agent import score_table
 from scalable_agent import training
+import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
@@ -119,6 +124,16 @@ class ProcessTest(parameterized.TestCase):
     [returns] = re.findall(r'returns: (.*)', output)
     self.assertLen(returns.split(), 5)
     self.assertRegex(output, r'catch: mean .* over 5 episodes at 1,500 frames')
+    self.assertIn('# Test of catch after 1,500 frames', output)
+    self.assertIn('**Too few episodes: 5 of catch.', output)
+    self.assertIn(f'Wrote {self.logdir}/scores-1500-1.json, .csv and .md.',
+                  output)
+    with open(os.path.join(self.logdir, 'scores-1500-1.json')) as f:
+      table = json.load(f)
+    self.assertEqual([f'{r:g}' for r in table['levels'][0]['returns']],
+                     returns.split())
+    self.assertEqual(table['trained_with']['level_name'], 'catch')
+    self.assertEqual(table['trained_with']['mode'], 'train')
 
     code, output = self._run('--agent=mlp', '--nouse_lstm')
     self.assertEqual(code, 2, output)
@@ -283,6 +298,63 @@ class BadInputTest(parameterized.TestCase):
       self.assertEqual(os.listdir(settings['logdir']), before)
 
 
+class TestModeTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.settings = dict(
+        logdir=self.create_tempdir().full_path, agent='mlp', num_actors=1,
+        batch_size=1, unroll_length=2, num_action_repeats=1, use_lstm=False,
+        level_name='MountainCar-v0,counting', test_num_episodes=2)
+    training.train(_config(**self.settings, total_environment_frames=1))
+    self.settings['mode'] = 'test'
+
+  def _test(self, **settings):
+    with contextlib.redirect_stdout(io.StringIO()) as stdout:
+      self.returns = training.test(_config(**{**self.settings, **settings}))
+    return stdout.getvalue()
+
+  def _levels_of_table(self, name='scores-2-1.json'):
+    with open(os.path.join(self.settings['logdir'], name)) as f:
+      return {l['level']: l['returns'] for l in json.load(f)['levels']}
+
+  def test_one_agent_plays_all_levels(self):
+    expected = {'MountainCar-v0': [-200, -200], 'counting': [3, 12]}
+    with mock.patch.object(training, 'make_learner',
+                           wraps=training.make_learner) as make_learner:
+      output = self._test()
+    make_learner.assert_called_once()
+    self.assertEqual(self.returns, expected)
+    self.assertEqual(self._levels_of_table(), expected)
+    self.assertEqual(output.count('\n| '), 3)  # One table, with its head.
+    self.assertEqual(self._test().count('scores-2-2.json'), 1)
+    self.assertEqual(self._levels_of_table(), expected)
+
+  def test_levels_are_checked_before_games_are_played(self):
+    with mock.patch.object(evaluation, 'episode_returns') as play:
+      for level_name, text in (
+          ('counting,MountainCarr-v0', 'Did you mean MountainCar-v0'),
+          ('counting,atari75', 'Did you mean atari57'),
+          ('counting,CartPole-v1', 'One agent cannot play counting and')):
+        with self.assertRaisesRegex(config_lib.ConfigError, text):
+          self._test(level_name=level_name)
+    play.assert_not_called()
+
+  def test_played_levels_survive_an_error(self):
+    with mock.patch.object(evaluation, 'episode_returns',
+                           side_effect=[[1., 2.], RuntimeError('Broken')]):
+      with self.assertRaisesRegex(RuntimeError, 'Broken'):
+        self._test()
+    self.assertEqual(self._levels_of_table(), {'MountainCar-v0': [1, 2]})
+
+  def test_full_disk(self):
+    with mock.patch.object(score_table, 'write',
+                           side_effect=OSError(28, 'No space left')):
+      output = self._test()
+    self.assertIn('could not be written: No space left.', output)
+    self.assertIn('| MountainCar-v0 |', output)
+
+
 class FlagsTest(parameterized.TestCase):
 
   def test_every_setting_has_a_flag(self):
@@ -338,6 +410,62 @@ class FlagsTest(parameterized.TestCase):
         {is_shared})
     # Nothing of the run goes on.
     self.assertNotIn('batcher-policy', [t.name for t in threading.enumerate()])
+
+  @parameterized.parameters(
+      ('auto', 'mlp', False, True, False),
+      ('auto', 'mlp', True, False, False),
+      ('auto', 'deep', False, False, False),
+      ('none', 'mlp', False, False, False),
+      ('policy', 'mlp', True, True, False),
+      ('all', 'mlp', True, True, True))
+  def test_what_xla_compiles(self, xla, agent, has_gpu, policy, learner):
+    config = _config(
+        logdir=self.create_tempdir().full_path, agent=agent, unroll_length=2,
+        level_name='fake_environments:fake/FrameOnly-v0',
+        total_environment_frames=1, xla=xla)
+    with mock.patch.object(tf.config, 'list_physical_devices',
+                           return_value=['GPU:0'] if has_gpu else []), \
+        mock.patch.object(actor_lib, 'Policy',
+                          wraps=actor_lib.Policy) as policies, \
+        mock.patch.object(learner_lib, 'Learner',
+                          wraps=learner_lib.Learner) as learners:
+      training.train(config)
+    self.assertEqual([c.kwargs['jit_compile'] for c in policies.call_args_list],
+                     [policy] * 2)
+    self.assertEqual([c.kwargs['jit_compile'] for c in learners.call_args_list],
+                     [learner])
+
+  @parameterized.parameters(
+      (dict(agent='deep', batch_size=32, unroll_length=20), False, 4),
+      (dict(agent='deep', batch_size=32, unroll_length=100), False, 4),
+      (dict(agent='deep', batch_size=32, unroll_length=5), False, 14),
+      (dict(agent='deep', batch_size=4, unroll_length=20), False, None),
+      (dict(agent='deep', batch_size=32, unroll_length=20), True, None),
+      (dict(agent='shallow', batch_size=32, unroll_length=20), False, None),
+      (dict(agent='shallow', batch_size=32, unroll_length=20, xla='all'), False,
+       4),
+      (dict(agent='mlp', batch_size=32, unroll_length=20, xla='all'), False,
+       None),
+      (dict(agent='mlp', batch_size=32, micro_batch_size=5), True, 5))
+  def test_unrolls_at_once(self, settings, has_gpu, micro_batch_size):
+    config = _config(level_name='catch', **settings)
+    with mock.patch.object(tf.config, 'list_physical_devices',
+                           return_value=['GPU:0'] if has_gpu else []), \
+        mock.patch.object(training, 'make_agent'), \
+        mock.patch.object(learner_lib, 'Learner') as learner:
+      training.make_learner(config, mock.Mock(num_action_repeats=1))
+    self.assertEqual(learner.call_args.kwargs['micro_batch_size'],
+                     micro_batch_size)
+
+  @parameterized.parameters(('float32', 'float32'),
+                            ('bfloat16', 'mixed_bfloat16'))
+  def test_compute_dtype(self, compute_dtype, dtype_policy):
+    self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
+    with mock.patch.object(
+        training, 'train',
+        side_effect=lambda _: tf.keras.config.dtype_policy().name):
+      self.assertEqual(
+          training.run(_config(compute_dtype=compute_dtype)), dtype_policy)
 
   def test_error_in_a_shared_policy(self):
     config = _config(

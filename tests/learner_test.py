@@ -22,10 +22,11 @@ _NUM_ACTIONS = 4
 
 def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
                  total_environment_frames=1_000_000_000, jit_compile=False,
-                 discounting=0.99, micro_batch_size=None, spec=_SPEC):
+                 discounting=0.99, micro_batch_size=None, spec=_SPEC,
+                 network='mlp'):
   """A learner of a small recurrent agent with the reference's settings."""
   return learner_lib.Learner(
-      agents.make_agent('mlp', spec, _NUM_ACTIONS, seed=seed),
+      agents.make_agent(network, spec, _NUM_ACTIONS, seed=seed),
       impala.Impala(discounting=discounting, baseline_cost=0.5,
                     entropy_cost=0.00025, reward_clipping='abs_one'),
       optimizers.make_optimizer(
@@ -268,6 +269,37 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-5)
     for one, other in zip(whole.agent.variables, parts.agent.variables):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
+
+  @parameterized.parameters('mlp', 'shallow', 'deep')
+  def test_bfloat16_makes_nearly_the_same_update(self, network):
+    spec = environments.ArraySpec((4, 24, 24), np.dtype(np.uint8))
+    frames = np.random.RandomState(1).randint(256, size=(6, 3, *spec.shape))
+    gradients = []
+    for policy in ('float32', 'mixed_bfloat16'):
+      tf.keras.config.set_dtype_policy(policy)
+      self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
+      learner = make_learner(spec=spec, network=network)
+      # Heads of zeros would keep the gradient from the shallow torso.
+      rng = np.random.RandomState(2)
+      learner.agent.set_weights([
+          w if np.any(w) else rng.normal(size=w.shape, scale=.1).astype('f')
+          for w in learner.agent.get_weights()])
+      batch = random_batch(learner)
+      batch = batch._replace(env_outputs=batch.env_outputs._replace(
+          observation=tf.constant(frames, tf.uint8)))
+      with tf.GradientTape() as tape:
+        loss, _, _ = impala.Impala(
+            discounting=0.99, baseline_cost=0.5, entropy_cost=0.01,
+            reward_clipping='abs_one').loss(learner.agent, batch)
+      self.assertEqual(loss.dtype, tf.float32)
+      gradients.append([g.numpy() for g in tape.gradient(
+          loss, learner.agent.trainable_variables)])
+    for variable, expected, found in zip(
+        learner.agent.trainable_variables, *gradients, strict=True):
+      self.assertEqual(found.dtype, np.float32)
+      error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+      # Relu units near 0 switch; a gradient of another thing is over 1 away.
+      self.assertBetween(error, 1e-7, 0.4, variable.path)
 
   def test_one_compilation_serves_all_updates(self):
     learner = make_learner(micro_batch_size=1)

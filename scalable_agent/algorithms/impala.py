@@ -1,14 +1,39 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""IMPALA's loss: V-trace actor-critic (Espeholt et al. 2018, section 4.2)."""
+"""IMPALA's loss: V-trace actor-critic (Espeholt et al. 2018, section 4.2).
+
+Beside V-trace there are the three variants that the paper compares it with
+(section 5.2.2, table 2). With the policies `mu`, which acted, and `pi`, which
+is learned, `rho_t = pi(a_t | x_t) / mu(a_t | x_t)`, and the return of A3C, up
+to the end of the episode or of the unroll, whose last value is the bootstrap
+value,
+
+    R_t = r_t + gamma_t R_{t+1},    R_T = V(x_T)
+
+they differ in the target of the baseline, the advantage and the logarithm of
+the policy loss, `-sum(log * advantage)`:
+
+    vtrace:    v_t,  min(1, rho_t) (r_t + gamma_t v_{t+1} - V(x_t)),  log pi
+    one_step:  R_t,  min(1, rho_t) (R_t - V(x_t)),                    log pi
+    epsilon:   R_t,  R_t - V(x_t),                          log(pi + 1e-6)
+    none:      R_t,  R_t - V(x_t),                                    log pi
+
+Where `pi = mu` they are all the same, up to the epsilon. The paper says of
+one_step that it has no off-policy correction of the baseline and an importance
+weight on each advantage; that the weight is clipped as in V-trace is our
+reading. The entropy loss is that of `pi` in all of them.
+"""
 
 import dataclasses
 from typing import Any, Dict, Tuple
 
+from scalable_agent import config
 from scalable_agent import losses
 from scalable_agent import structs
 from scalable_agent import vtrace
 import tensorflow as tf
 import tree
+
+_EPSILON = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +45,18 @@ class Impala:
     baseline_cost: weight of the baseline loss (on top of its factor 0.5).
     entropy_cost: weight of the entropy loss.
     reward_clipping: `abs_one` or `soft_asymmetric`.
+    correction: for unrolls of older policies, one of `config.CORRECTIONS`.
   """
   discounting: float
   baseline_cost: float
   entropy_cost: float
   reward_clipping: str
+  correction: str = 'vtrace'
+
+  def __post_init__(self):
+    if self.correction not in config.CORRECTIONS:
+      raise ValueError(f'Unknown correction {self.correction!r}: must be one '
+                       f'of {", ".join(config.CORRECTIONS)}.')
 
   def loss(self, agent: Any, batch: structs.ActorOutput
            ) -> Tuple[tf.Tensor, Dict[str, tf.Tensor], Dict[str, tf.Tensor]]:
@@ -56,17 +88,17 @@ class Impala:
     # there is 0, so nothing of the next episode comes in.
     rewards += self.discounting * batch.truncation_values[1:]
 
-    returns = vtrace.from_logits(
-        behaviour_policy_logits=behaviour.policy_logits,
-        target_policy_logits=policy_logits,
-        actions=behaviour.action,
-        discounts=discounts,
-        rewards=rewards,
-        values=baseline,
-        bootstrap_value=bootstrap_value)
+    log_rhos = (
+        vtrace.log_probs_from_logits_and_actions(
+            policy_logits, behaviour.action)
+        - vtrace.log_probs_from_logits_and_actions(
+            behaviour.policy_logits, behaviour.action))
+    returns = self._returns(
+        log_rhos, discounts, rewards, baseline, bootstrap_value)
 
     policy_loss = losses.compute_policy_gradient_loss(
-        policy_logits, behaviour.action, returns.pg_advantages)
+        policy_logits, behaviour.action, returns.pg_advantages,
+        epsilon=_EPSILON if self.correction == 'epsilon' else 0.0)
     baseline_loss = losses.compute_baseline_loss(returns.vs - baseline)
     entropy_loss = losses.compute_entropy_loss(policy_logits)
     total_loss = (policy_loss + self.baseline_cost * baseline_loss
@@ -80,6 +112,19 @@ class Impala:
     means = {
         'entropy': -entropy_loss / tf.cast(tf.size(rewards), tf.float32),
         'mean_baseline': tf.reduce_mean(baseline),
-        'mean_log_rho': tf.reduce_mean(returns.log_rhos),
+        'mean_log_rho': tf.reduce_mean(log_rhos),
     }
     return total_loss, sums, means
+
+  def _returns(self, log_rhos, discounts, rewards, values, bootstrap_value):
+    """Returns the `VTraceReturns` of `correction`, see the module."""
+    if self.correction == 'vtrace':
+      return vtrace.from_importance_weights(
+          log_rhos, discounts, rewards, values, bootstrap_value)
+    # Where all weights are 1, V-trace's targets are the returns of A3C.
+    returns = vtrace.from_importance_weights(
+        tf.zeros_like(log_rhos), discounts, rewards, values, bootstrap_value)
+    if self.correction == 'one_step':
+      weights = tf.minimum(tf.exp(log_rhos), 1.0)
+      return returns._replace(pg_advantages=weights * returns.pg_advantages)
+    return returns

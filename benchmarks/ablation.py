@@ -1,0 +1,356 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Trains with V-trace and with the paper's alternatives to it (its table 2).
+
+  python benchmarks/ablation.py --out=DIRECTORY [--corrections=vtrace,none]
+      [--replay=0,10000] [--seeds=5] [--jobs=2] [-- FLAGS]
+
+Runs experiment.py once for each correction, capacity of the replay (0: none)
+and seed, with FLAGS, which choose the level, the agent and the policy lag; by
+default, `catch` with the settings below. Every run has a directory of its own
+below --out. Where one has finished it is not run again, where one was cut off
+it starts anew. Writes ablation.json, ablation.md and ablation.png.
+
+*   The final return is the mean over the last tenth of the learning curve, as
+    the agent learns: actions are sampled, with weights as old as the policy
+    lag.
+*   The area is that of the learning curve, divided by the frames: the mean
+    return over the whole run.
+*   Policy lag is in updates. With half of a batch replayed there are twice as
+    many updates for the same frames, so that the same lag is half the frames.
+*   Intervals are of the mean over seeds, 95 %, from Student's t distribution;
+    those of differences are Welch's.
+"""
+
+import argparse
+import csv
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT))
+# pylint: disable=wrong-import-position
+from scalable_agent import config as config_lib
+
+_FLAGS = (
+    '--level_name=catch', '--agent=mlp', '--nouse_lstm',
+    '--nouse_last_action_reward', '--num_action_repeats=1', '--num_actors=32',
+    '--batch_size=8', '--unroll_length=10', '--total_environment_frames=64000',
+    '--optimizer=adam', '--learning_rate=0.003', '--epsilon=0.00001',
+    '--entropy_cost=0.01', '--min_policy_lag=50')
+_NUM_BINS = 50
+_PR_SET_PDEATHSIG = 1
+
+
+class Cell(NamedTuple):
+  """One run of experiment.py.
+
+  Attributes:
+    correction: see `--correction`.
+    replay_capacity: see `--replay_capacity`.
+    seed: see `--seed`.
+  """
+  correction: str
+  replay_capacity: int
+  seed: int
+
+  def directory(self, out: pathlib.Path) -> pathlib.Path:
+    return out / f'{self.correction}-replay{self.replay_capacity}' / (
+        f'seed{self.seed}')
+
+  def flags(self, common: List[str]) -> List[str]:
+    return [*common, f'--correction={self.correction}',
+            f'--replay_capacity={self.replay_capacity}', f'--seed={self.seed}']
+
+
+class Interval(NamedTuple):
+  """A mean and the ends of its 95 % interval, None for a single value."""
+  mean: float
+  low: Optional[float] = None
+  high: Optional[float] = None
+
+  def __str__(self):
+    if self.low is None:
+      return f'{self.mean:.3f}'
+    return f'{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})'
+
+
+def is_finished(cell: Cell, out: pathlib.Path, common: List[str]) -> bool:
+  """Says whether a run is there already, with the same flags."""
+  path = cell.directory(out) / 'finished.json'
+  if not path.exists():
+    return False
+  if json.loads(path.read_text()) != cell.flags(common):
+    raise SystemExit(f'{path.parent} was run with other flags: use another '
+                     '--out.')
+  return True
+
+
+def run_all(cells: List[Cell], out: pathlib.Path, common: List[str], jobs: int,
+            timeout_s: float) -> List[str]:
+  """Makes the runs, `jobs` at a time; returns what failed, a line each."""
+  waiting, running, failures = list(cells), {}, []
+  try:
+    while waiting or running:
+      while waiting and len(running) < jobs:
+        cell = waiting.pop(0)
+        running[cell] = (_start(cell, out, common),
+                         time.monotonic() + timeout_s)
+      time.sleep(0.2)
+      for cell, (child, deadline) in list(running.items()):
+        if child.poll() is None and time.monotonic() < deadline:
+          continue
+        del running[cell]
+        directory = cell.directory(out)
+        result = 'finished'
+        if child.poll() == 0:
+          (directory / 'finished.json').write_text(
+              json.dumps(cell.flags(common)))
+        else:
+          result = (f'exit code {child.returncode}, see log.txt'
+                    if child.poll() else f'took more than {timeout_s:g} s')
+          _stop(child)
+          failures.append(f'{directory}: {result}')
+        print(f'{directory}: {result}, {len(waiting) + len(running)} to go',
+              flush=True)
+  finally:
+    for child, _ in running.values():
+      _stop(child)
+  return failures
+
+
+def _start(cell, out, common):
+  directory = cell.directory(out)
+  shutil.rmtree(directory, ignore_errors=True)  # What was cut off.
+  directory.mkdir(parents=True)
+  with open(directory / 'log.txt', 'w', encoding='utf-8') as log:
+    return subprocess.Popen(
+        [sys.executable, str(_ROOT / 'experiment.py'), *cell.flags(common),
+         f'--logdir={directory}', '--progress_secs=1',
+         '--save_checkpoint_secs=100000'],
+        cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log,
+        stderr=subprocess.STDOUT, env=dict(os.environ, PYTHONUNBUFFERED='1'),
+        preexec_fn=_end_with_parent)
+
+
+def _end_with_parent():
+  if sys.platform == 'linux':  # Elsewhere, unless the parent is killed.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _stop(child):
+  child.terminate()
+  try:
+    child.wait(timeout=60)  # For its checkpoint.
+  except subprocess.TimeoutExpired:
+    child.kill()
+    child.wait()
+
+
+def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
+  """Returns the mean return in each of `_NUM_BINS` equal shares of the frames.
+
+  A share in which no episode ended has that of the one before it.
+  """
+  with open(directory / 'episodes.csv', newline='', encoding='utf-8') as f:
+    rows = list(csv.DictReader(f))
+  frames, returns = (np.array([float(row[name]) for row in rows])
+                     for name in ('num_env_frames', 'episode_return'))
+  bins = np.minimum((frames - 1) * _NUM_BINS // num_frames, _NUM_BINS - 1)
+  means = np.full(_NUM_BINS, np.nan)
+  for i in range(_NUM_BINS):
+    in_bin = returns[bins == i]
+    if in_bin.size:
+      means[i] = np.mean(in_bin)
+    elif i:
+      means[i] = means[i - 1]
+  return means
+
+
+def policy_lag(directory: pathlib.Path) -> float:
+  """Returns the mean policy lag of the second half of a run's progress."""
+  lags = [float(lag) for lag in re.findall(
+      r'policy lag ([\d.]+)', (directory / 'log.txt').read_text())]
+  return float(np.mean(lags[len(lags) // 2:]))
+
+
+def _t_quantile(degrees):
+  # Seconds to import, so only once all runs are there.
+  import tensorflow_probability as tfp  # pylint: disable=g-import-not-at-top
+  return float(tfp.distributions.StudentT(
+      np.float64(degrees), np.float64(0), np.float64(1)).quantile(0.975))
+
+
+def interval(values: List[float]) -> Interval:
+  """Returns the mean of `values` with Student's interval."""
+  mean = statistics.fmean(values)
+  if len(values) < 2:
+    return Interval(mean)
+  half = (_t_quantile(len(values) - 1) * statistics.stdev(values)
+          / len(values) ** 0.5)
+  return Interval(mean, mean - half, mean + half)
+
+
+def difference(ones: List[float], others: List[float]) -> Interval:
+  """Returns mean(ones) - mean(others) with Welch's interval."""
+  mean = statistics.fmean(ones) - statistics.fmean(others)
+  if min(len(ones), len(others)) < 2:
+    return Interval(mean)
+  errors = [statistics.variance(v) / len(v) for v in (ones, others)]
+  if not any(errors):
+    return Interval(mean, mean, mean)
+  degrees = sum(errors) ** 2 / sum(
+      e ** 2 / (len(v) - 1) for e, v in zip(errors, (ones, others)))
+  half = _t_quantile(degrees) * sum(errors) ** 0.5
+  return Interval(mean, mean - half, mean + half)
+
+
+def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
+              lags: Dict[Tuple[int, str], List[float]]) -> List[dict]:
+  """Returns a row of the table for each replay and correction."""
+  last = _NUM_BINS // 10
+  rows = []
+  for (capacity, correction), by_seed in curves.items():
+    values = lambda of, key: [float(of(c)) for c in curves[key].values()]
+    final = lambda c: np.mean(c[-last:])
+    area = np.nanmean  # Nothing is known before the first episode ends.
+    key, v_trace = (capacity, correction), (capacity, 'vtrace')
+    row = {
+        'replay_capacity': capacity, 'correction': correction,
+        'seeds': list(by_seed), 'policy_lag': statistics.fmean(lags[key]),
+        'final_returns': values(final, key), 'areas': values(area, key),
+        'curves': [
+            [None if np.isnan(x) else x for x in c] for c in by_seed.values()]}
+    for name in ('final_return', 'area'):
+      row[name] = interval(row[f'{name}s'])
+    if correction != 'vtrace' and v_trace in curves:
+      row['vtrace_minus_final_return'] = difference(
+          values(final, v_trace), row['final_returns'])
+      row['vtrace_minus_area'] = difference(
+          values(area, v_trace), row['areas'])
+    rows.append(row)
+  return rows
+
+
+def table(rows: List[dict]) -> str:
+  """Returns the rows in Markdown."""
+  lines = ['| replay | correction | seeds | final return | V-trace minus it | '
+           'area | V-trace minus it | policy lag |',
+           '|---:|---|---:|---|---|---|---|---:|']
+  for row in rows:
+    lines.append(
+        f'| {row["replay_capacity"] or "no"} | {row["correction"]} | '
+        f'{len(row["seeds"])} | {row["final_return"]} | '
+        f'{row.get("vtrace_minus_final_return", "")} | {row["area"]} | '
+        f'{row.get("vtrace_minus_area", "")} | {row["policy_lag"]:.1f} |')
+  return '\n'.join(lines) + '\n'
+
+
+def plot(rows: List[dict], num_frames: int, path: pathlib.Path,
+         title: str) -> None:
+  """Draws a learning curve per correction, a picture per replay."""
+  import matplotlib  # pylint: disable=g-import-not-at-top
+  matplotlib.use('Agg')
+  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  capacities = list(dict.fromkeys(row['replay_capacity'] for row in rows))
+  figure, axes = plt.subplots(
+      1, len(capacities), figsize=(1 + 5 * len(capacities), 4), sharey=True,
+      squeeze=False)
+  frames = (np.arange(_NUM_BINS) + 0.5) * num_frames / _NUM_BINS / 1000
+  for capacity, axis in zip(capacities, axes[0]):
+    axis.set_title(f'replay of {capacity:,} unrolls' if capacity
+                   else 'no replay')
+    for row in rows:
+      if row['replay_capacity'] == capacity:
+        curves = np.array(row['curves'], float)
+        line, = axis.plot(frames, np.mean(curves, 0), label=row['correction'])
+        if len(curves) > 1:
+          half = (_t_quantile(len(curves) - 1) * np.std(curves, 0, ddof=1)
+                  / len(curves) ** 0.5)
+          axis.fill_between(
+              frames, np.mean(curves, 0) - half, np.mean(curves, 0) + half,
+              alpha=0.2, color=line.get_color(), linewidth=0)
+    axis.set_xlabel('environment frames [thousand]')
+    axis.grid(alpha=0.3)
+  axes[0, 0].set_ylabel('return, mean over seeds and its 95 % interval')
+  axes[0, 0].legend(loc='best')
+  figure.suptitle(title)
+  figure.tight_layout()
+  figure.savefig(path, dpi=110)
+
+
+def report(cells: List[Cell], out: pathlib.Path, common: List[str]) -> None:
+  """Writes the three files about the runs that are there."""
+  curves, lags, settings = {}, {}, None
+  for cell in cells:
+    if is_finished(cell, out, common):
+      key = cell.replay_capacity, cell.correction
+      directory = cell.directory(out)
+      settings = config_lib.trained_with(str(directory))
+      num_frames = settings.total_environment_frames
+      curves.setdefault(key, {})[cell.seed] = curve(directory, num_frames)
+      lags.setdefault(key, []).append(policy_lag(directory))
+  if not curves:
+    raise SystemExit('No run has finished: there is nothing to report.')
+  rows = summarise(curves, lags)
+  command = ' '.join(common)
+  (out / 'ablation.md').write_text(f'`{command}`\n\n{table(rows)}')
+  (out / 'ablation.json').write_text(json.dumps(
+      {'flags': common, 'num_env_frames': num_frames, 'rows': [
+          {name: value._asdict() if isinstance(value, Interval) else value
+           for name, value in row.items()} for row in rows]}, indent=1))
+  plot(rows, num_frames, out / 'ablation.png',
+       f'{settings.level_name}, policy lag '
+       f'{min(r["policy_lag"] for r in rows):.0f} to '
+       f'{max(r["policy_lag"] for r in rows):.0f} updates')
+  print(table(rows), end='')
+  print(f'Wrote {out}/ablation.md, .json and .png.')
+
+
+def main():
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  names = lambda text: text.split(',')
+  numbers = lambda text: [int(number) for number in text.split(',')]
+  parser.add_argument('--out', required=True, type=pathlib.Path)
+  parser.add_argument('--corrections', type=names,
+                      default=config_lib.CORRECTIONS)
+  parser.add_argument('--replay', type=numbers, default=[0],
+                      help='capacities of the replay, 0 for none')
+  parser.add_argument('--seeds', type=int, default=5, help='seeds 1, 2, ...')
+  parser.add_argument('--jobs', type=int, default=1, help='runs at a time')
+  parser.add_argument('--timeout_s', type=float, default=3600,
+                      help='seconds that a run may take')
+  parser.add_argument('flags', nargs='*')
+  args = parser.parse_args()
+  unknown = set(args.corrections) - set(config_lib.CORRECTIONS)
+  if unknown:
+    parser.error(f'Unknown corrections: {", ".join(sorted(unknown))}.')
+  # Ends by way of `finally`, which stops what runs.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+  out, common = args.out.absolute(), list(args.flags or _FLAGS)
+  # By seed first, so that a table of fewer seeds is there early.
+  cells = [Cell(correction, capacity, seed)
+           for seed in range(1, args.seeds + 1) for capacity in args.replay
+           for correction in args.corrections]
+  failures = run_all([c for c in cells if not is_finished(c, out, common)], out,
+                     common, args.jobs, args.timeout_s)
+  report(cells, out, common)
+  for failure in failures:
+    print(f'Failed: {failure}', file=sys.stderr)
+  sys.exit(1 if failures else 0)
+
+
+if __name__ == '__main__':
+  main()

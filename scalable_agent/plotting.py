@@ -1,0 +1,176 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Learning curves of one or several runs, beside published scores, as a PNG."""
+
+import csv
+import os
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+import numpy as np
+from scalable_agent import config as config_lib
+from scalable_agent import score_table
+
+# Levels beside each other, for so many levels or fewer.
+_NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
+_LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
+
+
+class Curve(NamedTuple):
+  """The episodes of a run on one level, in the order in which they ended.
+
+  Attributes:
+    num_env_frames: float `[N]`, frames trained.
+    train_time_s: float `[N]`, seconds trained.
+    episode_return: float `[N]`, unclipped.
+  """
+  num_env_frames: np.ndarray
+  train_time_s: np.ndarray
+  episode_return: np.ndarray
+
+
+def run(config: config_lib.Config) -> int:
+  """Draws the runs of `--logdir=A,B,C`; returns the program's exit code.
+
+  Raises:
+    ConfigError: if a run has no episodes, the picture cannot be written, or
+      matplotlib is missing.
+  """
+  logdirs = [name.strip() for name in config.logdir.split(',') if name.strip()]
+  if not logdirs:
+    raise config_lib.ConfigError(
+        f'--logdir={config.logdir} must name a directory.')
+  runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
+  path = config.plot_file or os.path.join(logdirs[0], 'learning_curves.png')
+  figure = draw(runs, config.plot_num_episodes)
+  try:
+    # Into the file itself: matplotlib tells the format by its name.
+    figure.savefig(path, dpi=110)
+  except (OSError, ValueError) as e:
+    raise config_lib.ConfigError(
+        f'--plot_file={path} cannot be written: {e}.') from e
+  print(f'Wrote {path}.')
+  return 0
+
+
+def labels(logdirs: Sequence[str]) -> List[str]:
+  """Returns the names of the directories, or whole paths if two are equal."""
+  names = [os.path.basename(os.path.abspath(path)) for path in logdirs]
+  return names if len(set(names)) == len(names) else list(logdirs)
+
+
+def read_curves(logdir: str) -> Dict[str, Curve]:
+  """Returns the curves of a run by level.
+
+  What a killed part of the run did after its last checkpoint was done again by
+  the next part: it is left out from the first episode on that ended there. So
+  are lines that a kill cut off.
+
+  Raises:
+    ConfigError: if there is no finished episode.
+  """
+  path = os.path.join(logdir, 'episodes.csv')
+  try:
+    with open(path, newline='', encoding='utf-8', errors='replace') as f:
+      # Python 3.10 refuses zeros, which a crash of the machine may leave.
+      episodes = [_parse(row) for row in csv.DictReader(
+          line.replace('\0', '') for line in f)]
+  except OSError as e:
+    raise config_lib.ConfigError(
+        f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
+        'first, or name directories of runs: --logdir=A,B,C.') from e
+  kept = []
+  for episode in reversed([e for e in episodes if e]):
+    if not kept or episode[1] <= kept[-1][1]:
+      kept.append(episode)
+  if not kept:
+    raise config_lib.ConfigError(
+        f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
+  by_level: Dict[str, List[Any]] = {}
+  for level, *values in reversed(kept):
+    by_level.setdefault(level, []).append(values)
+  return {level: Curve(*np.array(values, np.float64).T)
+          for level, values in by_level.items()}
+
+
+def _parse(row):
+  """Returns level, frames, seconds and return, None for a damaged line."""
+  try:
+    if None in row or None in row.values():  # Too many fields, or too few.
+      return None
+    return (row['level_name'], float(row['num_env_frames']),
+            float(row['train_time_s']), float(row['episode_return']))
+  except (KeyError, ValueError):
+    return None
+
+
+def running_mean(values: np.ndarray, window: int) -> np.ndarray:
+  """Returns the mean of the last `window` values, of fewer at the beginning."""
+  sums = np.cumsum(np.concatenate([[0.0], values]))
+  ends = np.arange(1, len(values) + 1)
+  starts = np.maximum(ends - window, 0)
+  return (sums[ends] - sums[starts]) / (ends - starts)
+
+
+def draw(runs: Dict[str, Dict[str, Curve]], num_episodes: int) -> Any:
+  """Draws two panels per level: over frames, and over time.
+
+  Args:
+    runs: curves by level, by label of the run.
+    num_episodes: how many episodes the mean return is over.
+
+  Returns:
+    The matplotlib figure.
+  """
+  figure_lib, ticker = _import_matplotlib()
+  levels = list(dict.fromkeys(l for curves in runs.values() for l in curves))
+  num_beside = next(n for limit, n in _NUM_BESIDE if len(levels) <= limit)
+  num_rows = -(-len(levels) // num_beside)
+  figure = figure_lib.Figure(figsize=(13 * num_beside, 4 * num_rows + 0.5),
+                             layout='constrained')
+  all_axes = figure.subplots(num_rows, 2 * num_beside, squeeze=False)
+  panels = all_axes.reshape(-1, 2)
+  for level, axes in zip(levels, panels):
+    _draw_level(axes, level, runs, num_episodes)
+    for axis in axes:
+      axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=' '))
+  for axis in panels[len(levels):].flat:
+    axis.set_visible(False)
+  return figure
+
+
+def _draw_level(axes, level, runs, num_episodes):
+  by_frames, by_time = axes
+  for index, (label, curves) in enumerate(runs.items()):
+    if level not in curves:
+      continue
+    curve = curves[level]
+    mean = running_mean(curve.episode_return, num_episodes)
+    for axis, x in ((by_frames, curve.num_env_frames),
+                    (by_time, curve.train_time_s / 60)):
+      axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
+                color=f'C{index}')
+      axis.plot(x, mean, color=f'C{index}', label=label)
+  suite = score_table.suite_of([level])
+  lines = (suite.human, *suite.agents, suite.random) if suite else ()
+  for style, published in zip(_LINE_STYLES, lines):
+    score = published.scores[suite.keys[level]]
+    for axis in axes:
+      axis.axhline(score, color='0.35', linestyle=style, linewidth=1,
+                   label=f'{published.name} {score:,.2f}')
+  by_frames.set_title(level, loc='left', fontsize='medium')
+  by_frames.set_xlabel('environment frames')
+  by_time.set_xlabel('time trained [minutes]')
+  by_frames.set_ylabel(f'return, mean of the last {num_episodes} episodes')
+  by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
+  for axis in axes:
+    axis.grid(alpha=0.3)
+
+
+def _import_matplotlib():
+  try:
+    from matplotlib import figure  # pylint: disable=g-import-not-at-top
+    from matplotlib import ticker  # pylint: disable=g-import-not-at-top
+  except ImportError as e:
+    raise config_lib.ConfigError(
+        '--mode=plot needs matplotlib: pip install "scalable_agent[plot]".'
+    ) from e
+  return figure, ticker

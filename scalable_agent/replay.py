@@ -1,0 +1,75 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Unrolls that are trained on again: a ring of copies. NumPy only.
+
+The replay of Espeholt et al. 2018 (arXiv 1802.01561), section 5.2.2: part of
+every batch is drawn uniformly at random from the latest unrolls.
+"""
+
+from typing import Iterator
+
+import numpy as np
+from scalable_agent import queues
+from scalable_agent import unrolls
+import tree
+
+
+class Replay:
+  """Copies of the latest unrolls, with all that learning from them needs.
+
+  The recurrent state of an unroll is the one that it was made with.
+  """
+
+  def __init__(self, storage: unrolls.Unroll, seed: int):
+    """Makes an empty replay.
+
+    Args:
+      storage: from `unrolls.allocate`, with one column per unroll that is kept.
+      seed: of what is drawn.
+    """
+    self._storage = storage
+    self._rng = np.random.default_rng(seed)
+    self._num_added = 0
+
+  def add(self, batch: unrolls.Unroll) -> None:
+    """Copies all columns of `batch`; the oldest ones make room."""
+    for column in range(batch.num_columns):
+      unrolls.copy_columns(
+          self._storage, self._num_added % self._storage.num_columns, batch,
+          column, 1)
+      self._num_added += 1
+
+  def draw(self, batch: unrolls.Unroll, start: int) -> None:
+    """Fills the columns of `batch` from `start` on, with replacement."""
+    size = min(self._num_added, self._storage.num_columns)
+    for column in range(start, batch.num_columns):
+      unrolls.copy_columns(
+          batch, column, self._storage, int(self._rng.integers(size)), 1)
+
+
+def num_bytes(unroll: unrolls.Unroll) -> int:
+  """Returns the size of the arrays; what strings hold is not counted."""
+  return sum(array.nbytes for array in tree.flatten(
+      (unroll.output, unroll.policy_version)))
+
+
+def batches(queue: queues.BoundedQueue, batch: unrolls.Unroll, replay: Replay,
+            num_fresh: int) -> Iterator[unrolls.Unroll]:
+  """Fills `batch` with fresh unrolls first, and replayed ones after them.
+
+  Fresh unrolls enter the replay before it is drawn from, so that it is never
+  empty: the first batches repeat unrolls of their own.
+
+  Args:
+    queue: the source of fresh unrolls, see `unrolls.batches`: none is lost, and
+      none is fresh twice.
+    batch: from `unrolls.allocate`.
+    replay: gets a copy of every fresh unroll.
+    num_fresh: how many columns of `batch` are fresh.
+
+  Yields:
+    `batch`, filled anew; its arrays are overwritten for the next one.
+  """
+  for fresh in unrolls.batches(queue, unrolls.first_columns(batch, num_fresh)):
+    replay.add(fresh)
+    replay.draw(batch, num_fresh)
+    yield batch

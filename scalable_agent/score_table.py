@@ -1,0 +1,600 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The scores of a test beside published ones, and how the protocols differ.
+
+Intervals are percentile intervals of a bootstrap over the games that were
+played. They say how exactly the games measure this one agent, not how well
+another training run would do.
+"""
+
+import csv
+import dataclasses
+import io
+import itertools
+import json
+import os
+from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
+                    Sequence, Tuple)
+
+import numpy as np
+from scalable_agent import atari57
+from scalable_agent import config as config_lib
+from scalable_agent import data
+from scalable_agent import dmlab30
+
+# With fewer games the interval covers the true mean clearly too rarely: for
+# normal, exponential and log-normal returns in 90, 88 and 78 of 100 cases with
+# 10 games, and in 94, 93 and 89 with 30.
+MIN_GAMES = 30
+_NUM_RESAMPLES = 10_000
+_RESAMPLES_AT_ONCE = 100
+
+_PAPER_FRAMES_PER_GAME = 200_000_000
+_REFERENCE_DMLAB30_FRAMES = 10_000_000_000
+_COMMON_RECIPE = dict(
+    num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
+    optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
+    min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32')
+_ATARI_RECIPE = dict(
+    use_lstm=False, use_last_action_reward=False, unroll_length=20,
+    entropy_cost=0.01, reward_clipping='abs_one', clip_gradient_norm=40,
+    learning_rate=0.0006, epsilon=0.01, life_loss_ends_episode=True,
+    **_COMMON_RECIPE)
+# Without what the paper searched for or adapted during training.
+_DMLAB_RECIPE = dict(
+    agent='deep', use_lstm=True, use_last_action_reward=True,
+    use_instruction=True, width=96, height=72, unroll_length=100,
+    reward_clipping='soft_asymmetric', **_COMMON_RECIPE)
+
+
+class Published(NamedTuple):
+  """An agent, or a human, of whom scores are published.
+
+  Attributes:
+    name: short, for the head of a column.
+    scores: return by level, as the suite names it.
+    source: where they are published.
+  """
+  name: str
+  scores: Mapping[str, float]
+  source: str
+
+
+class Statistic(NamedTuple):
+  """A number over all levels of a suite.
+
+  Attributes:
+    name: for the table.
+    reduce: makes the number of normalised scores `[..., levels]`, in percent.
+    baselines: what 0 and 100 % are.
+    published: the published number by name of the agent. Those of others are
+      recomputed from their scores.
+  """
+  name: str
+  reduce: Callable[[np.ndarray], np.ndarray]
+  baselines: data.Baselines
+  published: Mapping[str, float]
+
+
+class Suite(NamedTuple):
+  """Levels of which scores are published.
+
+  Attributes:
+    name: as people write it.
+    keys: the level's name in `Published.scores`, by name of an environment.
+    random: uniformly random actions.
+    human: a human player.
+    agents: of whom there is a column in the table.
+    statistics: what is reported over all levels.
+    num_published_games: how many games a published score is the mean of.
+  """
+  name: str
+  keys: Mapping[str, str]
+  random: Published
+  human: Published
+  agents: Tuple[Published, ...]
+  statistics: Tuple[Statistic, ...]
+  num_published_games: int
+
+  def normalized(self, level: str, score: float) -> float:
+    """Returns a score in percent, where 0 is random and 100 is human."""
+    baselines = data.Baselines(self.human.scores, self.random.scores)
+    return float(_normalize([score], [self.keys[level]], baselines)[0])
+
+
+class Row(NamedTuple):
+  """The games of one level.
+
+  Attributes:
+    level: its name.
+    returns: unclipped returns of whole games.
+    mean: their mean.
+    std: their standard deviation.
+    interval: 95 % bootstrap interval of the mean.
+  """
+  level: str
+  returns: Tuple[float, ...]
+  mean: float
+  std: float
+  interval: Tuple[float, float]
+
+
+class Aggregate(NamedTuple):
+  """A statistic over all levels of a suite.
+
+  Attributes:
+    name: of the statistic.
+    value: ours.
+    interval: its 95 % stratified bootstrap interval.
+    published: `(value, whether it is recomputed)` by name of the agent.
+  """
+  name: str
+  value: float
+  interval: Tuple[float, float]
+  published: Mapping[str, Tuple[float, bool]]
+
+
+class Run(NamedTuple):
+  """What was tested, and how.
+
+  Attributes:
+    config: the settings of the test.
+    num_env_frames: frames the agent was trained for.
+    trained_with: the settings of its training, None where they are lost.
+  """
+  config: config_lib.Config
+  num_env_frames: int
+  trained_with: Optional[config_lib.Config]
+
+
+class Table(NamedTuple):
+  """Everything that is written about a test."""
+  run: Run
+  suite: Optional[Suite]
+  rows: Tuple[Row, ...]
+  aggregates: Tuple[Aggregate, ...]
+  remarks: Tuple[str, ...]
+  differences: Tuple[str, ...]
+
+
+def bootstrap_means(returns: Sequence[float],
+                    rng: np.random.Generator) -> np.ndarray:
+  """Returns the means of 10,000 samples, as large as `returns`, from it."""
+  returns = np.asarray(returns, np.float64)
+  return np.concatenate([
+      rng.choice(returns, (_RESAMPLES_AT_ONCE, len(returns))).mean(axis=1)
+      for _ in range(_NUM_RESAMPLES // _RESAMPLES_AT_ONCE)])
+
+
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+  """Returns the mean without the lowest and highest quarter of the last axis.
+
+  A quarter is rounded down to whole values, as in rliable.
+  """
+  values = np.sort(values, axis=-1)
+  cut = values.shape[-1] // 4
+  return values[..., cut:values.shape[-1] - cut].mean(axis=-1)
+
+
+def make_row(level: str, returns: Sequence[float]) -> Row:
+  """Makes the row of a level from the returns of its games."""
+  means = bootstrap_means(returns, np.random.default_rng(0))
+  return Row(level, tuple(map(float, returns)), float(np.mean(returns)),
+             float(np.std(returns)), _interval(means))
+
+
+def make_table(rows: Sequence[Row], run: Run, num_levels: int) -> Table:
+  """Puts the rows of a test beside what is published.
+
+  Args:
+    rows: one per level that was played.
+    run: what was tested.
+    num_levels: how many levels are to be played.
+  """
+  suite = suite_of(row.level for row in rows)
+  keys = [suite.keys.get(row.level) for row in rows] if suite else []
+  complete = suite and sorted(filter(None, keys)) == sorted(suite.human.scores)
+  return Table(
+      run, suite, tuple(rows), _aggregates(suite, rows) if complete else (),
+      remarks=tuple(_remarks(suite, rows, complete, num_levels)),
+      differences=tuple(_differences(suite, rows, run)))
+
+
+def suite_of(levels: Any) -> Optional[Suite]:
+  """Returns the suite that (some of) the levels belong to, or None."""
+  levels = set(levels)
+  return next((s for s in SUITES if levels & set(s.keys)), None)
+
+
+def _interval(means) -> Tuple[float, float]:
+  low, high = np.percentile(means, [2.5, 97.5])
+  return float(low), float(high)
+
+
+def _normalize(scores, keys, baselines):
+  """Returns scores `[..., keys]` in percent."""
+  human, random = (np.array([scores_of[key] for key in keys])
+                   for scores_of in (baselines.human, baselines.random))
+  return (np.asarray(scores) - random) / (human - random) * 100
+
+
+def _aggregates(suite, rows):
+  rows = [row for row in rows if row.level in suite.keys]
+  keys = [suite.keys[row.level] for row in rows]
+  rng = np.random.default_rng(0)  # One: levels are resampled independently.
+  resampled = np.stack([bootstrap_means(row.returns, rng) for row in rows], -1)
+  aggregates = []
+  for statistic in suite.statistics:
+    def reduce(scores, keys, statistic=statistic):
+      return statistic.reduce(_normalize(scores, keys, statistic.baselines))
+    published = {}
+    for agent in suite.agents:
+      if agent.name in statistic.published:
+        published[agent.name] = statistic.published[agent.name], False
+      else:
+        published[agent.name] = float(reduce(
+            [agent.scores[key] for key in keys], keys)), True
+    aggregates.append(Aggregate(
+        statistic.name, float(reduce([row.mean for row in rows], keys)),
+        _interval(reduce(resampled, keys)), published))
+  return tuple(aggregates)
+
+
+def _remarks(suite, rows, complete, num_levels):
+  if len(rows) < num_levels:
+    yield f'Played so far: {len(rows)} of {num_levels} levels.'
+  few = [row for row in rows if len(row.returns) < MIN_GAMES]
+  if few:
+    num_games = min(len(row.returns) for row in few)
+    advice = (f'; the paper plays {suite.num_published_games}' if suite else '')
+    yield (f'Too few episodes: {num_games} of {few[0].level}. With fewer than '
+           f'{MIN_GAMES} the interval is too narrow to be relied on: raise '
+           f'--test_num_episodes{advice}.')
+  if suite and not complete and len(rows) > 1:
+    num_levels = len({suite.keys.get(row.level) for row in rows} - {None})
+    yield (f'No numbers over {suite.name}: they need each of its '
+           f'{len(suite.human.scores)} levels once; there are {num_levels} of '
+           f'them in {len(rows)} levels.')
+  outside = [row.level for row in rows if suite and row.level not in suite.keys]
+  if outside:
+    yield f'Not in {suite.name}: {", ".join(outside)}.'
+
+
+def _differences(suite, rows, run):
+  if not suite:
+    return
+  levels = [row.level for row in rows if row.level in suite.keys]
+  if suite is ATARI57:
+    yield from _atari_differences(run)
+  else:
+    yield from _dmlab_differences(run, levels)
+  fewest = min(len(row.returns) for row in rows)
+  if fewest != suite.num_published_games:
+    yield (f'Games per level: {fewest} here, {suite.num_published_games} in '
+           'the paper.')
+  if run.config.test_greedy:
+    yield ('Actions: the most likely ones here (--test_greedy); the '
+           "reference's code samples them.")
+  if run.trained_with is None:
+    yield ('Settings of training: not known, as settings.json in the logdir is '
+           'missing or of another version.')
+  else:
+    yield from _training_differences(suite, levels, run.trained_with)
+
+
+def _atari_differences(run):
+  config, trained_with = run.config, run.trained_with
+  num_games = len(set(trained_with.level_names)) if trained_with else None
+  if num_games is None or (
+      run.num_env_frames != num_games * _PAPER_FRAMES_PER_GAME):
+    yield (f'Frames trained: {run.num_env_frames:,} here; '
+           f'{_PAPER_FRAMES_PER_GAME:,} for each expert and '
+           f'{57 * _PAPER_FRAMES_PER_GAME:,} for the multi-task agent in the '
+           'paper.')
+  adaptive = 'whose settings were adapted during training, in a population'
+  if num_games == 1:
+    yield ('Agents: one for this game alone here; the multi-task agent is one '
+           f'for all 57, {adaptive}.')
+  elif num_games:
+    yield (f'Agents: one for {num_games} games here; the experts are one for '
+           f'each game, the multi-task agent is one for all 57, {adaptive}.')
+  others = {'shallow': 'IMPALA deep and multi-task have the deep one',
+            'deep': 'IMPALA shallow has the small one'}
+  yield (f'Network: {config.agent} here; '
+         f'{others.get(config.agent, "shallow or deep in the paper")}.')
+  if config.full_action_space:
+    yield "Action set: all 18 here; each game's own for the experts."
+  else:
+    yield "Action set: the game's own here; all 18 for the multi-task agent."
+  if config.repeat_action_probability:
+    yield ('Sticky actions: an action is repeated with probability '
+           f'{config.repeat_action_probability:g} here, never in the paper.')
+  yield (f'No-op frames at the start of a game: 0 to {config.max_noops} here, '
+         '1 to 30 in the paper.')
+  if config.test_greedy and not config.repeat_action_probability:
+    yield (f'Different games: at most {config.max_noops + 1} per level here, '
+           'as nothing but the no-op frames is random; the rest are copies, '
+           'which make the interval too narrow.')
+  if config.fire_on_reset:
+    yield 'FIRE at the start of a game: pressed here; the paper does not say.'
+  if config.max_episode_frames != 108_000:
+    yield (f'Games are cut off after {config.max_episode_frames:,} frames '
+           'here, after 108,000 (30 minutes) as a rule.')
+
+
+def _dmlab_differences(run, levels):
+  if run.num_env_frames != _REFERENCE_DMLAB30_FRAMES:
+    yield (f'Frames trained: {run.num_env_frames:,} here; '
+           f'{_REFERENCE_DMLAB30_FRAMES:,} over all levels in the '
+           "reference's recipe.")
+  yield ('Agents: one, with fixed settings, here; in the paper the experts '
+         'are one for each level, and PBT is the best of 24 that adapt theirs.')
+  training_levels = [
+      l for l in levels if dmlab30.LEVEL_MAPPING.get(l, l) != l]
+  if training_levels:
+    yield (f'Levels of training, not of test: {", ".join(training_levels)}; '
+           'published scores are those of test levels.')
+  if any(level.startswith('lasertag') for level in levels):
+    yield ("Human and random scores of lasertag: of the reference's code here; "
+           "the paper's table B.1 has small and large maps swapped.")
+
+
+def _training_differences(suite, levels, trained_with):
+  unseen = {suite.keys[level] for level in levels} - {
+      suite.keys.get(level) for level in trained_with.level_names}
+  if unseen:
+    yield ('Levels that this agent was not trained on: '
+           f'{", ".join(sorted(unseen))}.')
+  recipe = _ATARI_RECIPE if suite is ATARI57 else _DMLAB_RECIPE
+  others = [
+      f'{name} {getattr(trained_with, name)} instead of {value}'
+      for name, value in recipe.items() if getattr(trained_with, name) != value]
+  if others:
+    yield f'Settings of training: {", ".join(others)}.'
+
+
+def to_markdown(table: Table) -> str:
+  """Returns the table as Markdown that can be read as it is."""
+  run, suite = table.run, table.suite
+  parts = [
+      f'# Test of {run.config.level_name} after {run.num_env_frames:,} frames',
+      _markdown_table([_head(suite), *(_cells(r, suite) for r in table.rows)]),
+      'Unclipped returns of whole games, with their standard deviation; the '
+      'interval is that of the mean, a bootstrap over the games of this one '
+      'agent.' + (
+          ' In brackets and under "normalised": percent, where 0 is random and '
+          '100 is human.' if suite else '')]
+  parts.extend(f'**{remark}**' for remark in table.remarks)
+  if table.aggregates:
+    names = [agent.name for agent in suite.agents]
+    parts += [
+        f'## Over all {len(suite.human.scores)} levels of {suite.name}',
+        _markdown_table([
+            ['normalised scores, percent', 'yours', '95 % interval', *names],
+            *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
+               *(f'{value:.1f}{"*" if recomputed else ""}'
+                 for value, recomputed in a.published.values())]
+              for a in table.aggregates)]),
+        '\\* recomputed from the published scores of the levels. Intervals '
+        'are of a bootstrap stratified by level.']
+  if table.differences:
+    parts += ['## Where this test differs from the published ones',
+              '\n'.join(f'- {line}' for line in table.differences)]
+  if suite:
+    parts += ['## Sources', '\n'.join(
+        f'- [{i}] {column.name}: {column.source}'
+        for i, column in enumerate(_columns(suite), 1))]
+  return '\n\n'.join(parts) + '\n'
+
+
+def _columns(suite):
+  return (suite.random, suite.human, *suite.agents)
+
+
+def _head(suite):
+  head = ['level', 'games', 'mean', 'std', '95 % interval']
+  if suite:
+    head += ['normalised', *(f'{column.name} [{i}]' for i, column in
+                             enumerate(_columns(suite), 1))]
+  return head
+
+
+def _cells(row, suite):
+  cells = [row.level, str(len(row.returns)), f'{row.mean:,.2f}',
+           f'{row.std:,.2f}', _interval_text(row.interval, 2)]
+  if not suite:
+    return cells
+  if row.level not in suite.keys:
+    return cells + [''] * (1 + len(_columns(suite)))
+  cells.append(f'{suite.normalized(row.level, row.mean):.1f}')
+  key = suite.keys[row.level]
+  for column in _columns(suite):
+    score = column.scores[key]
+    text = f'{score:,.2f}'
+    if column in suite.agents:
+      text += f' ({suite.normalized(row.level, score):.1f})'
+    cells.append(text)
+  return cells
+
+
+def _interval_text(interval, num_decimals):
+  return ' to '.join(f'{x:,.{num_decimals}f}' for x in interval)
+
+
+def _markdown_table(rows: List[List[str]]) -> str:
+  """Aligns the cells of a table; the first column to the left."""
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  lines = ['| ' + ' | '.join(
+      cell.rjust(width) if i else cell.ljust(width)
+      for i, (cell, width) in enumerate(zip(row, widths))) + ' |'
+           for row in rows]
+  rule = '|' + '|'.join('-' * (width + 1) + (':' if i else '-')
+                        for i, width in enumerate(widths)) + '|'
+  return '\n'.join([lines[0], rule, *lines[1:]])
+
+
+def to_json(table: Table) -> str:
+  """Returns all of a table, with every return, as JSON."""
+  run, suite = table.run, table.suite
+  return json.dumps({
+      'level_name': run.config.level_name,
+      'num_env_frames': run.num_env_frames,
+      'trained_with': run.trained_with and dataclasses.asdict(run.trained_with),
+      'suite': suite and suite.name,
+      'levels': [_json_row(row, suite) for row in table.rows],
+      'aggregates': [aggregate._asdict() | {'published': {
+          name: {'value': value, 'is_recomputed': is_recomputed}
+          for name, (value, is_recomputed) in aggregate.published.items()}}
+                     for aggregate in table.aggregates],
+      'remarks': table.remarks,
+      'differences': table.differences,
+      'sources': {column.name: column.source
+                  for column in (_columns(suite) if suite else ())},
+      'settings': dataclasses.asdict(run.config)}, indent=1)
+
+
+def _json_row(row, suite):
+  result = row._asdict()
+  if suite and row.level in suite.keys:
+    result['human_normalized_percent'] = suite.normalized(row.level, row.mean)
+    result['published'] = {
+        column.name: {
+            'score': column.scores[suite.keys[row.level]],
+            'human_normalized_percent': suite.normalized(
+                row.level, column.scores[suite.keys[row.level]])}
+        for column in _columns(suite)}
+  return result
+
+
+def to_csv(table: Table) -> str:
+  """Returns a line per level or aggregate and agent as CSV."""
+  suite = table.suite
+  out = io.StringIO()
+  writer = csv.writer(out, lineterminator='\n')
+  writer.writerow(['level', 'statistic', 'agent', 'value', 'std',
+                   'interval_low', 'interval_high', 'games',
+                   'human_normalized_percent', 'source'])
+  for row in table.rows:
+    known = suite is not None and row.level in suite.keys
+    writer.writerow([
+        row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
+        len(row.returns),
+        suite.normalized(row.level, row.mean) if known else '', ''])
+    for column in _columns(suite) if known else ():
+      score = column.scores[suite.keys[row.level]]
+      writer.writerow([row.level, 'mean return', column.name, score, *[''] * 4,
+                       suite.normalized(row.level, score), column.source])
+  for a in table.aggregates:
+    writer.writerow([suite.name, a.name, 'yours', a.value, '', *a.interval,
+                     '', a.value, ''])
+    for agent in suite.agents:
+      value, is_recomputed = a.published[agent.name]
+      writer.writerow([
+          suite.name, a.name, agent.name, value, *[''] * 4, value,
+          ('recomputed from ' if is_recomputed else '') + agent.source])
+  return out.getvalue()
+
+
+def reserve_path(logdir: str, num_env_frames: int) -> str:
+  """Returns where a new table belongs, without extension.
+
+  The name carries the frames trained, and a number that no other test has, not
+  even one that runs at the same time.
+
+  Raises:
+    config.ConfigError: if nothing can be written there.
+  """
+  for number in itertools.count(1):
+    path = os.path.join(logdir, f'scores-{num_env_frames}-{number}')
+    try:
+      with open(f'{path}.json', 'x', encoding='utf-8'):
+        return path
+    except FileExistsError:
+      pass
+    except OSError as e:
+      raise config_lib.ConfigError(
+          f'{path}.json cannot be written: {e.strerror}. Make --logdir '
+          'writable.') from e
+
+
+def write(table: Table, path: str) -> None:
+  """Writes `<path>.json`, `.csv` and `.md`, each of which a kill leaves whole.
+
+  Raises:
+    OSError: if one cannot be written.
+  """
+  for extension, to_text in _FORMATS.items():
+    temporary = f'{path}{extension}.tmp'
+    with open(temporary, 'w', encoding='utf-8', newline='') as f:
+      f.write(to_text(table))
+    os.replace(temporary, path + extension)
+
+
+_FORMATS: Dict[str, Callable[[Table], str]] = {
+    '.json': to_json, '.csv': to_csv, '.md': to_markdown}
+
+
+def _mean(scores):
+  return np.mean(scores, axis=-1)
+
+
+def _median(scores):
+  return np.median(scores, axis=-1)
+
+
+def _capped_mean(scores):
+  return np.mean(np.minimum(scores, 100), axis=-1)
+
+
+def _atari57() -> Suite:
+  names = {'impala_shallow': 'IMPALA shallow', 'impala_deep': 'IMPALA deep',
+           'impala_deep_multitask': 'IMPALA multi-task'}
+  agents = {name: atari57.PUBLISHED[key] for key, name in names.items()}
+  return Suite(
+      name='Atari-57',
+      keys={level: atari57.game_of(level) for level in atari57.LEVELS},
+      random=Published('random', atari57.RANDOM_SCORES,
+                       atari57.BASELINE_SOURCES['random']),
+      human=Published('human', atari57.HUMAN_SCORES,
+                      atari57.BASELINE_SOURCES['human']),
+      agents=tuple(Published(name, agent.scores, agent.source)
+                   for name, agent in agents.items()),
+      statistics=(
+          Statistic('median', _median, atari57.BASELINES,
+                    {name: agent.median for name, agent in agents.items()}),
+          Statistic("mean, with the constants of the paper's means", _mean,
+                    atari57.PAPER_MEAN_BASELINES,
+                    {name: agent.mean for name, agent in agents.items()}),
+          Statistic('mean', _mean, atari57.BASELINES, {}),
+          Statistic('interquartile mean', interquartile_mean,
+                    atari57.BASELINES, {})),
+      num_published_games=200)
+
+
+def _dmlab30() -> Suite:
+  names = {'impala_deep_experts': 'IMPALA experts',
+           'impala_deep_pbt': 'IMPALA PBT'}
+  agents = {name: dmlab30.PUBLISHED[key] for key, name in names.items()}
+  return Suite(
+      name='DMLab-30',
+      keys={level: dmlab30.LEVEL_MAPPING.get(level, level)
+            for level in dmlab30.ALL_LEVELS},
+      random=Published('random', dmlab30.RANDOM_SCORES,
+                       dmlab30.BASELINE_SOURCES['random']),
+      human=Published('human', dmlab30.HUMAN_SCORES,
+                      dmlab30.BASELINE_SOURCES['human']),
+      agents=tuple(Published(name, agent.returns, agent.source)
+                   for name, agent in agents.items()),
+      statistics=(
+          Statistic("mean capped at 100, with the paper's constants",
+                    _capped_mean, dmlab30.PAPER_BASELINES,
+                    {name: a.mean_capped for name, a in agents.items()}),
+          Statistic('mean capped at 100', _capped_mean, dmlab30.BASELINES, {}),
+          Statistic('mean', _mean, dmlab30.BASELINES, {}),
+          Statistic('interquartile mean', interquartile_mean,
+                    dmlab30.BASELINES, {})),
+      num_published_games=500)
+
+
+ATARI57 = _atari57()
+DMLAB30 = _dmlab30()
+SUITES = (ATARI57, DMLAB30)

@@ -1,0 +1,221 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of IMPALA's loss and of the paper's alternatives to V-trace.
+
+Everything is compared with sums and gradients in NumPy, straight from the
+formulas. That the loss takes the right entries of unrolls is in
+`learner_test.py`, too.
+"""
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import config
+from scalable_agent import structs
+from scalable_agent.algorithms import impala
+import tensorflow as tf
+
+_T, _B, _A = 6, 4, 3
+_DISCOUNTING = 0.9
+_BASELINE_COST = 0.7
+_ENTROPY_COST = 0.02
+
+
+class _TableAgent:
+  """Its outputs are its variables, so gradients can be written down."""
+
+  def __init__(self, rng):
+    logits = 2 * rng.normal(size=[_T + 1, _B, _A])
+    # Some actions have a probability of about 1e-6, where an epsilon matters.
+    logits[1, 0] += [0, 15, 0]
+    logits[3, :2] += [14, 0, 0]
+    self.policy_logits = tf.Variable(logits.astype('f'))
+    self.baseline = tf.Variable(rng.normal(size=[_T + 1, _B]).astype('f'))
+
+  def unroll(self, unused_actions, unused_env_outputs, core_state):
+    return structs.AgentOutput(
+        (), tf.convert_to_tensor(self.policy_logits),
+        tf.convert_to_tensor(self.baseline)), core_state
+
+
+def _batch(rng, behaviour_logits):
+  """A batch that varies along every axis, with ends of episodes inside.
+
+  Args:
+    rng: NumPy's.
+    behaviour_logits: `[T, B, A]`, at the observations 0 to T - 1.
+  """
+  steps = (_T + 1, _B)
+  done = rng.uniform(size=steps) < 0.25
+  done[2, 0], done[1:, 1] = True, False  # One of each for certain.
+  action = rng.randint(_A, size=steps)
+  action[2, 0] = action[4, 0] = 2  # The improbable ones, see above.
+  logits = np.concatenate([np.full([1, _B, _A], np.nan), behaviour_logits])
+  return structs.ActorOutput(
+      level_name=(), agent_state=(),
+      env_outputs=structs.StepOutput(
+          reward=tf.constant(2 * rng.normal(size=steps), tf.float32), info=(),
+          done=tf.constant(done), observation=()),
+      agent_outputs=structs.AgentOutput(
+          tf.constant(action, tf.int32), tf.constant(logits, tf.float32),
+          tf.constant(rng.normal(size=steps), tf.float32)),
+      truncation_values=tf.constant(
+          done * rng.normal(size=steps), tf.float32))
+
+
+def _random_case(seed, on_policy=False):
+  rng = np.random.RandomState(seed)
+  agent = _TableAgent(rng)
+  behaviour_logits = agent.policy_logits.numpy()[:-1]
+  if not on_policy:
+    behaviour_logits = behaviour_logits + rng.normal(size=[_T, _B, _A])
+  return agent, _batch(rng, behaviour_logits)
+
+
+def _loss_and_gradients(agent, batch, correction):
+  algorithm = impala.Impala(
+      discounting=_DISCOUNTING, baseline_cost=_BASELINE_COST,
+      entropy_cost=_ENTROPY_COST, reward_clipping='abs_one',
+      correction=correction)
+  with tf.GradientTape() as tape:
+    loss, sums, means = algorithm.loss(agent, batch)
+  gradients = tape.gradient(loss, [agent.policy_logits, agent.baseline])
+  return sums, means, [g.numpy() for g in gradients]
+
+
+def _softmax(logits):
+  e = np.exp(logits - np.max(logits, -1, keepdims=True))
+  return e / np.sum(e, -1, keepdims=True)
+
+
+def _expected(agent, batch, correction):
+  """Returns policy loss, baseline loss and the gradients of the whole loss."""
+  to_numpy = lambda x: x.numpy().astype(np.float64)
+  pi = _softmax(to_numpy(agent.policy_logits)[:-1])
+  mu = _softmax(to_numpy(batch.agent_outputs.policy_logits)[1:])
+  values = to_numpy(agent.baseline)
+  actions = batch.agent_outputs.action.numpy()[1:]
+  discounts = _DISCOUNTING * (1 - to_numpy(
+      tf.cast(batch.env_outputs.done, tf.float32))[1:])
+  rewards = (np.clip(to_numpy(batch.env_outputs.reward)[1:], -1, 1)
+             + _DISCOUNTING * to_numpy(batch.truncation_values)[1:])
+  one_hot = np.eye(_A)[actions]
+  taken = lambda p: np.sum(p * one_hot, -1)
+  clipped = np.minimum(1, taken(pi) / taken(mu))  # [T, B]
+
+  def n_step_return(s, b):
+    total, discount = 0, 1
+    for t in range(s, _T):
+      total += discount * rewards[t, b]
+      discount *= discounts[t, b]
+    return total + discount * values[_T, b]
+
+  def v_trace(s, b):
+    total, factor = values[s, b], 1
+    for t in range(s, _T):
+      delta = rewards[t, b] + discounts[t, b] * values[t + 1, b] - values[t, b]
+      total += factor * clipped[t, b] * delta
+      factor *= discounts[t, b] * clipped[t, b]
+    return total
+
+  targets, advantages = np.zeros([2, _T, _B])
+  for t in range(_T):
+    for b in range(_B):
+      if correction == 'vtrace':
+        targets[t, b] = v_trace(t, b)
+        after = v_trace(t + 1, b) if t + 1 < _T else values[_T, b]
+        advantages[t, b] = clipped[t, b] * (
+            rewards[t, b] + discounts[t, b] * after - values[t, b])
+      else:
+        targets[t, b] = n_step_return(t, b)
+        weight = clipped[t, b] if correction == 'one_step' else 1
+        advantages[t, b] = weight * (targets[t, b] - values[t, b])
+  epsilon = 1e-6 if correction == 'epsilon' else 0
+
+  log_pi = np.log(pi)
+  entropy = -np.sum(pi * log_pi, -1, keepdims=True)
+  slope = advantages * taken(pi) / (taken(pi) + epsilon)  # d log(pi + epsilon)
+  by_logits = (-slope[..., None] * (one_hot - pi)
+               + _ENTROPY_COST * pi * (log_pi + entropy))
+  by_values = -_BASELINE_COST * (targets - values[:-1])
+  last = lambda x: np.concatenate([x, np.zeros_like(x[:1])])
+  return (-np.sum(np.log(taken(pi) + epsilon) * advantages),
+          0.5 * np.sum((targets - values[:-1]) ** 2),
+          [last(by_logits), last(by_values)])
+
+
+class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.product(correction=config.CORRECTIONS, seed=(0, 1, 2))
+  def test_formula_off_policy(self, correction, seed):
+    agent, batch = _random_case(seed)
+    policy_loss, baseline_loss, expected = _expected(agent, batch, correction)
+    sums, _, found = _loss_and_gradients(agent, batch, correction)
+    self.assertAllClose(sums['policy_loss'], policy_loss, rtol=1e-4)
+    self.assertAllClose(sums['baseline_loss'], baseline_loss, rtol=1e-4)
+    for one, other in zip(found, expected):
+      self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
+
+  def test_corrections_differ_off_policy(self):
+    agent, batch = _random_case(0)
+    gradients = {c: _loss_and_gradients(agent, batch, c)[2]
+                 for c in config.CORRECTIONS}
+    same = lambda one, other, i: np.allclose(
+        gradients[one][i], gradients[other][i], rtol=1e-3, atol=1e-3)
+    for one, other, policy_is_same, baseline_is_same in (
+        ('vtrace', 'one_step', False, False), ('vtrace', 'none', False, False),
+        ('one_step', 'none', False, True), ('epsilon', 'none', False, True)):
+      self.assertEqual(same(one, other, 0), policy_is_same, (one, other))
+      self.assertEqual(same(one, other, 1), baseline_is_same, (one, other))
+
+  @parameterized.parameters('one_step', 'epsilon', 'none')
+  def test_on_policy_they_are_all_v_trace(self, correction):
+    agent, batch = _random_case(1, on_policy=True)
+    # No improbable actions: elsewhere an epsilon makes no difference.
+    probable = np.argmax(agent.policy_logits.numpy(), -1)
+    action = np.concatenate([probable[:1], probable[:-1]])
+    batch = batch._replace(agent_outputs=batch.agent_outputs._replace(
+        action=tf.constant(action, tf.int32)))
+    expected, means, expected_gradients = _loss_and_gradients(
+        agent, batch, 'vtrace')
+    self.assertAllClose(means['mean_log_rho'], 0.0)
+    found, _, gradients = _loss_and_gradients(agent, batch, correction)
+    tolerance = 5e-5 if correction == 'epsilon' else 1e-5
+    for name in expected:
+      self.assertAllClose(expected[name], found[name], rtol=tolerance,
+                          atol=tolerance)
+    for one, other in zip(expected_gradients, gradients):
+      self.assertAllClose(one, other, rtol=tolerance, atol=tolerance)
+
+  @parameterized.parameters(*config.CORRECTIONS)
+  def test_mean_log_rho_is_measured_whatever_is_corrected(self, correction):
+    agent, batch = _random_case(2)
+    pi = _softmax(agent.policy_logits.numpy()[:-1].astype(np.float64))
+    mu = _softmax(batch.agent_outputs.policy_logits.numpy()[1:]
+                  .astype(np.float64))
+    one_hot = np.eye(_A)[batch.agent_outputs.action.numpy()[1:]]
+    _, means, _ = _loss_and_gradients(agent, batch, correction)
+    self.assertAllClose(
+        means['mean_log_rho'],
+        np.mean(np.sum(one_hot * (np.log(pi) - np.log(mu)), -1)), rtol=1e-4)
+
+  def test_epsilon_bounds_the_loss_of_impossible_actions(self):
+    agent, batch = _random_case(0)
+    logits = agent.policy_logits.numpy()
+    logits[:] = 0
+    logits[..., 0] = 500  # The others' probabilities are 0 in float32.
+    agent.policy_logits.assign(logits)
+    batch = batch._replace(agent_outputs=batch.agent_outputs._replace(
+        action=tf.ones([_T + 1, _B], tf.int32)))
+    _, _, [with_epsilon, _] = _loss_and_gradients(agent, batch, 'epsilon')
+    _, _, [without, _] = _loss_and_gradients(agent, batch, 'none')
+    self.assertAllClose(with_epsilon, np.zeros_like(logits))
+    self.assertGreater(np.max(np.abs(without)), 0.1)
+
+  def test_unknown_correction(self):
+    with self.assertRaisesRegex(
+        ValueError, "'retrace': must be one of vtrace, one_step"):
+      impala.Impala(discounting=0.9, baseline_cost=0.5, entropy_cost=0.0,
+                    reward_clipping='abs_one', correction='retrace')
+
+
+if __name__ == '__main__':
+  tf.test.main()

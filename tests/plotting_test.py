@@ -1,0 +1,150 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the learning curves that plot mode draws."""
+
+import contextlib
+import csv
+import io
+import os
+import sys
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import experiment
+from matplotlib import image
+import numpy as np
+from scalable_agent import atari57
+from scalable_agent import config as config_lib
+from scalable_agent import metrics
+from scalable_agent import plotting
+
+_FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
+
+
+class PlottingTest(parameterized.TestCase):
+
+  def _logdir(self, episodes, name='run', text=''):
+    """Makes a run of (frames, seconds, level, return) of episodes."""
+    logdir = os.path.join(self.create_tempdir().full_path, name)
+    os.mkdir(logdir)
+    with open(os.path.join(logdir, 'episodes.csv'), 'w', newline='',
+              encoding='utf-8', errors='surrogateescape') as f:
+      writer = csv.writer(f)
+      writer.writerow(_FIELDS)
+      writer.writerows([*episode, 9, 36] for episode in episodes)
+      f.write(text)
+    return logdir
+
+  def _main(self, **settings):
+    with flagsaver.flagsaver(mode='plot', **settings), \
+        contextlib.redirect_stdout(io.StringIO()) as stdout, \
+        contextlib.redirect_stderr(io.StringIO()) as stderr:
+      code = experiment.main(['experiment.py'])
+    return code, stdout.getvalue(), stderr.getvalue()
+
+  def test_what_a_killed_part_did_after_its_checkpoint_is_left_out(self):
+    logdir = self._logdir([
+        (100, 1, 'catch', 1), (200, 2, 'memory', 2), (300, 3, 'catch', 3),
+        # Killed; the last checkpoint was at 200.
+        (250, 2.5, 'catch', 4), (300, 3, 'memory', 5), (300, 3, 'catch', 6)])
+    curves = plotting.read_curves(logdir)
+    np.testing.assert_array_equal(
+        curves['catch'], [[100, 250, 300], [1, 2.5, 3], [1, 4, 6]])
+    np.testing.assert_array_equal(
+        curves['memory'], [[200, 300], [2, 3], [2, 5]])
+
+  @parameterized.parameters(
+      '300,3', '300,3,catch,', '300,3,catch,5,9,36300,3,c', 'x,3,catch,5,9,36',
+      '\x00\udcff')
+  def test_damaged_lines_are_left_out(self, line):
+    logdir = self._logdir([(100, 1, 'catch', 1)],
+                          text=f'{line}\n200,2,catch,7,9,36\n{line}')
+    np.testing.assert_array_equal(plotting.read_curves(logdir)['catch'],
+                                  [[100, 200], [1, 2], [1, 7]])
+
+  def test_running_mean(self):
+    np.testing.assert_allclose(
+        plotting.running_mean(np.array([4., 0., 8., 1., 3.]), 3),
+        [4, 2, 4, 3, 4])
+
+  def test_curves_and_published_scores(self):
+    pong = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [-20., 4.]]))
+    other = plotting.Curve(*np.array([[2e6], [30.], [5.]]))
+    figure = plotting.draw({'a': {'ALE/Pong-v5': pong, 'catch': other},
+                            'b': {'catch': other}}, num_episodes=2)
+    frames, minutes, catch_frames, _ = figure.axes
+    for axis, x in ((frames, [4e6, 8e6]), (minutes, [1, 2])):
+      lines = {line.get_label(): line for line in axis.get_lines()}
+      np.testing.assert_allclose(lines['a'].get_xdata(), x)
+      np.testing.assert_allclose(lines['a'].get_ydata(), [-20, -8])
+      self.assertNotIn('b', lines)
+      for label, score in (
+          ('human 14.60', 14.6), ('random -20.70', -20.7),
+          ('IMPALA shallow 20.40', 20.4), ('IMPALA deep 20.98', 20.98),
+          ('IMPALA multi-task 8.58', 8.58)):
+        self.assertEqual(list(lines[label].get_ydata()), [score, score])
+      np.testing.assert_allclose(  # The episodes themselves.
+          axis.get_lines()[0].get_ydata(), [-20, 4])
+    self.assertEqual([text.get_text() for text in
+                      figure.axes[3].get_legend().get_texts()], ['a', 'b'])
+    self.assertEqual(catch_frames.get_title(loc='left'), 'catch')
+
+  @parameterized.parameters((1, 1, 2), (3, 3, 2), (4, 2, 4), (57, 15, 8))
+  def test_layout(self, num_levels, num_rows, num_columns):
+    curve = plotting.Curve(*np.ones([3, 1]))
+    levels = atari57.LEVELS[:num_levels]
+    figure = plotting.draw({'a': dict.fromkeys(levels, curve)}, 1)
+    grid = figure.axes[0].get_gridspec()
+    self.assertEqual((grid.nrows, grid.ncols), (num_rows, num_columns))
+    visible = [axis for axis in figure.axes if axis.get_visible()]
+    self.assertLen(visible, 2 * num_levels)
+    self.assertEqual([a.get_title(loc='left') for a in visible[::2]],
+                     list(levels))
+
+  def test_program(self):
+    one = self._logdir([(100, 1, 'catch', 1)], 'one')
+    two = self._logdir([(100, 1, 'catch', 1)], 'two')
+    code, stdout, _ = self._main(logdir=f'{one}/, {two}')
+    path = os.path.join(one, 'learning_curves.png')
+    self.assertEqual(code, 0)
+    self.assertTrue(os.path.samefile(stdout[len('Wrote '):-len('.\n')], path))
+    self.assertGreater(np.ptp(image.imread(path)), 0)
+    self.assertEqual(os.listdir(two), ['episodes.csv'])
+
+    path = os.path.join(two, 'curves.png')
+    self.assertEqual(self._main(logdir=one, plot_file=path)[:2],
+                     (0, f'Wrote {path}.\n'))
+    self.assertGreater(np.ptp(image.imread(path)), 0)
+
+  def test_labels(self):
+    self.assertEqual(plotting.labels(['/x/a', 'b/']), ['a', 'b'])
+    self.assertEqual(plotting.labels(['x/a', 'y/a']), ['x/a', 'y/a'])
+
+  def test_errors_are_one_line(self):
+    good = self._logdir([(100, 1, 'catch', 1)])
+    empty = self._logdir([])
+    for settings, text in (
+        (dict(logdir=f'{good},/nowhere'), '--logdir=/nowhere has no curve'),
+        (dict(logdir=empty), 'no episode is finished yet'),
+        (dict(logdir=' , '), '--logdir= ,  must name a directory'),
+        (dict(logdir=good, plot_file='/nowhere/a.png'),
+         '--plot_file=/nowhere/a.png cannot be written'),
+        (dict(logdir=good, plot_file=good + '/a.txt'),
+         'cannot be written: Format'),
+        (dict(logdir=good, plot_num_episodes=0), 'must be positive')):
+      code, _, stderr = self._main(**settings)
+      self.assertEqual(code, 2)
+      self.assertIn(text, stderr)
+      self.assertEqual(stderr.count('\n'), 1, stderr)
+
+  def test_without_matplotlib(self):
+    curve = plotting.Curve(*np.ones([3, 1]))
+    with mock.patch.dict(sys.modules, {'matplotlib': None}):
+      with self.assertRaisesRegex(config_lib.ConfigError,
+                                  r'pip install "scalable_agent\[plot\]"'):
+        plotting.draw({'a': {'catch': curve}}, 1)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,290 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the replay of unrolls, from its ring to whole runs."""
+
+import collections
+import csv
+import dataclasses
+import os
+from unittest import mock
+
+from absl import flags
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import experiment  # pylint: disable=unused-import; it defines the flags.
+import numpy as np
+from scalable_agent import actor as actor_lib
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import learner as learner_lib
+from scalable_agent import queues
+from scalable_agent import replay as replay_lib
+from scalable_agent import training
+from scalable_agent import unrolls
+import tree
+
+_TEXT = {'frame': environments.ArraySpec((2,), np.dtype(np.uint8)),
+         'instruction': environments.ArraySpec((), np.dtype(object))}
+_STATE = (np.zeros([1, 3]), np.zeros([1, 4]))
+_LENGTH = 2
+
+
+def _allocate(num_columns, pool=None):
+  return unrolls.allocate(_LENGTH, [''] * num_columns, _TEXT, num_actions=3,
+                          agent_state=_STATE, pool=pool)
+
+
+def _fill(unroll, columns):
+  """Makes every entry of column i tell of columns[i]."""
+  for column, number in enumerate(columns):
+    one = _columns(unroll, column)
+    for array in tree.flatten(one):
+      array[...] = b'%d' % number if array.dtype == object else number
+
+
+def _columns(unroll, column):
+  """Returns views of all that an unroll holds about one column."""
+  cut = slice(column, column + 1)
+  output = unroll.output
+  steps = tree.map_structure(lambda a: a[:, cut], output._replace(
+      level_name=(), agent_state=()))
+  return (steps, output.level_name[cut], unroll.policy_version[cut],
+          tree.map_structure(lambda a: a[cut], output.agent_state))
+
+
+def _numbers(test, unroll):
+  """Returns what each column tells of, once all of it tells the same."""
+  numbers = [int(v) for v in unroll.policy_version]
+  expected = _allocate(len(numbers))
+  _fill(expected, numbers)
+  for column in range(len(numbers)):
+    tree.map_structure(np.testing.assert_array_equal,
+                       _columns(unroll, column), _columns(expected, column))
+  test.assertLess(max(numbers), 200)  # Above is what overwrites read buffers.
+  return numbers
+
+
+class _Reused:
+  """A queue of unrolls of `E` columns in one buffer, overwritten once read."""
+
+  def __init__(self, num_columns):
+    self._pool = queues.BoundedQueue(1)
+    self._unroll = _allocate(num_columns, self._pool)
+    self._pool.put(self._unroll)
+    self._count = 0
+
+  def get(self):
+    unroll = self._pool.get(timeout_s=0.1)  # Released, or never handed out.
+    _fill(unroll, [222] * unroll.num_columns)
+    _fill(unroll, range(self._count, self._count + unroll.num_columns))
+    self._count += unroll.num_columns
+    return unroll
+
+
+class ReplayTest(parameterized.TestCase):
+
+  @parameterized.parameters((2, 4, 5, 3), (3, 4, 4, 2), (1, 5, 5, 5),
+                            (4, 5, 100, 2))
+  def test_fresh_once_and_replayed_from_the_latest(
+      self, num_fresh, batch_size, capacity, num_envs):
+    batch = _allocate(batch_size)
+    source = replay_lib.batches(
+        _Reused(num_envs), batch,
+        replay_lib.Replay(_allocate(capacity), seed=1), num_fresh)
+    replayed = set()
+    for start in range(0, 120, num_fresh):
+      numbers = _numbers(self, next(source))
+      self.assertEqual(numbers[:num_fresh],
+                       list(range(start, start + num_fresh)))
+      for number in numbers[num_fresh:]:
+        self.assertBetween(number, max(0, start + num_fresh - capacity),
+                           start + num_fresh - 1)
+      replayed.update(numbers[num_fresh:])
+    self.assertGreater(len(replayed), 20)
+
+  def test_draws_are_uniform(self):
+    replay = replay_lib.Replay(_allocate(5), seed=2)
+    fresh = _allocate(8)  # Three of them are overwritten at once.
+    _fill(fresh, range(8))
+    replay.add(fresh)
+    batch = _allocate(11)
+    _fill(batch, [0] * 11)
+    counts = collections.Counter()
+    for _ in range(100):
+      replay.draw(batch, 1)
+      counts.update(_numbers(self, batch)[1:])
+    self.assertEqual(set(counts), {3, 4, 5, 6, 7})
+    # 1,000 draws: 200 each, with a standard deviation of 12.6.
+    for count in counts.values():
+      self.assertBetween(count, 150, 250)
+
+  def test_draw_leaves_the_fresh_columns_alone(self):
+    replay = replay_lib.Replay(_allocate(5), seed=2)
+    batch = _allocate(4)
+    _fill(batch, [1, 2, 2, 2])
+    replay.add(unrolls.first_columns(batch, 1))
+    _fill(batch, [7, 8, 9, 9])
+    replay.draw(batch, 2)
+    self.assertEqual(_numbers(self, batch), [7, 8, 1, 1])
+
+  def test_seed(self):
+    drawn = []
+    for seed in (1, 1, 2):
+      replay = replay_lib.Replay(_allocate(50), seed)
+      fresh, batch = _allocate(50), _allocate(20)
+      _fill(fresh, range(50))
+      replay.add(fresh)
+      replay.draw(batch, 0)
+      drawn.append(_numbers(self, batch))
+    self.assertEqual(drawn[0], drawn[1])
+    self.assertNotEqual(drawn[0], drawn[2])
+
+  def test_num_bytes(self):
+    # Steps: reward 4, info 4 + 4 + 1, done 1, frame 2, pointer 8, action 4,
+    # three logits 12, baseline 4, truncation 4; and the states 28, the level's
+    # pointer 8, the version 8.
+    self.assertEqual(replay_lib.num_bytes(_allocate(6)),
+                     6 * ((_LENGTH + 1) * 48 + 44))
+
+
+def _config(**settings):
+  with flagsaver.flagsaver(**settings):
+    values = flags.FLAGS.flag_values_dict()
+  return config_lib.Config(**{
+      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+
+
+def _train(test, **settings):
+  """Trains on `counting`.
+
+  Returns:
+    The config and, for each update, the batch it was made with, as arrays.
+  """
+  config = _config(**{
+      'logdir': test.create_tempdir().full_path, 'level_name': 'counting',
+      'agent': 'mlp', 'num_action_repeats': 1, 'num_actors': 3,
+      'num_actor_groups': 1, 'batch_size': 4, 'unroll_length': 5,
+      'total_environment_frames': 600, 'xla': 'none', **settings})
+  batches = []
+  step = learner_lib.Learner.step
+
+  def record(learner, batch):
+    batches.append(tree.map_structure(lambda x: x.numpy(), batch))
+    return step(learner, batch)
+
+  with mock.patch.object(learner_lib.Learner, 'step', record):
+    training.train(config)
+  return config, batches
+
+
+class RunTest(parameterized.TestCase):
+
+  def test_a_run_with_replay(self):
+    config, batches = _train(self, replay_capacity=10)
+    # Half of four unrolls is fresh, so an update learns from 2 x 5 new frames.
+    self.assertLen(batches, 600 // 10)
+    unroll = lambda batch, i: (
+        tree.map_structure(lambda x: x[:, i], batch._replace(agent_state=())),
+        tree.map_structure(lambda x: x[i], batch.agent_state))
+    fresh, num_older = [], 0
+    for batch in batches:
+      fresh.extend(unroll(batch, i) for i in range(2))
+      for i in range(2, 4):
+        copy = unroll(batch, i)
+        equal = [all(np.array_equal(a, b) for a, b in zip(
+            tree.flatten(copy), tree.flatten(other), strict=True))
+                 for other in fresh]
+        self.assertEqual(sum(equal), 1)  # Of one unroll, and all of it.
+        age = len(fresh) - 1 - equal.index(True)
+        self.assertLess(age, 10)
+        num_older += age >= 2
+    self.assertGreater(num_older, 60)
+    # The fresh ones alone are every environment's steps, each once: unroll i is
+    # of environment i % 3.
+    for environment in range(3):
+      counts = [steps.env_outputs.observation[:, 0]
+                for steps, _ in fresh[environment::3]]
+      np.testing.assert_array_equal(
+          counts, 5 * np.arange(len(counts))[:, None] + np.arange(6))
+      rewards = [steps.env_outputs.reward[1:]
+                 for steps, _ in fresh[environment::3]]
+      np.testing.assert_array_equal(
+          np.concatenate(rewards), np.arange(1, 5 * len(counts) + 1))
+    # An episode is logged once, however often its end was trained on.
+    with open(os.path.join(config.logdir, 'episodes.csv'), newline='') as f:
+      episodes = list(csv.DictReader(f))
+    ends = sum(np.sum(steps.env_outputs.done[1:]) for steps, _ in fresh)
+    self.assertLen(episodes, ends)
+    self.assertEqual(sum(e['episode_return'] == '3' for e in episodes), 3)
+    self.assertEqual(int(episodes[-1]['num_env_frames']), 600)
+
+  def test_states_of_replayed_unrolls_are_those_they_were_made_with(self):
+    _, batches = _train(self, replay_capacity=4, total_environment_frames=200)
+    states = np.concatenate([b.agent_state[0] for b in batches])
+    self.assertTrue(np.any(states))  # Of the LSTM: not all zero.
+    starts = [b.env_outputs.observation[0, :, 0] for b in batches]
+    for batch, start in zip(batches, starts):
+      # The first unrolls of environments alone begin with a state of zeros.
+      np.testing.assert_array_equal(
+          np.any(batch.agent_state[0], axis=-1), start > 0)
+
+  @parameterized.parameters(0, 7)
+  def test_min_policy_lag(self, lag):
+    seen = []
+    refresh = actor_lib.Policy.refresh
+    learners = []
+    make_learner = training.make_learner
+
+    def record(policy):
+      before = int(learners[0].num_updates)
+      seen.append((before, refresh(policy), int(learners[0].num_updates)))
+      return seen[-1][1]
+
+    def remember(*args):
+      learners.append(make_learner(*args))
+      return learners[0]
+
+    with mock.patch.object(actor_lib.Policy, 'refresh', record), (
+        mock.patch.object(training, 'make_learner', remember)):
+      _train(self, min_policy_lag=lag, total_environment_frames=800)
+    for before, version, after in seen:
+      # Updates are counted a moment before their weights are published.
+      self.assertBetween(version, max(0, before - 1 - lag),
+                         max(0, after - lag))
+    self.assertGreater(seen[-1][1], 10)
+
+
+class BadInputTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (dict(replay_capacity=-1), '--replay_capacity=-1 must not be negative'),
+      (dict(replay_capacity=3, batch_size=4), 'at least --batch_size=4'),
+      (dict(replay_capacity=9, batch_size=1), 'fresh and replayed'),
+      (dict(replay_capacity=9, replay_fraction=1.0), 'fresh and replayed'),
+      (dict(replay_capacity=9, replay_fraction=0.0), 'fresh and replayed'),
+      (dict(replay_fraction=1.5), '--replay_fraction=1.5 must be between'),
+      (dict(min_policy_lag=-1), '--min_policy_lag=-1 must not be negative'))
+  def test_settings(self, settings, message):
+    with self.assertRaisesRegex(config_lib.ConfigError, message):
+      _config(**{'batch_size': 4, **settings})
+
+  def test_more_than_the_memory(self):
+    logdir = os.path.join(self.create_tempdir().full_path, 'new')
+    with self.assertRaisesRegex(
+        config_lib.ConfigError, r'needs [\d,]+\.\d GB, but this machine has'):
+      training.train(_config(
+          logdir=logdir, level_name='catch', agent='mlp', num_actors=2,
+          replay_capacity=10**12))
+    self.assertFalse(os.path.exists(logdir))
+
+  @parameterized.parameters((4, .5, 2), (4, .25, 3), (3, .5, 1), (32, .5, 16),
+                            (5, .3, 3))
+  def test_num_fresh_unrolls(self, batch_size, fraction, expected):
+    settings = dict(batch_size=batch_size, replay_fraction=fraction)
+    self.assertEqual(
+        _config(replay_capacity=50, **settings).num_fresh_unrolls, expected)
+    self.assertEqual(_config(**settings).num_fresh_unrolls, batch_size)
+
+
+if __name__ == '__main__':
+  absltest.main()

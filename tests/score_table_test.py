@@ -1,0 +1,332 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the table of scores: its numbers, its words, its files."""
+
+import csv
+import dataclasses
+import io
+import itertools
+import json
+import os
+from unittest import mock
+
+from absl import flags
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import experiment  # Defines the flags.  pylint: disable=unused-import
+import numpy as np
+from scalable_agent import atari57
+from scalable_agent import config as config_lib
+from scalable_agent import dmlab30
+from scalable_agent import score_table
+
+# The paper's recipe of the experts, as flags.
+_PAPER = dict(
+    mode='test', level_name='ALE/Pong-v5', agent='deep', use_lstm=False,
+    use_last_action_reward=False, batch_size=32, unroll_length=20,
+    learning_rate=0.0006, epsilon=0.01, entropy_cost=0.01,
+    clip_gradient_norm=40.)
+
+
+def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5', **settings):
+  """A test, and a training with the same settings (unknown if on None)."""
+  flags.FLAGS.mark_as_parsed()
+  with flagsaver.flagsaver(**settings):
+    values = flags.FLAGS.flag_values_dict()
+  config = config_lib.Config(**{
+      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+  trained_with = None if trained_on is None else dataclasses.replace(
+      config, mode='train', level_name=trained_on)
+  return score_table.Run(config, num_env_frames, trained_with)
+
+
+def _table(returns, run=None, num_levels=1):
+  rows = [score_table.make_row(level, r) for level, r in returns.items()]
+  return score_table.make_table(rows, run or _run(), num_levels)
+
+
+def _atari_returns(scores):
+  """Returns the given scores as returns of the same level."""
+  return {level: [scores[atari57.game_of(level)]] for level in atari57.LEVELS}
+
+
+class NumbersTest(parameterized.TestCase):
+
+  def test_interval_is_that_of_all_samples(self):
+    # All 4^4 samples of four returns, counted one by one: the distribution
+    # that the bootstrap draws from.
+    returns = [0., 1., 5., 30.]
+    means = sorted(np.mean(s) for s in itertools.product(returns, repeat=4))
+    row = score_table.make_row('catch', returns)
+    # Means are multiples of 1/4; a drawn quantile may be one value off.
+    for value, quantile in zip(row.interval, (0.025, 0.975)):
+      low, high = (means[int((quantile + d) * 256)] for d in (-0.012, 0.012))
+      self.assertBetween(value, low, high)
+    self.assertEqual((row.mean, row.returns), (9., tuple(returns)))
+    self.assertAlmostEqual(row.std, np.sqrt((81 + 64 + 16 + 441) / 4))
+
+  def test_interval_of_many_games(self):
+    # By the central limit theorem, mean -+ 1.96 standard errors.
+    returns = np.random.default_rng(1).exponential(10, 2000)
+    row = score_table.make_row('catch', returns)
+    error = 1.96 * np.std(returns) / np.sqrt(2000)
+    np.testing.assert_allclose(
+        row.interval, [np.mean(returns) - error, np.mean(returns) + error],
+        atol=0.05 * error)
+
+  @parameterized.parameters(
+      ([1., 100.], 50.5),  # A quarter of 2 is no whole value.
+      ([7., 1., 100., 3.], 5.),
+      ([9., 1., 2., 3., 4., 5., -50.], 3.),  # One of seven goes on each side.
+      ([1., 2., 3., 4., 5., 6., 7., 800.], 4.5))
+  def test_interquartile_mean(self, values, expected):
+    self.assertAlmostEqual(
+        score_table.interquartile_mean(np.array(values)), expected)
+    both = np.array([[0.] * len(values), values])
+    self.assertAlmostEqual(  # Of the last axis alone.
+        score_table.interquartile_mean(both)[1], expected)
+
+  @parameterized.parameters(
+      ('impala_shallow', 'IMPALA shallow', 93.2, 466.4),
+      ('impala_deep', 'IMPALA deep', 191.8, 957.6),
+      ('impala_deep_multitask', 'IMPALA multi-task', 59.7, 176.9))
+  def test_aggregates_of_published_scores_are_the_published_ones(
+      self, key, name, median, mean):
+    scores = atari57.PUBLISHED[key].scores
+    aggregates = {a.name: a for a in _table(_atari_returns(scores)).aggregates}
+    self.assertLen(aggregates, 4)
+    for aggregate in aggregates.values():
+      # One game each: nothing to resample.
+      np.testing.assert_allclose(aggregate.interval, aggregate.value)
+    paper_mean = aggregates["mean, with the constants of the paper's means"]
+    self.assertAlmostEqual(aggregates['median'].value, median, delta=0.05)
+    self.assertAlmostEqual(paper_mean.value, mean, delta=0.05)
+    self.assertEqual(aggregates['median'].published[name], (median, False))
+    self.assertEqual(paper_mean.published[name], (mean, False))
+    # The others are computed from the agent's scores, as ours are.
+    normalised = sorted(
+        (scores[g] - atari57.RANDOM_SCORES[g])
+        / (atari57.HUMAN_SCORES[g] - atari57.RANDOM_SCORES[g]) * 100
+        for g in atari57.GAMES)
+    for statistic, expected in (
+        ('mean', sum(normalised) / 57),
+        ('interquartile mean', sum(normalised[14:43]) / 29)):
+      self.assertAlmostEqual(aggregates[statistic].value, expected)
+      value, is_recomputed = aggregates[statistic].published[name]
+      self.assertAlmostEqual(value, expected)
+      self.assertTrue(is_recomputed)
+
+  @parameterized.parameters(('impala_deep_experts', 'IMPALA experts', 44.5),
+                            ('impala_deep_pbt', 'IMPALA PBT', 49.4))
+  def test_dmlab30(self, key, name, published):
+    returns = {l: [r] for l, r in dmlab30.PUBLISHED[key].returns.items()}
+    aggregates = {a.name: a for a in _table(returns).aggregates}
+    paper = aggregates["mean capped at 100, with the paper's constants"]
+    # To within the rounding of what the paper prints.
+    self.assertAlmostEqual(paper.value, published, delta=0.1)
+    self.assertEqual(paper.published[name], (published, False))
+    capped = aggregates['mean capped at 100']
+    expected = dmlab30.compute_human_normalized_score(returns, 100)
+    self.assertAlmostEqual(capped.value, expected)
+    self.assertAlmostEqual(capped.published[name][0], expected)
+    self.assertAlmostEqual(
+        aggregates['mean'].value,
+        dmlab30.compute_human_normalized_score(returns, None))
+
+  def test_stratified_interval_of_a_mean(self):
+    # Levels are resampled independently: variances of the means add up.
+    rng = np.random.default_rng(1)
+    human = dmlab30.HUMAN_SCORES
+    returns = {l: rng.normal(0.5 * s, 0.2 * s, 50) for l, s in human.items()}
+    [mean] = [a for a in _table(returns).aggregates if a.name == 'mean']
+    variances = [
+        np.var(r) / 50 / (human[l] - dmlab30.RANDOM_SCORES[l])**2
+        for l, r in returns.items()]
+    error = 1.96 * 100 * np.sqrt(sum(variances)) / 30
+    np.testing.assert_allclose(
+        mean.interval, [mean.value - error, mean.value + error],
+        atol=0.05 * error)
+
+  def test_human_normalised(self):
+    # (5 + 20.7) / (14.6 + 20.7)
+    self.assertAlmostEqual(
+        score_table.ATARI57.normalized('ALE/Pong-v5', 5), 72.80453258)
+    self.assertAlmostEqual(score_table.DMLAB30.normalized(
+        'rooms_collect_good_objects_train', 10), 100)
+
+
+class WordsTest(parameterized.TestCase):
+
+  def _differences(self, run):
+    return '\n'.join(_table({'ALE/Pong-v5': [20.] * 200}, run).differences)
+
+  def test_what_always_differs_from_one_of_the_columns(self):
+    self.assertEqual(self._differences(_run(**_PAPER)).splitlines(), [
+        'Agents: one for this game alone here; the multi-task agent is one '
+        'for all 57, whose settings were adapted during training, in a '
+        'population.',
+        'Network: deep here; IMPALA shallow has the small one.',
+        "Action set: the game's own here; all 18 for the multi-task agent.",
+        'No-op frames at the start of a game: 0 to 30 here, 1 to 30 in the '
+        'paper.'])
+
+  @parameterized.parameters(
+      (dict(num_env_frames=20_000_000), 'Frames trained: 20,000,000 here; '),
+      (dict(agent='mlp'), 'Network: mlp here; shallow or deep in the paper'),
+      (dict(repeat_action_probability=0.25),
+       'Sticky actions: an action is repeated with probability 0.25 here'),
+      (dict(life_loss_ends_episode=False), 'Settings of training: '
+       'life_loss_ends_episode False instead of True.'),
+      (dict(min_policy_lag=50), 'min_policy_lag 50 instead of 0'),
+      (dict(max_noops=0), 'No-op frames at the start of a game: 0 to 0 here'),
+      (dict(full_action_space=True), 'Action set: all 18 here'),
+      (dict(fire_on_reset=True), 'FIRE at the start of a game: pressed here'),
+      (dict(max_episode_frames=18_000), 'cut off after 18,000 frames here'),
+      (dict(test_greedy=True), 'Actions: the most likely ones here'),
+      (dict(test_greedy=True), 'Different games: at most 31 per level'),
+      (dict(batch_size=8, optimizer='adam'), 'Settings of training: '
+       'batch_size 8 instead of 32, optimizer adam instead of rmsprop.'),
+      (dict(trained_on=None), 'Settings of training: not known'),
+      (dict(trained_on='ALE/Breakout-v5'), 'not trained on: pong'),
+      (dict(trained_on='atari57'), 'Agents: one for 57 games here'),
+  )
+  def test_atari(self, settings, text):
+    self.assertNotIn(text, self._differences(_run(**_PAPER)))
+    self.assertIn(text, self._differences(_run(**{**_PAPER, **settings})))
+
+  def test_nothing_is_said_of_unknown_settings(self):
+    differences = self._differences(_run(trained_on=None, **_PAPER))
+    self.assertNotIn('Agents', differences)
+    self.assertNotIn('instead of', differences)
+    self.assertIn('Frames trained: 200,000,000 here', differences)
+
+  def test_levels_that_are_not_played_yet(self):
+    table = _table({'ALE/Pong-v5': [20.] * 30}, num_levels=3)
+    self.assertEqual(table.remarks, ('Played so far: 1 of 3 levels.',))
+
+  def test_frames_of_the_multi_task_agent(self):
+    for num_env_frames, differ in ((57 * 200_000_000, False),
+                                   (200_000_000, True)):
+      run = _run(num_env_frames, 'atari57', full_action_space=True)
+      self.assertEqual('Frames trained' in self._differences(run), differ)
+
+  def test_greedy_games_differ_with_sticky_actions(self):
+    run = _run(test_greedy=True, repeat_action_probability=0.25)
+    self.assertNotIn('Different games', self._differences(run))
+
+  def test_dmlab(self):
+    run = _run(10**9, 'dmlab30', level_name='dmlab30', mode='test')
+    differences = '\n'.join(_table(
+        {'rooms_collect_good_objects_train': [1.] * 100}, run).differences)
+    self.assertIn('Frames trained: 1,000,000,000 here; 10,000,000,000',
+                  differences)
+    self.assertIn('Levels of training, not of test: '
+                  'rooms_collect_good_objects_train', differences)
+    self.assertIn('Games per level: 100 here, 500 in the paper', differences)
+    self.assertNotIn('not trained on', differences)
+
+  def test_games(self):
+    few = _table({'ALE/Pong-v5': [20.] * 29})
+    self.assertIn('Too few episodes: 29 of ALE/Pong-v5.', few.remarks[0])
+    self.assertIn('the paper plays 200', few.remarks[0])
+    self.assertIn('Too few episodes', score_table.to_markdown(few))
+    enough = _table({'ALE/Pong-v5': [20.] * 30})
+    self.assertEmpty(enough.remarks)
+    self.assertIn('Games per level: 30 here, 200 in the paper.',
+                  enough.differences)
+
+  def test_part_of_a_suite_has_no_aggregates(self):
+    table = _table({'ALE/Pong-v5': [1.] * 30, 'ALE/Adventure-v5': [2.] * 30})
+    self.assertEmpty(table.aggregates)
+    self.assertIn('each of its 57 levels once; there are 1 of them in 2',
+                  table.remarks[0])
+    self.assertEqual(table.remarks[1], 'Not in Atari-57: ALE/Adventure-v5.')
+
+  def test_training_level_beside_its_test_level(self):
+    returns = {l: [1.] * 30 for l in dmlab30.levels(is_test=True)}
+    self.assertLen(_table(returns).aggregates, 4)
+    twice = returns | {'rooms_collect_good_objects_train': [2.] * 30}
+    self.assertEmpty(_table(twice).aggregates)
+
+
+class FormatsTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10})
+
+  def test_markdown(self):
+    text = score_table.to_markdown(self.table)
+    lines = text.splitlines()
+    head, rule, row = [line for line in lines if line.startswith('|')]
+    self.assertLen({len(head), len(rule), len(row)}, 1)
+    cells = dict(zip(*([c.strip() for c in line.strip('|').split('|')]
+                       for line in (head, row))))
+    low, high = self.table.rows[0].interval
+    self.assertEqual(cells, {
+        'level': 'ALE/Pong-v5', 'games': '30', 'mean': '18.67', 'std': '2.62',
+        '95 % interval': f'{low:.2f} to {high:.2f}',
+        'normalised': '111.5', 'random [1]': '-20.70', 'human [2]': '14.60',
+        'IMPALA shallow [3]': '20.40 (116.4)',
+        'IMPALA deep [4]': '20.98 (118.1)',
+        'IMPALA multi-task [5]': '8.58 (82.9)'})
+    for difference in self.table.differences:
+      self.assertIn(f'- {difference}', lines)
+    self.assertIn('- [3] IMPALA shallow: IMPALA, arXiv:1802.01561, Tables C.1 '
+                  'and 4', lines)
+
+  def test_json_has_every_return_and_setting(self):
+    content = json.loads(score_table.to_json(self.table))
+    [level] = content['levels']
+    self.assertEqual(level['returns'], [15., 20., 21.] * 10)
+    self.assertEqual(level['published']['IMPALA deep']['score'], 20.98)
+    self.assertEqual(content['settings'],
+                     dataclasses.asdict(self.table.run.config))
+    self.assertEqual(content['differences'], list(self.table.differences))
+
+  def test_csv(self):
+    returns = _atari_returns(atari57.HUMAN_SCORES)
+    text = score_table.to_csv(_table(returns))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    self.assertLen(rows, 57 * 6 + 4 * 4)
+    [pong] = [r for r in rows if r['level'] == 'ALE/Pong-v5'
+              and r['agent'] == 'yours']
+    self.assertEqual((pong['value'], pong['games']), ('14.6', '1'))
+    self.assertAlmostEqual(float(pong['human_normalized_percent']), 100)
+    [median] = [r for r in rows if r['statistic'] == 'median'
+                and r['agent'] == 'IMPALA multi-task']
+    self.assertEqual(median['value'], '59.7')
+    self.assertTrue(all(r['source'] for r in rows if r['agent'] != 'yours'))
+
+  def test_level_without_published_scores(self):
+    table = _table({'CartPole-v1': [500.] * 30}, _run(level_name='CartPole-v1'))
+    self.assertEmpty(table.differences + table.remarks)
+    self.assertIn('| CartPole-v1 |    30 | 500.00 | 0.00 | 500.00 to 500.00 |',
+                  score_table.to_markdown(table))
+    self.assertNotIn('Sources', score_table.to_markdown(table))
+    self.assertNotIn('published', json.loads(
+        score_table.to_json(table))['levels'][0])
+    self.assertLen(score_table.to_csv(table).splitlines(), 2)
+
+  def test_files_do_not_overwrite_each_other(self):
+    logdir = self.create_tempdir().full_path
+    # The second is asked for before anything is written to the first.
+    first, second = (score_table.reserve_path(logdir, 1000) for _ in range(2))
+    score_table.write(self.table, first)
+    self.assertEqual([os.path.basename(p) for p in (first, second)],
+                     ['scores-1000-1', 'scores-1000-2'])
+    self.assertCountEqual(os.listdir(logdir), [
+        'scores-1000-1.json', 'scores-1000-1.csv', 'scores-1000-1.md',
+        'scores-1000-2.json'])
+    # A table that could not be finished leaves the one before it whole.
+    with open(first + '.json') as f:
+      before = f.read()
+    with mock.patch.object(os, 'replace', side_effect=OSError(28, 'full')):
+      with self.assertRaises(OSError):
+        score_table.write(_table({'ALE/Pong-v5': [0.]}), first)
+    with open(first + '.json') as f:
+      self.assertEqual(f.read(), before)
+
+
+if __name__ == '__main__':
+  absltest.main()
