@@ -83,8 +83,9 @@ class Policy:
     """
     env_output = self._agent.tokenize(env_output._replace(info=()))
     arguments = (last_action, env_output, state)
-    tensors = [tf.convert_to_tensor(x) for x in tree.flatten(arguments)]
-    key = tuple([(tensor.dtype, *tensor.shape) for tensor in tensors])
+    flat = tree.flatten(arguments)
+    tensors = [tf.convert_to_tensor(x) for x in flat]
+    key = tuple([(x.shape, x.dtype) for x in flat])
     if key not in self._steps:
       self._structure = tree.map_structure(lambda _: 0, arguments)
       self._steps[key] = self._step.get_concrete_function(*tensors)
