@@ -102,9 +102,7 @@ def human_normalized_score(name: str, score: float,
     score: (mean) return of whole games.
     baselines: `data.Baselines`.
   """
-  game = game_of(name)
-  random = baselines.random[game]
-  return float((score - random) / (baselines.human[game] - random) * 100)
+  return float(baselines.normalized(game_of(name), score))
 
 
 def human_normalized_scores(

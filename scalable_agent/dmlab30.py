@@ -107,9 +107,7 @@ def human_normalized_scores(
     name = LEVEL_MAPPING.get(name, name)
     if not len(values):
       raise ValueError(f'Missing returns for level: {name!r}: ')
-    random = baselines.random[name]
-    scores[name] = float((np.mean(values) - random)
-                         / (baselines.human[name] - random) * 100)
+    scores[name] = float(baselines.normalized(name, np.mean(values)))
   return scores
 
 

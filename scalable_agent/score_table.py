@@ -98,7 +98,7 @@ class Suite(NamedTuple):
   def normalized(self, level: str, score: float) -> float:
     """Returns a score in percent, where 0 is random and 100 is human."""
     baselines = data.Baselines(self.human.scores, self.random.scores)
-    return float(_normalize([score], [self.keys[level]], baselines)[0])
+    return float(baselines.normalized(self.keys[level], score))
 
 
 class Row(NamedTuple):
@@ -212,9 +212,9 @@ def _interval(means) -> Tuple[float, float]:
 
 def _normalize(scores, keys, baselines):
   """Returns scores `[..., keys]` in percent."""
-  human, random = (np.array([scores_of[key] for key in keys])
-                   for scores_of in (baselines.human, baselines.random))
-  return (np.asarray(scores) - random) / (human - random) * 100
+  scores = np.asarray(scores)
+  return np.stack([baselines.normalized(key, scores[..., i])
+                   for i, key in enumerate(keys)], axis=-1)
 
 
 def _aggregates(suite, rows):
@@ -242,11 +242,10 @@ def _aggregates(suite, rows):
 def _remarks(suite, rows, complete, num_levels):
   if len(rows) < num_levels:
     yield f'Played so far: {len(rows)} of {num_levels} levels.'
-  few = [row for row in rows if len(row.returns) < MIN_GAMES]
-  if few:
-    num_games = min(len(row.returns) for row in few)
+  num_games = len(rows[0].returns)  # The same of every level.
+  if num_games < MIN_GAMES:
     advice = (f'; the paper plays {suite.num_published_games}' if suite else '')
-    yield (f'Too few episodes: {num_games} of {few[0].level}. With fewer than '
+    yield (f'Too few episodes: {num_games} of {rows[0].level}. With fewer than '
            f'{MIN_GAMES} the interval is too narrow to be relied on: raise '
            f'--test_num_episodes{advice}.')
   if suite and not complete and len(rows) > 1:
@@ -267,9 +266,9 @@ def _differences(suite, rows, run):
     yield from _atari_differences(run)
   else:
     yield from _dmlab_differences(run, levels)
-  fewest = min(len(row.returns) for row in rows)
-  if fewest != suite.num_published_games:
-    yield (f'Games per level: {fewest} here, {suite.num_published_games} in '
+  num_games = len(rows[0].returns)
+  if num_games != suite.num_published_games:
+    yield (f'Games per level: {num_games} here, {suite.num_published_games} in '
            'the paper.')
   if run.config.test_greedy:
     yield ('Actions: the most likely ones here (--test_greedy); the '

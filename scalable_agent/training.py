@@ -159,6 +159,7 @@ class _Trainer:
         for name, target in [
             *((f'actor-{i}', a.run) for i, a in enumerate(self._actors)),
             ('batches', self._make_batches)]]
+    self._start_s = time.monotonic() - float(self._checkpointer.train_time_s)
     for thread in threads:
       thread.start()
     try:
@@ -211,7 +212,6 @@ class _Trainer:
 
   def _learn(self, stop):
     config, learner = self._config, self._learner
-    start_s = time.monotonic() - float(self._checkpointer.train_time_s)
     summary_due = _Interval(config.save_summaries_secs)
     progress_due = _Interval(config.progress_secs)
     checkpoint_due = _Interval(config.save_checkpoint_secs)
@@ -229,11 +229,9 @@ class _Trainer:
         scalars = learner.step(batch.tensors)
         self._versions.append(learner.published())
       num_env_frames = int(learner.num_env_frames)
-      train_time_s = time.monotonic() - start_s
-      # An array: TensorFlow keeps the tensor of every Python number for ever.
-      self._checkpointer.train_time_s.assign(np.array(train_time_s))
       self._progress.add_episodes(batch.episodes)
-      self._writer.write_episodes(batch.episodes, num_env_frames, train_time_s)
+      self._writer.write_episodes(
+          batch.episodes, num_env_frames, self._train_time_s())
       if progress_due():
         print(self._progress.line(num_env_frames, policy_lag), flush=True)
       if summary_due():
@@ -248,7 +246,11 @@ class _Trainer:
 
   def _save(self):
     self._writer.flush()  # The episodes that the checkpoint has counted.
+    self._checkpointer.train_time_s.assign(self._train_time_s())
     return self._checkpointer.save()
+
+  def _train_time_s(self):
+    return time.monotonic() - self._start_s
 
   def _next_batch(self, stop):
     # Signals are handled between waits, so no wait may be for ever.

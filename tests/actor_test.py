@@ -6,47 +6,22 @@ equality.
 """
 
 from absl.testing import parameterized
+import counting_agent
 import numpy as np
 from scalable_agent import actor as actor_lib
 from scalable_agent import environments
 from scalable_agent import metrics
 from scalable_agent import queues
-from scalable_agent import structs
 import tensorflow as tf
 import tree
-
-
-class CountingAgent:
-  """Acts by the observation; its state counts the steps of the episode.
-
-  Logits are (observation, state, last action): a decision tells what it saw.
-  """
-
-  def __init__(self):
-    self.scale = tf.Variable(1.0)
-    self.variables = [self.scale]
-
-  def initial_state(self, batch_size):
-    return (tf.zeros([batch_size]),)
-
-  def tokenize(self, env_output):
-    return env_output
-
-  def step(self, last_action, env_output, state):
-    count = tf.where(env_output.done, 0.0, state[0]) + 1
-    observed = env_output.observation[:, 0]
-    return structs.AgentOutput(
-        action=tf.cast(observed, tf.int32) % 3,
-        policy_logits=tf.stack(
-            [observed, count, tf.cast(last_action, tf.float32)], axis=-1),
-        baseline=self.scale * observed), (count,)
 
 
 def _make_actor(env, unroll_length, published=None, sink=None, agent=None,
                 bootstrap_truncated=False):
   published = published or (lambda: actor_lib.Weights(0, [tf.constant(1.0)]))
   return actor_lib.Actor(
-      env, actor_lib.Policy(agent or CountingAgent(), published),
+      env,
+      actor_lib.Policy(agent or counting_agent.CountingAgent(), published),
       queues.BoundedQueue(1) if sink is None else sink, unroll_length,
       metrics.StageTimer(), bootstrap_truncated=bootstrap_truncated)
 
@@ -111,7 +86,7 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(False, True)
   def test_values_of_truncated_episodes(self, bootstrap_truncated):
-    class Revealing(CountingAgent):
+    class Revealing(counting_agent.CountingAgent):
       """Its baseline tells observation, state, last action and reward."""
 
       def step(self, last_action, env_output, state):
@@ -176,7 +151,7 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     actor.run()
 
   def test_greedy_takes_the_most_likely_action(self):
-    agent = CountingAgent()
+    agent = counting_agent.CountingAgent()
     weights = actor_lib.Weights(0, [tf.constant(1.0)])
     policy = actor_lib.Policy(agent, lambda: weights, greedy=True)
     policy.refresh()

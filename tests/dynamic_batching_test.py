@@ -8,6 +8,7 @@ import time
 from unittest import mock
 
 from absl.testing import parameterized
+import counting_agent
 import numpy as np
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
@@ -498,29 +499,6 @@ def _threads(name):
           if thread.name == name and thread.is_alive()]
 
 
-class _CountingAgent:
-  """Acts by the observation; its state counts the steps of the episode."""
-
-  def __init__(self):
-    self.scale = tf.Variable(1.0)
-    self.variables = [self.scale]
-
-  def initial_state(self, batch_size):
-    return (tf.zeros([batch_size]),)
-
-  def tokenize(self, env_output):
-    return env_output
-
-  def step(self, last_action, env_output, state):
-    count = tf.where(env_output.done, 0.0, state[0]) + 1
-    observed = env_output.observation[:, 0]
-    return structs.AgentOutput(
-        action=tf.cast(observed, tf.int32) % 3,
-        policy_logits=tf.stack(
-            [observed, count, tf.cast(last_action, tf.float32)], axis=-1),
-        baseline=self.scale * observed), (count,)
-
-
 class _RecordingPolicy(actor_lib.Policy):
   """Notes the number of environments of every step."""
 
@@ -592,9 +570,10 @@ class SharedPolicyTest(_TestCase):
         return [actor.result() for actor in actors]
 
     weights = actor_lib.Weights(0, [tf.constant(1.0)])
-    alone = unrolls([actor_lib.Policy(_CountingAgent(), lambda: weights)
+    alone = unrolls([actor_lib.Policy(counting_agent.CountingAgent(),
+                                      lambda: weights)
                      for _ in range(2)])
-    policy = _RecordingPolicy(_CountingAgent(), lambda: weights)
+    policy = _RecordingPolicy(counting_agent.CountingAgent(), lambda: weights)
     shared = self._shared(policy, 5, 5, timeout_ms=None)
     together = unrolls([shared, shared])
     self.assertEqual(policy.batch_sizes, [5] * (6 * 4))
@@ -607,7 +586,7 @@ class SharedPolicyTest(_TestCase):
 
   def test_refresh_serves_all(self):
     weights = actor_lib.Weights(0, [tf.constant(1.0)])
-    policy = actor_lib.Policy(_CountingAgent(), lambda: weights)
+    policy = actor_lib.Policy(counting_agent.CountingAgent(), lambda: weights)
     shared = self._shared(policy)
     self.assertEqual(shared.refresh(), 0)
     step = lambda: shared.step(  # pylint: disable=g-long-lambda
@@ -649,7 +628,8 @@ class SharedPolicyTest(_TestCase):
   def test_close_ends_actors_quietly(self):
     weights = actor_lib.Weights(0, [tf.constant(1.0)])
     shared = self._shared(
-        actor_lib.Policy(_CountingAgent(), lambda: weights), 3, timeout_ms=None)
+        actor_lib.Policy(counting_agent.CountingAgent(), lambda: weights), 3,
+        timeout_ms=None)
     with self._environment(2) as env:
       actor = actor_lib.Actor(env, shared, queues.BoundedQueue(1), 4,
                               metrics.StageTimer())

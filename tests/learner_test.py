@@ -270,8 +270,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, other in zip(whole.agent.variables, parts.agent.variables):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
-  @parameterized.parameters('mlp', 'shallow', 'deep')
-  def test_bfloat16_makes_nearly_the_same_update(self, network):
+  @parameterized.parameters(('mlp', 0.05), ('shallow', 0.2), ('deep', 0.4))
+  def test_bfloat16_has_nearly_the_same_gradient(self, network, tolerance):
     spec = environments.ArraySpec((4, 24, 24), np.dtype(np.uint8))
     frames = np.random.RandomState(1).randint(256, size=(6, 3, *spec.shape))
     gradients = []
@@ -299,7 +299,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(found.dtype, np.float32)
       error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
       # Relu units near 0 switch; a gradient of another thing is over 1 away.
-      self.assertBetween(error, 1e-7, 0.4, variable.path)
+      self.assertBetween(error, 1e-7, tolerance, variable.path)
 
   def test_one_compilation_serves_all_updates(self):
     learner = make_learner(micro_batch_size=1)

@@ -8,7 +8,7 @@ score over the suite is published.
 
 import csv
 from importlib import resources
-from typing import Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 
 class Baselines(NamedTuple):
@@ -20,6 +20,11 @@ class Baselines(NamedTuple):
   """
   human: Mapping[str, float]
   random: Mapping[str, float]
+
+  def normalized(self, key: str, score: Any) -> Any:
+    """Returns a score, or an array of them, of a game or level in percent."""
+    random = self.random[key]
+    return (score - random) / (self.human[key] - random) * 100
 
 
 def read(name: str) -> List[Dict[str, str]]:

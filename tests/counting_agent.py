@@ -1,0 +1,31 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""An agent whose decisions tell what it saw."""
+
+from scalable_agent import structs
+import tensorflow as tf
+
+
+class CountingAgent:
+  """Acts by the observation; its state counts the steps of the episode.
+
+  Logits are (observation, state, last action): a decision tells what it saw.
+  """
+
+  def __init__(self):
+    self.scale = tf.Variable(1.0)
+    self.variables = [self.scale]
+
+  def initial_state(self, batch_size):
+    return (tf.zeros([batch_size]),)
+
+  def tokenize(self, env_output):
+    return env_output
+
+  def step(self, last_action, env_output, state):
+    count = tf.where(env_output.done, 0.0, state[0]) + 1
+    observed = env_output.observation[:, 0]
+    return structs.AgentOutput(
+        action=tf.cast(observed, tf.int32) % 3,
+        policy_logits=tf.stack(
+            [observed, count, tf.cast(last_action, tf.float32)], axis=-1),
+        baseline=self.scale * observed), (count,)
