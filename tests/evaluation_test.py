@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of test mode's games."""
 
-import actor_test
+import counting_agent
 import numpy as np
 from scalable_agent import actor as actor_lib
 from scalable_agent import environments
@@ -22,7 +22,7 @@ class EvaluationTest(tf.test.TestCase):
   def setUp(self):
     super().setUp()
     weights = actor_lib.Weights(0, [tf.constant(1.0)])
-    self.policy = _RecordingPolicy(actor_test.CountingAgent(), lambda: weights)
+    self.policy = _RecordingPolicy(counting_agent.CountingAgent(), lambda: weights)
     self.policy.states = []
 
   def _returns(self, num_envs, num_episodes):
