@@ -24,7 +24,8 @@ that of the steps: clearly less than 100 % means that some are thrown away.
 Memory is the proportional set size of all processes, the largest of one sample
 every ten seconds. Ours and the peers take turns, A B C A B C; a ratio, ours /
 peer, is the median of the ratios within the rounds, and within 10 % is called a
-tie. A peer that fails or makes no update for `--hang_s` gets a line that says so.
+tie. A peer that fails or makes no update for `--hang_s` gets a line that says
+so.
 The lines on stderr also have the cores that other programs took: a rate that
 was measured beside some is none.
 

@@ -72,8 +72,8 @@ class Agent(tf.keras.Model):
   def tokenize(self, env_outputs: structs.StepOutput) -> structs.StepOutput:
     """Replaces instructions by numbers, see `networks.hash_words`.
 
-    `unroll` and `step` do this themselves where it was not done before. XLA
-    does not compile it: call it on the arguments of compiled functions.
+    `unroll` and `step` do this themselves where it was not done before, but not
+    within a `tf.function`: call it on the function's arguments.
 
     Args:
       env_outputs: `StepOutput` of `[...]`.
@@ -88,8 +88,8 @@ class Agent(tf.keras.Model):
       frame, instruction = _frame_and_instruction(observation)
       return env_outputs if instruction is None else env_outputs._replace(
           observation={'frame': frame})
-    instruction = tf.convert_to_tensor(observation['instruction'])
-    if instruction.dtype != tf.string:
+    instruction = observation['instruction']
+    if tf.as_dtype(instruction.dtype) != tf.string:
       return env_outputs
     return env_outputs._replace(observation=dict(
         observation, instruction=networks.hash_words(instruction)))

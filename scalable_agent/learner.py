@@ -148,8 +148,7 @@ def to_tensors(agent: Any, batch: structs.ActorOutput) -> structs.ActorOutput:
   The arrays can be overwritten afterwards. Level names and statistics, which
   are not learned from, are left out.
   """
-  tensors = tree.map_structure(
+  env_outputs = agent.tokenize(batch.env_outputs._replace(info=()))
+  return tree.map_structure(
       lambda array: tf.identity(tf.convert_to_tensor(array)),
-      batch._replace(level_name=(),
-                     env_outputs=batch.env_outputs._replace(info=())))
-  return tensors._replace(env_outputs=agent.tokenize(tensors.env_outputs))
+      batch._replace(level_name=(), env_outputs=env_outputs))

@@ -14,9 +14,11 @@ Sublayers are kept in tuples: `tf.train.Checkpoint` silently leaves out those
 that a Keras 3 layer keeps in a list.
 """
 
+import functools
 import math
 from typing import Optional, Sequence, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 _NUM_HASH_BUCKETS = 1000
@@ -370,37 +372,38 @@ class InstructionEncoder(tf.keras.layers.Layer):
     return tf.einsum('nw,wnu->nu', is_last, outputs)
 
 
-def hash_words(instructions: tf.Tensor) -> tf.Tensor:
+def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
   """Replaces the words of instructions by their hash buckets.
 
-  Words are what stands between spaces; case matters. XLA does not compile this:
+  Words are what stands between spaces; case matters. Not for symbolic tensors:
   it is to be called outside of compiled functions.
 
   Args:
-    instructions: string `[...]`.
+    instructions: bytes or str `[...]`, or a string tensor.
 
   Returns:
     int32 `[..., W]`, buckets within `[0, 1000)`, padded at the end with -1. `W`
     is 1 where no instruction has words, else a multiple of 8: functions of the
     result are traced for few shapes.
   """
-  instructions = tf.convert_to_tensor(instructions, tf.string)
-  ids = _hash_words(tf.reshape(instructions, [-1]))
-  return tf.reshape(
-      ids, tf.concat([tf.shape(instructions), tf.shape(ids)[1:]], 0))
+  instructions = np.asarray(instructions, object)
+  rows = [_hash_instruction(x) for x in instructions.ravel()]
+  num_words = max(map(len, rows), default=0)
+  ids = np.full([len(rows), max(1, -(-num_words // _WORDS_STEP) * _WORDS_STEP)],
+                -1, np.int32)
+  for i, row in enumerate(rows):
+    ids[i, :len(row)] = row
+  return ids.reshape(*instructions.shape, -1)
 
 
-# A function of its own: eagerly, ragged tensors take milliseconds.
-@tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-def _hash_words(instructions):
-  words = tf.strings.split(instructions, sep=' ')
-  words = tf.ragged.boolean_mask(words, words != '')
-  ids = words.with_values(tf.cast(
-      tf.strings.to_hash_bucket_fast(words.values, _NUM_HASH_BUCKETS),
-      tf.int32)).to_tensor(-1)
-  num_words = tf.shape(ids)[1]
-  width = tf.maximum(1, -(-num_words // _WORDS_STEP) * _WORDS_STEP)
-  return tf.pad(ids, [[0, 0], [0, width - num_words]], constant_values=-1)
+# Instructions come again and again, and a hash takes as long as a policy step.
+@functools.lru_cache(maxsize=2**16)
+def _hash_instruction(instruction):
+  words = [word for word in tf.compat.as_bytes(instruction).split(b' ') if word]
+  if not words:
+    return ()
+  return tuple(tf.strings.to_hash_bucket_fast(
+      words, _NUM_HASH_BUCKETS).numpy().tolist())
 
 
 def _conv(channels, size, strides, padding, activation, seed):

@@ -76,7 +76,7 @@ class BoundedQueue:
       self._changed.notify_all()
 
   def fail(self, error: BaseException) -> None:
-    """Closes the queue; every later `put` and `get` raises the first `error`."""
+    """Closes the queue; later `put` and `get` raise the first `error`."""
     with self._changed:
       if not self._closed:
         self._error = error

@@ -328,8 +328,8 @@ def from_importance_weights(
     _check_fits_values('discounts', discounts, values)
     _check_fits_values('rewards', rewards, values)
     if not values.shape[1:].is_compatible_with(bootstrap_value.shape):
-      raise ValueError(f'bootstrap_value: Shape {bootstrap_value.shape} does not'
-                       f' fit shape {values.shape} of values')
+      raise ValueError(f'bootstrap_value: Shape {bootstrap_value.shape} does '
+                       f'not fit shape {values.shape} of values')
 
     if associative_scan and not values.shape.is_fully_defined():
       raise ValueError(f'values: Shape {values.shape} must be known statically '

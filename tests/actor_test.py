@@ -65,9 +65,9 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     for unroll in self._unrolls(unroll_length=4, count=8):
       env, agent = unroll.env_outputs, unroll.agent_outputs
       if previous is not None:
-        tree.map_structure(lambda new, old: self.assertAllEqual(new[0], old[-1]),
-                           (env, agent),
-                           (previous.env_outputs, previous.agent_outputs))
+        tree.map_structure(
+            lambda new, old: self.assertAllEqual(new[0], old[-1]),
+            (env, agent), (previous.env_outputs, previous.agent_outputs))
       # The state is the one before the observation of entry 0 is processed.
       self.assertAllEqual(unroll.agent_state[0], state)
       for t in range(1, 5):

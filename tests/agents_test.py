@@ -232,11 +232,10 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_unroll_of_unknown_size(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
-    env_outputs = _env_outputs(_WITH_INSTRUCTION, [4, 2])
+    env_outputs = agent.tokenize(_env_outputs(_WITH_INSTRUCTION, [4, 2]))
     signature = tf.nest.map_structure(
-        lambda x: tf.TensorSpec(
-            [None, None, *x.shape[2:]],
-            tf.string if x.dtype == object else x.dtype), env_outputs)
+        lambda x: tf.TensorSpec([None, None, *x.shape[2:]], x.dtype),
+        env_outputs)
     unroll = tf.function(agent.unroll).get_concrete_function(
         tf.TensorSpec([None, None], tf.int32), signature,
         (tf.TensorSpec([None, 256]),) * 2)
@@ -249,8 +248,8 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
     tokenized = agent.tokenize(env_outputs)
-    self.assertEqual(tokenized.observation['instruction'].dtype, tf.int32)
-    self.assertEqual(tokenized.observation['instruction'].shape, [2, 3, 8])
+    self.assertEqual(tokenized.observation['instruction'].dtype, np.int32)
+    self.assertEqual(tokenized.observation['instruction'].shape, (2, 3, 8))
     self.assertIs(agent.tokenize(tokenized), tokenized)
     actions, state = _last_actions([2, 3]), agent.initial_state(3)
     self.assertAllClose(agent.unroll(actions, env_outputs, state),

@@ -22,7 +22,8 @@ class EvaluationTest(tf.test.TestCase):
   def setUp(self):
     super().setUp()
     weights = actor_lib.Weights(0, [tf.constant(1.0)])
-    self.policy = _RecordingPolicy(counting_agent.CountingAgent(), lambda: weights)
+    self.policy = _RecordingPolicy(
+        counting_agent.CountingAgent(), lambda: weights)
     self.policy.states = []
 
   def _returns(self, num_envs, num_episodes):

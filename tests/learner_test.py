@@ -137,7 +137,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(old, new)
 
   def test_loss_is_that_of_the_shifted_sequences(self):
-    """Entry t of the learner's outputs stands against entry t + 1 of the rest."""
+    """Entry t of the learner's outputs stands against the others' t + 1."""
     learner = make_learner(discounting=0.9)
     batch = random_batch(learner)
     state = batch.agent_state

@@ -69,7 +69,8 @@ class UnrollsTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         unroll.output.truncation_values, [[7, 7], [5, 6], [7, 7]])
     np.testing.assert_array_equal(
-        unroll.output.env_outputs.observation[:, :, 0], [[7, 7], [1, 1], [7, 7]])
+        unroll.output.env_outputs.observation[:, :, 0],
+        [[7, 7], [1, 1], [7, 7]])
 
   @parameterized.parameters(
       (1, 1), (2, 2), (2, 4), (6, 2), (4, 3), (3, 4), (5, 2))

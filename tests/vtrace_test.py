@@ -125,8 +125,8 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
   def test_associative_scan_is_the_loop(self, length):
     arguments = _random_arguments(12, length=length)
     loop, scan = (
-        vtrace.from_importance_weights(**arguments, associative_scan=associative)
-        for associative in (False, True))
+        vtrace.from_importance_weights(**arguments, associative_scan=scan)
+        for scan in (False, True))
     self.assertAllClose(loop, scan, rtol=1e-5, atol=1e-5)
 
   @parameterized.parameters(
@@ -241,8 +241,9 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllEqual(before[:4], after[:4])
       self.assertTrue(np.all(before[4:] != after[4:]))
 
-  @parameterized.product(associative_scan=(False, True), jit_compile=(False, True),
-                         broken=(np.nan, np.inf, -np.inf))
+  @parameterized.product(
+      associative_scan=(False, True), jit_compile=(False, True),
+      broken=(np.nan, np.inf, -np.inf))
   def test_zero_discount_hides_what_is_not_finite(
       self, associative_scan, jit_compile, broken):
     arguments = _random_arguments(7)
@@ -324,8 +325,8 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
     shape = arguments[name].shape
     arguments[name] = tf.zeros(shape, dtype)
     with self.assertRaisesRegex(
-        ValueError, re.escape(f'{name}: dtype {dtype.name} of shape {shape} must '
-                              'be real numbers')):
+        ValueError, re.escape(f'{name}: dtype {dtype.name} of shape {shape} '
+                              'must be real numbers')):
       vtrace.from_importance_weights(**arguments)
 
   def test_float64_keeps_all_digits(self):
