@@ -47,12 +47,15 @@ flags.DEFINE_enum('reward_clipping', 'abs_one', ['abs_one', 'soft_asymmetric'],
                   'How rewards are clipped for learning.')
 flags.DEFINE_string('dataset_path', '', 'Path of the dataset that DeepMind '
                     "Lab's psychlab levels need.")
-flags.DEFINE_string('level_name', 'ALE/Pong-v5', 'A gymnasium id, a level of '
+flags.DEFINE_string('level_name', 'ALE/Pong-v5', 'A gymnasium id, those of '
+                    'MiniGrid, BabyAI and ViZDoom included, a level of '
                     'DeepMind Lab, catch, memory or counting; environment i '
                     'gets level i % n of a list A,B,C or of the suites dmlab30 '
                     'and atari57.')
-flags.DEFINE_integer('width', 96, 'Width of DeepMind Lab frames, pixels.')
-flags.DEFINE_integer('height', 72, 'Height of DeepMind Lab frames, pixels.')
+flags.DEFINE_integer('width', 96, 'Width of the frames of DeepMind Lab and '
+                     'ViZDoom, pixels.')
+flags.DEFINE_integer('height', 72, 'Height of the frames of DeepMind Lab and '
+                     'ViZDoom, pixels.')
 flags.DEFINE_float('learning_rate', 0.00048, 'Learning rate at frame 0.')
 flags.DEFINE_float('decay', .99, 'Decay of the second moment of RMSProp.')
 flags.DEFINE_float('momentum', 0., 'Momentum of RMSProp.')

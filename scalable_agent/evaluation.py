@@ -1,15 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Whole games with a trained policy."""
 
-from typing import Any, List
+from typing import Any, Callable, List
 
 import numpy as np
 from scalable_agent import actor
 from scalable_agent import structs
 
 
-def episode_returns(env: Any, policy: actor.Policy,
-                    num_episodes: int) -> List[float]:
+def episode_returns(
+    env: Any, policy: actor.Policy, num_episodes: int,
+    report: Callable[[int], None] = lambda num_episodes: None) -> List[float]:
   """Plays whole games in parallel and returns their unclipped returns.
 
   Every environment plays a fixed number of games, so that short games are not
@@ -19,6 +20,7 @@ def episode_returns(env: Any, policy: actor.Policy,
     env: a `FlowEnvironment` of `E` environments.
     policy: the policy, with its weights; the recurrent state is carried.
     num_episodes: how many games, at least `E`.
+    report: called with the number of games that are over, after each.
 
   Returns:
     `num_episodes` returns, game by game of environment 0, then 1, ...
@@ -38,4 +40,5 @@ def episode_returns(env: Any, policy: actor.Policy,
     for index in np.flatnonzero(env_output.info.episode_end):
       if len(returns[index]) < quotas[index]:
         returns[index].append(float(env_output.info.episode_return[index]))
+        report(sum(map(len, returns)))
   return [r for per_env in returns for r in per_env]

@@ -34,8 +34,12 @@ _COMMON_RECIPE = dict(
     num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
     optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
     min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32')
+# What the games are like, as test mode's own settings can have them.
+_ENVIRONMENT_SETTINGS = (
+    'num_action_repeats', 'width', 'height', 'repeat_action_probability',
+    'full_action_space', 'max_noops', 'fire_on_reset', 'max_episode_frames')
 _ATARI_RECIPE = dict(
-    use_lstm=False, use_last_action_reward=False, unroll_length=20,
+    repeat_action_probability=0, max_noops=30, use_lstm=False, use_last_action_reward=False, unroll_length=20,
     entropy_cost=0.01, reward_clipping='abs_one', clip_gradient_norm=40,
     learning_rate=0.0006, epsilon=0.01, life_loss_ends_episode=True,
     **_COMMON_RECIPE)
@@ -86,6 +90,8 @@ class Suite(NamedTuple):
     agents: of whom there is a column in the table.
     statistics: what is reported over all levels.
     num_published_games: how many games a published score is the mean of.
+    constants: which random and human scores the published means need.
+    other_agents: agents without a column, with what is published of them.
   """
   name: str
   keys: Mapping[str, str]
@@ -94,6 +100,8 @@ class Suite(NamedTuple):
   agents: Tuple[Published, ...]
   statistics: Tuple[Statistic, ...]
   num_published_games: int
+  constants: str
+  other_agents: Tuple[str, ...]
 
   def normalized(self, level: str, score: float) -> float:
     """Returns a score in percent, where 0 is random and 100 is human."""
@@ -195,7 +203,7 @@ def make_table(rows: Sequence[Row], run: Run, num_levels: int) -> Table:
   complete = suite and sorted(filter(None, keys)) == sorted(suite.human.scores)
   return Table(
       run, suite, tuple(rows), _aggregates(suite, rows) if complete else (),
-      remarks=tuple(_remarks(suite, rows, complete, num_levels)),
+      remarks=tuple(_remarks(suite, rows, run, complete, num_levels)),
       differences=tuple(_differences(suite, rows, run)))
 
 
@@ -239,9 +247,12 @@ def _aggregates(suite, rows):
   return tuple(aggregates)
 
 
-def _remarks(suite, rows, complete, num_levels):
+def _remarks(suite, rows, run, complete, num_levels):
   if len(rows) < num_levels:
     yield f'Played so far: {len(rows)} of {num_levels} levels.'
+  changed = _changed(run.config, run.trained_with) if run.trained_with else ()
+  if changed:
+    yield f'Not the environment of the training: {", ".join(changed)}.'
   num_games = len(rows[0].returns)  # The same of every level.
   if num_games < MIN_GAMES:
     advice = (f'; the paper plays {suite.num_published_games}' if suite else '')
@@ -256,6 +267,13 @@ def _remarks(suite, rows, complete, num_levels):
   outside = [row.level for row in rows if suite and row.level not in suite.keys]
   if outside:
     yield f'Not in {suite.name}: {", ".join(outside)}.'
+
+
+def _changed(config, trained_with):
+  return [
+      f'{name} {getattr(config, name)} instead of {getattr(trained_with, name)}'
+      for name in _ENVIRONMENT_SETTINGS
+      if getattr(config, name) != getattr(trained_with, name)]
 
 
 def _differences(suite, rows, run):
@@ -277,7 +295,7 @@ def _differences(suite, rows, run):
     yield ('Settings of training: not known, as settings.json in the logdir is '
            'missing or of another version.')
   else:
-    yield from _training_differences(suite, levels, run.trained_with)
+    yield from _training_differences(suite, levels, run)
 
 
 def _atari_differences(run):
@@ -321,12 +339,22 @@ def _atari_differences(run):
 
 
 def _dmlab_differences(run, levels):
-  if run.num_env_frames != _REFERENCE_DMLAB30_FRAMES:
-    yield (f'Frames trained: {run.num_env_frames:,} here; '
-           f'{_REFERENCE_DMLAB30_FRAMES:,} over all levels in the '
-           "reference's recipe.")
-  yield ('Agents: one, with fixed settings, here; in the paper the experts '
-         'are one for each level, and PBT is the best of 24 that adapt theirs.')
+  trained_with = run.trained_with
+  num_levels = len(set(trained_with.level_names)) if trained_with else None
+  if num_levels == 1:
+    yield (f'Frames trained: {run.num_env_frames:,} here; how many an expert '
+           'had is not known to this table.')
+    yield ('Agents: one for this level alone here, as the experts; PBT is the '
+           'best of 24 that are for all levels and adapt their settings.')
+  else:
+    if run.num_env_frames != _REFERENCE_DMLAB30_FRAMES:
+      yield (f'Frames trained: {run.num_env_frames:,} here; '
+             f'{_REFERENCE_DMLAB30_FRAMES:,} over all levels in the '
+             "reference's recipe.")
+    if num_levels:
+      yield (f'Agents: one for {num_levels} levels, with fixed settings, here; '
+             'in the paper the experts are one for each level, and PBT is the '
+             'best of 24 that adapt theirs.')
   training_levels = [
       l for l in levels if dmlab30.LEVEL_MAPPING.get(l, l) != l]
   if training_levels:
@@ -337,7 +365,12 @@ def _dmlab_differences(run, levels):
            "the paper's table B.1 has small and large maps swapped.")
 
 
-def _training_differences(suite, levels, trained_with):
+def _training_differences(suite, levels, run):
+  trained_with = run.trained_with
+  if run.num_env_frames < trained_with.total_environment_frames:
+    yield (f'Learning rate: falls to 0 at {run.num_env_frames:,} frames in the '
+           f'paper, at {trained_with.total_environment_frames:,} here: this '
+           'agent was not trained to its end.')
   unseen = {suite.keys[level] for level in levels} - {
       suite.keys.get(level) for level in trained_with.level_names}
   if unseen:
@@ -374,7 +407,9 @@ def to_markdown(table: Table) -> str:
                  for value, recomputed in a.published.values())]
               for a in table.aggregates)]),
         '\\* recomputed from the published scores of the levels. Intervals '
-        'are of a bootstrap stratified by level.']
+        f'are of a bootstrap stratified by level. {suite.constants}',
+        'Published of other agents:\n\n' + '\n'.join(
+            f'- {agent}' for agent in suite.other_agents)]
   if table.differences:
     parts += ['## Where this test differs from the published ones',
               '\n'.join(f'- {line}' for line in table.differences)]
@@ -500,7 +535,7 @@ def reserve_path(logdir: str, num_env_frames: int) -> str:
   even one that runs at the same time.
 
   Raises:
-    config.ConfigError: if nothing can be written there.
+    OSError: if nothing can be written there.
   """
   for number in itertools.count(1):
     path = os.path.join(logdir, f'scores-{num_env_frames}-{number}')
@@ -509,10 +544,6 @@ def reserve_path(logdir: str, num_env_frames: int) -> str:
         return path
     except FileExistsError:
       pass
-    except OSError as e:
-      raise config_lib.ConfigError(
-          f'{path}.json cannot be written: {e.strerror}. Make --logdir '
-          'writable.') from e
 
 
 def write(table: Table, path: str) -> None:
@@ -566,7 +597,19 @@ def _atari57() -> Suite:
           Statistic('mean', _mean, atari57.BASELINES, {}),
           Statistic('interquartile mean', interquartile_mean,
                     atari57.BASELINES, {})),
-      num_published_games=200)
+      num_published_games=200,
+      constants=(
+          "The paper's means come out with a human score of 9.3 in Pong, not "
+          '14.6, and a random score of 0 in Video Pinball, not 16,256.9, which '
+          'it does not say; its medians come out with either.'),
+      other_agents=tuple(
+          f'{agent.name}: {statistic} of {value:g} ({agent.source})'
+          for key, agent in atari57.PUBLISHED.items() if key not in names
+          for statistic, value, is_verified in (
+              ('median', agent.median, agent.median_verified),
+              ("mean, with the constants of the paper's means,", agent.mean,
+               agent.mean_verified))
+          if is_verified))
 
 
 def _dmlab30() -> Suite:
@@ -591,7 +634,16 @@ def _dmlab30() -> Suite:
           Statistic('mean', _mean, dmlab30.BASELINES, {}),
           Statistic('interquartile mean', interquartile_mean,
                     dmlab30.BASELINES, {})),
-      num_published_games=500)
+      num_published_games=500,
+      constants=(
+          "The paper's means come out with its table B.1, which is rounded and "
+          'has small and large maps of lasertag swapped; all other numbers '
+          "are with the scores of the reference's code."),
+      other_agents=tuple(
+          f'{agent.name}: mean capped at 100 of {agent.mean_capped:g} '
+          f'({agent.source}{"; " + agent.note if agent.note else ""})'
+          for key, agent in dmlab30.PUBLISHED.items()
+          if key not in names and agent.verified))
 
 
 ATARI57 = _atari57()

@@ -304,11 +304,11 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
     raise config_lib.ConfigError(
         f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
         'or name the directory of a trained agent.')
-  settings = dataclasses.replace(environment_settings(config),
-                                 life_loss_ends_episode=False)
+  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  settings = environment_settings(config)
   levels = list(dict.fromkeys(config.level_names))
   _check_test_levels(levels, settings)
-  policy, rows = None, []
+  policy, path, rows = None, None, []
   for level in levels:
     num_envs = min(config.num_actors, config.test_num_episodes)
     with environments.make_vec([level] * num_envs,
@@ -317,19 +317,29 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
                                settings) as env:
       if policy is None:  # The levels have the same interface: one agent.
         policy, num_env_frames = _test_policy(config, env)
-        path = score_table.reserve_path(config.logdir, num_env_frames)
         run_info = score_table.Run(config, num_env_frames,
                                    config_lib.trained_with(config.logdir))
       row = score_table.make_row(level, evaluation.episode_returns(
-          env, policy, config.test_num_episodes))
+          env, policy, config.test_num_episodes, _count_games(config, level)))
     rows.append(row)
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
     print('  returns: ' + ' '.join(f'{r:g}' for r in row.returns), flush=True)
     table = score_table.make_table(rows, run_info, num_levels=len(levels))
-    written = _write_table(table, path)
+    path, written = _write_table(table, path)
   print(f'\n{score_table.to_markdown(table)}\n{written}', flush=True)
   return {row.level: list(row.returns) for row in rows}
+
+
+def _count_games(config, level):
+  """Returns a function that prints now and then how many games are over."""
+  is_due = _Interval(config.progress_secs)
+
+  def report(num_episodes):
+    if is_due():
+      print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
+            flush=True)
+  return report
 
 
 def _check_test_levels(levels, settings):
@@ -354,12 +364,17 @@ def _test_policy(config, env):
 
 
 def _write_table(table, path):
-  """Writes the table and says where; games are not lost with a full disk."""
+  """Writes the table to a path of its own; returns the path, and what to say.
+
+  Games are not lost where nothing can be written.
+  """
+  logdir = table.run.config.logdir
   try:
+    path = path or score_table.reserve_path(logdir, table.run.num_env_frames)
     score_table.write(table, path)
   except OSError as e:
-    return f'{path}.* could not be written: {e.strerror}.'
-  return f'Wrote {path}.json, .csv and .md.'
+    return path, f'{path or logdir} could not be written: {e.strerror}.'
+  return path, f'Wrote {path}.json, .csv and .md.'
 
 
 def environment_settings(

@@ -354,6 +354,38 @@ class TestModeTest(absltest.TestCase):
     self.assertIn('could not be written: No space left.', output)
     self.assertIn('| MountainCar-v0 |', output)
 
+  def test_directory_that_cannot_be_written(self):
+    with mock.patch.object(score_table, 'reserve_path',
+                           side_effect=OSError(30, 'Read-only file system')):
+      output = self._test()
+    self.assertIn(f'{self.settings["logdir"]} could not be written: Read-only',
+                  output)
+    self.assertIn('| MountainCar-v0 |', output)
+
+  def test_nothing_is_written_before_a_level_is_over(self):
+    before = os.listdir(self.settings['logdir'])
+    with mock.patch.object(evaluation, 'episode_returns',
+                           side_effect=KeyboardInterrupt):
+      with self.assertRaises(KeyboardInterrupt):
+        self._test()
+    self.assertEqual(os.listdir(self.settings['logdir']), before)
+
+  def test_says_how_far_it_is(self):
+    output = self._test(progress_secs=1e-9, level_name='counting')
+    self.assertIn('counting: 1 of 2 games\ncounting: 2 of 2 games\n', output)
+    self.assertNotIn('of 2 games', self._test(progress_secs=1e9))
+
+  def test_games_go_on_when_a_life_is_lost(self):
+    with mock.patch.object(training.environments, 'make_vec',
+                           wraps=training.environments.make_vec) as make_vec:
+      self._test()
+    for call in make_vec.call_args_list:
+      self.assertFalse(call.args[2].life_loss_ends_episode)
+    with open(os.path.join(self.settings['logdir'], 'scores-2-1.json')) as f:
+      content = json.load(f)
+    self.assertIs(content['settings']['life_loss_ends_episode'], False)
+    self.assertIs(content['trained_with']['life_loss_ends_episode'], True)
+
 
 class FlagsTest(parameterized.TestCase):
 

@@ -25,18 +25,22 @@ _PAPER = dict(
     mode='test', level_name='ALE/Pong-v5', agent='deep', use_lstm=False,
     use_last_action_reward=False, batch_size=32, unroll_length=20,
     learning_rate=0.0006, epsilon=0.01, entropy_cost=0.01,
-    clip_gradient_norm=40.)
+    clip_gradient_norm=40., total_environment_frames=200_000_000)
 
 
-def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5', **settings):
-  """A test, and a training with the same settings (unknown if on None)."""
+def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
+         training=None, **settings):
+  """A test, and a training with the same settings but `training`.
+
+  Nothing is known of a training on None.
+  """
   flags.FLAGS.mark_as_parsed()
   with flagsaver.flagsaver(**settings):
     values = flags.FLAGS.flag_values_dict()
   config = config_lib.Config(**{
       f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
   trained_with = None if trained_on is None else dataclasses.replace(
-      config, mode='train', level_name=trained_on)
+      config, mode='train', level_name=trained_on, **(training or {}))
   return score_table.Run(config, num_env_frames, trained_with)
 
 
@@ -187,6 +191,11 @@ class WordsTest(parameterized.TestCase):
       (dict(batch_size=8, optimizer='adam'), 'Settings of training: '
        'batch_size 8 instead of 32, optimizer adam instead of rmsprop.'),
       (dict(trained_on=None), 'Settings of training: not known'),
+      (dict(training=dict(repeat_action_probability=.25, max_noops=0)),
+       'Settings of training: repeat_action_probability 0.25 instead of 0, '
+       'max_noops 0 instead of 30.'),
+      (dict(total_environment_frames=10**9), 'Learning rate: falls to 0 at '
+       '200,000,000 frames in the paper, at 1,000,000,000 here'),
       (dict(trained_on='ALE/Breakout-v5'), 'not trained on: pong'),
       (dict(trained_on='atari57'), 'Agents: one for 57 games here'),
   )
@@ -224,6 +233,43 @@ class WordsTest(parameterized.TestCase):
                   'rooms_collect_good_objects_train', differences)
     self.assertIn('Games per level: 100 here, 500 in the paper', differences)
     self.assertNotIn('not trained on', differences)
+
+  def test_dmlab_expert(self):
+    level = 'explore_goal_locations_small'
+    for trained_on, text in ((level, 'Agents: one for this level alone here'),
+                             ('dmlab30', 'Agents: one for 30 levels'),
+                             (None, 'Settings of training: not known')):
+      run = _run(10**9, trained_on, level_name=level)
+      differences = '\n'.join(_table({level: [1.] * 100}, run).differences)
+      self.assertIn(text, differences)
+      self.assertEqual(differences.count('Agents:'), trained_on is not None)
+      self.assertEqual('over all levels' in differences, trained_on != level)
+
+  def test_other_environment_than_that_of_training(self):
+    for level in ('CartPole-v1', 'ALE/Pong-v5'):
+      same = _run(trained_on=level)
+      self.assertEmpty(_table({level: [20.] * 30}, same).remarks)
+      other = _run(trained_on=level, training=dict(
+          num_action_repeats=1, life_loss_ends_episode=True, max_noops=7))
+      self.assertEqual(_table({level: [20.] * 30}, other).remarks, (
+          'Not the environment of the training: num_action_repeats 4 instead '
+          'of 1, max_noops 30 instead of 7.',))
+    unknown = _run(trained_on=None)
+    self.assertEmpty(_table({'ALE/Pong-v5': [20.] * 30}, unknown).remarks)
+
+  def test_other_agents_and_constants(self):
+    for returns, lines in (
+        (_atari_returns(atari57.HUMAN_SCORES), (
+            '- Reactor, experts: median of 187 (IMPALA, arXiv:1802.01561, '
+            'Tables C.1 and 4)', 'a human score of 9.3 in Pong')),
+        ({l: [r] for l, r in dmlab30.HUMAN_SCORES.items()}, (
+            '- IMPALA, deep: mean capped at 100 of 46.5 (IMPALA, '
+            'arXiv:1802.01561, Table 3)', 'its table B.1'))):
+      text = score_table.to_markdown(_table(returns))
+      for line in lines:
+        self.assertIn(line, text)
+      # The median of A3C is from memory.
+      self.assertNotIn('54.9', text)
 
   def test_games(self):
     few = _table({'ALE/Pong-v5': [20.] * 29})
