@@ -22,10 +22,11 @@ from scalable_agent import config as config_lib
 flags.DEFINE_string('logdir', '/tmp/agent',
                     'Directory of checkpoints, curves and scores. A run '
                     'started on a directory with a checkpoint goes on there.')
-flags.DEFINE_enum('mode', 'train', ['train', 'test', 'plot'], 'Train; play '
-                  'whole games with the latest checkpoint, for a table of '
-                  'scores beside published ones; or draw the learning curves '
-                  'of --logdir=A,B,C.')
+flags.DEFINE_enum('mode', 'train', ['train', 'test', 'table', 'plot'],
+                  'Train; play whole games with the latest checkpoint, for a '
+                  'table of scores beside published ones; print the latest '
+                  'tests of --logdir=A,B,C as one table; or draw the learning '
+                  'curves of --logdir=A,B,C.')
 flags.DEFINE_integer('test_num_episodes', 10, 'Episodes per level in test '
                      'mode.')
 flags.DEFINE_integer('task', -1, 'Task id; -1 for one machine.')
@@ -123,8 +124,9 @@ flags.DEFINE_float('step_timeout_s', 300., 'Seconds after which an environment '
                    'process that steps, resets or starts counts as hung.')
 flags.DEFINE_string('level_cache_dir', '', 'Where DeepMind Lab keeps compiled '
                     'maps; it grows with every new one. Nowhere if empty.')
-flags.DEFINE_string('plot_file', '', 'Where plot mode draws to, a PNG; '
-                    'learning_curves.png in the first directory if empty.')
+flags.DEFINE_string('plot_file', '', 'Where plot mode draws to, a PNG; if '
+                    'empty, learning_curves.png in the directory of the run, '
+                    'or learning_curves_compared.png in the first of several.')
 flags.DEFINE_integer('plot_num_episodes', 100, 'Episodes that the mean return '
                      'of a learning curve is over.')
 flags.DEFINE_bool('bootstrap_truncated', False, 'Whether the return of an '
@@ -162,10 +164,14 @@ def main(argv):
   os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
   try:
     config = config_lib.Config(**{name: values[name] for name in names})
+    # pylint: disable=g-import-not-at-top
     if config.mode == 'plot':
-      from scalable_agent import plotting  # pylint: disable=g-import-not-at-top
+      from scalable_agent import plotting
       return plotting.run(config)
-    from scalable_agent import training  # pylint: disable=g-import-not-at-top
+    if config.mode == 'table':
+      from scalable_agent import score_files
+      return score_files.print_table(config)
+    from scalable_agent import training
     return training.run(config)
   except config_lib.ConfigError as e:
     print(f'experiment.py: {e}', file=sys.stderr)

@@ -5,10 +5,11 @@
       [--replay=0,10000] [--seeds=5] [--jobs=2] [-- FLAGS]
 
 Runs experiment.py once for each correction, capacity of the replay (0: none)
-and seed, with FLAGS, which choose the level, the agent and the policy lag; by
-default, `catch` with the settings below. Every run has a directory of its own
-below --out. Where one has finished it is not run again, where one was cut off
-it starts anew. Writes ablation.json, ablation.md and ablation.png.
+and seed. With --level_name or --flagfile among them, FLAGS are all that is set;
+without, they change the settings below, of `catch`: -- --min_policy_lag=30.
+Every run has a directory of its own below --out. Where one has finished it is
+not run again, where one was cut off it starts anew. Writes ablation.json,
+ablation.md and ablation.png.
 
 *   The final return is the mean over the last tenth of the learning curve, as
     the agent learns: actions are sampled, with weights as old as the policy
@@ -86,6 +87,13 @@ class Interval(NamedTuple):
     return f'{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})'
 
 
+def common_flags(flags: List[str]) -> List[str]:
+  """Returns what all runs have in common, given the user's flags."""
+  has_level = any(re.match(r'--?(level_name|flagfile)(=|$)', flag)
+                  for flag in flags)
+  return list(flags) if has_level else [*_FLAGS, *flags]
+
+
 def is_finished(cell: Cell, out: pathlib.Path, common: List[str]) -> bool:
   """Says whether a run is there already, with the same flags."""
   path = cell.directory(out) / 'finished.json'
@@ -135,11 +143,12 @@ def _start(cell, out, common):
   shutil.rmtree(directory, ignore_errors=True)  # What was cut off.
   directory.mkdir(parents=True)
   with open(directory / 'log.txt', 'w', encoding='utf-8') as log:
+    # In the user's directory, which paths among the flags are relative to.
     return subprocess.Popen(
         [sys.executable, str(_ROOT / 'experiment.py'), *cell.flags(common),
          f'--logdir={directory}', '--progress_secs=1',
          '--save_checkpoint_secs=100000'],
-        cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log,
+        stdin=subprocess.DEVNULL, stdout=log,
         stderr=subprocess.STDOUT, env=dict(os.environ, PYTHONUNBUFFERED='1'),
         preexec_fn=_end_with_parent)
 
@@ -332,14 +341,15 @@ def main():
   parser.add_argument('--jobs', type=int, default=1, help='runs at a time')
   parser.add_argument('--timeout_s', type=float, default=3600,
                       help='seconds that a run may take')
-  parser.add_argument('flags', nargs='*')
+  parser.add_argument('flags', nargs='*', metavar='FLAGS',
+                      help='flags of experiment.py, after --')
   args = parser.parse_args()
   unknown = set(args.corrections) - set(config_lib.CORRECTIONS)
   if unknown:
     parser.error(f'Unknown corrections: {", ".join(sorted(unknown))}.')
   # Ends by way of `finally`, which stops what runs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-  out, common = args.out.absolute(), list(args.flags or _FLAGS)
+  out, common = args.out.absolute(), common_flags(args.flags)
   # By seed first, so that a table of fewer seeds is there early.
   cells = [Cell(correction, capacity, seed)
            for seed in range(1, args.seeds + 1) for capacity in args.replay

@@ -126,11 +126,26 @@ class Config:
 
   @property
   def level_names(self) -> List[str]:
-    """The levels of `--level_name=A,B,C`, where a suite stands for its own."""
+    """The levels of `--level_name=A,B,C`, where a suite stands for its own.
+
+    Those of DMLab-30 have their plain names, by which their scores are known.
+    """
     suites = {'atari57': atari57.LEVELS,
               'dmlab30': dmlab30.levels(self.is_test)}
-    names = [n.strip() for n in self.level_name.split(',') if n.strip()]
+    names = [dmlab30.plain_name(n.strip())
+             for n in self.level_name.split(',') if n.strip()]
     return [level for name in names for level in suites.get(name, [name])]
+
+  @property
+  def logdirs(self) -> List[str]:
+    """The directories of `--logdir=A,B,C`, where a mode reads several.
+
+    Raises:
+      ConfigError: if there is none.
+    """
+    logdirs = [n.strip() for n in self.logdir.split(',') if n.strip()]
+    self._check('logdir', bool(logdirs), 'must name a directory')
+    return logdirs
 
   @property
   def is_test(self) -> bool:

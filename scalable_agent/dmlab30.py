@@ -78,6 +78,15 @@ LEVEL_MAPPING: Dict[str, str] = {
 # Every level of training or test.
 ALL_LEVELS = frozenset(LEVEL_MAPPING) | frozenset(LEVEL_MAPPING.values())
 
+# What DeepMind Lab's own names of them begin with.
+LAB_PREFIX = 'contributed/dmlab30/'
+
+
+def plain_name(level_name: str) -> str:
+  """Returns the name without `LAB_PREFIX`, if it is that of a level here."""
+  name = level_name.removeprefix(LAB_PREFIX)
+  return name if name in ALL_LEVELS else level_name
+
 
 def levels(is_test: bool) -> Tuple[str, ...]:
   """Returns the 30 levels to train on or, `is_test`, to test on."""

@@ -34,12 +34,15 @@ def run(config: config_lib.Config) -> int:
     ConfigError: if a run has no episodes, the picture cannot be written, or
       matplotlib is missing.
   """
-  logdirs = [name.strip() for name in config.logdir.split(',') if name.strip()]
-  if not logdirs:
-    raise config_lib.ConfigError(
-        f'--logdir={config.logdir} must name a directory.')
+  logdirs = config.logdirs
   runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
-  path = config.plot_file or os.path.join(logdirs[0], 'learning_curves.png')
+  # Two names, so that a comparison never replaces the picture of a run.
+  path = config.plot_file or os.path.join(
+      logdirs[0], 'learning_curves.png' if len(logdirs) == 1
+      else 'learning_curves_compared.png')
+  stem, extension = os.path.splitext(path)
+  if extension in ('', '.'):  # Where matplotlib adds one without saying so.
+    path = f'{stem}.png'
   figure = draw(runs, config.plot_num_episodes)
   try:
     # Into the file itself: matplotlib tells the format by its name.

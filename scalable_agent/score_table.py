@@ -6,13 +6,8 @@ played. They say how exactly the games measure this one agent, not how well
 another training run would do.
 """
 
-import csv
-import dataclasses
-import io
-import itertools
-import json
-import os
-from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
+import collections
+from typing import (Any, Callable, Iterable, Mapping, NamedTuple, Optional,
                     Sequence, Tuple)
 
 import numpy as np
@@ -39,10 +34,10 @@ _ENVIRONMENT_SETTINGS = (
     'num_action_repeats', 'width', 'height', 'repeat_action_probability',
     'full_action_space', 'max_noops', 'fire_on_reset', 'max_episode_frames')
 _ATARI_RECIPE = dict(
-    repeat_action_probability=0, max_noops=30, use_lstm=False, use_last_action_reward=False, unroll_length=20,
+    repeat_action_probability=0, max_noops=30, life_loss_ends_episode=True,
+    use_lstm=False, use_last_action_reward=False, unroll_length=20,
     entropy_cost=0.01, reward_clipping='abs_one', clip_gradient_norm=40,
-    learning_rate=0.0006, epsilon=0.01, life_loss_ends_episode=True,
-    **_COMMON_RECIPE)
+    learning_rate=0.0006, epsilon=0.01, **_COMMON_RECIPE)
 # Without what the paper searched for or adapted during training.
 _DMLAB_RECIPE = dict(
     agent='deep', use_lstm=True, use_last_action_reward=True,
@@ -142,26 +137,32 @@ class Aggregate(NamedTuple):
 
 
 class Run(NamedTuple):
-  """What was tested, and how.
+  """An agent that was tested, and how.
 
   Attributes:
     config: the settings of the test.
     num_env_frames: frames the agent was trained for.
     trained_with: the settings of its training, None where they are lost.
+    rows: one per level that it has played.
   """
   config: config_lib.Config
   num_env_frames: int
   trained_with: Optional[config_lib.Config]
+  rows: Tuple[Row, ...]
 
 
 class Table(NamedTuple):
-  """Everything that is written about a test."""
-  run: Run
+  """Everything that is written about the tests of one or several agents."""
+  runs: Tuple[Run, ...]
   suite: Optional[Suite]
-  rows: Tuple[Row, ...]
   aggregates: Tuple[Aggregate, ...]
   remarks: Tuple[str, ...]
   differences: Tuple[str, ...]
+
+  @property
+  def rows(self) -> Tuple[Row, ...]:
+    """The rows of all agents."""
+    return tuple(row for run in self.runs for row in run.rows)
 
 
 def bootstrap_means(returns: Sequence[float],
@@ -190,21 +191,36 @@ def make_row(level: str, returns: Sequence[float]) -> Row:
              float(np.std(returns)), _interval(means))
 
 
-def make_table(rows: Sequence[Row], run: Run, num_levels: int) -> Table:
-  """Puts the rows of a test beside what is published.
+def make_table(runs: Sequence[Run], num_levels: int) -> Table:
+  """Puts the rows of tests beside what is published.
 
   Args:
-    rows: one per level that was played.
-    run: what was tested.
+    runs: an agent and its games each. Several agents are taken together, as the
+      experts of the paper are.
     num_levels: how many levels are to be played.
   """
+  rows = [row for run in runs for row in run.rows]
   suite = suite_of(row.level for row in rows)
   keys = [suite.keys.get(row.level) for row in rows] if suite else []
   complete = suite and sorted(filter(None, keys)) == sorted(suite.human.scores)
   return Table(
-      run, suite, tuple(rows), _aggregates(suite, rows) if complete else (),
-      remarks=tuple(_remarks(suite, rows, run, complete, num_levels)),
-      differences=tuple(_differences(suite, rows, run)))
+      tuple(runs), suite, _aggregates(suite, rows) if complete else (),
+      remarks=(*_remarks(suite, rows, complete, num_levels),
+               *_lines_of_all(map(_run_remarks, runs))),
+      differences=_lines_of_all(
+          _differences(suite, run) for run in runs
+          if suite and any(row.level in suite.keys for row in run.rows)))
+
+
+def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> Tuple[str, ...]:
+  """Returns each line once; those of some agents alone say of how many."""
+  lines_of_runs = [list(lines) for lines in lines_of_runs]
+  counts = collections.Counter(l for lines in lines_of_runs for l in lines)
+  num_runs = len(lines_of_runs)
+  return tuple(
+      line if count == num_runs else
+      f'{line[:-1]} ({count} of {num_runs} agents).'
+      for line, count in counts.items())
 
 
 def suite_of(levels: Any) -> Optional[Suite]:
@@ -247,16 +263,14 @@ def _aggregates(suite, rows):
   return tuple(aggregates)
 
 
-def _remarks(suite, rows, run, complete, num_levels):
+def _remarks(suite, rows, complete, num_levels):
   if len(rows) < num_levels:
     yield f'Played so far: {len(rows)} of {num_levels} levels.'
-  changed = _changed(run.config, run.trained_with) if run.trained_with else ()
-  if changed:
-    yield f'Not the environment of the training: {", ".join(changed)}.'
-  num_games = len(rows[0].returns)  # The same of every level.
-  if num_games < MIN_GAMES:
+  fewest = min(rows, key=lambda row: len(row.returns))
+  if len(fewest.returns) < MIN_GAMES:
     advice = (f'; the paper plays {suite.num_published_games}' if suite else '')
-    yield (f'Too few episodes: {num_games} of {rows[0].level}. With fewer than '
+    yield (f'Too few episodes: {len(fewest.returns)} of {fewest.level}. With '
+           'fewer than '
            f'{MIN_GAMES} the interval is too narrow to be relied on: raise '
            f'--test_num_episodes{advice}.')
   if suite and not complete and len(rows) > 1:
@@ -269,22 +283,23 @@ def _remarks(suite, rows, run, complete, num_levels):
     yield f'Not in {suite.name}: {", ".join(outside)}.'
 
 
-def _changed(config, trained_with):
-  return [
-      f'{name} {getattr(config, name)} instead of {getattr(trained_with, name)}'
-      for name in _ENVIRONMENT_SETTINGS
-      if getattr(config, name) != getattr(trained_with, name)]
+def _run_remarks(run):
+  if run.trained_with:
+    changed = [
+        f'{name} {here} instead of {there}' for name, here, there in (
+            (name, getattr(run.config, name), getattr(run.trained_with, name))
+            for name in _ENVIRONMENT_SETTINGS) if here != there]
+    if changed:
+      yield f'Not the environment of the training: {", ".join(changed)}.'
 
 
-def _differences(suite, rows, run):
-  if not suite:
-    return
-  levels = [row.level for row in rows if row.level in suite.keys]
+def _differences(suite, run):
+  levels = [row.level for row in run.rows if row.level in suite.keys]
   if suite is ATARI57:
     yield from _atari_differences(run)
   else:
     yield from _dmlab_differences(run, levels)
-  num_games = len(rows[0].returns)
+  num_games = len(run.rows[0].returns)  # The same of every level.
   if num_games != suite.num_published_games:
     yield (f'Games per level: {num_games} here, {suite.num_published_games} in '
            'the paper.')
@@ -382,185 +397,6 @@ def _training_differences(suite, levels, run):
       for name, value in recipe.items() if getattr(trained_with, name) != value]
   if others:
     yield f'Settings of training: {", ".join(others)}.'
-
-
-def to_markdown(table: Table) -> str:
-  """Returns the table as Markdown that can be read as it is."""
-  run, suite = table.run, table.suite
-  parts = [
-      f'# Test of {run.config.level_name} after {run.num_env_frames:,} frames',
-      _markdown_table([_head(suite), *(_cells(r, suite) for r in table.rows)]),
-      'Unclipped returns of whole games, with their standard deviation; the '
-      'interval is that of the mean, a bootstrap over the games of this one '
-      'agent.' + (
-          ' In brackets and under "normalised": percent, where 0 is random and '
-          '100 is human.' if suite else '')]
-  parts.extend(f'**{remark}**' for remark in table.remarks)
-  if table.aggregates:
-    names = [agent.name for agent in suite.agents]
-    parts += [
-        f'## Over all {len(suite.human.scores)} levels of {suite.name}',
-        _markdown_table([
-            ['normalised scores, percent', 'yours', '95 % interval', *names],
-            *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
-               *(f'{value:.1f}{"*" if recomputed else ""}'
-                 for value, recomputed in a.published.values())]
-              for a in table.aggregates)]),
-        '\\* recomputed from the published scores of the levels. Intervals '
-        f'are of a bootstrap stratified by level. {suite.constants}',
-        'Published of other agents:\n\n' + '\n'.join(
-            f'- {agent}' for agent in suite.other_agents)]
-  if table.differences:
-    parts += ['## Where this test differs from the published ones',
-              '\n'.join(f'- {line}' for line in table.differences)]
-  if suite:
-    parts += ['## Sources', '\n'.join(
-        f'- [{i}] {column.name}: {column.source}'
-        for i, column in enumerate(_columns(suite), 1))]
-  return '\n\n'.join(parts) + '\n'
-
-
-def _columns(suite):
-  return (suite.random, suite.human, *suite.agents)
-
-
-def _head(suite):
-  head = ['level', 'games', 'mean', 'std', '95 % interval']
-  if suite:
-    head += ['normalised', *(f'{column.name} [{i}]' for i, column in
-                             enumerate(_columns(suite), 1))]
-  return head
-
-
-def _cells(row, suite):
-  cells = [row.level, str(len(row.returns)), f'{row.mean:,.2f}',
-           f'{row.std:,.2f}', _interval_text(row.interval, 2)]
-  if not suite:
-    return cells
-  if row.level not in suite.keys:
-    return cells + [''] * (1 + len(_columns(suite)))
-  cells.append(f'{suite.normalized(row.level, row.mean):.1f}')
-  key = suite.keys[row.level]
-  for column in _columns(suite):
-    score = column.scores[key]
-    text = f'{score:,.2f}'
-    if column in suite.agents:
-      text += f' ({suite.normalized(row.level, score):.1f})'
-    cells.append(text)
-  return cells
-
-
-def _interval_text(interval, num_decimals):
-  return ' to '.join(f'{x:,.{num_decimals}f}' for x in interval)
-
-
-def _markdown_table(rows: List[List[str]]) -> str:
-  """Aligns the cells of a table; the first column to the left."""
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  lines = ['| ' + ' | '.join(
-      cell.rjust(width) if i else cell.ljust(width)
-      for i, (cell, width) in enumerate(zip(row, widths))) + ' |'
-           for row in rows]
-  rule = '|' + '|'.join('-' * (width + 1) + (':' if i else '-')
-                        for i, width in enumerate(widths)) + '|'
-  return '\n'.join([lines[0], rule, *lines[1:]])
-
-
-def to_json(table: Table) -> str:
-  """Returns all of a table, with every return, as JSON."""
-  run, suite = table.run, table.suite
-  return json.dumps({
-      'level_name': run.config.level_name,
-      'num_env_frames': run.num_env_frames,
-      'trained_with': run.trained_with and dataclasses.asdict(run.trained_with),
-      'suite': suite and suite.name,
-      'levels': [_json_row(row, suite) for row in table.rows],
-      'aggregates': [aggregate._asdict() | {'published': {
-          name: {'value': value, 'is_recomputed': is_recomputed}
-          for name, (value, is_recomputed) in aggregate.published.items()}}
-                     for aggregate in table.aggregates],
-      'remarks': table.remarks,
-      'differences': table.differences,
-      'sources': {column.name: column.source
-                  for column in (_columns(suite) if suite else ())},
-      'settings': dataclasses.asdict(run.config)}, indent=1)
-
-
-def _json_row(row, suite):
-  result = row._asdict()
-  if suite and row.level in suite.keys:
-    result['human_normalized_percent'] = suite.normalized(row.level, row.mean)
-    result['published'] = {
-        column.name: {
-            'score': column.scores[suite.keys[row.level]],
-            'human_normalized_percent': suite.normalized(
-                row.level, column.scores[suite.keys[row.level]])}
-        for column in _columns(suite)}
-  return result
-
-
-def to_csv(table: Table) -> str:
-  """Returns a line per level or aggregate and agent as CSV."""
-  suite = table.suite
-  out = io.StringIO()
-  writer = csv.writer(out, lineterminator='\n')
-  writer.writerow(['level', 'statistic', 'agent', 'value', 'std',
-                   'interval_low', 'interval_high', 'games',
-                   'human_normalized_percent', 'source'])
-  for row in table.rows:
-    known = suite is not None and row.level in suite.keys
-    writer.writerow([
-        row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
-        len(row.returns),
-        suite.normalized(row.level, row.mean) if known else '', ''])
-    for column in _columns(suite) if known else ():
-      score = column.scores[suite.keys[row.level]]
-      writer.writerow([row.level, 'mean return', column.name, score, *[''] * 4,
-                       suite.normalized(row.level, score), column.source])
-  for a in table.aggregates:
-    writer.writerow([suite.name, a.name, 'yours', a.value, '', *a.interval,
-                     '', a.value, ''])
-    for agent in suite.agents:
-      value, is_recomputed = a.published[agent.name]
-      writer.writerow([
-          suite.name, a.name, agent.name, value, *[''] * 4, value,
-          ('recomputed from ' if is_recomputed else '') + agent.source])
-  return out.getvalue()
-
-
-def reserve_path(logdir: str, num_env_frames: int) -> str:
-  """Returns where a new table belongs, without extension.
-
-  The name carries the frames trained, and a number that no other test has, not
-  even one that runs at the same time.
-
-  Raises:
-    OSError: if nothing can be written there.
-  """
-  for number in itertools.count(1):
-    path = os.path.join(logdir, f'scores-{num_env_frames}-{number}')
-    try:
-      with open(f'{path}.json', 'x', encoding='utf-8'):
-        return path
-    except FileExistsError:
-      pass
-
-
-def write(table: Table, path: str) -> None:
-  """Writes `<path>.json`, `.csv` and `.md`, each of which a kill leaves whole.
-
-  Raises:
-    OSError: if one cannot be written.
-  """
-  for extension, to_text in _FORMATS.items():
-    temporary = f'{path}{extension}.tmp'
-    with open(temporary, 'w', encoding='utf-8', newline='') as f:
-      f.write(to_text(table))
-    os.replace(temporary, path + extension)
-
-
-_FORMATS: Dict[str, Callable[[Table], str]] = {
-    '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 
 def _mean(scores):

@@ -23,6 +23,7 @@ from scalable_agent import metrics
 from scalable_agent import optimizers
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
+from scalable_agent import score_files
 from scalable_agent import score_table
 from scalable_agent import structs
 from scalable_agent import unrolls
@@ -317,17 +318,18 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
                                settings) as env:
       if policy is None:  # The levels have the same interface: one agent.
         policy, num_env_frames = _test_policy(config, env)
-        run_info = score_table.Run(config, num_env_frames,
-                                   config_lib.trained_with(config.logdir))
+        trained_with = config_lib.trained_with(config.logdir)
       row = score_table.make_row(level, evaluation.episode_returns(
           env, policy, config.test_num_episodes, _count_games(config, level)))
     rows.append(row)
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
     print('  returns: ' + ' '.join(f'{r:g}' for r in row.returns), flush=True)
-    table = score_table.make_table(rows, run_info, num_levels=len(levels))
+    table = score_table.make_table(
+        [score_table.Run(config, num_env_frames, trained_with, tuple(rows))],
+        num_levels=len(levels))
     path, written = _write_table(table, path)
-  print(f'\n{score_table.to_markdown(table)}\n{written}', flush=True)
+  print(f'\n{score_files.to_markdown(table)}\n{written}', flush=True)
   return {row.level: list(row.returns) for row in rows}
 
 
@@ -368,12 +370,14 @@ def _write_table(table, path):
 
   Games are not lost where nothing can be written.
   """
-  logdir = table.run.config.logdir
+  [run] = table.runs
   try:
-    path = path or score_table.reserve_path(logdir, table.run.num_env_frames)
-    score_table.write(table, path)
+    path = path or score_files.reserve_path(run.config.logdir,
+                                            run.num_env_frames)
+    score_files.write(table, path)
   except OSError as e:
-    return path, f'{path or logdir} could not be written: {e.strerror}.'
+    return path, (f'{path or run.config.logdir} could not be written: '
+                  f'{e.strerror}.')
   return path, f'Wrote {path}.json, .csv and .md.'
 
 

@@ -27,6 +27,17 @@ class Dmlab30Test(parameterized.TestCase):
                                     'natlab_varying_map_randomized'])
     self.assertEqual(names[-1], 'explore_object_rewards_many')
 
+  @parameterized.parameters(
+      ('contributed/dmlab30/rooms_watermaze', 'rooms_watermaze'),
+      ('contributed/dmlab30/rooms_exploit_deferred_effects_test',
+       'rooms_exploit_deferred_effects_test'),
+      ('rooms_watermaze', 'rooms_watermaze'),
+      ('contributed/dmlab30/catch', 'contributed/dmlab30/catch'),
+      ('lab/contributed/dmlab30/rooms_watermaze',
+       'lab/contributed/dmlab30/rooms_watermaze'))
+  def test_plain_name(self, name, expected):
+    self.assertEqual(dmlab30.plain_name(name), expected)
+
   def test_human_and_random(self):
     for scores, expected in ((dmlab30.HUMAN_SCORES, 100),
                              (dmlab30.RANDOM_SCORES, 0)):

@@ -212,6 +212,17 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
         environments.LevelError, f'level_cache_dir={file} cannot be made')
 
   @parameterized.parameters(
+      'psychlab_arbitrary_visuomotor_mapping',
+      'contributed/dmlab30/psychlab_continuous_recognition')
+  def test_levels_that_need_a_dataset(self, level):
+    names = ['psychlab_visual_search', 'psychlab_sequential_comparison', level]
+    self.assert_refused(names, _SETTINGS, environments.LevelError,
+                        f'{level} needs dataset_path: name the directory')
+    self.assertLen(self.stream(names[:2], [1, 2], num_steps=1), 2)
+    settings = dataclasses.replace(_SETTINGS, dataset_path='dummy')
+    self.assertLen(self.stream(names, [1, 2, 3], settings, num_steps=1), 2)
+
+  @parameterized.parameters(
       'rooms_watermaze', 'seekavoid_arena_01', 'lab/lt_chasm', 'dmlab30')
   def test_what_to_install(self, name):
     with mock.patch.dict(sys.modules, {'deepmind_lab': None}):
@@ -345,17 +356,33 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
     self.assertLen(config.level_names, 1 + 57 + 30)
     self.assertEqual(config.level_names[:2], ['catch', 'ALE/Alien-v5'])
 
+  def test_own_names_of_lab(self):
+    config = self.config(
+        level_name='contributed/dmlab30/rooms_watermaze, lab/tests/show_config,'
+        'contributed/dmlab30/rooms_watermaz')
+    self.assertEqual(config.level_names, [
+        'rooms_watermaze', 'lab/tests/show_config',
+        'contributed/dmlab30/rooms_watermaz'])
+    settings = training.environment_settings(config)
+    np.testing.assert_array_equal(
+        self.frames(config.level_names[:1], [3], settings, num_steps=5),
+        self.frames(['contributed/dmlab30/rooms_watermaze'], [3], settings,
+                    num_steps=5))
+
   def test_trains_and_tests(self):
     cache = self.create_tempdir().full_path
     values = dict(
         logdir=self.create_tempdir().full_path, width=12, height=8,
-        level_name='language_select_described_object,rooms_watermaze',
+        level_name='language_select_described_object,'
+        'contributed/dmlab30/rooms_watermaze',
         level_cache_dir=cache, unroll_length=5, batch_size=1, num_actors=2,
         num_actor_groups=1, total_environment_frames=200, test_num_episodes=2)
     self.assertEqual(training.train(self.config(**values)), 0)
     self.assertNotEmpty(os.listdir(cache))
     returns = training.test(self.config(mode='test', **values))
-    self.assertEqual([len(r) for r in returns.values()], [2, 2])
+    self.assertEqual(
+        {level: len(r) for level, r in returns.items()},
+        {'language_select_described_object': 2, 'rooms_watermaze': 2})
 
 
 if __name__ == '__main__':

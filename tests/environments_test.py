@@ -2,9 +2,11 @@
 """Tests for `scalable_agent.environments`."""
 
 from concurrent import futures
+import contextlib
 import functools
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import ale_py  # Registers games. pylint: disable=unused-import
 import environment_contract
 import fake_environments
 import gymnasium
@@ -550,7 +553,7 @@ class LevelErrorsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('ALE/Breakot-v5', 'ALE/Breakout-v5'),
       ('CartPol-v1', 'CartPole-v1'),
-      ('cartpole', "Unknown level 'cartpole'"),
+      ('cartpole', 'Did you mean CartPole-v1'),
       ('ctch', 'catch'),
       ('ALE/', "Unknown level 'ALE/'"),
       ('', "Unknown level ''"),
@@ -558,6 +561,45 @@ class LevelErrorsTest(parameterized.TestCase):
   )
   def test_unknown_level(self, name, hint):
     self.assert_refused(environments.UnknownLevelError, [name], hint)
+
+  @parameterized.product(
+      name_and_hint=[
+          ('Pong', 'ALE/Pong-v5?'), ('seaquest', 'ALE/Seaquest-v5?'),
+          ('ms_pacman', 'ALE/MsPacman-v5?'), ('ale/Pong-v5', 'ALE/Pong-v5?'),
+          ('Breakout-v5', 'ALE/Breakout-v5?'), ('Breakot', 'ALE/Breakout-v5'),
+          ('Rooms_Watermaze', 'rooms_watermaze?')],
+      is_registered=[True, False])
+  def test_other_spellings(self, name_and_hint, is_registered):
+    name, hint = name_and_hint
+    with self._atari_ids(is_registered):
+      self.assert_refused(environments.UnknownLevelError, [name],
+                          f'Did you mean {re.escape(hint)}')
+
+  @parameterized.parameters(
+      'PongNoFrameskip-v4', 'Pong-v4', 'PongDeterministic-v4', 'Pong-ram-v0')
+  def test_old_atari_ids_before_they_are_registered(self, name):
+    with self._atari_ids(False):
+      self.assert_refused(environments.UnknownLevelError, [name],
+                          r'Did you mean ALE/Pong-v5\?$')
+
+  @contextlib.contextmanager
+  def _atari_ids(self, is_registered):
+    """Within it, gymnasium knows Atari games or, as at first, does not."""
+    with mock.patch.dict(gymnasium.registry):
+      for env_id, spec in list(gymnasium.registry.items()):
+        if str(spec.entry_point).startswith('ale_py') and not is_registered:
+          del gymnasium.registry[env_id]
+      if is_registered:  # Old ids may come last.
+        gymnasium.registry['Pong-v4'] = gymnasium.registry.pop('Pong-v4')
+      self.assertEqual('ALE/Pong-v5' in gymnasium.registry, is_registered)
+      yield
+
+  @parameterized.parameters(
+      (['ALE/Pong-v5', 'Breakout'], "'Breakout'.* ALE/Breakout-v5"),
+      (['Breakout', 'ALE/Pong-v5'], "'Breakout'.* ALE/Breakout-v5"),
+      (['rooms_watermaze', 'ctch'], "'ctch'.* catch"))
+  def test_unknown_level_in_a_mixed_list(self, names, message):
+    self.assert_refused(environments.UnknownLevelError, names, message)
 
   @parameterized.parameters('PongNoFrameskip-v4', 'Pong-v0', 'Pong-v4')
   def test_old_atari_ids(self, name):

@@ -26,7 +26,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import dynamic_batching
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
-from scalable_agent import score_table
+from scalable_agent import score_files
 from scalable_agent import training
 import tensorflow as tf
 
@@ -348,14 +348,14 @@ class TestModeTest(absltest.TestCase):
     self.assertEqual(self._levels_of_table(), {'MountainCar-v0': [1, 2]})
 
   def test_full_disk(self):
-    with mock.patch.object(score_table, 'write',
+    with mock.patch.object(score_files, 'write',
                            side_effect=OSError(28, 'No space left')):
       output = self._test()
     self.assertIn('could not be written: No space left.', output)
     self.assertIn('| MountainCar-v0 |', output)
 
   def test_directory_that_cannot_be_written(self):
-    with mock.patch.object(score_table, 'reserve_path',
+    with mock.patch.object(score_files, 'reserve_path',
                            side_effect=OSError(30, 'Read-only file system')):
       output = self._test()
     self.assertIn(f'{self.settings["logdir"]} could not be written: Read-only',

@@ -105,17 +105,41 @@ class PlottingTest(parameterized.TestCase):
   def test_program(self):
     one = self._logdir([(100, 1, 'catch', 1)], 'one')
     two = self._logdir([(100, 1, 'catch', 1)], 'two')
-    code, stdout, _ = self._main(logdir=f'{one}/, {two}')
-    path = os.path.join(one, 'learning_curves.png')
-    self.assertEqual(code, 0)
-    self.assertTrue(os.path.samefile(stdout[len('Wrote '):-len('.\n')], path))
-    self.assertGreater(np.ptp(image.imread(path)), 0)
+    for logdir, name in ((one, 'learning_curves.png'),
+                         (f'{one}/, {two}', 'learning_curves_compared.png')):
+      code, stdout, _ = self._main(logdir=logdir)
+      path = os.path.join(one, name)
+      self.assertEqual(code, 0)
+      self.assertTrue(
+          os.path.samefile(stdout[len('Wrote '):-len('.\n')], path))
+      self.assertGreater(np.ptp(image.imread(path)), 0)
     self.assertEqual(os.listdir(two), ['episodes.csv'])
 
     path = os.path.join(two, 'curves.png')
     self.assertEqual(self._main(logdir=one, plot_file=path)[:2],
                      (0, f'Wrote {path}.\n'))
     self.assertGreater(np.ptp(image.imread(path)), 0)
+
+  @parameterized.parameters(
+      ('a', 'a.png'), ('a.', 'a.png'), ('a.b/c', 'a.b/c.png'),
+      ('a.PNG', 'a.PNG'), ('a.svg', 'a.svg'))
+  def test_wrote_what_it_says(self, name, written):
+    logdir = self._logdir([(100, 1, 'catch', 1)])
+    out = self.create_tempdir().full_path
+    os.mkdir(os.path.join(out, 'a.b'))
+    self.assertEqual(
+        self._main(logdir=logdir, plot_file=os.path.join(out, name))[:2],
+        (0, f'Wrote {os.path.join(out, written)}.\n'))
+    self.assertTrue(os.path.isfile(os.path.join(out, written)))
+
+  def test_a_comparison_does_not_replace_the_picture_of_a_run(self):
+    one = self._logdir([(100, 1, 'catch', 1)], 'one')
+    two = self._logdir([(100, 1, 'catch', 1)], 'two')
+    path = os.path.join(one, 'learning_curves.png')
+    self._main(logdir=one)
+    alone = image.imread(path)
+    self._main(logdir=f'{one},{two}')
+    np.testing.assert_array_equal(image.imread(path), alone)
 
   def test_labels(self):
     self.assertEqual(plotting.labels(['/x/a', 'b/']), ['a', 'b'])

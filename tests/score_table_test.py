@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the table of scores: its numbers, its words, its files."""
 
+import contextlib
 import csv
 import dataclasses
 import io
@@ -18,6 +19,7 @@ import numpy as np
 from scalable_agent import atari57
 from scalable_agent import config as config_lib
 from scalable_agent import dmlab30
+from scalable_agent import score_files
 from scalable_agent import score_table
 
 # The paper's recipe of the experts, as flags.
@@ -32,7 +34,7 @@ def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
          training=None, **settings):
   """A test, and a training with the same settings but `training`.
 
-  Nothing is known of a training on None.
+  Nothing is known of a training on None. Nothing is played yet.
   """
   flags.FLAGS.mark_as_parsed()
   with flagsaver.flagsaver(**settings):
@@ -41,12 +43,16 @@ def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
       f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
   trained_with = None if trained_on is None else dataclasses.replace(
       config, mode='train', level_name=trained_on, **(training or {}))
-  return score_table.Run(config, num_env_frames, trained_with)
+  return score_table.Run(config, num_env_frames, trained_with, ())
+
+
+def _played(returns, run=None):
+  return (run or _run())._replace(rows=tuple(
+      score_table.make_row(level, r) for level, r in returns.items()))
 
 
 def _table(returns, run=None, num_levels=1):
-  rows = [score_table.make_row(level, r) for level, r in returns.items()]
-  return score_table.make_table(rows, run or _run(), num_levels)
+  return score_table.make_table([_played(returns, run)], num_levels)
 
 
 def _atari_returns(scores):
@@ -265,7 +271,7 @@ class WordsTest(parameterized.TestCase):
         ({l: [r] for l, r in dmlab30.HUMAN_SCORES.items()}, (
             '- IMPALA, deep: mean capped at 100 of 46.5 (IMPALA, '
             'arXiv:1802.01561, Table 3)', 'its table B.1'))):
-      text = score_table.to_markdown(_table(returns))
+      text = score_files.to_markdown(_table(returns))
       for line in lines:
         self.assertIn(line, text)
       # The median of A3C is from memory.
@@ -275,7 +281,7 @@ class WordsTest(parameterized.TestCase):
     few = _table({'ALE/Pong-v5': [20.] * 29})
     self.assertIn('Too few episodes: 29 of ALE/Pong-v5.', few.remarks[0])
     self.assertIn('the paper plays 200', few.remarks[0])
-    self.assertIn('Too few episodes', score_table.to_markdown(few))
+    self.assertIn('Too few episodes', score_files.to_markdown(few))
     enough = _table({'ALE/Pong-v5': [20.] * 30})
     self.assertEmpty(enough.remarks)
     self.assertIn('Games per level: 30 here, 200 in the paper.',
@@ -302,7 +308,7 @@ class FormatsTest(absltest.TestCase):
     self.table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10})
 
   def test_markdown(self):
-    text = score_table.to_markdown(self.table)
+    text = score_files.to_markdown(self.table)
     lines = text.splitlines()
     head, rule, row = [line for line in lines if line.startswith('|')]
     self.assertLen({len(head), len(rule), len(row)}, 1)
@@ -322,17 +328,17 @@ class FormatsTest(absltest.TestCase):
                   'and 4', lines)
 
   def test_json_has_every_return_and_setting(self):
-    content = json.loads(score_table.to_json(self.table))
+    content = json.loads(score_files.to_json(self.table))
     [level] = content['levels']
     self.assertEqual(level['returns'], [15., 20., 21.] * 10)
     self.assertEqual(level['published']['IMPALA deep']['score'], 20.98)
     self.assertEqual(content['settings'],
-                     dataclasses.asdict(self.table.run.config))
+                     dataclasses.asdict(self.table.runs[0].config))
     self.assertEqual(content['differences'], list(self.table.differences))
 
   def test_csv(self):
     returns = _atari_returns(atari57.HUMAN_SCORES)
-    text = score_table.to_csv(_table(returns))
+    text = score_files.to_csv(_table(returns))
     rows = list(csv.DictReader(io.StringIO(text)))
     self.assertLen(rows, 57 * 6 + 4 * 4)
     [pong] = [r for r in rows if r['level'] == 'ALE/Pong-v5'
@@ -348,17 +354,17 @@ class FormatsTest(absltest.TestCase):
     table = _table({'CartPole-v1': [500.] * 30}, _run(level_name='CartPole-v1'))
     self.assertEmpty(table.differences + table.remarks)
     self.assertIn('| CartPole-v1 |    30 | 500.00 | 0.00 | 500.00 to 500.00 |',
-                  score_table.to_markdown(table))
-    self.assertNotIn('Sources', score_table.to_markdown(table))
+                  score_files.to_markdown(table))
+    self.assertNotIn('Sources', score_files.to_markdown(table))
     self.assertNotIn('published', json.loads(
-        score_table.to_json(table))['levels'][0])
-    self.assertLen(score_table.to_csv(table).splitlines(), 2)
+        score_files.to_json(table))['levels'][0])
+    self.assertLen(score_files.to_csv(table).splitlines(), 2)
 
   def test_files_do_not_overwrite_each_other(self):
     logdir = self.create_tempdir().full_path
     # The second is asked for before anything is written to the first.
-    first, second = (score_table.reserve_path(logdir, 1000) for _ in range(2))
-    score_table.write(self.table, first)
+    first, second = (score_files.reserve_path(logdir, 1000) for _ in range(2))
+    score_files.write(self.table, first)
     self.assertEqual([os.path.basename(p) for p in (first, second)],
                      ['scores-1000-1', 'scores-1000-2'])
     self.assertCountEqual(os.listdir(logdir), [
@@ -369,9 +375,96 @@ class FormatsTest(absltest.TestCase):
       before = f.read()
     with mock.patch.object(os, 'replace', side_effect=OSError(28, 'full')):
       with self.assertRaises(OSError):
-        score_table.write(_table({'ALE/Pong-v5': [0.]}), first)
+        score_files.write(_table({'ALE/Pong-v5': [0.]}), first)
     with open(first + '.json') as f:
       self.assertEqual(f.read(), before)
+
+
+class SeveralAgentsTest(parameterized.TestCase):
+
+  def _write(self, table):
+    logdir = self.create_tempdir().full_path
+    [run] = table.runs
+    score_files.write(
+        table, score_files.reserve_path(logdir, run.num_env_frames))
+    return logdir
+
+  def _print(self, *logdirs):
+    config = dataclasses.replace(_run().config, mode='table',
+                                 logdir=','.join(logdirs))
+    with contextlib.redirect_stdout(io.StringIO()) as stdout:
+      self.assertEqual(score_files.print_table(config), 0)
+    return stdout.getvalue()
+
+  @parameterized.parameters(
+      ('impala_shallow', 'shallow', '93.2', '466.4'),
+      ('impala_deep', 'deep', '191.8', '957.6'))
+  def test_experts_of_the_paper(self, key, agent, median, mean):
+    logdirs = [
+        self._write(_table(
+            {level: returns * 200},
+            _run(trained_on=level, **{**_PAPER, 'agent': agent})))
+        for level, returns in _atari_returns(
+            atari57.PUBLISHED[key].scores).items()]
+    text = self._print(*logdirs)
+    self.assertStartsWith(
+        text, '# Test of 57 agents after 200,000,000 frames')
+    lines = text.splitlines()
+    for name, value in (
+        ('median ', median),
+        ("mean, with the constants of the paper's means ", mean)):
+      [line] = [l for l in lines if l.startswith(f'| {name}')]
+      self.assertEqual(line.split('|')[2].strip(), value)
+    [agents] = [l for l in lines if l.startswith('- Agents: ')]
+    self.assertIn('one for this game alone here', agents)
+
+  def test_what_is_true_of_some_agents_only(self):
+    runs = [
+        _played({'ALE/Pong-v5': [20.] * 30}, _run(10**6)),
+        _played({'ALE/Breakout-v5': [9.] * 20},
+                _run(10**7, 'ALE/Breakout-v5', test_greedy=True,
+                     training=dict(max_noops=0)))]
+    table = score_table.make_table(runs, num_levels=2)
+    self.assertIn('Too few episodes: 20 of ALE/Breakout-v5.', table.remarks[0])
+    self.assertEqual(
+        table.remarks[-1], 'Not the environment of the training: max_noops 30 '
+        'instead of 0 (1 of 2 agents).')
+    text = '\n'.join(table.differences)
+    self.assertIn('Frames trained: 1,000,000 here', text)
+    self.assertIn('Frames trained: 10,000,000 here', text)
+    self.assertIn("code samples them (1 of 2 agents).", text)
+    self.assertIn('1 to 30 in the paper.', text)
+    self.assertStartsWith(score_files.to_markdown(table),
+                          '# Test of 2 agents after 1,000,000 to 10,000,000')
+
+  def test_table_of_a_test_is_read_as_it_was(self):
+    table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10})
+    self.assertEqual(score_files.read(self._write(table)), table.runs[0])
+    unknown = _table({'ALE/Pong-v5': [15.]}, _run(trained_on=None))
+    self.assertEqual(score_files.read(self._write(unknown)), unknown.runs[0])
+
+  def test_latest_test_is_read(self):
+    logdir = self.create_tempdir().full_path
+    for name, value in (('scores-9-1', 1.), ('scores-10-9', 2.),
+                        ('scores-10-10', 3.), ('scores-9-11', 4.)):
+      score_files.write(_table({'ALE/Pong-v5': [value]}),
+                        os.path.join(logdir, name))
+    self.assertEqual(score_files.read(logdir).rows[0].mean, 3)
+
+  @parameterized.parameters(
+      ({}, 'holds no table of a test'),
+      ({'scores-1-1.csv': 'x'}, 'holds no table of a test'),
+      ({'scores-1-1.json': ''}, 'scores-1-1.json cannot be read'),
+      ({'scores-1-1.json': '{"settings": {}, "trained_with": null}'},
+       'scores-1-1.json cannot be read'))
+  def test_nothing_to_read(self, files, text):
+    directory = self.create_tempdir()
+    for name, content in files.items():
+      directory.create_file(name, content)
+    for logdir in (directory.full_path,
+                   *([] if files else [directory.full_path + '/none'])):
+      with self.assertRaisesRegex(config_lib.ConfigError, text):
+        score_files.read(logdir)
 
 
 if __name__ == '__main__':

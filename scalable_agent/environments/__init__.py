@@ -13,10 +13,13 @@
 Importing this package does not import TensorFlow.
 """
 
-from typing import Sequence
+import difflib
+import re
+from typing import List, Sequence
 
 import gymnasium
 
+from scalable_agent import atari57
 from scalable_agent import dmlab30
 from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
@@ -74,6 +77,9 @@ def make_vec(
 
   num_atari = sum(map(atari.is_level, level_names))
   num_dmlab = sum(map(dmlab.is_level, level_names))
+  for name in dict.fromkeys(level_names):
+    if not (atari.is_level(name) or dmlab.is_level(name)):
+      _check_exists(name)
   if num_atari == len(level_names):
     env = atari.AtariVector(level_names, seeds, settings, num_threads)
   elif num_dmlab == len(level_names):
@@ -84,8 +90,6 @@ def make_vec(
         f'One agent cannot play {family} and other levels: '
         f'{", ".join(dict.fromkeys(level_names))}.')
   else:
-    for name in level_names:
-      _check_exists(name)
     env = gymnasium_env.GymnasiumVector(level_names, seeds, settings)
   return FlowEnvironment(env, level_names)
 
@@ -104,6 +108,28 @@ def _check_exists(level_name: str):
   try:
     gymnasium.spec(toys.LEVELS.get(level_name, level_name))
   except gymnasium.error.Error as e:
-    raise unknown_level(level_name, [
-        *gymnasium.registry, *toys.LEVELS, *sorted(dmlab30.ALL_LEVELS),
-        'dmlab30', 'atari57']) from e
+    similar = _similar(level_name)
+    raise unknown_level(
+        level_name, known=(),
+        reason=f' Did you mean {" or ".join(similar)}?' if similar else ''
+    ) from e
+
+
+def _similar(level_name: str) -> List[str]:
+  """Returns up to three names, or the one that differs in spelling alone."""
+  # Games last: they are what their old ids, registered or not, stand for.
+  names = {_spelling(name): name for name in (
+      *gymnasium.registry, *toys.LEVELS, *sorted(dmlab30.ALL_LEVELS),
+      'dmlab30', 'atari57', *atari57.LEVELS)}
+  spelling = _spelling(level_name)
+  if spelling in names:
+    return [names[spelling]]
+  return [names[key] for key in difflib.get_close_matches(
+      spelling, names, n=3, cutoff=0.5)]
+
+
+def _spelling(level_name):
+  """Returns `mspacman` for ALE/MsPacman-v5, ms_pacman, MsPacmanNoFrameskip-v4.
+  """
+  return re.sub(r'^ale/|_|noframeskip|deterministic|-v\d+$', '',
+                level_name.lower())

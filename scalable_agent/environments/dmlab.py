@@ -39,7 +39,10 @@ DEFAULT_ACTION_SET = (
 )
 # Test levels are drawn from seeds that training never sees.
 _TEST_MIXER_SEED = 0x600D5EED
-_DMLAB30 = 'contributed/dmlab30/'
+_DMLAB30 = dmlab30.LAB_PREFIX
+# Those that show photographs: the other two of psychlab draw what they show.
+_NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
+                 _DMLAB30 + 'psychlab_continuous_recognition')
 _OTHER_LEVELS = ('seekavoid_arena_01',)
 _ANY_LEVEL = 'lab/'
 _MAX_INSTRUCTION_LENGTH = 1024
@@ -179,7 +182,7 @@ class DmLabVector(gymnasium_env.GymnasiumVector):
     _check_installed(level_names[0])
     levels = {name: _lab_level(name, settings.is_test)
               for name in dict.fromkeys(level_names)}
-    _check_paths(settings)
+    _check_paths(levels, settings)
     with _registered(levels, settings) as ids:
       super().__init__(
           [ids[name] for name in level_names], seeds,
@@ -197,14 +200,17 @@ def _check_installed(level_name):
         f'({e})') from e
 
 
-def _check_paths(settings):
+def _check_paths(levels, settings):
   path = settings.dataset_path
+  what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
+                'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
   # A dummy is what Lab takes for a dataset of two colours.
   if path and path != 'dummy' and not os.path.isdir(path):
     raise base.LevelError(
-        f'dataset_path={path} is no directory: name the one with the images of '
-        'brady_konkle_oliva2008, see data/brady_konkle_oliva2008/README.md of '
-        'DeepMind Lab.')
+        f'dataset_path={path} is no directory: {what_to_do}')
+  for name, level in levels.items():
+    if level in _NEED_DATASET and not path:
+      raise base.LevelError(f'{name} needs dataset_path: {what_to_do}')
   try:
     if settings.level_cache_dir:
       LocalLevelCache(settings.level_cache_dir)
