@@ -4,6 +4,7 @@
   python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a
   python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a \
       --mode=test
+  python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
   python experiment.py --logdir=/tmp/a --mode=plot
 """
 
@@ -24,9 +25,9 @@ flags.DEFINE_string('logdir', '/tmp/agent',
                     'started on a directory with a checkpoint goes on there.')
 flags.DEFINE_enum('mode', 'train', ['train', 'test', 'table', 'plot'],
                   'Train; play whole games with the latest checkpoint, for a '
-                  'table of scores beside published ones; print the latest '
-                  'tests of --logdir=A,B,C as one table; or draw the learning '
-                  'curves of --logdir=A,B,C.')
+                  'table of scores beside published ones; put the latest '
+                  'tests in --logdir=A,B,C, or tests that it names, into one '
+                  'table; or draw the learning curves of --logdir=A,B,C.')
 flags.DEFINE_integer('test_num_episodes', 10, 'Episodes per level in test '
                      'mode.')
 flags.DEFINE_integer('task', -1, 'Task id; -1 for one machine.')
@@ -170,7 +171,7 @@ def main(argv):
       return plotting.run(config)
     if config.mode == 'table':
       from scalable_agent import score_files
-      return score_files.print_table(config)
+      return score_files.compare(config)
     from scalable_agent import training
     return training.run(config)
   except config_lib.ConfigError as e:

@@ -82,6 +82,9 @@ class Agent(tf.keras.Model):
       `StepOutput` with int32 `[..., W]` for string `[...]`, or without the
       instructions if the agent does not see them; `env_outputs` itself if there
       are none, or numbers already.
+
+    Raises:
+      ValueError: for strings within a `tf.function`.
     """
     observation = env_outputs.observation
     if self._instruction_encoder is None:
@@ -91,6 +94,9 @@ class Agent(tf.keras.Model):
     instruction = observation['instruction']
     if tf.as_dtype(instruction.dtype) != tf.string:
       return env_outputs
+    if tf.is_symbolic_tensor(instruction):
+      raise ValueError('Words are not hashed within a tf.function: call '
+                       'agent.tokenize on its arguments.')
     return env_outputs._replace(observation=dict(
         observation, instruction=networks.hash_words(instruction)))
 

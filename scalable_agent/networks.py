@@ -393,7 +393,7 @@ def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
                 -1, np.int32)
   for i, row in enumerate(rows):
     ids[i, :len(row)] = row
-  return ids.reshape(*instructions.shape, -1)
+  return ids.reshape(*instructions.shape, ids.shape[1])
 
 
 # Instructions come again and again, and a hash takes as long as a policy step.

@@ -41,7 +41,7 @@ def run(config: config_lib.Config) -> int:
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
       else 'learning_curves_compared.png')
   stem, extension = os.path.splitext(path)
-  if extension in ('', '.'):  # Where matplotlib adds one without saying so.
+  if os.path.basename(stem) and extension in ('', '.'):  # Where matplotlib adds one without saying so.
     path = f'{stem}.png'
   figure = draw(runs, config.plot_num_episodes)
   try:

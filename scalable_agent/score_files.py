@@ -8,28 +8,40 @@ import itertools
 import json
 import os
 import re
-from typing import Callable, Dict, List
+from typing import Any, Callable, Dict, List
 
 from scalable_agent import config as config_lib
 from scalable_agent import score_table
 
+_NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
-def print_table(config: config_lib.Config) -> int:
-  """Prints the latest tests of `--logdir=A,B,C` as one table.
+
+def compare(config: config_lib.Config) -> int:
+  """Prints tests of several agents as one table, and writes it to the first.
 
   The paper's experts are an agent for each game, and so are their numbers over
   all games.
+
+  Args:
+    config: `logdir=A,B,C` names directories, whose latest tests are read, or
+      files of tests.
 
   Returns:
     The program's exit code.
 
   Raises:
-    ConfigError: if a directory holds no table, or one that cannot be read.
+    ConfigError: if there is no test, or one cannot be read.
   """
-  runs = [read(logdir) for logdir in config.logdirs]
   table = score_table.make_table(
-      runs, num_levels=sum(len(run.rows) for run in runs))
+      [read(path, config) for path in config.logdirs])
   print(to_markdown(table))
+  logdir = os.path.dirname(table.runs[0].source)
+  try:
+    path = reserve_path(logdir, f'{len(table.runs)}_agents')
+    write(table, path)
+    print(f'Wrote {path}.json, .csv and .md.')
+  except OSError as e:
+    print(f'{logdir} could not be written: {e.strerror}.')
   return 0
 
 
@@ -43,12 +55,12 @@ def to_markdown(table: score_table.Table) -> str:
       f'# Test of {what} after '
       f'{" to ".join(f"{n:,}" for n in dict.fromkeys((frames[0], frames[-1])))}'
       ' frames',
-      _markdown_table([_head(suite), *(_cells(r, suite) for r in table.rows)]),
+      *(f'**{remark}**' for remark in table.remarks),
+      _level_table(table),
       'Unclipped returns of whole games, with their standard deviation; the '
       'interval is that of the mean, a bootstrap over the games of one agent.'
       + (' In brackets and under "normalised": percent, where 0 is random '
          'and 100 is human.' if suite else '')]
-  parts.extend(f'**{remark}**' for remark in table.remarks)
   if table.aggregates:
     names = [agent.name for agent in suite.agents]
     parts += [
@@ -63,6 +75,10 @@ def to_markdown(table: score_table.Table) -> str:
         f'are of a bootstrap stratified by level. {suite.constants}',
         'Published of other agents:\n\n' + '\n'.join(
             f'- {agent}' for agent in suite.other_agents)]
+  if len(table.runs) > 1:
+    parts += ['## Agents', '\n'.join(
+        f'{i}. {run.source}, {run.num_env_frames:,} frames'
+        for i, run in enumerate(table.runs, 1))]
   if table.differences:
     parts += ['## Where this test differs from the published ones',
               '\n'.join(f'- {line}' for line in table.differences)]
@@ -71,6 +87,15 @@ def to_markdown(table: score_table.Table) -> str:
         f'- [{i}] {column.name}: {column.source}'
         for i, column in enumerate(_columns(suite), 1))]
   return '\n\n'.join(parts) + '\n'
+
+
+def _level_table(table):
+  lines = [_head(table.suite), *(_cells(r, table.suite) for r in table.rows)]
+  if len(table.runs) > 1:
+    agents = ['agent', *(str(i) for i, run in enumerate(table.runs, 1)
+                         for _ in run.rows)]
+    lines = [[line[0], agent, *line[1:]] for line, agent in zip(lines, agents)]
+  return _markdown_table(lines)
 
 
 def _columns(suite):
@@ -120,14 +145,18 @@ def _markdown_table(rows: List[List[str]]) -> str:
 
 
 def to_json(table: score_table.Table) -> str:
-  """Returns all of the table of one agent, with every return, as JSON."""
-  [run], suite = table.runs, table.suite
+  """Returns all of a table, with every return, as JSON."""
+  suite = table.suite
   return json.dumps({
-      'level_name': run.config.level_name,
-      'num_env_frames': run.num_env_frames,
-      'trained_with': run.trained_with and dataclasses.asdict(run.trained_with),
+      'agents': [{
+          'source': run.source,
+          'num_env_frames': run.num_env_frames,
+          'levels': [_json_row(row, suite) for row in run.rows],
+          'settings': dataclasses.asdict(run.config),
+          'trained_with': (
+              run.trained_with and dataclasses.asdict(run.trained_with))}
+                 for run in table.runs],
       'suite': suite and suite.name,
-      'levels': [_json_row(row, suite) for row in table.rows],
       'aggregates': [aggregate._asdict() | {'published': {
           name: {'value': value, 'is_recomputed': is_recomputed}
           for name, (value, is_recomputed) in aggregate.published.items()}}
@@ -135,8 +164,7 @@ def to_json(table: score_table.Table) -> str:
       'remarks': table.remarks,
       'differences': table.differences,
       'sources': {column.name: column.source
-                  for column in (_columns(suite) if suite else ())},
-      'settings': dataclasses.asdict(run.config)}, indent=1)
+                  for column in (_columns(suite) if suite else ())}}, indent=1)
 
 
 def _json_row(row, suite):
@@ -160,16 +188,18 @@ def to_csv(table: score_table.Table) -> str:
   writer.writerow(['level', 'statistic', 'agent', 'value', 'std',
                    'interval_low', 'interval_high', 'games',
                    'human_normalized_percent', 'source'])
-  for row in table.rows:
-    known = suite is not None and row.level in suite.keys
-    writer.writerow([
-        row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
-        len(row.returns),
-        suite.normalized(row.level, row.mean) if known else '', ''])
-    for column in _columns(suite) if known else ():
-      score = column.scores[suite.keys[row.level]]
-      writer.writerow([row.level, 'mean return', column.name, score, *[''] * 4,
-                       suite.normalized(row.level, score), column.source])
+  for run in table.runs:
+    for row in run.rows:
+      known = suite is not None and row.level in suite.keys
+      writer.writerow([
+          row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
+          len(row.returns),
+          suite.normalized(row.level, row.mean) if known else '', run.source])
+  for level in dict.fromkeys(row.level for row in table.rows):
+    for column in _columns(suite) if suite and level in suite.keys else ():
+      score = column.scores[suite.keys[level]]
+      writer.writerow([level, 'mean return', column.name, score, *[''] * 4,
+                       suite.normalized(level, score), column.source])
   for a in table.aggregates:
     writer.writerow([suite.name, a.name, 'yours', a.value, '', *a.interval,
                      '', a.value, ''])
@@ -181,17 +211,20 @@ def to_csv(table: score_table.Table) -> str:
   return out.getvalue()
 
 
-def reserve_path(logdir: str, num_env_frames: int) -> str:
+def reserve_path(logdir: str, label: Any) -> str:
   """Returns where a new table belongs, without extension.
 
-  The name carries the frames trained, and a number that no other test has, not
-  even one that runs at the same time.
+  Args:
+    logdir: the directory.
+    label: for the name: the frames trained, or how many agents there are. A
+      number follows that no other table has, not even one that is made at the
+      same time.
 
   Raises:
     OSError: if nothing can be written there.
   """
   for number in itertools.count(1):
-    path = os.path.join(logdir, f'scores-{num_env_frames}-{number}')
+    path = os.path.join(logdir, f'scores-{label}-{number}')
     try:
       with open(f'{path}.json', 'x', encoding='utf-8'):
         return path
@@ -212,35 +245,42 @@ def write(table: score_table.Table, path: str) -> None:
     os.replace(temporary, path + extension)
 
 
-_NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 _FORMATS: Dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 
-def read(logdir: str) -> score_table.Run:
-  """Reads the latest table that a test has written to `logdir`.
+def read(path: str, config: config_lib.Config) -> score_table.Run:
+  """Reads the table of a test, of one agent.
+
+  Args:
+    path: the file (JSON), or a directory: of its tests the latest of the agent
+      that was trained longest.
+    config: has the settings that are newer than the file.
 
   Raises:
     ConfigError: if there is none, or if it cannot be read.
   """
-  names = os.listdir(logdir) if os.path.isdir(logdir) else []
-  found = [match for match in map(_NAME.fullmatch, names) if match]
-  if not found:
-    raise config_lib.ConfigError(
-        f'--logdir={logdir} holds no table of a test (scores-*.json). Test '
-        'first: --mode=test.')
-  latest = max(found, key=lambda match: tuple(map(int, match.groups())))
-  path = os.path.join(logdir, latest[0])
+  if os.path.isdir(path):
+    found = [match for match in map(_NAME.fullmatch, os.listdir(path)) if match]
+    if not found:
+      raise config_lib.ConfigError(
+          f'--logdir={path} holds no table of a test (scores-*.json). Test '
+          'first: --mode=test.')
+    latest = max(found, key=lambda match: tuple(map(int, match.groups())))
+    path = os.path.join(path, latest[0])
   try:
     with open(path, encoding='utf-8') as f:
-      content = json.load(f)
-    trained_with = content['trained_with']
+      [agent] = json.load(f)['agents']
+    settings, trained_with = (
+        values and dataclasses.replace(config, **{
+            name: value for name, value in values.items()
+            if hasattr(config, name)})
+        for values in (agent['settings'], agent['trained_with']))
     return score_table.Run(
-        config_lib.Config(**content['settings']), content['num_env_frames'],
-        trained_with and config_lib.Config(**trained_with),
+        settings, agent['num_env_frames'], trained_with,
         tuple(score_table.make_row(level['level'], level['returns'])
-              for level in content['levels']))
+              for level in agent['levels']), os.path.splitext(path)[0])
   except (OSError, KeyError, TypeError, ValueError) as e:
     raise config_lib.ConfigError(
-        f'{path} cannot be read: {e}. It may be of another version, or of a '
-        'test that has just begun; test again: --mode=test.') from e
+        f'{path} cannot be read as the test of an agent: {e}. Name another '
+        'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e

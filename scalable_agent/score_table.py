@@ -15,6 +15,7 @@ from scalable_agent import atari57
 from scalable_agent import config as config_lib
 from scalable_agent import data
 from scalable_agent import dmlab30
+from scalable_agent import environments
 
 # With fewer games the interval covers the true mean clearly too rarely: for
 # normal, exponential and log-normal returns in 90, 88 and 78 of 100 cases with
@@ -29,10 +30,9 @@ _COMMON_RECIPE = dict(
     num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
     optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
     min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32')
-# What the games are like, as test mode's own settings can have them.
-_ENVIRONMENT_SETTINGS = (
-    'num_action_repeats', 'width', 'height', 'repeat_action_probability',
-    'full_action_space', 'max_noops', 'fire_on_reset', 'max_episode_frames')
+# What Atari games are like. Tests turn off that lost lives end episodes.
+_ATARI_SETTINGS = ('repeat_action_probability', 'full_action_space',
+                   'max_noops', 'fire_on_reset', 'max_episode_frames')
 _ATARI_RECIPE = dict(
     repeat_action_probability=0, max_noops=30, life_loss_ends_episode=True,
     use_lstm=False, use_last_action_reward=False, unroll_length=20,
@@ -144,11 +144,13 @@ class Run(NamedTuple):
     num_env_frames: frames the agent was trained for.
     trained_with: the settings of its training, None where they are lost.
     rows: one per level that it has played.
+    source: the file that this was read from, without extension, or ''.
   """
   config: config_lib.Config
   num_env_frames: int
   trained_with: Optional[config_lib.Config]
   rows: Tuple[Row, ...]
+  source: str = ''
 
 
 class Table(NamedTuple):
@@ -191,13 +193,12 @@ def make_row(level: str, returns: Sequence[float]) -> Row:
              float(np.std(returns)), _interval(means))
 
 
-def make_table(runs: Sequence[Run], num_levels: int) -> Table:
+def make_table(runs: Sequence[Run]) -> Table:
   """Puts the rows of tests beside what is published.
 
   Args:
     runs: an agent and its games each. Several agents are taken together, as the
       experts of the paper are.
-    num_levels: how many levels are to be played.
   """
   rows = [row for run in runs for row in run.rows]
   suite = suite_of(row.level for row in rows)
@@ -205,22 +206,23 @@ def make_table(runs: Sequence[Run], num_levels: int) -> Table:
   complete = suite and sorted(filter(None, keys)) == sorted(suite.human.scores)
   return Table(
       tuple(runs), suite, _aggregates(suite, rows) if complete else (),
-      remarks=(*_remarks(suite, rows, complete, num_levels),
-               *_lines_of_all(map(_run_remarks, runs))),
-      differences=_lines_of_all(
-          _differences(suite, run) for run in runs
-          if suite and any(row.level in suite.keys for row in run.rows)))
+      remarks=(*_lines_of_all(map(_run_remarks, runs)),
+               *_remarks(suite, rows, complete)),
+      differences=_lines_of_all(_differences(suite, run) for run in runs))
 
 
 def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> Tuple[str, ...]:
-  """Returns each line once; those of some agents alone say of how many."""
-  lines_of_runs = [list(lines) for lines in lines_of_runs]
-  counts = collections.Counter(l for lines in lines_of_runs for l in lines)
-  num_runs = len(lines_of_runs)
+  """Returns each line once; those of some agents alone say of which."""
+  numbers = collections.defaultdict(list)
+  num_runs = 0
+  for num_runs, lines in enumerate(lines_of_runs, 1):
+    for line in lines:
+      numbers[line].append(num_runs)
   return tuple(
-      line if count == num_runs else
-      f'{line[:-1]} ({count} of {num_runs} agents).'
-      for line, count in counts.items())
+      line if len(n) == num_runs else
+      f'{line[:-1]} (agent{"s" if len(n) > 1 else ""} '
+      f'{", ".join(map(str, n[:5]))}{", ..." if len(n) > 5 else ""}).'
+      for line, n in numbers.items())
 
 
 def suite_of(levels: Any) -> Optional[Suite]:
@@ -263,9 +265,7 @@ def _aggregates(suite, rows):
   return tuple(aggregates)
 
 
-def _remarks(suite, rows, complete, num_levels):
-  if len(rows) < num_levels:
-    yield f'Played so far: {len(rows)} of {num_levels} levels.'
+def _remarks(suite, rows, complete):
   fewest = min(rows, key=lambda row: len(row.returns))
   if len(fewest.returns) < MIN_GAMES:
     advice = (f'; the paper plays {suite.num_published_games}' if suite else '')
@@ -284,17 +284,42 @@ def _remarks(suite, rows, complete, num_levels):
 
 
 def _run_remarks(run):
-  if run.trained_with:
-    changed = [
-        f'{name} {here} instead of {there}' for name, here, there in (
-            (name, getattr(run.config, name), getattr(run.trained_with, name))
-            for name in _ENVIRONMENT_SETTINGS) if here != there]
-    if changed:
-      yield f'Not the environment of the training: {", ".join(changed)}.'
+  num_levels = len(set(run.config.level_names))
+  if len(run.rows) < num_levels:
+    yield f'Played so far: {len(run.rows)} of {num_levels} levels.'
+  if not run.trained_with:
+    return
+  changed = [f'{name} {here} instead of {there}'
+             for name in _environment_settings(run.config.level_names)
+             for here, there in [(getattr(run.config, name),
+                                  getattr(run.trained_with, name))]
+             if here != there]
+  if changed:
+    yield f'Not the environment of the training: {", ".join(changed)}.'
+  seen = set(map(_test_level, run.trained_with.level_names))
+  unseen = [row.level for row in run.rows if _test_level(row.level) not in seen]
+  if unseen:
+    yield f'Levels that this agent was not trained on: {", ".join(unseen)}.'
+
+
+def _environment_settings(levels):
+  """Returns the names of the settings that change what the levels are like."""
+  yield 'num_action_repeats'
+  if any(map(environments.atari.is_level, levels)):
+    yield from _ATARI_SETTINGS
+  if any(environments.dmlab.is_level(level)
+         or environments.vizdoom.is_level(level) for level in levels):
+    yield from ('width', 'height')
+
+
+def _test_level(level):
+  return dmlab30.LEVEL_MAPPING.get(level, level)
 
 
 def _differences(suite, run):
-  levels = [row.level for row in run.rows if row.level in suite.keys]
+  levels = [row.level for row in run.rows if suite and row.level in suite.keys]
+  if not levels:
+    return
   if suite is ATARI57:
     yield from _atari_differences(run)
   else:
@@ -310,7 +335,7 @@ def _differences(suite, run):
     yield ('Settings of training: not known, as settings.json in the logdir is '
            'missing or of another version.')
   else:
-    yield from _training_differences(suite, levels, run)
+    yield from _training_differences(suite, run)
 
 
 def _atari_differences(run):
@@ -380,17 +405,12 @@ def _dmlab_differences(run, levels):
            "the paper's table B.1 has small and large maps swapped.")
 
 
-def _training_differences(suite, levels, run):
+def _training_differences(suite, run):
   trained_with = run.trained_with
   if run.num_env_frames < trained_with.total_environment_frames:
-    yield (f'Learning rate: falls to 0 at {run.num_env_frames:,} frames in the '
-           f'paper, at {trained_with.total_environment_frames:,} here: this '
-           'agent was not trained to its end.')
-  unseen = {suite.keys[level] for level in levels} - {
-      suite.keys.get(level) for level in trained_with.level_names}
-  if unseen:
-    yield ('Levels that this agent was not trained on: '
-           f'{", ".join(sorted(unseen))}.')
+    yield (f'Learning rate: falls to 0 at '
+           f'{trained_with.total_environment_frames:,} frames here, and this '
+           f'agent had {run.num_env_frames:,}: it was not trained to its end.')
   recipe = _ATARI_RECIPE if suite is ATARI57 else _DMLAB_RECIPE
   others = [
       f'{name} {getattr(trained_with, name)} instead of {value}'

@@ -326,8 +326,7 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
     print('  returns: ' + ' '.join(f'{r:g}' for r in row.returns), flush=True)
     table = score_table.make_table(
-        [score_table.Run(config, num_env_frames, trained_with, tuple(rows))],
-        num_levels=len(levels))
+        [score_table.Run(config, num_env_frames, trained_with, tuple(rows))])
     path, written = _write_table(table, path)
   print(f'\n{score_files.to_markdown(table)}\n{written}', flush=True)
   return {row.level: list(row.returns) for row in rows}

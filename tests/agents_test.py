@@ -254,6 +254,9 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     actions, state = _last_actions([2, 3]), agent.initial_state(3)
     self.assertAllClose(agent.unroll(actions, env_outputs, state),
                         agent.unroll(actions, tokenized, state), 0, 0)
+    with self.assertRaisesRegex(ValueError, 'call agent.tokenize'):
+      tf.function(agent.unroll)(actions, tf.nest.map_structure(
+          tf.constant, env_outputs), state)
     plain = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
     env_outputs = _env_outputs(_VECTOR, [2, 3])
     self.assertIs(plain.tokenize(env_outputs), env_outputs)

@@ -129,11 +129,15 @@ class ProcessTest(parameterized.TestCase):
     self.assertIn(f'Wrote {self.logdir}/scores-1500-1.json, .csv and .md.',
                   output)
     with open(os.path.join(self.logdir, 'scores-1500-1.json')) as f:
-      table = json.load(f)
-    self.assertEqual([f'{r:g}' for r in table['levels'][0]['returns']],
-                     returns.split())
-    self.assertEqual(table['trained_with']['level_name'], 'catch')
-    self.assertEqual(table['trained_with']['mode'], 'train')
+      [agent] = json.load(f)['agents']
+    [level] = agent['levels']
+    self.assertEqual([f'{r:g}' for r in level['returns']], returns.split())
+    self.assertEqual(agent['trained_with']['level_name'], 'catch')
+    self.assertEqual(agent['trained_with']['mode'], 'train')
+
+    code, output = self._run('--mode=table')
+    self.assertEqual(code, 0, output)
+    self.assertIn('# Test of catch after 1,500 frames', output)
 
     code, output = self._run('--agent=mlp', '--nouse_lstm')
     self.assertEqual(code, 2, output)
@@ -316,7 +320,8 @@ class TestModeTest(absltest.TestCase):
 
   def _levels_of_table(self, name='scores-2-1.json'):
     with open(os.path.join(self.settings['logdir'], name)) as f:
-      return {l['level']: l['returns'] for l in json.load(f)['levels']}
+      [agent] = json.load(f)['agents']
+    return {level['level']: level['returns'] for level in agent['levels']}
 
   def test_one_agent_plays_all_levels(self):
     expected = {'MountainCar-v0': [-200, -200], 'counting': [3, 12]}
@@ -382,9 +387,9 @@ class TestModeTest(absltest.TestCase):
     for call in make_vec.call_args_list:
       self.assertFalse(call.args[2].life_loss_ends_episode)
     with open(os.path.join(self.settings['logdir'], 'scores-2-1.json')) as f:
-      content = json.load(f)
-    self.assertIs(content['settings']['life_loss_ends_episode'], False)
-    self.assertIs(content['trained_with']['life_loss_ends_episode'], True)
+      [agent] = json.load(f)['agents']
+    self.assertIs(agent['settings']['life_loss_ends_episode'], False)
+    self.assertIs(agent['trained_with']['life_loss_ends_episode'], True)
 
 
 class FlagsTest(parameterized.TestCase):

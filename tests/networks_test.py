@@ -327,6 +327,7 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(ids[1, 0, :2], [354, 199])
     self.assertAllEqual(ids[1, 2, :2], [849, -1])
     self.assertAllEqual(networks.hash_words(tf.constant('up'))[0], 849)
+    self.assertEqual(networks.hash_words([]).shape, (0, 1))
 
   def test_encoding_is_the_output_at_the_last_word(self):
     encoder = networks.InstructionEncoder(tf.keras.random.SeedGenerator(0))

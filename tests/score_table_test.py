@@ -51,8 +51,8 @@ def _played(returns, run=None):
       score_table.make_row(level, r) for level, r in returns.items()))
 
 
-def _table(returns, run=None, num_levels=1):
-  return score_table.make_table([_played(returns, run)], num_levels)
+def _table(returns, run=None):
+  return score_table.make_table([_played(returns, run)])
 
 
 def _atari_returns(scores):
@@ -200,9 +200,8 @@ class WordsTest(parameterized.TestCase):
       (dict(training=dict(repeat_action_probability=.25, max_noops=0)),
        'Settings of training: repeat_action_probability 0.25 instead of 0, '
        'max_noops 0 instead of 30.'),
-      (dict(total_environment_frames=10**9), 'Learning rate: falls to 0 at '
-       '200,000,000 frames in the paper, at 1,000,000,000 here'),
-      (dict(trained_on='ALE/Breakout-v5'), 'not trained on: pong'),
+      (dict(num_env_frames=3_000_000), 'Learning rate: falls to 0 at '
+       '200,000,000 frames here, and this agent had 3,000,000: it was'),
       (dict(trained_on='atari57'), 'Agents: one for 57 games here'),
   )
   def test_atari(self, settings, text):
@@ -216,8 +215,10 @@ class WordsTest(parameterized.TestCase):
     self.assertIn('Frames trained: 200,000,000 here', differences)
 
   def test_levels_that_are_not_played_yet(self):
-    table = _table({'ALE/Pong-v5': [20.] * 30}, num_levels=3)
-    self.assertEqual(table.remarks, ('Played so far: 1 of 3 levels.',))
+    run = _run(level_name='ALE/Pong-v5,ALE/Pong-v5,ALE/Boxing-v5,atari57',
+               trained_on='atari57')
+    table = _table({'ALE/Pong-v5': [20.] * 30}, run)
+    self.assertEqual(table.remarks, ('Played so far: 1 of 57 levels.',))
 
   def test_frames_of_the_multi_task_agent(self):
     for num_env_frames, differ in ((57 * 200_000_000, False),
@@ -238,7 +239,6 @@ class WordsTest(parameterized.TestCase):
     self.assertIn('Levels of training, not of test: '
                   'rooms_collect_good_objects_train', differences)
     self.assertIn('Games per level: 100 here, 500 in the paper', differences)
-    self.assertNotIn('not trained on', differences)
 
   def test_dmlab_expert(self):
     level = 'explore_goal_locations_small'
@@ -251,17 +251,38 @@ class WordsTest(parameterized.TestCase):
       self.assertEqual(differences.count('Agents:'), trained_on is not None)
       self.assertEqual('over all levels' in differences, trained_on != level)
 
-  def test_other_environment_than_that_of_training(self):
-    for level in ('CartPole-v1', 'ALE/Pong-v5'):
-      same = _run(trained_on=level)
-      self.assertEmpty(_table({level: [20.] * 30}, same).remarks)
-      other = _run(trained_on=level, training=dict(
-          num_action_repeats=1, life_loss_ends_episode=True, max_noops=7))
-      self.assertEqual(_table({level: [20.] * 30}, other).remarks, (
-          'Not the environment of the training: num_action_repeats 4 instead '
-          'of 1, max_noops 30 instead of 7.',))
-    unknown = _run(trained_on=None)
-    self.assertEmpty(_table({'ALE/Pong-v5': [20.] * 30}, unknown).remarks)
+  @parameterized.parameters(
+      ('CartPole-v1', ''),
+      ('ALE/Pong-v5', ', max_noops 30 instead of 7'),
+      ('VizdoomBasic-v1', ', width 96 instead of 64'),
+      ('rooms_watermaze', ', width 96 instead of 64'))
+  def test_other_environment_than_that_of_training(self, level, more):
+    returns, settings = {level: [20.] * 30}, dict(
+        level_name=level, trained_on=level)
+    self.assertEmpty(_table(returns, _run(**settings)).remarks)
+    other = dict(num_action_repeats=1, max_noops=7, width=64, step_timeout_s=9.,
+                 life_loss_ends_episode=False)
+    table = _table(returns, _run(training=other, **settings))
+    self.assertEqual(table.remarks, (
+        'Not the environment of the training: num_action_repeats 4 instead '
+        f'of 1{more}.',))
+    text = score_files.to_markdown(table)  # It is to be seen before the scores.
+    self.assertLess(text.index(table.remarks[0]), text.index('| level'))
+    unknown = _run(**{**settings, 'trained_on': None})
+    self.assertEmpty(_table(returns, unknown).remarks)
+
+  def test_levels_of_the_training(self):
+    remark = 'Levels that this agent was not trained on: '
+    for level, trained_on, is_new in (
+        ('CartPole-v1', 'CartPole-v0', True),
+        ('CartPole-v1', 'catch,CartPole-v1', False),
+        ('ALE/Pong-v5', 'ALE/Breakout-v5', True),
+        ('ALE/Pong-v5', 'atari57', False),
+        ('rooms_collect_good_objects_test', 'dmlab30', False),
+        ('rooms_collect_good_objects_train', 'dmlab30', False)):
+      run = _run(trained_on=trained_on, level_name=level)
+      self.assertEqual(_table({level: [20.] * 30}, run).remarks,
+                       (f'{remark}{level}.',) if is_new else ())
 
   def test_other_agents_and_constants(self):
     for returns, lines in (
@@ -288,7 +309,8 @@ class WordsTest(parameterized.TestCase):
                   enough.differences)
 
   def test_part_of_a_suite_has_no_aggregates(self):
-    table = _table({'ALE/Pong-v5': [1.] * 30, 'ALE/Adventure-v5': [2.] * 30})
+    table = _table({'ALE/Pong-v5': [1.] * 30, 'ALE/Adventure-v5': [2.] * 30},
+                   _run(trained_on='ALE/Pong-v5,ALE/Adventure-v5'))
     self.assertEmpty(table.aggregates)
     self.assertIn('each of its 57 levels once; there are 1 of them in 2',
                   table.remarks[0])
@@ -329,10 +351,11 @@ class FormatsTest(absltest.TestCase):
 
   def test_json_has_every_return_and_setting(self):
     content = json.loads(score_files.to_json(self.table))
-    [level] = content['levels']
+    [agent] = content['agents']
+    [level] = agent['levels']
     self.assertEqual(level['returns'], [15., 20., 21.] * 10)
     self.assertEqual(level['published']['IMPALA deep']['score'], 20.98)
-    self.assertEqual(content['settings'],
+    self.assertEqual(agent['settings'],
                      dataclasses.asdict(self.table.runs[0].config))
     self.assertEqual(content['differences'], list(self.table.differences))
 
@@ -351,13 +374,14 @@ class FormatsTest(absltest.TestCase):
     self.assertTrue(all(r['source'] for r in rows if r['agent'] != 'yours'))
 
   def test_level_without_published_scores(self):
-    table = _table({'CartPole-v1': [500.] * 30}, _run(level_name='CartPole-v1'))
+    table = _table({'CartPole-v1': [500.] * 30}, _run(
+        level_name='CartPole-v1', trained_on='CartPole-v1'))
     self.assertEmpty(table.differences + table.remarks)
     self.assertIn('| CartPole-v1 |    30 | 500.00 | 0.00 | 500.00 to 500.00 |',
                   score_files.to_markdown(table))
     self.assertNotIn('Sources', score_files.to_markdown(table))
     self.assertNotIn('published', json.loads(
-        score_files.to_json(table))['levels'][0])
+        score_files.to_json(table))['agents'][0]['levels'][0])
     self.assertLen(score_files.to_csv(table).splitlines(), 2)
 
   def test_files_do_not_overwrite_each_other(self):
@@ -389,12 +413,15 @@ class SeveralAgentsTest(parameterized.TestCase):
         table, score_files.reserve_path(logdir, run.num_env_frames))
     return logdir
 
-  def _print(self, *logdirs):
+  def _compare(self, *logdirs):
     config = dataclasses.replace(_run().config, mode='table',
                                  logdir=','.join(logdirs))
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.assertEqual(score_files.print_table(config), 0)
+      self.assertEqual(score_files.compare(config), 0)
     return stdout.getvalue()
+
+  def _read(self, path):
+    return score_files.read(path, _run().config)
 
   @parameterized.parameters(
       ('impala_shallow', 'shallow', '93.2', '466.4'),
@@ -406,7 +433,7 @@ class SeveralAgentsTest(parameterized.TestCase):
             _run(trained_on=level, **{**_PAPER, 'agent': agent})))
         for level, returns in _atari_returns(
             atari57.PUBLISHED[key].scores).items()]
-    text = self._print(*logdirs)
+    text = self._compare(*logdirs)
     self.assertStartsWith(
         text, '# Test of 57 agents after 200,000,000 frames')
     lines = text.splitlines()
@@ -417,6 +444,22 @@ class SeveralAgentsTest(parameterized.TestCase):
       self.assertEqual(line.split('|')[2].strip(), value)
     [agents] = [l for l in lines if l.startswith('- Agents: ')]
     self.assertIn('one for this game alone here', agents)
+    self.assertIn(f'\n57. {logdirs[56]}/scores-200000000-1, 200,000,000 frames',
+                  text)
+    path = os.path.join(logdirs[0], 'scores-57_agents-1')
+    self.assertIn(f'Wrote {path}.json, .csv and .md.', text)
+    with open(f'{path}.json') as f:
+      content = json.load(f)
+    self.assertLen(content['agents'], 57)
+    self.assertAlmostEqual(content['aggregates'][0]['value'], float(median),
+                           delta=0.05)
+    with open(f'{path}.csv') as f:
+      ours = [r for r in csv.DictReader(f)
+              if r['agent'] == 'yours' and r['statistic'] == 'mean return']
+    self.assertEqual([r['source'] for r in ours],
+                     [f'{d}/scores-200000000-1' for d in logdirs])
+    # It is no test of an agent, and not read as one.
+    self.assertEqual(self._read(logdirs[0]).num_env_frames, 200_000_000)
 
   def test_what_is_true_of_some_agents_only(self):
     runs = [
@@ -424,24 +467,57 @@ class SeveralAgentsTest(parameterized.TestCase):
         _played({'ALE/Breakout-v5': [9.] * 20},
                 _run(10**7, 'ALE/Breakout-v5', test_greedy=True,
                      training=dict(max_noops=0)))]
-    table = score_table.make_table(runs, num_levels=2)
-    self.assertIn('Too few episodes: 20 of ALE/Breakout-v5.', table.remarks[0])
+    table = score_table.make_table(runs)
     self.assertEqual(
-        table.remarks[-1], 'Not the environment of the training: max_noops 30 '
-        'instead of 0 (1 of 2 agents).')
+        table.remarks[0], 'Not the environment of the training: max_noops 30 '
+        'instead of 0 (agent 2).')
+    self.assertIn('Too few episodes: 20 of ALE/Breakout-v5.', table.remarks[1])
     text = '\n'.join(table.differences)
     self.assertIn('Frames trained: 1,000,000 here', text)
     self.assertIn('Frames trained: 10,000,000 here', text)
-    self.assertIn("code samples them (1 of 2 agents).", text)
+    self.assertIn('code samples them (agent 2).', text)
     self.assertIn('1 to 30 in the paper.', text)
-    self.assertStartsWith(score_files.to_markdown(table),
-                          '# Test of 2 agents after 1,000,000 to 10,000,000')
+    text = score_files.to_markdown(table)
+    self.assertStartsWith(
+        text, '# Test of 2 agents after 1,000,000 to 10,000,000')
+    rows = [line.split('|')[1:3] for line in text.splitlines()
+            if line.startswith('| ALE/')]
+    self.assertEqual([[cell.strip() for cell in row] for row in rows],
+                     [['ALE/Pong-v5', '1'], ['ALE/Breakout-v5', '2']])
+
+  def test_many_agents(self):
+    runs = [_played({'CartPole-v1': [9.] * 30}, _run(
+        trained_on='CartPole-v1', level_name='CartPole-v1',
+        training=dict(num_action_repeats=1 if i else 4))) for i in range(7)]
+    [remark] = score_table.make_table(runs).remarks
+    self.assertEndsWith(remark, 'instead of 1 (agents 2, 3, 4, 5, 6, ...).')
 
   def test_table_of_a_test_is_read_as_it_was(self):
-    table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10})
-    self.assertEqual(score_files.read(self._write(table)), table.runs[0])
-    unknown = _table({'ALE/Pong-v5': [15.]}, _run(trained_on=None))
-    self.assertEqual(score_files.read(self._write(unknown)), unknown.runs[0])
+    for trained_on in ('ALE/Pong-v5', None):
+      table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10}, _run(
+          trained_on=trained_on, level_name='atari57', max_noops=3))
+      logdir = self._write(table)
+      path = f'{logdir}/scores-200000000-1'
+      expected = table.runs[0]._replace(source=path)
+      for name in (logdir, f'{path}.json'):
+        self.assertEqual(self._read(name), expected)
+      self.assertIn('Played so far: 1 of 57 levels.', self._compare(logdir))
+
+  def test_tests_of_other_versions_are_read(self):
+    logdir = self._write(_table({'CartPole-v1': [9.] * 30}, _run(
+        trained_on='CartPole-v1', level_name='CartPole-v1', seed=5)))
+    path = os.path.join(logdir, 'scores-200000000-1.json')
+    with open(path) as f:
+      content = json.load(f)
+    for settings in ('settings', 'trained_with'):
+      del content['agents'][0][settings]['max_noops']
+      content['agents'][0][settings]['gone'] = 1
+    with open(path, 'w') as f:
+      json.dump(content, f)
+    config = _run(max_noops=7, seed=6).config
+    run = score_files.read(path, config)
+    for settings in (run.config, run.trained_with):
+      self.assertEqual((settings.max_noops, settings.seed), (7, 5))
 
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path
@@ -449,22 +525,22 @@ class SeveralAgentsTest(parameterized.TestCase):
                         ('scores-10-10', 3.), ('scores-9-11', 4.)):
       score_files.write(_table({'ALE/Pong-v5': [value]}),
                         os.path.join(logdir, name))
-    self.assertEqual(score_files.read(logdir).rows[0].mean, 3)
+    self.assertEqual(self._read(logdir).rows[0].mean, 3)
 
   @parameterized.parameters(
       ({}, 'holds no table of a test'),
       ({'scores-1-1.csv': 'x'}, 'holds no table of a test'),
       ({'scores-1-1.json': ''}, 'scores-1-1.json cannot be read'),
-      ({'scores-1-1.json': '{"settings": {}, "trained_with": null}'},
+      ({'scores-1-1.json': '{"agents": [{}]}'},
        'scores-1-1.json cannot be read'))
   def test_nothing_to_read(self, files, text):
     directory = self.create_tempdir()
     for name, content in files.items():
       directory.create_file(name, content)
-    for logdir in (directory.full_path,
-                   *([] if files else [directory.full_path + '/none'])):
-      with self.assertRaisesRegex(config_lib.ConfigError, text):
-        score_files.read(logdir)
+    with self.assertRaisesRegex(config_lib.ConfigError, text):
+      self._read(directory.full_path)
+    with self.assertRaisesRegex(config_lib.ConfigError, 'No such file'):
+      self._read(directory.full_path + '/none')
 
 
 if __name__ == '__main__':
