@@ -41,7 +41,8 @@ def run(config: config_lib.Config) -> int:
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
       else 'learning_curves_compared.png')
   stem, extension = os.path.splitext(path)
-  if os.path.basename(stem) and extension in ('', '.'):  # Where matplotlib adds one without saying so.
+  # Where matplotlib adds an extension without saying so.
+  if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
   figure = draw(runs, config.plot_num_episodes)
   try:
