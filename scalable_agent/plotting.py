@@ -155,11 +155,17 @@ def _draw_level(axes, level, runs, num_episodes):
       axis.plot(x, mean, color=f'C{index}', label=label)
   suite = score_table.suite_of([level])
   lines = (suite.human, *suite.agents, suite.random) if suite else ()
+  low, high = by_frames.dataLim.intervaly
+  reach = max(high - low, 1)
   for style, published in zip(_LINE_STYLES, lines):
     score = published.scores[suite.keys[level]]
+    label = f'{published.name} {score:,.2f}'
+    how = dict(color='0.35', linestyle=style, linewidth=1)
     for axis in axes:
-      axis.axhline(score, color='0.35', linestyle=style, linewidth=1,
-                   label=f'{published.name} {score:,.2f}')
+      if low - reach <= score <= high + reach:
+        axis.axhline(score, label=label, **how)
+      else:  # It would press the curves flat.
+        axis.plot([], label=f'{label}, off the scale', **how)
   by_frames.set_title(level, loc='left', fontsize='medium')
   by_frames.set_xlabel('environment frames')
   by_time.set_xlabel('time trained [minutes]')

@@ -90,6 +90,21 @@ class PlottingTest(parameterized.TestCase):
                       figure.axes[3].get_legend().get_texts()], ['a', 'b'])
     self.assertEqual(catch_frames.get_title(loc='left'), 'catch')
 
+  def test_scores_far_away_do_not_press_curves_flat(self):
+    curve = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [2., 22.]]))
+    figure = plotting.draw({'a': {'ALE/Breakout-v5': curve}}, num_episodes=1)
+    for axis in figure.axes:
+      lines = {line.get_label(): line for line in axis.get_lines()}
+      self.assertEqual(list(lines['human 30.50'].get_ydata()), [30.5, 30.5])
+      self.assertEmpty(
+          lines['IMPALA deep 787.34, off the scale'].get_ydata())
+      self.assertLess(axis.get_ylim()[1], 50)
+    # Returns that are all the same have a scale, too.
+    curve = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [31., 31.]]))
+    figure = plotting.draw({'a': {'ALE/Breakout-v5': curve}}, num_episodes=1)
+    self.assertIn('human 30.50', [
+        line.get_label() for line in figure.axes[0].get_lines()])
+
   @parameterized.parameters((1, 1, 2), (3, 3, 2), (4, 2, 4), (57, 15, 8))
   def test_layout(self, num_levels, num_rows, num_columns):
     curve = plotting.Curve(*np.ones([3, 1]))
