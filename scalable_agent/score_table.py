@@ -396,7 +396,7 @@ def _dmlab_differences(run, levels):
              'in the paper the experts are one for each level, and PBT is the '
              'best of 24 that adapt theirs.')
   training_levels = [
-      l for l in levels if dmlab30.LEVEL_MAPPING.get(l, l) != l]
+      level for level in levels if _test_level(level) != level]
   if training_levels:
     yield (f'Levels of training, not of test: {", ".join(training_levels)}; '
            'published scores are those of test levels.')

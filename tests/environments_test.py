@@ -552,6 +552,7 @@ class LevelErrorsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('ALE/Breakot-v5', 'ALE/Breakout-v5'),
+      ('ALE/pong-v5', r'Did you mean ALE/Pong-v5\?$'),
       ('CartPol-v1', 'CartPole-v1'),
       ('cartpole', 'Did you mean CartPole-v1'),
       ('ctch', 'catch'),

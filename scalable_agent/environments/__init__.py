@@ -13,9 +13,7 @@
 Importing this package does not import TensorFlow.
 """
 
-import difflib
-import re
-from typing import List, Sequence
+from typing import Sequence
 
 import gymnasium
 
@@ -108,28 +106,7 @@ def _check_exists(level_name: str):
   try:
     gymnasium.spec(toys.LEVELS.get(level_name, level_name))
   except gymnasium.error.Error as e:
-    similar = _similar(level_name)
-    raise unknown_level(
-        level_name, known=(),
-        reason=f' Did you mean {" or ".join(similar)}?' if similar else ''
-    ) from e
-
-
-def _similar(level_name: str) -> List[str]:
-  """Returns up to three names, or the one that differs in spelling alone."""
-  # Games last: they are what their old ids, registered or not, stand for.
-  names = {_spelling(name): name for name in (
-      *gymnasium.registry, *toys.LEVELS, *sorted(dmlab30.ALL_LEVELS),
-      'dmlab30', 'atari57', *atari57.LEVELS)}
-  spelling = _spelling(level_name)
-  if spelling in names:
-    return [names[spelling]]
-  return [names[key] for key in difflib.get_close_matches(
-      spelling, names, n=3, cutoff=0.5)]
-
-
-def _spelling(level_name):
-  """Returns `mspacman` for ALE/MsPacman-v5, ms_pacman, MsPacmanNoFrameskip-v4.
-  """
-  return re.sub(r'^ale/|_|noframeskip|deterministic|-v\d+$', '',
-                level_name.lower())
+    # Games last: they are what their old ids, registered or not, stand for.
+    raise unknown_level(level_name, [
+        *gymnasium.registry, *toys.LEVELS, *sorted(dmlab30.ALL_LEVELS),
+        'dmlab30', 'atari57', *atari57.LEVELS]) from e

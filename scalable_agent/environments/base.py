@@ -7,6 +7,7 @@ package, this module must not import TensorFlow: it runs in worker processes.
 
 import dataclasses
 import difflib
+import re
 from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
 
 import numpy as np
@@ -251,7 +252,24 @@ class FlowEnvironment:
 def unknown_level(
     level_name: str, known: Iterable[str], reason: str = ''
 ) -> UnknownLevelError:
-  """The error for a level that does not exist, with the most similar names."""
-  similar = difflib.get_close_matches(level_name, known, n=3, cutoff=0.5)
-  hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
+  """The error for a level that does not exist, with the most similar names.
+
+  Args:
+    level_name: the level that was asked for.
+    known: names there are. Of those that differ in spelling alone, the last.
+    reason: what else to say.
+  """
+  names = {_spelling(name): name for name in known}
+  spelling = _spelling(level_name)
+  similar = [spelling] if spelling in names else difflib.get_close_matches(
+      spelling, names, n=3, cutoff=0.5)
+  hint = (f' Did you mean {" or ".join(names[key] for key in similar)}?'
+          if similar else '')
   return UnknownLevelError(f'Unknown level {level_name!r}.{hint}{reason}')
+
+
+def _spelling(level_name):
+  """Returns `mspacman` for ALE/MsPacman-v5, ms_pacman, MsPacmanNoFrameskip-v4.
+  """
+  return re.sub(r'^ale/|_|noframeskip|deterministic|-v\d+$', '',
+                level_name.lower())
