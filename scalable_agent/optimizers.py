@@ -14,7 +14,7 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
   """Makes an optimizer by name.
 
   Args:
-    name: `rmsprop` (see `RMSProp`) or `adam` (Keras' Adam).
+    name: `rmsprop` (see `RMSProp`) or `adam` (see `Adam`).
     learning_rate: the learning rate; assign to the optimizer's
       `learning_rate` to change it.
     decay: decay of the second moment of RMSProp.
@@ -32,9 +32,25 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
   if name == 'rmsprop':
     return RMSProp(learning_rate, decay, momentum, epsilon)
   if name == 'adam':
-    return tf.keras.optimizers.Adam(
-        learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+    return Adam(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
   raise ValueError(f'Unknown optimizer {name!r}: must be rmsprop or adam.')
+
+
+class Adam(tf.keras.optimizers.Adam):
+  """Keras' Adam, for which the slices of one row are summed first.
+
+  Keras squares the slices of a `tf.IndexedSlices` one by one. The second moment
+  of a row that is named `n` times is then up to `n` times too small, and its
+  step up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the moments are
+  those of the sum, and the moments of all rows decay.
+  """
+
+  def update_step(self, gradient: Gradient, variable: Any,
+                  learning_rate: tf.Tensor):
+    """Updates one variable and its slots; `apply` calls it."""
+    if isinstance(gradient, tf.IndexedSlices):
+      gradient = _sum_slices(gradient, variable.shape)
+    super().update_step(gradient, variable, learning_rate)
 
 
 class RMSProp(tf.keras.optimizers.Optimizer):

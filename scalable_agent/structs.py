@@ -19,7 +19,49 @@ Fields are NumPy arrays on the acting side and tensors on the learning side.
 This module must not import TensorFlow: environment processes import it.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Tuple, Union
+
+import numpy as np
+
+
+class ArraySpec(NamedTuple):
+  """Shape and dtype of an array of one environment.
+
+  Attributes:
+    shape: tuple of int, without the axes of time and environment.
+    dtype: NumPy dtype; `object` stands for strings (`bytes`), of shape `()`.
+  """
+  shape: Tuple[int, ...]
+  dtype: np.dtype
+
+
+# Specs of observations: one array, or a dictionary of them.
+ObservationSpec = Union[ArraySpec, 'dict[str, ArraySpec]']
+
+
+class ActionSpec(NamedTuple):
+  """Which actions there are; exactly one of the two is set.
+
+  Attributes:
+    num_values: for discrete actions, how many values each part has; one part
+      is a plain number, `Discrete` in gymnasium.
+    size: for continuous actions, how many numbers within [-1, 1] an action has.
+  """
+  num_values: Tuple[int, ...] = ()
+  size: int = 0
+
+
+class EnvironmentSpec(NamedTuple):
+  """What agents and learners need to know of an environment.
+
+  Attributes:
+    observation: an `ArraySpec`, or a dictionary of them.
+    action: the `ActionSpec`.
+    num_action_repeats: environment frames per agent step.
+  """
+  observation: ObservationSpec
+  action: ActionSpec
+  num_action_repeats: int
 
 
 class StepOutputInfo(NamedTuple):
@@ -48,11 +90,18 @@ class StepOutput(NamedTuple):
     observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or
       `[C, H, W]` for stacked Atari frames), a vector, or a dictionary with
       `frame` and `instruction` (bytes).
+    truncated: bool `[...]`, whether a time limit, and nothing else, ended an
+      episode in this step: `done`, too, but the episode was not over.
+    last_observation: nest `[E, ...]` like `observation`: where `truncated`, the
+      last one of the episode that was cut off; elsewhere without meaning. `()`
+      in a step without truncation, and in unrolls.
   """
   reward: Any
   info: StepOutputInfo
   done: Any
   observation: Any
+  truncated: Any = ()
+  last_observation: Any = ()
 
 
 class AgentOutput(NamedTuple):

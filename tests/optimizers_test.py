@@ -170,6 +170,55 @@ class RMSPropTest(tf.test.TestCase, parameterized.TestCase):
     self.assertEqual(config, copy.get_config())
 
 
+class AdamTest(tf.test.TestCase, parameterized.TestCase):
+
+  def _make(self):
+    return optimizers.Adam(1e-3, beta_1=.9, beta_2=.999, epsilon=1e-8)
+
+  def test_equal_slices_take_one_step(self):
+    # Keras alone: 4e-3, as it sums the slices but squares them one by one.
+    variable = tf.Variable(tf.zeros([3, 2]))
+    self._make().apply(
+        [_slices(np.ones([16, 2], np.float32), [1] * 16, [3, 2])], [variable])
+    self.assertAllClose([[0, 0], [-1e-3, -1e-3], [0, 0]], variable, atol=1e-8)
+
+  @parameterized.parameters(False, True)
+  def test_slices_as_their_dense_sum(self, jit_compile):
+    rng = np.random.default_rng(1)
+    start = rng.normal(size=[5, 3]).astype(np.float32)
+    sparse, dense = tf.Variable(start), tf.Variable(start)
+    sparse_optimizer, dense_optimizer = self._make(), self._make()
+    sparse_optimizer.build([sparse])
+    dense_optimizer.build([dense])
+
+    @tf.function(jit_compile=jit_compile)
+    def update(values, indices, total):
+      slices = tf.IndexedSlices(values, indices, tf.constant([5, 3]))
+      sparse_optimizer.apply([slices], [sparse])
+      dense_optimizer.apply([total], [dense])
+
+    for _ in range(4):
+      values = rng.normal(size=[7, 3]).astype(np.float32)
+      indices = rng.integers(5, size=7).astype(np.int32)
+      total = np.zeros([5, 3], np.float32)
+      np.add.at(total, indices, values)
+      update(values, indices, total)
+    self.assertAllClose(dense, sparse, atol=1e-6)
+    for one, other in zip(_slots(dense_optimizer), _slots(sparse_optimizer)):
+      self.assertAllClose(one, other, atol=1e-6)
+
+  def test_numbers_of_tensorflow_1(self):
+    gradients = [_slices([[1.0, 2.0], [3.0, -1.0], [.5, .5]], [0, 2, 0], [3, 2]),
+                 _slices([[-1.0, 1.0], [2.0, 4.0]], [2, 2], [3, 2])]
+    ours, theirs = tf.Variable(tf.ones([3, 2])), tf.Variable(tf.ones([3, 2]))
+    optimizer = self._make()
+    reference = tf.compat.v1.train.AdamOptimizer(1e-3)
+    for gradient in gradients:
+      optimizer.apply([gradient], [ours])
+      reference.apply_gradients([(gradient, theirs)])
+    self.assertAllClose(theirs, ours, atol=1e-7)
+
+
 class MakeOptimizerTest(tf.test.TestCase):
 
   def _make(self, name):
