@@ -15,6 +15,7 @@ import sys
 from absl import app
 from absl import flags
 from absl import logging
+from scalable_agent import errors
 from scalable_agent import config as config_lib
 
 # TensorFlow is imported in main: environment processes import this module.
@@ -167,14 +168,14 @@ def main(argv):
     config = config_lib.Config(**{name: values[name] for name in names})
     # pylint: disable=g-import-not-at-top
     if config.mode == 'plot':
-      from scalable_agent import plotting
+      from scalable_agent.scores import plotting
       return plotting.run(config)
     if config.mode == 'table':
-      from scalable_agent import score_files
+      from scalable_agent.scores import files as score_files
       return score_files.compare(config)
     from scalable_agent import training
     return training.run(config)
-  except config_lib.ConfigError as e:
+  except errors.ConfigError as e:
     print(f'experiment.py: {e}', file=sys.stderr)
     return getattr(e, 'exit_code', 2)
   except KeyboardInterrupt:

@@ -15,7 +15,7 @@ setuptools.setup(
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=setuptools.find_packages(include=['scalable_agent*']),
-    package_data={'scalable_agent.data': ['*.csv']},
+    package_data={'scalable_agent.scores.data': ['*.csv']},
     install_requires=[
         'absl-py>=2',
         'dm-tree>=0.1.8',

@@ -40,7 +40,6 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
 # pylint: disable=wrong-import-position
 from scalable_agent import agents
-from scalable_agent import environments
 from scalable_agent import learner as learner_lib
 from scalable_agent import optimizers
 from scalable_agent import structs
@@ -50,8 +49,8 @@ import venvs
 
 _NUM_ACTIONS = 6  # Pong's.
 _NUM_WORDS = 8  # Of the longest instruction.
-_FRAME = environments.ArraySpec((4, 84, 84), np.dtype(np.uint8))
-_INSTRUCTION = environments.ArraySpec((), np.dtype(object))
+_FRAME = structs.ArraySpec((4, 84, 84), np.dtype(np.uint8))
+_INSTRUCTION = structs.ArraySpec((), np.dtype(object))
 
 
 @contextlib.contextmanager

@@ -8,19 +8,9 @@ import os
 import re
 from typing import Any, List, Optional
 
-from scalable_agent import config
+from scalable_agent import errors
 from scalable_agent import learner as learner_lib
 import tensorflow as tf
-
-
-class DivergedError(config.ConfigError):
-  """Training went astray: the loss or a weight is not finite."""
-
-  exit_code = 1  # Of the program.
-
-
-class CheckpointError(config.ConfigError):
-  """A log directory cannot be used; the message says why and what to do."""
 
 
 class Checkpointer:
@@ -73,7 +63,7 @@ class Checkpointer:
     try:
       self._manager.checkpoint.restore(path).assert_consumed()
     except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
-      raise CheckpointError(
+      raise errors.CheckpointError(
           f'The checkpoint {path} does not fit this agent or is damaged '
           f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
           f'another --logdir{self._advice_on_others(path)}.') from e
@@ -99,7 +89,7 @@ class Checkpointer:
       if not bool(tf.reduce_all(tf.math.is_finite(_tf_variable(variable)))):
         good = self._manager.latest_checkpoint
         start = f'Go on from {good}, the last good one,' if good else 'Train'
-        raise DivergedError(
+        raise errors.DivergedError(
             f'Training diverged: the weights are not finite ({variable.path}) '
             f'and were not saved. {start} with a lower --learning_rate or '
             'with --clip_gradient_norm.')
@@ -119,7 +109,7 @@ def latest_checkpoint(logdir: str) -> Optional[str]:
     path = None
   names = _checkpoint_names(logdir)
   if names and path is None:
-    raise CheckpointError(
+    raise errors.CheckpointError(
         f'--logdir={logdir} holds checkpoints ({", ".join(names)}), but no '
         'readable file `checkpoint` that names one of them. Use another '
         f'--logdir, or write to {_state_path(logdir)} the line '
@@ -183,15 +173,15 @@ def _check_directory(logdir, identity):
       with open(path, encoding='utf-8') as f:
         found = dict(json.load(f))
   except OSError as e:
-    raise CheckpointError(
+    raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
   except (TypeError, ValueError) as e:
-    raise CheckpointError(
+    raise errors.CheckpointError(
         f'{path} is damaged. Delete it if the flags are those that the '
         'checkpoint was trained with, or use another --logdir.') from e
   for key, value in identity.items():
     if value is not None and found.get(key, value) != value:
-      raise CheckpointError(
+      raise errors.CheckpointError(
           f'--logdir={logdir} holds a checkpoint of another {key} '
           f'({found[key]}), this one is {value}. Use another --logdir.')

@@ -9,16 +9,13 @@ import json
 import os
 from typing import List, Optional
 
-from scalable_agent import atari57
-from scalable_agent import dmlab30
+from scalable_agent import errors
+from scalable_agent.scores import atari57
+from scalable_agent.scores import dmlab30
 
 
 # What is corrected in unrolls of older policies, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
-
-
-class ConfigError(ValueError):
-  """A setting is wrong; the message names the flag and says what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +119,7 @@ class Config:
 
   def _check(self, name, is_valid, rule):
     if not is_valid:
-      raise ConfigError(f'--{name}={getattr(self, name)} {rule}.')
+      raise errors.ConfigError(f'--{name}={getattr(self, name)} {rule}.')
 
   @property
   def level_names(self) -> List[str]:

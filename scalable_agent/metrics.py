@@ -10,8 +10,8 @@ import time
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
 
 import numpy as np
-from scalable_agent import config
-from scalable_agent import dmlab30
+from scalable_agent import errors
+from scalable_agent.scores import dmlab30
 from scalable_agent import structs
 import tensorflow as tf
 
@@ -93,7 +93,7 @@ class MetricsWriter:
       is_new = not os.path.exists(path) or os.path.getsize(path) == 0
       self._file = open(path, 'a', newline='', encoding='utf-8')
     except OSError as e:
-      raise config.ConfigError(
+      raise errors.ConfigError(
           f'{path} cannot be written: {e.strerror}. Make it writable or use '
           'another --logdir.') from e
     self._dmlab30_scores = dmlab30.TrainingScores()

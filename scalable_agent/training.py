@@ -11,6 +11,7 @@ import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 import numpy as np
+from scalable_agent import errors
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import checkpointing
@@ -23,8 +24,8 @@ from scalable_agent import metrics
 from scalable_agent import optimizers
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
-from scalable_agent import score_files
-from scalable_agent import score_table
+from scalable_agent.scores import files as score_files
+from scalable_agent.scores import table as score_table
 from scalable_agent import structs
 from scalable_agent import unrolls
 from scalable_agent.algorithms import impala
@@ -268,7 +269,7 @@ class _Trainer:
   def _write_summary(self, scalars, batch, policy_lag, num_env_frames):
     values = {name: float(value) for name, value in scalars.items()}
     if not np.isfinite(values['total_loss']):
-      raise checkpointing.DivergedError(
+      raise errors.DivergedError(
           f'The loss is {values["total_loss"]} at {num_env_frames:,} frames.')
     values['policy_lag'] = policy_lag
     values['frames_per_second'] = self._speed(num_env_frames)
@@ -302,7 +303,7 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
     ConfigError: if `logdir` holds no checkpoint.
   """
   if not checkpointing.latest_checkpoint(config.logdir):
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
         'or name the directory of a trained agent.')
   config = dataclasses.replace(config, life_loss_ends_episode=False)
@@ -418,7 +419,7 @@ def _check_same_interface(one, other):
   for what, name in (('observations', 'observation_spec'),
                      ('numbers of actions', 'num_actions')):
     if getattr(one, name) != getattr(other, name):
-      raise config_lib.ConfigError(
+      raise errors.ConfigError(
           f'One agent cannot play {one.level_names[0]} and '
           f'{other.level_names[0]}: they have different {what}, '
           f'{getattr(one, name)} and {getattr(other, name)}. Atari games agree '
@@ -448,7 +449,7 @@ def make_agent(config: config_lib.Config, env: environments.FlowEnvironment,
         use_last_action_reward=config.use_last_action_reward,
         use_instruction=config.use_instruction, seed=seed)
   except ValueError as e:
-    raise config_lib.ConfigError(str(e)) from e
+    raise errors.ConfigError(str(e)) from e
 
 
 def describe_agent(config: config_lib.Config,
@@ -504,7 +505,7 @@ def make_replay(config: config_lib.Config, env: environments.FlowEnvironment,
   needed_gb = config.replay_capacity * replay_lib.num_bytes(allocate(1)) / 1e9
   memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
   if needed_gb > memory_gb:
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         f'--replay_capacity={config.replay_capacity} needs {needed_gb:,.1f} '
         f'GB, but this machine has {memory_gb:,.1f} GB: lower it.')
   print(f'Replay of {config.replay_capacity:,} unrolls: {needed_gb:,.2f} GB '

@@ -12,7 +12,7 @@ from absl.testing import parameterized
 import ale_py
 import gymnasium
 import numpy as np
-from scalable_agent import atari57
+from scalable_agent.scores import atari57
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -132,13 +132,13 @@ class WheelTest(absltest.TestCase):
         check=True)
     output = subprocess.run(
         [sys.executable, '-c',
-         'from scalable_agent import atari57, dmlab30\n'
+         'from scalable_agent.scores import atari57, dmlab30\n'
          'print(atari57.__file__, len(atari57.GAMES), len(atari57.PUBLISHED),\n'
          '      len(dmlab30.HUMAN_SCORES), len(dmlab30.PUBLISHED))'],
         cwd=site, env={**os.environ, 'PYTHONPATH': site}, check=True,
         stdout=subprocess.PIPE, text=True).stdout
     self.assertEqual(output.split(), [
-        os.path.join(site, 'scalable_agent', 'atari57.py'),
+        os.path.join(site, 'scalable_agent', 'scores', 'atari57.py'),
         '57', '7', '30', '16'])
 
 

@@ -11,6 +11,7 @@ from absl.testing import parameterized
 import experiment
 import learner_test
 import numpy as np
+from scalable_agent import errors
 from scalable_agent import checkpointing
 from scalable_agent import training
 import tensorflow as tf
@@ -51,7 +52,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     learner = learner_test.make_learner()
     checkpointing.Checkpointer(logdir, learner, 'mlp with LSTM').save()
     before = {p: open(p, 'rb').read() for p in glob.glob(logdir + '/*')}
-    with self.assertRaisesRegex(checkpointing.CheckpointError,
+    with self.assertRaisesRegex(errors.CheckpointError,
                                 'mlp with LSTM.*deep.*another --logdir'):
       checkpointing.Checkpointer(logdir, learner, 'deep')
     self.assertEqual(
@@ -61,7 +62,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
     checkpointing.Checkpointer(logdir, learner, 'agent', level='A').save()
-    with self.assertRaisesRegex(checkpointing.CheckpointError,
+    with self.assertRaisesRegex(errors.CheckpointError,
                                 'another level \\(A\\), this one is B'):
       checkpointing.Checkpointer(logdir, learner, 'agent', level='B')
     self.assertIsNotNone(
@@ -80,7 +81,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     path = checkpointer.save()
     for name in glob.glob(path + '.data*'):
       os.truncate(name, 10)
-    with self.assertRaisesRegex(checkpointing.CheckpointError, path):
+    with self.assertRaisesRegex(errors.CheckpointError, path):
       checkpointing.Checkpointer(logdir, learner, 'agent').restore()
 
   def test_damaged_checkpoint_names_older_ones(self):
@@ -92,7 +93,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     for name in glob.glob(checkpointer.save() + '.data*'):
       os.remove(name)
     with self.assertRaisesRegex(
-        checkpointing.CheckpointError,
+        errors.CheckpointError,
         f'ckpt-1 .*\\(ckpt-0\\).*model_checkpoint_path in {logdir}/checkpoint'):
       checkpointing.Checkpointer(logdir, learner, 'agent').restore()
     # The advice works.
@@ -115,7 +116,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     for use in (lambda: checkpointing.Checkpointer(logdir, learner, 'agent'),
                 lambda: checkpointing.latest_number(logdir)):
       with self.assertRaisesRegex(
-          checkpointing.CheckpointError,
+          errors.CheckpointError,
           '^.*holds checkpoints.*another --logdir.*'
           'model_checkpoint_path: "ckpt-0"$'):
         use()
@@ -151,7 +152,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     path = os.path.join(logdir, 'agent.json')
     with open(path, 'wb') as f:
       f.write(content)
-    with self.assertRaisesRegex(checkpointing.CheckpointError,
+    with self.assertRaisesRegex(errors.CheckpointError,
                                 'agent.json is damaged. Delete it if'):
       checkpointing.Checkpointer(logdir, learner, 'agent')
     os.remove(path)  # The advice works.
@@ -167,7 +168,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
 
     def run(unused_config):
       try:
-        raise checkpointing.DivergedError('The loss is nan.')
+        raise errors.DivergedError('The loss is nan.')
       finally:
         checkpointer.save()
 
@@ -189,13 +190,13 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     learner.step(learner_test.random_batch(learner))
     learner.agent.variables[0].assign(
         np.nan * np.ones(learner.agent.variables[0].shape))
-    with self.assertRaisesRegex(checkpointing.DivergedError, good):
+    with self.assertRaisesRegex(errors.DivergedError, good):
       checkpointer.save()
     self.assertEqual(tf.train.latest_checkpoint(logdir), good)
 
   def test_directory_that_cannot_be_used(self):
     path = self.create_tempfile().full_path
-    with self.assertRaisesRegex(checkpointing.CheckpointError,
+    with self.assertRaisesRegex(errors.CheckpointError,
                                 'cannot be used.*may write'):
       checkpointing.Checkpointer(os.path.join(path, 'logdir'),
                                  learner_test.make_learner(), 'agent')

@@ -4,7 +4,7 @@
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import dmlab30
+from scalable_agent.scores import dmlab30
 
 
 def _all_levels(returns):

@@ -17,9 +17,11 @@ import experiment  # pylint: disable=unused-import
 import gymnasium
 import numpy as np
 
+from scalable_agent import errors
 from scalable_agent import config as config_lib
-from scalable_agent import dmlab30
+from scalable_agent.scores import dmlab30
 from scalable_agent import environments
+from scalable_agent import structs
 from scalable_agent import training
 from scalable_agent.environments import dmlab
 
@@ -118,8 +120,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     env = self.make_vec(['rooms_watermaze'], [1],
                         environments.EnvironmentSettings())
     self.assertEqual(env.observation_spec, {
-        'frame': environments.ArraySpec((72, 96, 3), np.dtype(np.uint8)),
-        'instruction': environments.ArraySpec((), np.dtype(object))})
+        'frame': structs.ArraySpec((72, 96, 3), np.dtype(np.uint8)),
+        'instruction': structs.ArraySpec((), np.dtype(object))})
     self.assertEqual(env.num_actions, 9)
     self.assertEqual(env.num_action_repeats, 4)
     self.assertEqual(env.level_names, ('rooms_watermaze',))
@@ -152,7 +154,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     level = ['rooms_collect_good_objects_test']
     self.assertLen(self.stream(level, [1], tests, num_steps=2), 3)
     with self.assertRaisesRegex(
-        environments.LevelError, 'held out.*rooms_collect_good_objects_train'):
+        errors.LevelError, 'held out.*rooms_collect_good_objects_train'):
       environments.make_vec(level, [1], _SETTINGS)
 
   def test_level_cache(self):
@@ -177,24 +179,24 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     env = self.make_vec(['lab/tests/exit'] * 2, [1, 2])
     env.initial()
     env.step(np.array([0, 1]))
-    with self.assertRaisesRegex(environments.EnvironmentProcessError,
+    with self.assertRaisesRegex(errors.EnvironmentProcessError,
                                 'died with exit code 7'):
       env.step(np.array([0, 1]))
     env = self.make_vec(['lab/tests/no_start'], [1])
-    with self.assertRaisesRegex(environments.EnvironmentProcessError,
+    with self.assertRaisesRegex(errors.EnvironmentProcessError,
                                 'Failed to init environment - "no dataset"'):
       env.initial()
 
   @parameterized.parameters(
-      (['explore_goal_location_small'], environments.UnknownLevelError,
+      (['explore_goal_location_small'], errors.UnknownLevelError,
        'Did you mean explore_goal_locations_small'),
-      (['contributed/dmlab30/rooms_watermaz'], environments.UnknownLevelError,
+      (['contributed/dmlab30/rooms_watermaz'], errors.UnknownLevelError,
        'Did you mean contributed/dmlab30/rooms_watermaze'),
-      (['dmlab-30'], environments.UnknownLevelError, 'Did you mean dmlab30'),
-      (['atari-57'], environments.UnknownLevelError, 'Did you mean atari57'),
-      (['dmlab30'], environments.EnvironmentSpecError, 'is a suite'),
-      (['atari57'], environments.EnvironmentSpecError, 'is a suite'),
-      (['rooms_watermaze', 'catch'], environments.EnvironmentSpecError,
+      (['dmlab-30'], errors.UnknownLevelError, 'Did you mean dmlab30'),
+      (['atari-57'], errors.UnknownLevelError, 'Did you mean atari57'),
+      (['dmlab30'], errors.EnvironmentSpecError, 'is a suite'),
+      (['atari57'], errors.EnvironmentSpecError, 'is a suite'),
+      (['rooms_watermaze', 'catch'], errors.EnvironmentSpecError,
        'levels of DeepMind Lab and other levels'),
   )
   def test_wrong_names(self, names, error, message):
@@ -204,19 +206,19 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assert_refused(
         ['psychlab_visual_search'],
         dataclasses.replace(_SETTINGS, dataset_path='/no/such/place'),
-        environments.LevelError, 'dataset_path=/no/such/place')
+        errors.LevelError, 'dataset_path=/no/such/place')
     file = self.create_tempfile().full_path
     self.assert_refused(
         ['rooms_watermaze'], dataclasses.replace(_SETTINGS,
                                                  level_cache_dir=file),
-        environments.LevelError, f'level_cache_dir={file} cannot be made')
+        errors.LevelError, f'level_cache_dir={file} cannot be made')
 
   @parameterized.parameters(
       'psychlab_arbitrary_visuomotor_mapping',
       'contributed/dmlab30/psychlab_continuous_recognition')
   def test_levels_that_need_a_dataset(self, level):
     names = ['psychlab_visual_search', 'psychlab_sequential_comparison', level]
-    self.assert_refused(names, _SETTINGS, environments.LevelError,
+    self.assert_refused(names, _SETTINGS, errors.LevelError,
                         f'{level} needs dataset_path: name the directory')
     self.assertLen(self.stream(names[:2], [1, 2], num_steps=1), 2)
     settings = dataclasses.replace(_SETTINGS, dataset_path='dummy')
@@ -227,7 +229,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   def test_what_to_install(self, name):
     with mock.patch.dict(sys.modules, {'deepmind_lab': None}):
       self.assert_refused(
-          [name], _SETTINGS, environments.MissingDependencyError,
+          [name], _SETTINGS, errors.MissingDependencyError,
           f'{name} is a level of DeepMind Lab, which needs the package '
           'deepmind_lab.*not on PyPI.*github.com/google-deepmind/lab')
 

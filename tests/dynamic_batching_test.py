@@ -17,7 +17,6 @@ from scalable_agent import environments
 from scalable_agent import metrics
 from scalable_agent import queues
 from scalable_agent import structs
-from scalable_agent.environments import base
 import tensorflow as tf
 import tree
 
@@ -520,10 +519,10 @@ class SharedPolicyTest(_TestCase):
 
   @parameterized.parameters('mlp', 'mlp with lstm', 'instructions')
   def test_equals_steps_of_policies_of_their_own(self, name):
-    spec = base.ArraySpec((5,), np.float32)
+    spec = structs.ArraySpec((5,), np.float32)
     if name == 'instructions':
-      spec = {'frame': base.ArraySpec((8, 8, 3), np.uint8),
-              'instruction': base.ArraySpec((), object)}
+      spec = {'frame': structs.ArraySpec((8, 8, 3), np.uint8),
+              'instruction': structs.ArraySpec((), object)}
     agent = agents.make_agent(
         'deep' if name == 'instructions' else 'mlp', spec, num_actions=4,
         use_lstm=name != 'mlp', use_last_action_reward=True,

@@ -23,7 +23,9 @@ import fake_environments
 import gymnasium
 import numpy as np
 
+from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import structs
 from scalable_agent.environments import toys
 from scalable_agent.environments import workers
 
@@ -161,8 +163,8 @@ class InstructedTest(_SerialReference, environment_contract.EnvironmentContract,
   def test_instructions(self):
     env = self.make([1, 2])
     self.assertEqual(env.observation_spec, {
-        'frame': environments.ArraySpec((4, 6, 3), np.dtype(np.uint8)),
-        'instruction': environments.ArraySpec((), np.dtype(object))})
+        'frame': structs.ArraySpec((4, 6, 3), np.dtype(np.uint8)),
+        'instruction': structs.ArraySpec((), np.dtype(object))})
     seen = set()
     for output in self.run_steps(env, self.actions(env)):
       seen.update(output.observation['instruction'])
@@ -418,7 +420,7 @@ class GymnasiumTest(parameterized.TestCase):
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
+        errors.EnvironmentProcessError,
         r'environment 1 \(fake/Raises-v0\) raised AwkwardError: this and that'
         r'(.|\n)*fake_environments.py", line \d+, in _fail'):
       env.step(np.array([0, 0]))
@@ -427,7 +429,7 @@ class GymnasiumTest(parameterized.TestCase):
   def test_error_in_reset(self):
     env = self.make('fake/RaisesInReset-v0')
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError, 'ValueError: no way to begin'):
+        errors.EnvironmentProcessError, 'ValueError: no way to begin'):
       env.initial()
     self.assert_ended(env)
 
@@ -436,7 +438,7 @@ class GymnasiumTest(parameterized.TestCase):
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
+        errors.EnvironmentProcessError,
         r'environment 1 \(fake/Dies-v0\) died with exit code -9'):
       env.step(np.array([0, 0]))
     self.assert_ended(env)
@@ -448,7 +450,7 @@ class GymnasiumTest(parameterized.TestCase):
       process.kill()
       process.join()
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError, 'died with exit code -9'):
+        errors.EnvironmentProcessError, 'died with exit code -9'):
       env.step(np.array([0]))
     self.assert_ended(env)
 
@@ -469,21 +471,21 @@ class GymnasiumTest(parameterized.TestCase):
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
+        errors.EnvironmentProcessError,
         r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
       env.step(np.array([0, 0]))
     self.assert_ended(env)
 
   def test_worker_dies_while_starting(self):
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
+        errors.EnvironmentProcessError,
         r'environment 0 \(fake/DiesAtStart-v0\) died with exit code 3'):
       self.make('fake/DiesAtStart-v0')
     self.assertEmpty(multiprocessing.active_children())
 
   def test_error_while_starting(self):
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
+        errors.EnvironmentProcessError,
         r'environment 0 \(fake/RaisesAtStart-v0\) raised ValueError: no way to '
         'be so long so long'):  # Its end does not fit.
       self.make('fake/RaisesAtStart-v0')
@@ -495,7 +497,7 @@ class GymnasiumTest(parameterized.TestCase):
   def test_observation_outside_its_space(self, level, message):
     env = self.make(level)
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError, message):
+        errors.EnvironmentProcessError, message):
       env.initial()
     self.assert_ended(env)
 
@@ -504,7 +506,7 @@ class GymnasiumTest(parameterized.TestCase):
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError,
+        errors.EnvironmentProcessError,
         r'environment 1 \(fake/RaisesOrHangs-v0\) raised AwkwardError'):
       env.step(np.array([0, 0]))  # Would wait for 300 seconds.
     self.assert_ended(env)
@@ -515,7 +517,7 @@ class GymnasiumTest(parameterized.TestCase):
     env.step(np.array([0]))
     for message in ('AwkwardError', 'closed, or have failed before'):
       with self.assertRaisesRegex(
-          environments.EnvironmentProcessError, message):
+          errors.EnvironmentProcessError, message):
         env.step(np.array([0]))
 
   def test_close_during_a_step(self):
@@ -561,7 +563,7 @@ class LevelErrorsTest(parameterized.TestCase):
       ('no/Such-v0', "Unknown level 'no/Such-v0'"),
   )
   def test_unknown_level(self, name, hint):
-    self.assert_refused(environments.UnknownLevelError, [name], hint)
+    self.assert_refused(errors.UnknownLevelError, [name], hint)
 
   @parameterized.product(
       name_and_hint=[
@@ -573,14 +575,14 @@ class LevelErrorsTest(parameterized.TestCase):
   def test_other_spellings(self, name_and_hint, is_registered):
     name, hint = name_and_hint
     with self._atari_ids(is_registered):
-      self.assert_refused(environments.UnknownLevelError, [name],
+      self.assert_refused(errors.UnknownLevelError, [name],
                           f'Did you mean {re.escape(hint)}')
 
   @parameterized.parameters(
       'PongNoFrameskip-v4', 'Pong-v4', 'PongDeterministic-v4', 'Pong-ram-v0')
   def test_old_atari_ids_before_they_are_registered(self, name):
     with self._atari_ids(False):
-      self.assert_refused(environments.UnknownLevelError, [name],
+      self.assert_refused(errors.UnknownLevelError, [name],
                           r'Did you mean ALE/Pong-v5\?$')
 
   @contextlib.contextmanager
@@ -600,19 +602,19 @@ class LevelErrorsTest(parameterized.TestCase):
       (['Breakout', 'ALE/Pong-v5'], "'Breakout'.* ALE/Breakout-v5"),
       (['rooms_watermaze', 'ctch'], "'ctch'.* catch"))
   def test_unknown_level_in_a_mixed_list(self, names, message):
-    self.assert_refused(environments.UnknownLevelError, names, message)
+    self.assert_refused(errors.UnknownLevelError, names, message)
 
   @parameterized.parameters('PongNoFrameskip-v4', 'Pong-v0', 'Pong-v4')
   def test_old_atari_ids(self, name):
     self.assert_refused(
-        environments.EnvironmentSpecError, [name], 'here ALE/Pong-v5')
+        errors.EnvironmentSpecError, [name], 'here ALE/Pong-v5')
 
   @parameterized.parameters(
       'explore_goal_locations_small', 'dmlab30', 'rooms_watermaze',
       'contributed/dmlab30/lasertag_one_opponent_small')
   def test_deepmind_lab(self, name):
     self.assert_refused(
-        environments.MissingDependencyError, [name], 'deepmind_lab')
+        errors.MissingDependencyError, [name], 'deepmind_lab')
 
   @parameterized.parameters(
       ('fake/ContinuousActions-v0', 'has actions Box'),
@@ -620,7 +622,7 @@ class LevelErrorsTest(parameterized.TestCase):
       ('fake/UnknownKeys-v0', 'has observations Dict'),
   )
   def test_unsupported_spaces(self, name, message):
-    self.assert_refused(environments.EnvironmentSpecError, [name], message)
+    self.assert_refused(errors.EnvironmentSpecError, [name], message)
 
   @parameterized.parameters(
       (['catch', 'memory'], 'catch and memory: .* different observations'),
@@ -632,17 +634,17 @@ class LevelErrorsTest(parameterized.TestCase):
        'ALE/Pong-v5: 6, ALE/Breakout-v5: 4.*full_action_space'),
   )
   def test_levels_that_do_not_go_together(self, names, message):
-    self.assert_refused(environments.EnvironmentSpecError, names, message)
+    self.assert_refused(errors.EnvironmentSpecError, names, message)
 
   def test_atari_without_ale_py(self):
     with mock.patch.dict(sys.modules, {'ale_py': None}):
-      self.assert_refused(environments.MissingDependencyError,
+      self.assert_refused(errors.MissingDependencyError,
                           ['ALE/Pong-v5'], r'scalable_agent\[atari\]')
 
   def test_missing_packages(self):
-    self.assert_refused(environments.MissingDependencyError,
+    self.assert_refused(errors.MissingDependencyError,
                         ['fake/MissingPackage-v0'], 'pip install somephysics')
-    self.assert_refused(environments.MissingDependencyError,
+    self.assert_refused(errors.MissingDependencyError,
                         ['no_such_module:Level-v0'], 'no_such_module')
 
   def test_arguments(self):

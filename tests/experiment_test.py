@@ -21,12 +21,13 @@ from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment
 import psutil
+from scalable_agent import errors
 from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
 from scalable_agent import dynamic_batching
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
-from scalable_agent import score_files
+from scalable_agent.scores import files as score_files
 from scalable_agent import training
 import tensorflow as tf
 
@@ -341,7 +342,7 @@ class TestModeTest(absltest.TestCase):
           ('counting,MountainCarr-v0', 'Did you mean MountainCar-v0'),
           ('counting,atari75', 'Did you mean atari57'),
           ('counting,CartPole-v1', 'One agent cannot play counting and')):
-        with self.assertRaisesRegex(config_lib.ConfigError, text):
+        with self.assertRaisesRegex(errors.ConfigError, text):
           self._test(level_name=level_name)
     play.assert_not_called()
 

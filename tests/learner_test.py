@@ -16,7 +16,7 @@ from scalable_agent.algorithms import impala
 import tensorflow as tf
 import tree
 
-_SPEC = environments.ArraySpec((3,), np.dtype(np.float32))
+_SPEC = structs.ArraySpec((3,), np.dtype(np.float32))
 _NUM_ACTIONS = 4
 
 
@@ -253,7 +253,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each part.
     spec = {'frame': _SPEC,
-            'instruction': environments.ArraySpec((), np.dtype(object))}
+            'instruction': structs.ArraySpec((), np.dtype(object))}
     whole = make_learner(spec=spec)
     parts = make_learner(spec=spec, micro_batch_size=2)
     words = np.array([b'go', b'go left', b'', b'red ball', b'left'], object)
@@ -272,7 +272,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(('mlp', 0.05), ('shallow', 0.2), ('deep', 0.4))
   def test_bfloat16_has_nearly_the_same_gradient(self, network, tolerance):
-    spec = environments.ArraySpec((4, 24, 24), np.dtype(np.uint8))
+    spec = structs.ArraySpec((4, 24, 24), np.dtype(np.uint8))
     frames = np.random.RandomState(1).randint(256, size=(6, 3, *spec.shape))
     gradients = []
     for policy in ('float32', 'mixed_bfloat16'):

@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 import psutil
-from scalable_agent import config
-from scalable_agent import dmlab30
+from scalable_agent import errors
+from scalable_agent.scores import dmlab30
 from scalable_agent import metrics
 from scalable_agent import structs
 import tensorflow as tf
@@ -115,7 +115,7 @@ class MetricsTest(tf.test.TestCase):
     logdir = self.create_tempdir()
     logdir.mkdir('episodes.csv')  # Root, too, cannot append to a directory.
     with self.assertRaisesRegex(
-        config.ConfigError,
+        errors.ConfigError,
         r'^.*episodes\.csv cannot be written: .*another --logdir\.$'):
       metrics.MetricsWriter(logdir.full_path, num_action_repeats=4)
 

@@ -14,6 +14,7 @@ import gymnasium
 from minigrid import wrappers
 import numpy as np
 
+from scalable_agent import errors
 from scalable_agent import environments
 from scalable_agent.environments import minigrid
 
@@ -130,7 +131,7 @@ class MiniGridTest(parameterized.TestCase):
     self.assertLen(
         env.step(np.array([0])).observation['instruction'][0], 512)
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError, 'longer than its space permits'):
+        errors.EnvironmentProcessError, 'longer than its space permits'):
       env.step(np.array([0]))
 
   def test_prints_of_the_package_are_not_shown(self):
@@ -149,7 +150,7 @@ class MiniGridTest(parameterized.TestCase):
 
   def test_actions_are_not_repeated(self):
     self.assert_refused(
-        environments.EnvironmentSpecError, 'BabyAI-GoToObj-v0',
+        errors.EnvironmentSpecError, 'BabyAI-GoToObj-v0',
         'set num_action_repeats=1', environments.EnvironmentSettings())
 
   @parameterized.parameters(
@@ -157,12 +158,12 @@ class MiniGridTest(parameterized.TestCase):
       ('babyai-gotoobj-v0', 'BabyAI-GoToObj'),
       ('MiniGrid-Empty-5x5-v7', 'MiniGrid-Empty-5x5-v0'))
   def test_unknown_level(self, name, hint):
-    self.assert_refused(environments.UnknownLevelError, name, hint)
+    self.assert_refused(errors.UnknownLevelError, name, hint)
 
   def test_without_minigrid(self):
     with mock.patch.dict(sys.modules, {'minigrid': None}):
       self.assert_refused(
-          environments.MissingDependencyError, 'BabyAI-GoToObj-v0',
+          errors.MissingDependencyError, 'BabyAI-GoToObj-v0',
           r'pip install "scalable_agent\[minigrid\]"')
 
   def assert_refused(self, error, name, message, settings=_SETTINGS):

@@ -14,10 +14,10 @@ from absl.testing import parameterized
 import experiment
 from matplotlib import image
 import numpy as np
-from scalable_agent import atari57
-from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent.scores import atari57
 from scalable_agent import metrics
-from scalable_agent import plotting
+from scalable_agent.scores import plotting
 
 _FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
 
@@ -180,7 +180,7 @@ class PlottingTest(parameterized.TestCase):
   def test_without_matplotlib(self):
     curve = plotting.Curve(*np.ones([3, 1]))
     with mock.patch.dict(sys.modules, {'matplotlib': None}):
-      with self.assertRaisesRegex(config_lib.ConfigError,
+      with self.assertRaisesRegex(errors.ConfigError,
                                   r'pip install "scalable_agent\[plot\]"'):
         plotting.draw({'a': {'catch': curve}}, 1)
 

@@ -13,18 +13,19 @@ from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment  # pylint: disable=unused-import; it defines the flags.
 import numpy as np
+from scalable_agent import errors
 from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
-from scalable_agent import environments
 from scalable_agent import learner as learner_lib
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
 from scalable_agent import training
+from scalable_agent import structs
 from scalable_agent import unrolls
 import tree
 
-_TEXT = {'frame': environments.ArraySpec((2,), np.dtype(np.uint8)),
-         'instruction': environments.ArraySpec((), np.dtype(object))}
+_TEXT = {'frame': structs.ArraySpec((2,), np.dtype(np.uint8)),
+         'instruction': structs.ArraySpec((), np.dtype(object))}
 _STATE = (np.zeros([1, 3]), np.zeros([1, 4]))
 _LENGTH = 2
 
@@ -265,13 +266,13 @@ class BadInputTest(parameterized.TestCase):
       (dict(replay_fraction=1.5), '--replay_fraction=1.5 must be between'),
       (dict(min_policy_lag=-1), '--min_policy_lag=-1 must not be negative'))
   def test_settings(self, settings, message):
-    with self.assertRaisesRegex(config_lib.ConfigError, message):
+    with self.assertRaisesRegex(errors.ConfigError, message):
       _config(**{'batch_size': 4, **settings})
 
   def test_more_than_the_memory(self):
     logdir = os.path.join(self.create_tempdir().full_path, 'new')
     with self.assertRaisesRegex(
-        config_lib.ConfigError, r'needs [\d,]+\.\d GB, but this machine has'):
+        errors.ConfigError, r'needs [\d,]+\.\d GB, but this machine has'):
       training.train(_config(
           logdir=logdir, level_name='catch', agent='mlp', num_actors=2,
           replay_capacity=10**12))

@@ -16,11 +16,12 @@ from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment  # Defines the flags.  pylint: disable=unused-import
 import numpy as np
-from scalable_agent import atari57
+from scalable_agent import errors
+from scalable_agent.scores import atari57
 from scalable_agent import config as config_lib
-from scalable_agent import dmlab30
-from scalable_agent import score_files
-from scalable_agent import score_table
+from scalable_agent.scores import dmlab30
+from scalable_agent.scores import files as score_files
+from scalable_agent.scores import table as score_table
 
 # The paper's recipe of the experts, as flags.
 _PAPER = dict(
@@ -537,9 +538,9 @@ class SeveralAgentsTest(parameterized.TestCase):
     directory = self.create_tempdir()
     for name, content in files.items():
       directory.create_file(name, content)
-    with self.assertRaisesRegex(config_lib.ConfigError, text):
+    with self.assertRaisesRegex(errors.ConfigError, text):
       self._read(directory.full_path)
-    with self.assertRaisesRegex(config_lib.ConfigError, 'No such file'):
+    with self.assertRaisesRegex(errors.ConfigError, 'No such file'):
       self._read(directory.full_path + '/none')
 
 

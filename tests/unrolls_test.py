@@ -4,15 +4,14 @@
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import environments
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
 import tree
 
-_SPEC = environments.ArraySpec((2,), np.dtype(np.uint8))
+_SPEC = structs.ArraySpec((2,), np.dtype(np.uint8))
 _TEXT = {'frame': _SPEC,
-         'instruction': environments.ArraySpec((), np.dtype(object))}
+         'instruction': structs.ArraySpec((), np.dtype(object))}
 _STATE = (np.zeros([1, 3]), np.zeros([1, 4]))
 _LENGTH = 2
 

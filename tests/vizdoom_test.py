@@ -17,7 +17,9 @@ import numpy as np
 import psutil
 from vizdoom import gymnasium_wrapper  # pylint: disable=unused-import
 
+from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _UNSCALED = environments.EnvironmentSettings(width=160, height=120)
@@ -91,7 +93,7 @@ class VizdoomTest(parameterized.TestCase):
     large = self.make('VizdoomBasic-v1', [3])
     self.assertEqual(
         env.observation_spec,
-        environments.ArraySpec((height, width, 3), np.dtype(np.uint8)))
+        structs.ArraySpec((height, width, 3), np.dtype(np.uint8)))
     frame = env.initial().observation[0]
     expected = np.einsum(
         'hH,wW,HWc->hwc', _area_weights(120, height), _area_weights(160, width),
@@ -137,7 +139,7 @@ class VizdoomTest(parameterized.TestCase):
     worker.kill()
     self.assert_gone([engine, *others], traces)
     with self.assertRaisesRegex(
-        environments.EnvironmentProcessError, 'died with exit code -9'):
+        errors.EnvironmentProcessError, 'died with exit code -9'):
       env.step(np.array([0]))
 
   def test_engine_ends_with_a_killed_program(self):
@@ -167,16 +169,16 @@ class VizdoomTest(parameterized.TestCase):
       ('VizdoomBasc-v1', 'VizdoomBasic-v1'),
       ('vizdoombasic-v1', 'VizdoomBasic-v1'))
   def test_unknown_level(self, name, hint):
-    self.assert_refused(environments.UnknownLevelError, name, hint)
+    self.assert_refused(errors.UnknownLevelError, name, hint)
 
   def test_several_buttons_at_a_time(self):
-    self.assert_refused(environments.EnvironmentSpecError,
+    self.assert_refused(errors.EnvironmentSpecError,
                         'VizdoomBasic-MultiBinary-v1', 'has actions MultiBin')
 
   def test_without_vizdoom(self):
     with mock.patch.dict(sys.modules, {'vizdoom': None}):
       self.assert_refused(
-          environments.MissingDependencyError, 'VizdoomBasic-v1',
+          errors.MissingDependencyError, 'VizdoomBasic-v1',
           r'pip install "scalable_agent\[vizdoom\]"')
 
   def assert_refused(self, error, name, message):

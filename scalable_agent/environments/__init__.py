@@ -17,23 +17,18 @@ from typing import Sequence
 
 import gymnasium
 
-from scalable_agent import atari57
-from scalable_agent import dmlab30
+from scalable_agent import errors
+from scalable_agent.scores import atari57
+from scalable_agent.scores import dmlab30
 from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
-from scalable_agent.environments.base import ArraySpec
-from scalable_agent.environments.base import EnvironmentProcessError
 from scalable_agent.environments.base import EnvironmentSettings
-from scalable_agent.environments.base import EnvironmentSpecError
 from scalable_agent.environments.base import FlowEnvironment
-from scalable_agent.environments.base import LevelError
-from scalable_agent.environments.base import MissingDependencyError
 from scalable_agent.environments.base import Truncation
-from scalable_agent.environments.base import UnknownLevelError
 from scalable_agent.environments.base import unknown_level
 
 
@@ -84,7 +79,7 @@ def make_vec(
     env = dmlab.DmLabVector(level_names, seeds, settings)
   elif num_atari or num_dmlab:
     family = 'Atari games' if num_atari else 'levels of DeepMind Lab'
-    raise EnvironmentSpecError(
+    raise errors.EnvironmentSpecError(
         f'One agent cannot play {family} and other levels: '
         f'{", ".join(dict.fromkeys(level_names))}.')
   else:
@@ -95,7 +90,7 @@ def make_vec(
 def _check_exists(level_name: str):
   """Raises for an unknown level, which may be a mistyped one of any family."""
   if level_name == 'atari57':
-    raise EnvironmentSpecError(
+    raise errors.EnvironmentSpecError(
         'atari57 is a suite: here its levels are named one by one, see '
         'atari57.LEVELS.')
   if ':' in level_name:  # Its module, not imported yet, may register it.

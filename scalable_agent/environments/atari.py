@@ -15,6 +15,8 @@ from typing import Optional, Sequence
 import gymnasium
 import numpy as np
 
+from scalable_agent import errors
+from scalable_agent import structs
 from scalable_agent.environments import base
 
 _FRAME_SIZE = 84
@@ -45,15 +47,15 @@ class AtariVector:
         name takes at least one.
 
     Raises:
-      base.MissingDependencyError: ale-py is not installed.
-      base.UnknownLevelError: no such game.
-      base.EnvironmentSpecError: the games have different numbers of actions.
+      errors.MissingDependencyError: ale-py is not installed.
+      errors.UnknownLevelError: no such game.
+      errors.EnvironmentSpecError: the games have different numbers of actions.
     """
     games = _games(level_names)
     from ale_py import vector_env  # `_games` says what to do where it fails.
 
     self.num_action_repeats = settings.num_action_repeats
-    self.observation_spec = base.ArraySpec(
+    self.observation_spec = structs.ArraySpec(
         (_NUM_STACKED_FRAMES, _FRAME_SIZE, _FRAME_SIZE), np.dtype(np.uint8))
     self._life_loss_is_done = settings.life_loss_ends_episode
     self._seeds = np.asarray(seeds, np.int32)
@@ -83,7 +85,7 @@ class AtariVector:
     num_actions = [int(part.single_action_space.n) for _, part in self._parts]
     if len(set(num_actions)) > 1:
       counts = ', '.join(f'{n}: {c}' for n, c in zip(names, num_actions))
-      raise base.EnvironmentSpecError(
+      raise errors.EnvironmentSpecError(
           f'Games with different numbers of actions ({counts}) need the full '
           'action space: set full_action_space.')
     self.num_actions = num_actions[0]
@@ -166,7 +168,7 @@ def _games(level_names: Sequence[str]) -> dict[str, str]:
   try:
     import ale_py
   except ImportError as e:
-    raise base.MissingDependencyError(
+    raise errors.MissingDependencyError(
         f'{level_names[0]} needs ale-py: pip install "scalable_agent[atari]".'
     ) from e
   gymnasium.register_envs(ale_py)

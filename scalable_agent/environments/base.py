@@ -12,39 +12,8 @@ from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
 
 import numpy as np
 
-from scalable_agent import config
+from scalable_agent import errors
 from scalable_agent import structs
-
-
-class LevelError(config.ConfigError):
-  """A level that cannot be run, with what to do about it."""
-
-
-class UnknownLevelError(LevelError):
-  """No environment has this level name."""
-
-
-class MissingDependencyError(LevelError):
-  """The level needs a package that is not installed."""
-
-
-class EnvironmentSpecError(LevelError):
-  """The level's observations or actions cannot be trained on."""
-
-
-class EnvironmentProcessError(RuntimeError):
-  """The process of an environment raised, died or stopped answering."""
-
-
-class ArraySpec(NamedTuple):
-  """Shape and dtype of one observation of one environment.
-
-  Attributes:
-    shape: tuple of int, without the environment axis.
-    dtype: NumPy dtype; `object` stands for strings (`bytes`), of shape `()`.
-  """
-  shape: tuple[int, ...]
-  dtype: np.dtype
 
 
 class Truncation(NamedTuple):
@@ -113,7 +82,7 @@ class VectorEnvironment(Protocol):
   """What a family of environments provides: `E` environments in lockstep.
 
   Attributes:
-    observation_spec: an `ArraySpec`, or a dictionary of them.
+    observation_spec: a `structs.ArraySpec`, or a dictionary of them.
     num_actions: int.
     num_action_repeats: int, environment frames per step.
   """
@@ -151,7 +120,7 @@ class FlowEnvironment:
   Attributes:
     num_envs: int, `E`.
     level_names: tuple of `E` names.
-    observation_spec: an `ArraySpec`, or a dictionary of them.
+    observation_spec: a `structs.ArraySpec`, or a dictionary of them.
     num_actions: int, actions are `0 .. num_actions - 1`.
     num_action_repeats: int, environment frames per step.
     truncation: `Truncation` of the last step; None if there was none.
@@ -251,7 +220,7 @@ class FlowEnvironment:
 
 def unknown_level(
     level_name: str, known: Iterable[str], reason: str = ''
-) -> UnknownLevelError:
+) -> errors.UnknownLevelError:
   """The error for a level that does not exist, with the most similar names.
 
   Args:
@@ -265,7 +234,7 @@ def unknown_level(
       spelling, names, n=3, cutoff=0.5)
   hint = (f' Did you mean {" or ".join(names[key] for key in similar)}?'
           if similar else '')
-  return UnknownLevelError(f'Unknown level {level_name!r}.{hint}{reason}')
+  return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}{reason}')
 
 
 def _spelling(level_name):

@@ -20,7 +20,8 @@ import uuid
 import gymnasium
 import numpy as np
 
-from scalable_agent import dmlab30
+from scalable_agent import errors
+from scalable_agent.scores import dmlab30
 from scalable_agent.environments import base
 from scalable_agent.environments import gymnasium_env
 
@@ -174,10 +175,10 @@ class DmLabVector(gymnasium_env.GymnasiumVector):
       settings: `base.EnvironmentSettings`.
 
     Raises:
-      base.MissingDependencyError: DeepMind Lab is not installed.
-      base.UnknownLevelError: no such level in DMLab-30.
-      base.LevelError: the level or a path does not go with the settings.
-      base.EnvironmentProcessError: a process died while starting.
+      errors.MissingDependencyError: DeepMind Lab is not installed.
+      errors.UnknownLevelError: no such level in DMLab-30.
+      errors.LevelError: the level or a path does not go with the settings.
+      errors.EnvironmentProcessError: a process died while starting.
     """
     _check_installed(level_names[0])
     levels = {name: _lab_level(name, settings.is_test)
@@ -195,7 +196,7 @@ def _check_installed(level_name):
   try:
     import deepmind_lab  # pylint: disable=g-import-not-at-top,unused-import
   except ImportError as e:
-    raise base.MissingDependencyError(
+    raise errors.MissingDependencyError(
         f'{level_name} is a level of DeepMind Lab, which {_HOW_TO_INSTALL} '
         f'({e})') from e
 
@@ -206,23 +207,23 @@ def _check_paths(levels, settings):
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
   # A dummy is what Lab takes for a dataset of two colours.
   if path and path != 'dummy' and not os.path.isdir(path):
-    raise base.LevelError(
+    raise errors.LevelError(
         f'dataset_path={path} is no directory: {what_to_do}')
   for name, level in levels.items():
     if level in _NEED_DATASET and not path:
-      raise base.LevelError(f'{name} needs dataset_path: {what_to_do}')
+      raise errors.LevelError(f'{name} needs dataset_path: {what_to_do}')
   try:
     if settings.level_cache_dir:
       LocalLevelCache(settings.level_cache_dir)
   except OSError as e:
-    raise base.LevelError(f'level_cache_dir={settings.level_cache_dir} cannot '
+    raise errors.LevelError(f'level_cache_dir={settings.level_cache_dir} cannot '
                           f'be made: {e.strerror}.') from e
 
 
 def _lab_level(name: str, is_test: bool) -> str:
   """Returns Lab's own name of a level."""
   if name == 'dmlab30':
-    raise base.EnvironmentSpecError(
+    raise errors.EnvironmentSpecError(
         'dmlab30 is a suite: here its levels are named one by one, see '
         'dmlab30.levels.')
   if name in _OTHER_LEVELS:
@@ -234,7 +235,7 @@ def _lab_level(name: str, is_test: bool) -> str:
     raise base.unknown_level(
         name, [_DMLAB30 + known for known in sorted(dmlab30.ALL_LEVELS)])
   if level not in dmlab30.LEVEL_MAPPING and not is_test:
-    raise base.LevelError(
+    raise errors.LevelError(
         f'{name} is held out for testing: train on '
         f'{level.removesuffix("_test")}_train, or set is_test (--mode=test).')
   return _DMLAB30 + level

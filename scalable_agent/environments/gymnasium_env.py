@@ -8,6 +8,8 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 import gymnasium
 import numpy as np
 
+from scalable_agent import errors
+from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
@@ -34,10 +36,10 @@ class GymnasiumVector:
       settings: `base.EnvironmentSettings`.
 
     Raises:
-      base.UnknownLevelError: no such id is registered.
-      base.MissingDependencyError: a package the level needs is not installed.
-      base.EnvironmentSpecError: spaces are unsupported or differ by level.
-      base.EnvironmentProcessError: an environment could not be built.
+      errors.UnknownLevelError: no such id is registered.
+      errors.MissingDependencyError: a package the level needs is not installed.
+      errors.EnvironmentSpecError: spaces are unsupported or differ by level.
+      errors.EnvironmentProcessError: an environment could not be built.
     """
     self.num_action_repeats = settings.num_action_repeats
     factories = {
@@ -154,14 +156,14 @@ def _env_spec(
       importlib.import_module(module)
     spec = gymnasium.spec(toys.LEVELS.get(env_id, env_id))
   except ImportError as e:
-    raise base.MissingDependencyError(
+    raise errors.MissingDependencyError(
         f'The module of level {level_name} cannot be imported: {e}.') from e
   except gymnasium.error.Error as e:
     raise base.unknown_level(
         level_name, [*gymnasium.registry, *toys.LEVELS]) from e
   if str(spec.entry_point).startswith('ale_py'):
     rom = spec.kwargs['game'].title().replace('_', '')
-    raise base.EnvironmentSpecError(
+    raise errors.EnvironmentSpecError(
         f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
         f'use the same protocol: {level_name} would not mean what it says.')
   if minigrid.is_level(env_id):
@@ -173,7 +175,7 @@ def _env_spec(
 
 class _Spec(NamedTuple):
   """What levels that go together have in common."""
-  arrays: Dict[str, base.ArraySpec]
+  arrays: Dict[str, structs.ArraySpec]
   is_dict: bool
   action_space: gymnasium.spaces.Discrete
 
@@ -186,11 +188,11 @@ def _common_spec(factories) -> _Spec:
     specs.append(spec)
     levels = f'{factories[0].level_name} and {factory.level_name}'
     if (spec.arrays, spec.is_dict) != (specs[0].arrays, specs[0].is_dict):
-      raise base.EnvironmentSpecError(
+      raise errors.EnvironmentSpecError(
           f'One agent cannot play {levels}: they have different observations, '
           f'{_in_words(specs[0])} and {_in_words(spec)}.')
     if spec.action_space != specs[0].action_space:
-      raise base.EnvironmentSpecError(
+      raise errors.EnvironmentSpecError(
           f'One agent cannot play {levels}: they have different actions, '
           f'{specs[0].action_space} and {spec.action_space}.')
   return specs[0]
@@ -200,12 +202,12 @@ def _level_spec(factory) -> _Spec:
   try:
     env = factory()
   except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
-    raise base.MissingDependencyError(
+    raise errors.MissingDependencyError(
         f'{factory.level_name} needs a package that is not installed: {e}'
     ) from e
   try:
     if not isinstance(env.action_space, gymnasium.spaces.Discrete):
-      raise base.EnvironmentSpecError(
+      raise errors.EnvironmentSpecError(
           f'{factory.level_name} has actions {env.action_space}, but only '
           'Discrete ones are supported.')
     return _Spec(_arrays_spec(env.observation_space, factory.level_name),
@@ -230,15 +232,15 @@ def _arrays_spec(space: gymnasium.Space, level_name: str):
   instruction = parts.pop('instruction', None)
   if (parts or not isinstance(frame, gymnasium.spaces.Box)
       or not isinstance(instruction, gymnasium.spaces.Text | None)):
-    raise base.EnvironmentSpecError(
+    raise errors.EnvironmentSpecError(
         f'{level_name} has observations {space}, but only a Box, or a Dict of '
         'a Box named frame and a Text named instruction, is supported: a '
         'gymnasium ObservationWrapper can bring them to that form.')
   is_float64 = frame.dtype == np.float64
-  specs = {'frame': base.ArraySpec(
+  specs = {'frame': structs.ArraySpec(
       frame.shape, np.dtype(np.float32) if is_float64 else frame.dtype)}
   if instruction is not None:
-    specs['instruction'] = base.ArraySpec(
+    specs['instruction'] = structs.ArraySpec(
         (_max_bytes(instruction),), np.dtype(np.uint8))
   return specs
 
@@ -250,6 +252,6 @@ def _max_bytes(space: gymnasium.spaces.Text) -> int:
 
 def _decoded_spec(arrays_spec):
   """The specs of dictionaries after decoding: instructions are `bytes`."""
-  text = base.ArraySpec((), np.dtype(object))
+  text = structs.ArraySpec((), np.dtype(object))
   return {name: text if name == 'instruction' else spec
           for name, spec in arrays_spec.items()}

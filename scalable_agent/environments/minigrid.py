@@ -14,6 +14,7 @@ import string
 import gymnasium
 import numpy as np
 
+from scalable_agent import errors
 from scalable_agent.environments import base
 
 # Two tiles of the view are three steps of the shallow network's first
@@ -38,12 +39,12 @@ def register(level_name: str) -> None:
     level_name: the level that is wanted, for the error.
 
   Raises:
-    base.MissingDependencyError: minigrid is not installed.
+    errors.MissingDependencyError: minigrid is not installed.
   """
   try:
     import minigrid  # pylint: disable=g-import-not-at-top,unused-import
   except ImportError as e:
-    raise base.MissingDependencyError(
+    raise errors.MissingDependencyError(
         f'{level_name} needs minigrid: pip install "scalable_agent[minigrid]" '
         f'({e}).') from e
 
@@ -59,10 +60,10 @@ def adapted(
     settings: `base.EnvironmentSettings`.
 
   Raises:
-    base.EnvironmentSpecError: actions would be repeated.
+    errors.EnvironmentSpecError: actions would be repeated.
   """
   if settings.num_action_repeats != 1:
-    raise base.EnvironmentSpecError(
+    raise errors.EnvironmentSpecError(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '
         'num_action_repeats=1.')
   return dataclasses.replace(

@@ -14,6 +14,7 @@ import tempfile
 import gymnasium
 import numpy as np
 
+from scalable_agent import errors
 from scalable_agent.environments import base
 
 # What the engine renders; frames are scaled down from the first that is large
@@ -47,13 +48,13 @@ def register(level_name: str) -> None:
     level_name: the level that is wanted, for the error.
 
   Raises:
-    base.MissingDependencyError: vizdoom is not installed.
+    errors.MissingDependencyError: vizdoom is not installed.
   """
   try:
     # pylint: disable=g-import-not-at-top,unused-import
     from vizdoom import gymnasium_wrapper
   except ImportError as e:
-    raise base.MissingDependencyError(
+    raise errors.MissingDependencyError(
         f'{level_name} needs vizdoom: pip install "scalable_agent[vizdoom]" '
         f'({e}).') from e
 

@@ -26,7 +26,8 @@ from typing import Any, Callable, Dict, NamedTuple, Sequence
 import gymnasium
 import numpy as np
 
-from scalable_agent.environments import base
+from scalable_agent import errors
+from scalable_agent import structs
 
 # Forks workers, in milliseconds, off a server process that has imported this
 # module and has nothing else of the parent: no TensorFlow, no main module.
@@ -81,7 +82,7 @@ class Workers:
 
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
-               observation_spec: Dict[str, base.ArraySpec],
+               observation_spec: Dict[str, structs.ArraySpec],
                seeds: Sequence[int], timeout_s: float):
     """Starts the processes and builds the environments in them.
 
@@ -95,7 +96,7 @@ class Workers:
         may take.
 
     Raises:
-      base.EnvironmentProcessError: an environment could not be built.
+      errors.EnvironmentProcessError: an environment could not be built.
     """
     self._names = tuple(names)
     self._timeout_s = timeout_s
@@ -205,7 +206,7 @@ class Workers:
     except (EOFError, OSError) as e:
       explanation = self._explain(e)
       self.close()
-      raise base.EnvironmentProcessError(explanation) from None
+      raise errors.EnvironmentProcessError(explanation) from None
     except BaseException:  # Such as Ctrl-C: workers may still be busy.
       self.close()
       raise

@@ -10,8 +10,9 @@ import os
 import re
 from typing import Any, Callable, Dict, List
 
+from scalable_agent import errors
 from scalable_agent import config as config_lib
-from scalable_agent import score_table
+from scalable_agent.scores import table as score_table
 
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
@@ -263,7 +264,7 @@ def read(path: str, config: config_lib.Config) -> score_table.Run:
   if os.path.isdir(path):
     found = [match for match in map(_NAME.fullmatch, os.listdir(path)) if match]
     if not found:
-      raise config_lib.ConfigError(
+      raise errors.ConfigError(
           f'--logdir={path} holds no table of a test (scores-*.json). Test '
           'first: --mode=test.')
     latest = max(found, key=lambda match: tuple(map(int, match.groups())))
@@ -281,6 +282,6 @@ def read(path: str, config: config_lib.Config) -> score_table.Run:
         tuple(score_table.make_row(level['level'], level['returns'])
               for level in agent['levels']), os.path.splitext(path)[0])
   except (OSError, KeyError, TypeError, ValueError) as e:
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         f'{path} cannot be read as the test of an agent: {e}. Name another '
         'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e

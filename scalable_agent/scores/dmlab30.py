@@ -14,7 +14,7 @@ All scores are in percent: 0 is random, 100 is human.
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from scalable_agent import data
+from scalable_agent.scores import data
 
 
 class PublishedAgent(NamedTuple):

@@ -16,7 +16,7 @@ import difflib
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
-from scalable_agent import data
+from scalable_agent.scores import data
 
 
 class Summary(NamedTuple):

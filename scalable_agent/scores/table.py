@@ -11,10 +11,10 @@ from typing import (Any, Callable, Iterable, Mapping, NamedTuple, Optional,
                     Sequence, Tuple)
 
 import numpy as np
-from scalable_agent import atari57
+from scalable_agent.scores import atari57
 from scalable_agent import config as config_lib
-from scalable_agent import data
-from scalable_agent import dmlab30
+from scalable_agent.scores import data
+from scalable_agent.scores import dmlab30
 from scalable_agent import environments
 
 # With fewer games the interval covers the true mean clearly too rarely: for

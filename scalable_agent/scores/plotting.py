@@ -6,8 +6,9 @@ import os
 from typing import Any, Dict, List, NamedTuple, Sequence
 
 import numpy as np
+from scalable_agent import errors
 from scalable_agent import config as config_lib
-from scalable_agent import score_table
+from scalable_agent.scores import table as score_table
 
 # Levels beside each other, for so many levels or fewer.
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
@@ -49,7 +50,7 @@ def run(config: config_lib.Config) -> int:
     # Into the file itself: matplotlib tells the format by its name.
     figure.savefig(path, dpi=110)
   except (OSError, ValueError) as e:
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         f'--plot_file={path} cannot be written: {e}.') from e
   print(f'Wrote {path}.')
   return 0
@@ -78,7 +79,7 @@ def read_curves(logdir: str) -> Dict[str, Curve]:
       episodes = [_parse(row) for row in csv.DictReader(
           line.replace('\0', '') for line in f)]
   except OSError as e:
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
         'first, or name directories of runs: --logdir=A,B,C.') from e
   kept = []
@@ -86,7 +87,7 @@ def read_curves(logdir: str) -> Dict[str, Curve]:
     if not kept or episode[1] <= kept[-1][1]:
       kept.append(episode)
   if not kept:
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
   by_level: Dict[str, List[Any]] = {}
   for level, *values in reversed(kept):
@@ -180,7 +181,7 @@ def _import_matplotlib():
     from matplotlib import figure  # pylint: disable=g-import-not-at-top
     from matplotlib import ticker  # pylint: disable=g-import-not-at-top
   except ImportError as e:
-    raise config_lib.ConfigError(
+    raise errors.ConfigError(
         '--mode=plot needs matplotlib: pip install "scalable_agent[plot]".'
     ) from e
   return figure, ticker
