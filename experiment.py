@@ -175,9 +175,9 @@ def main(argv):
       return score_files.compare(config)
     from scalable_agent import training
     return training.run(config)
-  except errors.ConfigError as e:
+  except errors.UserError as e:
     print(f'experiment.py: {e}', file=sys.stderr)
-    return getattr(e, 'exit_code', 2)
+    return e.exit_code
   except KeyboardInterrupt:
     return 130
   except BrokenPipeError:  # Whoever read the output has gone: say no more.
