@@ -11,9 +11,13 @@ from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.scores import dmlab30
 from scalable_agent import structs
+from scalable_agent.scores import dmlab30
 import tensorflow as tf
+
+_MAX_LINE_BYTES = 2**16
+# Larger whole numbers are shorter with an exponent.
+_MAX_WHOLE = 10**16
 
 
 class Episode(NamedTuple):
@@ -91,6 +95,7 @@ class MetricsWriter:
     path = os.path.join(logdir, 'episodes.csv')
     try:
       is_new = not os.path.exists(path) or os.path.getsize(path) == 0
+      end = '' if is_new else _missing_end(path)
       self._file = open(path, 'a', newline='', encoding='utf-8')
     except OSError as e:
       raise errors.ConfigError(
@@ -99,6 +104,7 @@ class MetricsWriter:
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
+    self._file.write(end)
     if is_new:
       self._csv.writerow(self.EPISODE_FIELDS)
 
@@ -113,7 +119,8 @@ class MetricsWriter:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
             num_env_frames, f'{train_time_s:.1f}', episode.level_name,
-            f'{episode.episode_return:g}', episode.num_agent_steps, frames))
+            _shortest(episode.episode_return), episode.num_agent_steps,
+            frames))
         _write_scalar(f'{episode.level_name}/episode_return',
                       episode.episode_return)
         _write_scalar(f'{episode.level_name}/episode_frames', frames)
@@ -142,6 +149,28 @@ class MetricsWriter:
 
   def _as_default(self, num_env_frames):
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
+
+
+def _missing_end(path):
+  """Returns what ends the last line of a CSV file that a kill may have cut."""
+  with open(path, 'rb') as f:
+    f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
+    line = f.read().rsplit(b'\n', 1)[-1]
+  if not line:
+    return ''
+  # An open quote would take the next lines into its field.
+  return '"\n' if line.count(b'"') % 2 else '\n'
+
+
+def _shortest(value: float) -> str:
+  """Returns the shortest text that is read as the same number.
+
+  That is the same float32, if `value` is one, and else the same float64.
+  """
+  if value.is_integer() and abs(value) < _MAX_WHOLE:
+    return str(int(value))
+  single = np.float32(value)
+  return str(single if float(single) == value else value)
 
 
 def _write_scalar(name, value):
