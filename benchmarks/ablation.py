@@ -20,6 +20,8 @@ ablation.md and ablation.png.
     many updates for the same frames, so that the same lag is half the frames.
 *   Intervals are of the mean over seeds, 95 %, from Student's t distribution;
     those of differences are Welch's.
+*   The paper's numbers are of DeepMind Lab: final returns on its five tasks.
+    Their order is to be compared, not their size.
 """
 
 import argparse
@@ -43,6 +45,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
 # pylint: disable=wrong-import-position
 from scalable_agent import config as config_lib
+from scalable_agent.scores import vtrace_ablation
 
 _FLAGS = (
     '--level_name=catch', '--agent=mlp', '--nouse_lstm',
@@ -240,7 +243,9 @@ def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
         'seeds': list(by_seed), 'policy_lag': statistics.fmean(lags[key]),
         'final_returns': values(final, key), 'areas': values(area, key),
         'curves': [
-            [None if np.isnan(x) else x for x in c] for c in by_seed.values()]}
+            [None if np.isnan(x) else x for x in c] for c in by_seed.values()],
+        'paper_final_returns': vtrace_ablation.RETURNS[
+            capacity > 0, correction]}
     for name in ('final_return', 'area'):
       row[name] = interval(row[f'{name}s'])
     if correction != 'vtrace' and v_trace in curves:
@@ -253,17 +258,21 @@ def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
 
 
 def table(rows: List[dict]) -> str:
-  """Returns the rows in Markdown."""
+  """Returns the rows in Markdown, with the paper's numbers at their ends."""
+  levels = vtrace_ablation.LEVELS
   lines = ['| replay | correction | seeds | final return | V-trace minus it | '
-           'area | V-trace minus it | policy lag |',
-           '|---:|---|---:|---|---|---|---|---:|']
+           'area | V-trace minus it | policy lag | '
+           + ' | '.join(f'paper: {level}' for level in levels) + ' |',
+           '|---:|---|---:|---|---|---|---|---:|' + '---:|' * len(levels)]
   for row in rows:
     lines.append(
         f'| {row["replay_capacity"] or "no"} | {row["correction"]} | '
         f'{len(row["seeds"])} | {row["final_return"]} | '
         f'{row.get("vtrace_minus_final_return", "")} | {row["area"]} | '
-        f'{row.get("vtrace_minus_area", "")} | {row["policy_lag"]:.1f} |')
-  return '\n'.join(lines) + '\n'
+        f'{row.get("vtrace_minus_area", "")} | {row["policy_lag"]:.1f} | '
+        + ' | '.join(f'{row["paper_final_returns"][level]:.1f}'
+                     for level in levels) + ' |')
+  return '\n'.join([*lines, '', f'The paper: {vtrace_ablation.SOURCE}.']) + '\n'
 
 
 def plot(rows: List[dict], num_frames: int, path: pathlib.Path,

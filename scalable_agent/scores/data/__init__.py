@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tables shipped with the package: scores by game or level, and their sources.
 
-A table `<suite>.csv` has one row per game or level. Its columns are described,
-one per row, by `<suite>_sources.csv`, which also has agents of whom only the
-score over the suite is published.
+A table `<suite>.csv` has one row per game or level. `<suite>_sources.csv` has one
+row per column of it, and rows of agents with a published score over the suite
+only. `vtrace_ablation.csv` has one row per agent, with its source.
 """
 
 import csv
@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 
 class Baselines(NamedTuple):
-  """What 100 % and 0 % are.
+  """The scores of 100 % and 0 %.
 
   Attributes:
     human: score of a human player by game or test level.
