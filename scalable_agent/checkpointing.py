@@ -2,9 +2,10 @@
 """Checkpoints that survive a kill and refuse another agent's weights.
 
 The files are those of `tf.train.CheckpointManager`: `ckpt-N.index` and
-`ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest. They
-are not written by it, because TensorFlow takes the path of a checkpoint for a
-pattern: in a directory `a[b]` it finds none, and in `a*` it deletes those of `ab`.
+`ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest. The
+manager itself is not used, because TensorFlow takes the path of a checkpoint
+for a pattern: in a directory `a[b]` it finds no checkpoint, and in `a*` it
+deletes those of `ab`.
 """
 
 import contextlib

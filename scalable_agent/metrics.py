@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What a run tells its user: episodes, scalars, progress, where time goes."""
+"""What a run tells its user: episodes, scalars, progress, use of time."""
 
 import collections
 import contextlib
@@ -7,7 +7,7 @@ import csv
 import datetime
 import os
 import time
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
+from typing import Deque, Dict, Iterable, Iterator, List, Mapping, NamedTuple
 
 import numpy as np
 from scalable_agent import errors
@@ -152,7 +152,7 @@ class MetricsWriter:
 
 
 def _missing_end(path):
-  """Returns what ends the last line of a CSV file that a kill may have cut."""
+  """Returns what to add to a CSV file whose last line a kill may have cut."""
   with open(path, 'rb') as f:
     f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
     line = f.read().rsplit(b'\n', 1)[-1]
@@ -204,7 +204,7 @@ class Progress:
       num_recent: how many episodes the mean return is over.
     """
     self._total = total_environment_frames
-    self._recent = collections.deque(maxlen=num_recent)
+    self._recent: Deque[float] = collections.deque(maxlen=num_recent)
     self._speed = Speed(num_env_frames)
 
   def add_episodes(self, episodes: List[Episode]) -> None:

@@ -1,13 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Atari-57: its games, human and random scores, and the normalised scores.
 
-Human and random scores are those of DQN Zoo, by which Espeholt et al. 2018
-(arXiv 1802.01561) is usually compared. With them the published medians come out
-of the published scores of the games (93.2 shallow, 191.8 deep, 59.7 multi-task)
-but the published means do not: those need `PAPER_MEAN_BASELINES`, which differ
-in two games, a human score of 9.3 in Pong and a random score of 0 in Video
-Pinball. The paper does not say so; the two values are what makes its three
-means (466.4, 957.6, 176.9) come out at once; its medians come out with either.
+Human and random scores are those of DQN Zoo, which most comparisons with
+Espeholt et al. 2018 (arXiv 1802.01561) use. With them, the published scores of
+the games give the published medians (93.2 shallow, 191.8 deep, 59.7 multi-task)
+but not the published means. The means need `PAPER_MEAN_BASELINES`, which differ
+in two games: a human score of 9.3 in Pong and a random score of 0 in Video
+Pinball. The paper does not say so, but these two values give its three means
+(466.4, 957.6, 176.9). Both baselines give its medians.
 
 All scores are in percent: 0 is random, 100 is human.
 """
@@ -26,18 +26,18 @@ class Summary(NamedTuple):
 
 
 class PublishedAgent(NamedTuple):
-  """What is published of an agent.
+  """Published numbers of an agent.
 
   Attributes:
     name: as the paper writes it.
-    scores: by game; without the games that have none, which may be all.
+    scores: by game, for the games with a published score, which may be none.
     median: over the games, in percent, or None.
-    median_verified: whether `median` was read or recomputed, rather than
-      remembered.
+    median_verified: True if `median` was read or recomputed, False if it was
+      written from memory.
     mean: likewise.
     mean_verified: likewise.
-    source: where it is published.
-    note: what else there is to know, or ''.
+    source: the publication.
+    note: other remarks, or ''.
   """
   name: str
   scores: Mapping[str, float]
@@ -79,10 +79,10 @@ LEVELS = tuple(_GAME_OF_LEVEL)
 
 
 def game_of(name: str) -> str:
-  """Returns the game that a level (`ALE/MsPacman-v5`) or game name stands for.
+  """Returns the game (`ms_pacman`) of a level (`ALE/MsPacman-v5`) or game.
 
   Raises:
-    ValueError: if it is not one of the 57; names the most similar ones.
+    ValueError: if it is not one of the 57; the message has similar names.
   """
   if name in HUMAN_SCORES:
     return name
@@ -108,15 +108,15 @@ def human_normalized_score(name: str, score: float,
 def human_normalized_scores(
     returns: Mapping[str, Sequence[float]],
     baselines: data.Baselines = BASELINES) -> Dict[str, float]:
-  """Returns the score of the mean return of every game there is one of.
+  """Returns the scores of the games' mean returns, in percent by game.
 
   Args:
     returns: returns of whole games by game or level.
     baselines: `data.Baselines`.
 
   Raises:
-    ValueError: for a name that is not in Atari-57, or without returns, or if
-      two names stand for the same game.
+    ValueError: if a name is not in Atari-57 or has no returns, or if two names
+      are of the same game.
   """
   scores = {}
   for name, values in returns.items():
@@ -125,7 +125,8 @@ def human_normalized_scores(
       raise ValueError(f'{name!r} is {game}, of which there are returns twice.')
     if not len(values):
       raise ValueError(f'Missing returns for game: {name!r}.')
-    scores[game] = human_normalized_score(game, np.mean(values), baselines)
+    scores[game] = human_normalized_score(
+        game, float(np.mean(values)), baselines)
   return scores
 
 

@@ -1,12 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """DMLab-30: its levels, human and random scores, and the normalised score.
 
-Human and random scores are those published with the code of Espeholt et al.
-2018 (arXiv 1802.01561). Table B.1 of the paper has the same, rounded to one
-decimal, but for the four lasertag levels, where small and large are swapped.
-The published means (44.5 experts, 49.4 with PBT) come out of the published
-scores of the levels, to their rounding, with the table (44.4, 49.3), and not
-with the code (45.7, 50.1): `PAPER_BASELINES` are those of the table.
+Human and random scores are those of the code of Espeholt et al. 2018 (arXiv
+1802.01561). Table B.1 of the paper has the same scores, rounded to one decimal,
+but swaps small and large in the four lasertag levels. The published means are
+44.5 (experts) and 49.4 (PBT). The published scores of the levels give 44.4 and
+49.3 with the scores of the table, which is right up to rounding, and 45.7 and
+50.1 with those of the code. `PAPER_BASELINES` are those of the table.
 
 All scores are in percent: 0 is random, 100 is human.
 """
@@ -18,17 +18,17 @@ from scalable_agent.scores import data
 
 
 class PublishedAgent(NamedTuple):
-  """What is published of an agent.
+  """Published numbers of an agent.
 
   Attributes:
     name: as the source writes it.
     scores: percent by test level, or empty.
-    returns: return by test level, or empty. Either this, or `scores`, or none
-      is published.
+    returns: return by test level, or empty. At most one of `returns` and
+      `scores` is published.
     mean_capped: mean over the levels of scores capped at 100 %, or None.
     verified: whether `mean_capped` was read at its source.
-    source: where it is published.
-    note: what else there is to know, or ''.
+    source: the publication.
+    note: other remarks, or ''.
   """
   name: str
   scores: Mapping[str, float]
@@ -70,7 +70,7 @@ PUBLISHED: Dict[str, PublishedAgent] = {
     key: _published(key, row) for key, row in _SOURCES.items()
     if key not in BASELINE_SOURCES}
 
-# From training level to test level: the same one, but for two.
+# From training level to test level. For two of them these differ.
 LEVEL_MAPPING: Dict[str, str] = {
     name[:-len('_test')] + '_train' if name.endswith('_test') else name: name
     for name in HUMAN_SCORES}
@@ -78,7 +78,7 @@ LEVEL_MAPPING: Dict[str, str] = {
 # Every level of training or test.
 ALL_LEVELS = frozenset(LEVEL_MAPPING) | frozenset(LEVEL_MAPPING.values())
 
-# What DeepMind Lab's own names of them begin with.
+# DeepMind Lab's own names of the levels begin with it.
 LAB_PREFIX = 'contributed/dmlab30/'
 
 
@@ -104,7 +104,7 @@ def human_normalized_scores(
     baselines: `data.Baselines`.
 
   Returns:
-    Percent by test level, of the levels there are returns of.
+    Percent by test level, for the levels in `level_returns`.
 
   Raises:
     ValueError: if a level has no returns.
@@ -160,8 +160,8 @@ def compute_human_normalized_score(
 class TrainingScores:
   """The scores of a run while it trains, as the reference logs them.
 
-  A score is over all returns since the last one, and due as soon as there is at
-  least one return of every level: the slowest level sets the pace.
+  A score is due when every level has a return since the last score. It is over
+  all these returns.
   """
 
   def __init__(self):

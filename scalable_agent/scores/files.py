@@ -8,10 +8,11 @@ import itertools
 import json
 import os
 import re
-from typing import Any, Callable, Dict, List
+from typing import Callable, Dict, List
 
-from scalable_agent import errors
 from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
@@ -20,12 +21,12 @@ _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 def compare(config: config_lib.Config) -> int:
   """Prints tests of several agents as one table, and writes it to the first.
 
-  The paper's experts are an agent for each game, and so are their numbers over
-  all games.
+  The paper's experts are one agent for each game, so that their numbers over
+  all games need such a table.
 
   Args:
-    config: `logdir=A,B,C` names directories, whose latest tests are read, or
-      files of tests.
+    config: `logdir=A,B,C` names files of tests, or directories, for their
+      latest tests.
 
   Returns:
     The program's exit code.
@@ -62,20 +63,8 @@ def to_markdown(table: score_table.Table) -> str:
       'interval is that of the mean, a bootstrap over the games of one agent.'
       + (' In brackets and under "normalised": percent, where 0 is random '
          'and 100 is human.' if suite else '')]
-  if table.aggregates:
-    names = [agent.name for agent in suite.agents]
-    parts += [
-        f'## Over all {len(suite.human.scores)} levels of {suite.name}',
-        _markdown_table([
-            ['normalised scores, percent', 'yours', '95 % interval', *names],
-            *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
-               *(f'{value:.1f}{"*" if recomputed else ""}'
-                 for value, recomputed in a.published.values())]
-              for a in table.aggregates)]),
-        '\\* recomputed from the published scores of the levels. Intervals '
-        f'are of a bootstrap stratified by level. {suite.constants}',
-        'Published of other agents:\n\n' + '\n'.join(
-            f'- {agent}' for agent in suite.other_agents)]
+  if suite and table.aggregates:
+    parts += _aggregate_parts(suite, table.aggregates)
   if len(table.runs) > 1:
     parts += ['## Agents', '\n'.join(
         f'{i}. {run.source}, {run.num_env_frames:,} frames'
@@ -88,6 +77,22 @@ def to_markdown(table: score_table.Table) -> str:
         f'- [{i}] {column.name}: {column.source}'
         for i, column in enumerate(_columns(suite), 1))]
   return '\n\n'.join(parts) + '\n'
+
+
+def _aggregate_parts(suite: suites.Suite, aggregates) -> List[str]:
+  names = [agent.name for agent in suite.agents]
+  return [
+      f'## Over all {len(suite.human.scores)} levels of {suite.name}',
+      _markdown_table([
+          ['normalised scores, percent', 'yours', '95 % interval', *names],
+          *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
+             *(f'{value:.1f}{"*" if recomputed else ""}'
+               for value, recomputed in a.published.values())]
+            for a in aggregates)]),
+      '\\* recomputed from the published scores of the levels. Intervals '
+      f'are of a bootstrap stratified by level. {suite.constants}',
+      'Published of other agents:\n\n' + '\n'.join(
+          f'- {agent}' for agent in suite.other_agents)]
 
 
 def _level_table(table):
@@ -183,49 +188,54 @@ def _json_row(row, suite):
 
 def to_csv(table: score_table.Table) -> str:
   """Returns a line per level or aggregate and agent as CSV."""
-  suite = table.suite
   out = io.StringIO()
   writer = csv.writer(out, lineterminator='\n')
   writer.writerow(['level', 'statistic', 'agent', 'value', 'std',
                    'interval_low', 'interval_high', 'games',
                    'human_normalized_percent', 'source'])
+  suite = table.suite
   for run in table.runs:
     for row in run.rows:
-      known = suite is not None and row.level in suite.keys
       writer.writerow([
           row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
           len(row.returns),
-          suite.normalized(row.level, row.mean) if known else '', run.source])
-  for level in dict.fromkeys(row.level for row in table.rows):
-    for column in _columns(suite) if suite and level in suite.keys else ():
-      score = column.scores[suite.keys[level]]
-      writer.writerow([level, 'mean return', column.name, score, *[''] * 4,
-                       suite.normalized(level, score), column.source])
-  for a in table.aggregates:
-    writer.writerow([suite.name, a.name, 'yours', a.value, '', *a.interval,
-                     '', a.value, ''])
-    for agent in suite.agents:
-      value, is_recomputed = a.published[agent.name]
-      writer.writerow([
-          suite.name, a.name, agent.name, value, *[''] * 4, value,
-          ('recomputed from ' if is_recomputed else '') + agent.source])
+          suite.normalized(row.level, row.mean)
+          if suite and row.level in suite.keys else '', run.source])
+  if suite:
+    writer.writerows(_published_lines(suite, table))
   return out.getvalue()
 
 
-def reserve_path(logdir: str, label: Any) -> str:
+def _published_lines(suite: suites.Suite, table):
+  """Yields the lines of a suite: of published scores, and over all levels."""
+  for level in dict.fromkeys(row.level for row in table.rows):
+    for column in _columns(suite) if level in suite.keys else ():
+      score = column.scores[suite.keys[level]]
+      yield [level, 'mean return', column.name, score, *[''] * 4,
+             suite.normalized(level, score), column.source]
+  for a in table.aggregates:
+    yield [suite.name, a.name, 'yours', a.value, '', *a.interval, '', a.value,
+           '']
+    for agent in suite.agents:
+      value, is_recomputed = a.published[agent.name]
+      yield [suite.name, a.name, agent.name, value, *[''] * 4, value,
+             ('recomputed from ' if is_recomputed else '') + agent.source]
+
+
+def reserve_path(logdir: str, label: object) -> str:
   """Returns where a new table belongs, without extension.
 
   Args:
     logdir: the directory.
-    label: for the name: the frames trained, or how many agents there are. A
-      number follows that no other table has, not even one that is made at the
-      same time.
+    label: a part of the name, such as the frames of the training. A number
+      follows it. No other table has this number, even if two are made at once.
 
   Raises:
     OSError: if nothing can be written there.
   """
-  for number in itertools.count(1):
-    path = os.path.join(logdir, f'scores-{label}-{number}')
+  numbers = itertools.count(1)
+  while True:
+    path = os.path.join(logdir, f'scores-{label}-{next(numbers)}')
     try:
       with open(f'{path}.json', 'x', encoding='utf-8'):
         return path
@@ -234,7 +244,7 @@ def reserve_path(logdir: str, label: Any) -> str:
 
 
 def write(table: score_table.Table, path: str) -> None:
-  """Writes `<path>.json`, `.csv` and `.md`, each of which a kill leaves whole.
+  """Writes `<path>.json`, `.csv` and `.md`, each as a whole or not at all.
 
   Raises:
     OSError: if one cannot be written.
@@ -254,9 +264,9 @@ def read(path: str, config: config_lib.Config) -> score_table.Run:
   """Reads the table of a test, of one agent.
 
   Args:
-    path: the file (JSON), or a directory: of its tests the latest of the agent
-      that was trained longest.
-    config: has the settings that are newer than the file.
+    path: the file (JSON), or a directory, for the latest of its tests after the
+      most frames.
+    config: gives the settings that the file does not have.
 
   Raises:
     ConfigError: if there is none, or if it cannot be read.

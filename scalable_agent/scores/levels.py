@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Names of levels: what `--level_name` stands for, and which ones are played."""
+"""Levels: those that `--level_name` names, and those that are played."""
 
 from typing import Sequence
 

@@ -3,14 +3,14 @@
 
 import csv
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
-from scalable_agent import errors
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent.scores import suites
 
-# Levels beside each other, for so many levels or fewer.
+# (up to how many levels, how many of them beside each other)
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
 _LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
 
@@ -65,9 +65,9 @@ def labels(logdirs: Sequence[str]) -> List[str]:
 def read_curves(logdir: str) -> Dict[str, Curve]:
   """Returns the curves of a run by level.
 
-  What a killed part of the run did after its last checkpoint was done again by
-  the next part: it is left out from the first episode on that ended there. So
-  are lines that a kill cut off.
+  The next part of a run repeats what a killed part did after its last
+  checkpoint. These episodes of the killed part are left out, as are lines that
+  a kill cut off.
 
   Raises:
     ConfigError: if there is no finished episode.
@@ -82,7 +82,7 @@ def read_curves(logdir: str) -> Dict[str, Curve]:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
         'first, or name directories of runs: --logdir=A,B,C.') from e
-  kept = []
+  kept: List[Tuple[str, float, float, float]] = []
   for episode in reversed([e for e in episodes if e]):
     if not kept or episode[1] <= kept[-1][1]:
       kept.append(episode)
@@ -165,7 +165,7 @@ def _draw_level(axes, level, runs, num_episodes):
     for axis in axes:
       if low - reach <= score <= high + reach:
         axis.axhline(score, label=label, **how)
-      else:  # It would press the curves flat.
+      else:  # An axis that reaches there would make the curves flat.
         axis.plot([], label=f'{label}, off the scale', **how)
   by_frames.set_title(level, loc='left', fontsize='medium')
   by_frames.set_xlabel('environment frames')

@@ -35,7 +35,7 @@ class Statistic(NamedTuple):
   name: str
   reduce: Callable[[np.ndarray], np.ndarray]
   baselines: data.Baselines
-  published: Mapping[str, float]
+  published: Mapping[str, Optional[float]]
 
 
 class Suite(NamedTuple):

@@ -96,9 +96,9 @@ def bootstrap_means(returns: Sequence[float],
   Returns:
     float64 `[10000]`.
   """
-  returns = np.asarray(returns, np.float64)
+  values = np.asarray(returns, np.float64)
   return np.concatenate([
-      rng.choice(returns, (_RESAMPLES_AT_ONCE, len(returns))).mean(axis=1)
+      rng.choice(values, (_RESAMPLES_AT_ONCE, len(values))).mean(axis=1)
       for _ in range(_NUM_RESAMPLES // _RESAMPLES_AT_ONCE)])
 
 
@@ -176,8 +176,9 @@ def _aggregates(suite, rows):
       return statistic.reduce(_normalize(scores, keys, statistic.baselines))
     published = {}
     for agent in suite.agents:
-      if agent.name in statistic.published:
-        published[agent.name] = statistic.published[agent.name], False
+      value = statistic.published.get(agent.name)
+      if value is not None:
+        published[agent.name] = value, False
       else:
         published[agent.name] = float(reduce(
             [agent.scores[key] for key in keys], keys)), True

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tables shipped with the package: scores by game or level, and their sources.
 
-A table `<suite>.csv` has one row per game or level. `<suite>_sources.csv` has one
-row per column of it, and rows of agents with a published score over the suite
-only. `vtrace_ablation.csv` has one row per agent, with its source.
+A table `<suite>.csv` has one row per game or level. `<suite>_sources.csv` has
+one row per column of it, and rows of agents with a published score over the
+suite only. `vtrace_ablation.csv` has one row per agent, with its source.
 """
 
 import csv
@@ -30,8 +30,7 @@ class Baselines(NamedTuple):
 def read(name: str) -> List[Dict[str, str]]:
   """Returns the rows of the table `name`, such as `atari57.csv`."""
   path = resources.files(__name__).joinpath(name)
-  with path.open(newline='', encoding='utf-8') as f:
-    return list(csv.DictReader(f))
+  return list(csv.DictReader(path.read_text(encoding='utf-8').splitlines()))
 
 
 def column(rows: List[Dict[str, str]], key: str, name: str) -> Dict[str, float]:
