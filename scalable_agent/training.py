@@ -25,6 +25,7 @@ from scalable_agent import optimizers
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
 from scalable_agent.scores import files as score_files
+from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table as score_table
 from scalable_agent import structs
 from scalable_agent import unrolls
@@ -32,12 +33,6 @@ from scalable_agent.algorithms import impala
 import tensorflow as tf
 
 _JOIN_TIMEOUT_S = 30
-# On a CPU: keeps small what the layers make of them (BUILD_NOTES.md).
-_OBSERVATIONS_PER_MICRO_BATCH = 84
-_MIN_MICRO_BATCH_SIZE = 4
-# So many actors with fewer environments each share their policy steps.
-_MIN_ACTORS_SHARING = 4
-_MIN_ENVIRONMENTS_PER_STEP = 4
 
 
 class _ReadyBatch(NamedTuple):
@@ -78,6 +73,7 @@ def train(config: config_lib.Config) -> int:
     envs = make_environments(config, part)
     for env in envs:
       stack.callback(env.close)
+    config = _resolved(config, envs)
     learner = make_learner(config, envs[0], part)
     replay = make_replay(config, envs[0], learner, part)
     checkpointer = checkpointing.Checkpointer(
@@ -92,10 +88,8 @@ def train(config: config_lib.Config) -> int:
             'another --logdir.')
       return 0
     config.save()
-    sharing = (' that share their policy steps'
-               if _actors_share_policy(config, envs) else '')
     device = 'CPU' if _on_cpu() else 'GPU'
-    print(f'{config.num_actors} environments, {len(envs)} groups{sharing}, '
+    print(f'{config.num_actors} environments, {len(envs)} groups, '
           f'learning on {device}. Progress is printed after the first update, '
           'which compiles.', flush=True)
     writer = stack.enter_context(contextlib.closing(
@@ -130,14 +124,14 @@ class _Trainer:
     self._batches_timer = metrics.StageTimer()
     self._actor_timers = [metrics.StageTimer() for _ in envs]
     self._shared_policy = None
-    if _actors_share_policy(config, envs):
+    if config.dynamic_batching:
       self._shared_policy = dynamic_batching.SharedPolicy(
           self._make_policy(envs[0], 0, part, jit_compile=False))
     self._actors = [
         actor_lib.Actor(
             env,
             self._shared_policy or self._make_policy(
-                env, index, part, jit_compile=_xla_compiles_policy(config)),
+                env, index, part, jit_compile=config.xla != 'none'),
             self._unrolls, config.unroll_length, timer,
             num_buffers=config.queue_capacity + 1,
             bootstrap_truncated=config.bootstrap_truncated)
@@ -307,17 +301,18 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
         f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
         'or name the directory of a trained agent.')
   config = dataclasses.replace(config, life_loss_ends_episode=False)
-  settings = environment_settings(config)
-  levels = list(dict.fromkeys(config.level_names))
-  _check_test_levels(levels, settings)
+  levels = list(dict.fromkeys(
+      levels_lib.level_names(config.level_name, config.is_test)))
+  _check_test_levels(levels, config)
   policy, path, rows = None, None, []
   for level in levels:
     num_envs = min(config.num_actors, config.test_num_episodes)
     with environments.make_vec([level] * num_envs,
                                [_seed(config, 'test', index)
                                 for index in range(num_envs)],
-                               settings) as env:
+                               config) as env:
       if policy is None:  # The levels have the same interface: one agent.
+        config = _resolved(config, [env])
         policy, num_env_frames = _test_policy(config, env)
         trained_with = config_lib.trained_with(config.logdir)
       row = score_table.make_row(level, evaluation.episode_returns(
@@ -361,7 +356,7 @@ def _test_policy(config, env):
   weights = learner.published()
   policy = actor_lib.Policy(learner.agent, lambda: weights,
                             greedy=config.test_greedy,
-                            jit_compile=_xla_compiles_policy(config))
+                            jit_compile=config.xla != 'none')
   return policy, int(learner.num_env_frames)
 
 
@@ -381,14 +376,6 @@ def _write_table(table, path):
   return path, f'Wrote {path}.json, .csv and .md.'
 
 
-def environment_settings(
-    config: config_lib.Config) -> environments.EnvironmentSettings:
-  """Returns the part of `config` that environments need."""
-  names = [f.name for f in dataclasses.fields(environments.EnvironmentSettings)]
-  return environments.EnvironmentSettings(
-      **{name: getattr(config, name) for name in names})
-
-
 def make_environments(config: config_lib.Config,
                       part: int) -> List[environments.FlowEnvironment]:
   """Makes one vector of environments per group of actors.
@@ -398,15 +385,16 @@ def make_environments(config: config_lib.Config,
     part: differs between the parts of a run that was stopped and went on, so
       that a part does not replay the seeds of the one before.
   """
+  levels = levels_lib.level_names(config.level_name, config.is_test)
   envs: List[environments.FlowEnvironment] = []
   try:
     for indices in np.array_split(np.arange(config.num_actors),
                                   min(config.num_actor_groups,
                                       config.num_actors)):
       envs.append(environments.make_vec(
-          [config.level_of(i) for i in indices],
+          [levels[i % len(levels)] for i in indices],
           [_seed(config, 'environment', i, part) for i in indices],
-          environment_settings(config)))
+          config))
       _check_same_interface(envs[0], envs[-1])
   except BaseException:
     for env in envs:
@@ -485,7 +473,9 @@ def make_learner(config: config_lib.Config, env: environments.FlowEnvironment,
                                  * config.unroll_length
                                  * env.num_action_repeats),
       clip_gradient_norm=config.clip_gradient_norm or None,
-      micro_batch_size=_micro_batch_size(config),
+      micro_batch_size=(config.micro_batch_size
+                        if config.micro_batch_size < config.batch_size
+                        else None),
       jit_compile=config.xla == 'all')
 
 
@@ -514,30 +504,13 @@ def make_replay(config: config_lib.Config, env: environments.FlowEnvironment,
                            _seed(config, 'replay', 0, part))
 
 
-def _actors_share_policy(config, envs):
-  if config.dynamic_batching is not None:
-    return config.dynamic_batching
-  return (len(envs) >= _MIN_ACTORS_SHARING
-          and config.num_actors / len(envs) < _MIN_ENVIRONMENTS_PER_STEP)
-
-
-def _xla_compiles_policy(config):
-  if config.xla == 'auto':  # The faster one on CPUs, unmeasured on others.
-    return _on_cpu() and config.agent != 'deep'
-  return config.xla != 'none'
-
-
-def _micro_batch_size(config):
-  """Returns how many unrolls the learner processes at once, None for all."""
-  if config.micro_batch_size:
-    return config.micro_batch_size
-  pays = config.agent == 'deep' or (
-      config.agent == 'shallow' and config.xla == 'all')
-  if not (pays and _on_cpu()):
-    return None
-  size = max(_MIN_MICRO_BATCH_SIZE,
-             _OBSERVATIONS_PER_MICRO_BATCH // (config.unroll_length + 1))
-  return size if size < config.batch_size else None
+def _resolved(config, envs):
+  """Returns `config` with a choice made for what was left open; says which."""
+  resolved = config.resolved(envs[0].observation_spec, on_cpu=_on_cpu(),
+                             num_groups=len(envs))
+  if resolved != config:
+    print(config_lib.choices_made(config, resolved), flush=True)
+  return resolved
 
 
 def _on_cpu():
