@@ -3,15 +3,11 @@
 
 import collections
 import csv
-import dataclasses
 import os
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment  # pylint: disable=unused-import; it defines the flags.
 import numpy as np
 from scalable_agent import errors
 from scalable_agent import config as config_lib
@@ -146,20 +142,13 @@ class ReplayTest(parameterized.TestCase):
                      6 * ((_LENGTH + 1) * 49 + 44))
 
 
-def _config(**settings):
-  with flagsaver.flagsaver(**settings):
-    values = flags.FLAGS.flag_values_dict()
-  return config_lib.Config(**{
-      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
-
-
 def _train(test, **settings):
   """Trains on `counting`.
 
   Returns:
     The config and, for each update, the batch it was made with, as arrays.
   """
-  config = _config(**{
+  config = config_lib.Config(**{
       'logdir': test.create_tempdir().full_path, 'level_name': 'counting',
       'agent': 'mlp', 'num_action_repeats': 1, 'num_actors': 3,
       'num_actor_groups': 1, 'batch_size': 4, 'unroll_length': 5,
@@ -265,13 +254,13 @@ class BadInputTest(parameterized.TestCase):
       (dict(min_policy_lag=-1), '--min_policy_lag=-1 must not be negative'))
   def test_settings(self, settings, message):
     with self.assertRaisesRegex(errors.ConfigError, message):
-      _config(**{'batch_size': 4, **settings})
+      config_lib.Config(**{'batch_size': 4, **settings})
 
   def test_more_than_the_memory(self):
     logdir = os.path.join(self.create_tempdir().full_path, 'new')
     with self.assertRaisesRegex(
         errors.ConfigError, r'needs [\d,]+\.\d GB, but this machine has'):
-      training.train(_config(
+      training.train(config_lib.Config(
           logdir=logdir, level_name='catch', agent='mlp', num_actors=2,
           replay_capacity=10**12))
     self.assertFalse(os.path.exists(logdir))
@@ -281,8 +270,8 @@ class BadInputTest(parameterized.TestCase):
   def test_num_fresh_unrolls(self, batch_size, fraction, expected):
     settings = dict(batch_size=batch_size, replay_fraction=fraction)
     self.assertEqual(
-        _config(replay_capacity=50, **settings).num_fresh_unrolls, expected)
-    self.assertEqual(_config(**settings).num_fresh_unrolls, batch_size)
+        config_lib.Config(replay_capacity=50, **settings).num_fresh_unrolls, expected)
+    self.assertEqual(config_lib.Config(**settings).num_fresh_unrolls, batch_size)
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@ from scalable_agent.scores import atari57
 from scalable_agent import config as config_lib
 from scalable_agent.scores import data
 from scalable_agent.scores import dmlab30
+from scalable_agent.scores import levels as levels_lib
 from scalable_agent import environments
 
 # With fewer games the interval covers the true mean clearly too rarely: for
@@ -284,22 +285,26 @@ def _remarks(suite, rows, complete):
 
 
 def _run_remarks(run):
-  num_levels = len(set(run.config.level_names))
+  num_levels = len(set(_levels(run.config)))
   if len(run.rows) < num_levels:
     yield f'Played so far: {len(run.rows)} of {num_levels} levels.'
   if not run.trained_with:
     return
   changed = [f'{name} {here} instead of {there}'
-             for name in _environment_settings(run.config.level_names)
+             for name in _environment_settings(_levels(run.config))
              for here, there in [(getattr(run.config, name),
                                   getattr(run.trained_with, name))]
              if here != there]
   if changed:
     yield f'Not the environment of the training: {", ".join(changed)}.'
-  seen = set(map(_test_level, run.trained_with.level_names))
+  seen = set(map(_test_level, _levels(run.trained_with)))
   unseen = [row.level for row in run.rows if _test_level(row.level) not in seen]
   if unseen:
     yield f'Levels that this agent was not trained on: {", ".join(unseen)}.'
+
+
+def _levels(config):
+  return levels_lib.level_names(config.level_name, config.is_test)
 
 
 def _environment_settings(levels):
@@ -340,7 +345,7 @@ def _differences(suite, run):
 
 def _atari_differences(run):
   config, trained_with = run.config, run.trained_with
-  num_games = len(set(trained_with.level_names)) if trained_with else None
+  num_games = len(set(_levels(trained_with))) if trained_with else None
   if num_games is None or (
       run.num_env_frames != num_games * _PAPER_FRAMES_PER_GAME):
     yield (f'Frames trained: {run.num_env_frames:,} here; '
@@ -380,7 +385,7 @@ def _atari_differences(run):
 
 def _dmlab_differences(run, levels):
   trained_with = run.trained_with
-  num_levels = len(set(trained_with.level_names)) if trained_with else None
+  num_levels = len(set(_levels(trained_with))) if trained_with else None
   if num_levels == 1:
     yield (f'Frames trained: {run.num_env_frames:,} here; how many an expert '
            'had is not known to this table.')
