@@ -18,6 +18,7 @@ from scalable_agent.scores import atari57
 from scalable_agent import config as config_lib
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
+from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 
 # The paper's recipe of the experts, as flags.
@@ -32,11 +33,13 @@ def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
          training=None, **settings):
   """A test, and a training with the same settings but `training`.
 
-  Nothing is known of a training on None. Nothing is played yet.
+  The training has an environment for each level of a suite. Nothing is known of
+  a training on None. Nothing is played yet.
   """
   config = config_lib.Config(**settings)
   trained_with = None if trained_on is None else dataclasses.replace(
-      config, mode='train', level_name=trained_on, **(training or {}))
+      config, mode='train', level_name=trained_on,
+      **{'num_actors': 57, **(training or {})})
   return score_table.Run(config, num_env_frames, trained_with, ())
 
 
@@ -85,10 +88,10 @@ class NumbersTest(parameterized.TestCase):
       ([1., 2., 3., 4., 5., 6., 7., 800.], 4.5))
   def test_interquartile_mean(self, values, expected):
     self.assertAlmostEqual(
-        score_table.interquartile_mean(np.array(values)), expected)
+        suites.interquartile_mean(np.array(values)), expected)
     both = np.array([[0.] * len(values), values])
     self.assertAlmostEqual(  # Of the last axis alone.
-        score_table.interquartile_mean(both)[1], expected)
+        suites.interquartile_mean(both)[1], expected)
 
   @parameterized.parameters(
       ('impala_shallow', 'IMPALA shallow', 93.2, 466.4),
@@ -154,8 +157,8 @@ class NumbersTest(parameterized.TestCase):
   def test_human_normalised(self):
     # (5 + 20.7) / (14.6 + 20.7)
     self.assertAlmostEqual(
-        score_table.ATARI57.normalized('ALE/Pong-v5', 5), 72.80453258)
-    self.assertAlmostEqual(score_table.DMLAB30.normalized(
+        suites.ATARI57.normalized('ALE/Pong-v5', 5), 72.80453258)
+    self.assertAlmostEqual(suites.DMLAB30.normalized(
         'rooms_collect_good_objects_train', 10), 100)
 
 
@@ -219,6 +222,36 @@ class WordsTest(parameterized.TestCase):
                                    (200_000_000, True)):
       run = _run(num_env_frames, 'atari57', full_action_space=True)
       self.assertEqual('Frames trained' in self._differences(run), differ)
+
+  def test_levels_that_no_environment_played_are_not_counted(self):
+    for num_actors, frames, agents in (
+        (1, 1, 'one for this game alone here'), (4, 4, 'one for 4 games here'),
+        (56, 56, 'one for 56 games here'), (60, 57, 'one for 57 games here')):
+      run = _run(frames * 200_000_000, 'atari57',
+                 training=dict(num_actors=num_actors), **_PAPER)
+      differences = self._differences(run)
+      self.assertIn(f'Agents: {agents}', differences)
+      self.assertNotIn('Frames trained', differences)
+
+  def test_dmlab_levels_that_no_environment_played_are_not_counted(self):
+    level = 'rooms_collect_good_objects_test'  # The suite's first.
+    for num_actors, agents in ((1, 'one for this level alone here'),
+                               (29, 'one for 29 levels'),
+                               (31, 'one for 30 levels')):
+      run = _run(10**9, 'dmlab30', level_name=level,
+                 training=dict(num_actors=num_actors))
+      table = _table({level: [1.] * 30}, run)
+      self.assertIn(f'Agents: {agents}', '\n'.join(table.differences))
+      self.assertEmpty(table.remarks)
+
+  def test_levels_that_no_environment_played_were_not_trained_on(self):
+    first, second, third = atari57.LEVELS[:3]
+    run = _run(trained_on='atari57', level_name=f'{first},{second},{third}',
+               training=dict(num_actors=2))
+    table = _table({level: [1.] * 30 for level in (first, second, third)}, run)
+    self.assertEqual(
+        table.remarks[0],
+        f'Levels that this agent was not trained on: {third}.')
 
   def test_greedy_games_differ_with_sticky_actions(self):
     run = _run(test_greedy=True, repeat_action_probability=0.25)
