@@ -26,8 +26,8 @@ from scalable_agent import config as config_lib
 # The function of every mode: Config in, exit code of the program out. Its
 # module is imported when it is needed: main must set variables of TensorFlow
 # before that, and environment processes import this module without TensorFlow.
-MODES = {'train': ('scalable_agent.training', 'run'),
-         'test': ('scalable_agent.training', 'run'),
+MODES = {'train': ('scalable_agent.training', 'train'),
+         'test': ('scalable_agent.testing', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run')}
 

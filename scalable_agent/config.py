@@ -16,6 +16,7 @@ import os
 from typing import (Any, Callable, List, Mapping, NamedTuple, Optional,
                     Protocol, Sequence, Tuple, TypeVar, Union)
 
+import numpy as np
 from scalable_agent import errors
 
 # What is corrected in unrolls of older policies, see `algorithms.impala`.
@@ -29,6 +30,8 @@ _MIN_MICRO_BATCH_SIZE = 4
 # So many groups with fewer environments each share their policy steps.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
+# Their order decides the seeds: new ones come last.
+_SEED_ROLES = ('environment', 'learner', 'actor', 'test', 'replay')
 
 _T = TypeVar('_T')
 
@@ -425,6 +428,21 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   def _small_micro_batch(self) -> int:
     size = _OBSERVATIONS_PER_MICRO_BATCH // (self.unroll_length + 1)
     return min(max(size, _MIN_MICRO_BATCH_SIZE), self.batch_size)
+
+  def derive_seed(self, role: str, index: int, part: int = 0) -> int:
+    """Returns a seed of its own for each thing that is random.
+
+    Args:
+      role: one of `_SEED_ROLES`.
+      index: differs between things of the same role.
+      part: differs between the parts of a run.
+
+    Returns:
+      An int within `[0, 2**31)`.
+    """
+    sequence = np.random.SeedSequence(
+        [self.seed, _SEED_ROLES.index(role), index, part])
+    return int(sequence.generate_state(1)[0] % 2**31)
 
   def save(self) -> None:
     """Writes `<logdir>/settings.json`: what the latest part was trained with.

@@ -92,7 +92,8 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     for env in envs:
       stack.callback(env.close)
     spec = envs[0].spec
-    config = config.resolved(
+    asked = config
+    config = asked.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
     learner = make_learner(config, spec, part)
     replay = _make_replay(config, spec, learner.agent, part)
@@ -107,7 +108,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
             'another --logdir.')
       return 0
     config.save()
-    _print_start(config, level_names, len(envs))
+    _print_start(asked, config, level_names, len(envs))
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
     local = acting.Local(
@@ -226,11 +227,11 @@ def _allocate(config, spec, agent, num_columns):
       agent.output_spec, agent.initial_state(1))
 
 
-def _print_start(config, level_names, num_groups):
-  unplayed = levels.unplayed_message(level_names, config.num_actors)
-  if unplayed:
-    print(unplayed)
-  print(config.choices())
+def _print_start(asked, config, level_names, num_groups):
+  for line in (levels.unplayed_message(level_names, config.num_actors),
+               config_lib.choices_made(asked, config)):
+    if line:
+      print(line)
   sharing = (' that share their policy steps'
              if config.dynamic_batching else '')
   device = 'CPU' if networks.on_cpu() else 'GPU'
