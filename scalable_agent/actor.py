@@ -81,7 +81,8 @@ class Policy:
     Returns:
       `AgentOutput` of arrays `[E, ...]` and the next state (tensors).
     """
-    env_output = self._agent.tokenize(env_output._replace(info=()))
+    env_output = self._agent.tokenize(env_output._replace(
+        info=(), truncated=(), last_observation=()))
     arguments = (last_action, env_output, state)
     flat = tree.flatten(arguments)
     tensors = [tf.convert_to_tensor(x) for x in flat]
@@ -130,16 +131,17 @@ class Actor:
     self._unroll_length = unroll_length
     self._timer = timer
     self._bootstrap_truncated = bootstrap_truncated
+    [num_actions] = env.spec.action.num_values
     self._state = policy.initial_state(env.num_envs)
     self._free = queues.BoundedQueue(num_buffers)
     for _ in range(num_buffers):
       self._free.put(unrolls.allocate(
-          unroll_length, env.level_names, env.observation_spec,
-          env.num_actions, self._state, pool=self._free))
+          unroll_length, env.level_names, env.spec.observation, num_actions,
+          self._state, pool=self._free))
     self._env_output: Optional[structs.StepOutput] = None
     self._agent_output = structs.AgentOutput(
         action=np.zeros([env.num_envs], np.int32),
-        policy_logits=np.zeros([env.num_envs, env.num_actions], np.float32),
+        policy_logits=np.zeros([env.num_envs, num_actions], np.float32),
         baseline=np.zeros([env.num_envs], np.float32))
     self._no_truncation = np.zeros([env.num_envs], np.float32)
     self._truncation_value = self._no_truncation
@@ -164,7 +166,7 @@ class Actor:
       unroll = self._free.get()
     unroll.policy_version[:] = self._policy.refresh()
     if self._env_output is None:
-      self._env_output = self._env.initial()
+      self._env_output = self._env.initial()._replace(truncated=())
     tree.map_structure(np.copyto, unroll.output.agent_state,
                        tree.map_structure(np.asarray, self._state))
     unrolls.write(unroll, 0, self._env_output, self._agent_output,
@@ -174,25 +176,25 @@ class Actor:
         self._agent_output, self._state = self._policy.step(
             self._agent_output.action, self._env_output, self._state)
       with self._timer.stage('environment'):
-        self._env_output = self._env.step(self._agent_output.action)
+        output = self._env.step(self._agent_output.action)
+      self._env_output = output._replace(truncated=(), last_observation=())
       self._truncation_value = self._no_truncation
-      if self._bootstrap_truncated and self._env.truncation is not None:
+      if self._bootstrap_truncated and output.truncated.any():
         with self._timer.stage('policy'):
-          self._truncation_value = self._estimate_truncated()
+          self._truncation_value = self._estimate_truncated(output)
       with self._timer.stage('write'):
         unrolls.write(unroll, index, self._env_output, self._agent_output,
                       self._truncation_value)
     return unroll
 
-  def _estimate_truncated(self) -> np.ndarray:
+  def _estimate_truncated(self, env_output) -> np.ndarray:
     """Returns the values of last observations, 0 where there is none."""
-    truncation = self._env.truncation
     # As if the episode went on: the recurrent state is not reset.
     last = self._env_output._replace(
         done=np.zeros([self._env.num_envs], bool),
-        observation=truncation.observation)
+        observation=env_output.last_observation)
     output, _ = self._policy.step(self._agent_output.action, last, self._state)
-    return np.where(truncation.mask, output.baseline, np.float32(0))
+    return np.where(env_output.truncated, output.baseline, np.float32(0))
 
   def close(self) -> None:
     """Makes `run` return; does not close the environments."""

@@ -99,7 +99,7 @@ def train(config: config_lib.Config) -> int:
           f'learning on {device}. Progress is printed after the first update, '
           'which compiles.', flush=True)
     writer = stack.enter_context(contextlib.closing(
-        metrics.MetricsWriter(config.logdir, envs[0].num_action_repeats)))
+        metrics.MetricsWriter(config.logdir, envs[0].spec.num_action_repeats)))
     _Trainer(config, envs, learner, replay, checkpointer, writer, part).run(
         stop)
   return 0
@@ -144,7 +144,7 @@ class _Trainer:
         for index, (env, timer) in enumerate(zip(envs, self._actor_timers))]
     self._batch = unrolls.allocate(
         config.unroll_length, [''] * config.batch_size,
-        envs[0].observation_spec, envs[0].num_actions,
+        envs[0].spec.observation, _num_actions(envs[0]),
         learner.agent.initial_state(1))
 
   def _make_policy(self, env, index, part, jit_compile):
@@ -309,7 +309,7 @@ def test(config: config_lib.Config) -> Dict[str, List[float]]:
   config = dataclasses.replace(config, life_loss_ends_episode=False)
   settings = environment_settings(config)
   levels = list(dict.fromkeys(config.level_names))
-  _check_test_levels(levels, settings)
+  environments.check_levels(levels, settings)
   policy, path, rows = None, None, []
   for level in levels:
     num_envs = min(config.num_actors, config.test_num_episodes)
@@ -342,15 +342,6 @@ def _count_games(config, level):
       print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
             flush=True)
   return report
-
-
-def _check_test_levels(levels, settings):
-  """Raises for a wrong level before hours are spent on the ones before it."""
-  first = None
-  for level in levels if len(levels) > 1 else []:
-    with environments.make_vec([level], [0], settings) as env:
-      first = first or env
-      _check_same_interface(first, env)
 
 
 def _test_policy(config, env):
@@ -398,32 +389,11 @@ def make_environments(config: config_lib.Config,
     part: differs between the parts of a run that was stopped and went on, so
       that a part does not replay the seeds of the one before.
   """
-  envs: List[environments.FlowEnvironment] = []
-  try:
-    for indices in np.array_split(np.arange(config.num_actors),
-                                  min(config.num_actor_groups,
-                                      config.num_actors)):
-      envs.append(environments.make_vec(
-          [config.level_of(i) for i in indices],
-          [_seed(config, 'environment', i, part) for i in indices],
-          environment_settings(config)))
-      _check_same_interface(envs[0], envs[-1])
-  except BaseException:
-    for env in envs:
-      env.close()
-    raise
-  return envs
-
-
-def _check_same_interface(one, other):
-  for what, name in (('observations', 'observation_spec'),
-                     ('numbers of actions', 'num_actions')):
-    if getattr(one, name) != getattr(other, name):
-      raise errors.ConfigError(
-          f'One agent cannot play {one.level_names[0]} and '
-          f'{other.level_names[0]}: they have different {what}, '
-          f'{getattr(one, name)} and {getattr(other, name)}. Atari games agree '
-          'with --full_action_space.')
+  actors = range(config.num_actors)
+  return environments.make_groups(
+      [config.level_of(i) for i in actors],
+      [_seed(config, 'environment', i, part) for i in actors],
+      environment_settings(config), config.num_actor_groups)
 
 
 def _seed(config, role, index, part=0):
@@ -444,7 +414,7 @@ def make_agent(config: config_lib.Config, env: environments.FlowEnvironment,
   """
   try:
     return agents.make_agent(
-        config.agent, env.observation_spec, env.num_actions,
+        config.agent, env.spec.observation, _num_actions(env),
         use_lstm=config.use_lstm,
         use_last_action_reward=config.use_last_action_reward,
         use_instruction=config.use_instruction, seed=seed)
@@ -452,16 +422,21 @@ def make_agent(config: config_lib.Config, env: environments.FlowEnvironment,
     raise errors.ConfigError(str(e)) from e
 
 
+def _num_actions(env):
+  [num_actions] = env.spec.action.num_values
+  return num_actions
+
+
 def describe_agent(config: config_lib.Config,
                    env: environments.FlowEnvironment) -> str:
   """Says in one line what must be equal for weights to be interchangeable."""
-  spec = env.observation_spec
+  spec = env.spec.observation
   shapes = {name: entry.shape for name, entry in spec.items()} if isinstance(
       spec, dict) else spec.shape
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
-          f'observations {shapes}, {env.num_actions} actions, '
+          f'observations {shapes}, {_num_actions(env)} actions, '
           f'{config.optimizer}')
 
 
@@ -483,7 +458,7 @@ def make_learner(config: config_lib.Config, env: environments.FlowEnvironment,
       total_environment_frames=config.total_environment_frames,
       num_env_frames_per_update=(config.num_fresh_unrolls
                                  * config.unroll_length
-                                 * env.num_action_repeats),
+                                 * env.spec.num_action_repeats),
       clip_gradient_norm=config.clip_gradient_norm or None,
       micro_batch_size=_micro_batch_size(config),
       jit_compile=config.xla == 'all')
@@ -500,8 +475,8 @@ def make_replay(config: config_lib.Config, env: environments.FlowEnvironment,
   if not config.replay_capacity:
     return None
   allocate = lambda num_unrolls: unrolls.allocate(
-      config.unroll_length, [''] * num_unrolls, env.observation_spec,
-      env.num_actions, learner.agent.initial_state(1))
+      config.unroll_length, [''] * num_unrolls, env.spec.observation,
+      _num_actions(env), learner.agent.initial_state(1))
   needed_gb = config.replay_capacity * replay_lib.num_bytes(allocate(1)) / 1e9
   memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
   if needed_gb > memory_gb:

@@ -491,7 +491,8 @@ class FlagsTest(parameterized.TestCase):
                            return_value=['GPU:0'] if has_gpu else []), \
         mock.patch.object(training, 'make_agent'), \
         mock.patch.object(learner_lib, 'Learner') as learner:
-      training.make_learner(config, mock.Mock(num_action_repeats=1))
+      training.make_learner(config, mock.Mock(
+          spec_set=['spec'], **{'spec.num_action_repeats': 1}))
     self.assertEqual(learner.call_args.kwargs['micro_batch_size'],
                      micro_batch_size)
 

@@ -82,8 +82,8 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
                                          if level != 'ALE/Breakout-v5' else 4)
     ) as env:
       make = lambda seed: agents.make_agent(
-          network, env.observation_spec, env.num_actions, use_lstm=use_lstm,
-          seed=seed)
+          network, env.spec.observation, env.spec.action.num_values[0],
+          use_lstm=use_lstm, seed=seed)
       agent = make(1)
       rng = np.random.RandomState(3)
       for variable in agent.variables:  # Heads may begin at zero.

@@ -1,20 +1,33 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Small environments with known optima: `catch`, `memory`, `counting`.
+"""Small environments with known optima: `catch`, `memory`, `counting`."""
 
-They are plain gymnasium environments, registered on import.
-"""
-
-from typing import Sequence
+import functools
+from typing import Any, Iterable, Sequence
 
 import gymnasium
 import numpy as np
 
-# Level names and the gymnasium ids they stand for.
-LEVELS = {
-    'catch': 'scalable_agent/Catch-v0',
-    'memory': 'scalable_agent/Memory-v0',
-    'counting': 'scalable_agent/Counting-v0',
-}
+from scalable_agent.environments import base
+
+
+def is_level(level_name: str) -> bool:
+  """Whether the name is that of a toy."""
+  return level_name in LEVELS
+
+
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return list(LEVELS)
+
+
+def look_up(
+    level_name: str, settings: base.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level."""
+  return functools.partial(_make, level_name, settings.num_action_repeats)
+
+
+def _make(level_name, num_action_repeats) -> gymnasium.Env:
+  return base.ActionRepeat(LEVELS[level_name](), num_action_repeats)
 
 
 class Catch(gymnasium.Env):
@@ -147,7 +160,6 @@ class Counting(gymnasium.Env):
     return np.array([self._count, self._action], np.float32)
 
 
-for _class in (Catch, Memory, Counting):
-  gymnasium.register(
-      id=LEVELS[_class.__name__.lower()],
-      entry_point=f'{__name__}:{_class.__name__}')
+# Environments by level name.
+LEVELS: dict[str, Any] = {
+    'catch': Catch, 'memory': Memory, 'counting': Counting}

@@ -7,9 +7,11 @@ have no discrete actions. https://vizdoom.farama.org
 """
 
 import dataclasses
+import functools
 import os
 import subprocess
 import tempfile
+from typing import Iterable
 
 import gymnasium
 import numpy as np
@@ -38,17 +40,25 @@ rm -rf "$0"
 
 def is_level(level_name: str) -> bool:
   """Whether the name is meant for a level of ViZDoom."""
-  return level_name.lower().startswith('vizdoom')
+  return base.without_module(level_name).lower().startswith('vizdoom')
 
 
-def register(level_name: str) -> None:
-  """Registers all levels with gymnasium.
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return list(filter(is_level, gymnasium.registry))
+
+
+def look_up(
+    level_name: str, settings: base.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level.
 
   Args:
-    level_name: the level that is wanted, for the error.
+    level_name: an id of the package; `module:id` imports the module first.
+    settings: `base.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: vizdoom is not installed.
+    errors.UnknownLevelError: no such level.
   """
   try:
     # pylint: disable=g-import-not-at-top,unused-import
@@ -57,34 +67,23 @@ def register(level_name: str) -> None:
     raise errors.MissingDependencyError(
         f'{level_name} needs vizdoom: pip install "scalable_agent[vizdoom]" '
         f'({e}).') from e
-
-
-def adapted(
-    spec: gymnasium.envs.registration.EnvSpec,
-    settings: base.EnvironmentSettings,
-) -> gymnasium.envs.registration.EnvSpec:
-  """The level with the screen as observations, repeating actions itself.
-
-  Args:
-    spec: the package's own description of the level.
-    settings: `base.EnvironmentSettings`.
-  """
+  spec = base.registered_spec(level_name)
   width, height = settings.width, settings.height
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),
       _RESOLUTIONS[-1])
-  return dataclasses.replace(
+  spec = dataclasses.replace(
       spec, disable_env_checker=True,
       kwargs={**spec.kwargs,
-              # Only the last frame is rendered.
+              # The engine repeats actions and renders only the last frame.
               'frame_skip': settings.num_action_repeats,
               'screen_format': 'RGB24',
-              'screen_resolution': 'RES_{}X{}'.format(*resolution)},
-      additional_wrappers=(
-          *spec.additional_wrappers,
-          gymnasium.envs.registration.WrapperSpec(
-              'Screen', f'{__name__}:Screen',
-              {'width': width, 'height': height})))
+              'screen_resolution': 'RES_{}X{}'.format(*resolution)})
+  return functools.partial(_make, spec, width, height)
+
+
+def _make(spec, width, height) -> gymnasium.Env:
+  return Screen(gymnasium.make(spec), width, height)
 
 
 class Screen(gymnasium.Wrapper):
