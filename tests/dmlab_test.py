@@ -14,6 +14,7 @@ from absl.testing import flagsaver
 from absl.testing import parameterized
 import environment_contract
 import experiment  # pylint: disable=unused-import
+import gymnasium
 import numpy as np
 
 from scalable_agent import errors
@@ -124,6 +125,11 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assertEqual(env.spec.action.num_values[0], 9)
     self.assertEqual(env.spec.num_action_repeats, 4)
     self.assertEqual(env.level_names, ('rooms_watermaze',))
+
+  def test_levels_are_not_registered_with_gymnasium(self):
+    with mock.patch.object(gymnasium, 'register') as register:
+      self.make_vec(['lab/tests/show_config'], [1])
+    register.assert_not_called()
 
   def test_every_level_of_the_suite_is_one_of_lab(self):
     for is_test in (False, True):

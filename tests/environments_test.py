@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests for `scalable_agent.environments`."""
 
+import ast
 from concurrent import futures
 import contextlib
 import functools
@@ -26,6 +27,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent import environments
 from scalable_agent import structs
+from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import toys
 from scalable_agent.environments import workers
 
@@ -744,6 +746,29 @@ class GroupsTest(parameterized.TestCase):
                                 'One agent cannot play catch and memory'):
       environments.check_levels(['catch', 'memory'], _SETTINGS)
     self.assertEmpty(multiprocessing.active_children())
+
+
+class FamiliesTest(absltest.TestCase):
+
+  def test_families_do_not_import_each_other(self):
+    names = {family.levels.__name__ for family in environments.FAMILIES}
+    for family in environments.FAMILIES:
+      with open(family.levels.__file__, encoding='utf-8') as f:
+        tree = ast.parse(f.read())
+      imported = {f'{node.module}.{alias.name}' for node in ast.walk(tree)
+                  if isinstance(node, ast.ImportFrom) for alias in node.names}
+      self.assertIn('scalable_agent.environments.base', imported)
+      self.assertEmpty(imported & names)
+
+  def test_gymnasium_comes_last(self):
+    self.assertIs(environments.FAMILIES[-1].levels, gymnasium_env)
+
+  def test_levels_are_not_registered_with_gymnasium(self):
+    with mock.patch.object(gymnasium, 'register') as register:
+      with environments.make_vec(['catch'], [1], _SETTINGS) as env:
+        env.initial()
+    register.assert_not_called()
+    self.assertNotIn('scalable_agent', ' '.join(gymnasium.registry))
 
 
 class ProcessesTest(absltest.TestCase):

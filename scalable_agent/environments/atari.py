@@ -6,8 +6,8 @@ frames, the last four of them stacked channels-first, 0 to 30 no-op frames at
 the beginning of a game, no reward clipping (the learner clips), games cut off
 after 108,000 frames. https://arxiv.org/abs/1802.01561
 
-With `repeat_action_probability` 0 the number of no-ops is all that the seed
-decides.
+With `repeat_action_probability` 0, the seed decides nothing but the number of
+no-ops.
 """
 
 from typing import Iterable, List, Sequence, Tuple

@@ -39,7 +39,7 @@ DEFAULT_ACTION_SET = (
 # Test levels are drawn from seeds that training never sees.
 _TEST_MIXER_SEED = 0x600D5EED
 _DMLAB30 = dmlab30.LAB_PREFIX
-# Those that show photographs: the other two of psychlab draw what they show.
+# These show photographs. The other two levels of psychlab draw their images.
 _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
                  _DMLAB30 + 'psychlab_continuous_recognition')
 _OTHER_LEVELS = ('seekavoid_arena_01',)
@@ -109,7 +109,7 @@ class LocalLevelCache:
     path = os.path.join(self._cache_dir, key)
     if os.path.exists(path):
       return
-    # Renamed at the end, so that nobody ever fetches half a map.
+    # It is renamed at the end, so that no process fetches half a map.
     part = f'{path}.{uuid.uuid4().hex}'
     shutil.copyfile(pk3_path, part)
     os.replace(part, path)
@@ -120,7 +120,7 @@ class DmLab(gymnasium.Env):
 
   Observations are `frame`, uint8 `[height, width, 3]`, and `instruction`, which
   is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
-  not tell time limits from other ends, so no episode is ever truncated.
+  not say whether a time limit ended an episode, so no episode is truncated.
   """
 
   def __init__(self, level: str, config: Mapping[str, str],
@@ -150,7 +150,7 @@ class DmLab(gymnasium.Env):
   def reset(self, *, seed=None, options=None):
     if self._lab is None or seed is not None:
       # The reference's stream of seeds. Lab counts episodes by itself, but
-      # never back to 0, which starting anew must.
+      # does not go back to 0 when the environment begins anew.
       self._random_state = np.random.RandomState(seed)
       self._episode = 0
     if self._lab is None:
@@ -165,7 +165,7 @@ class DmLab(gymnasium.Env):
     reward = self._lab.step(self._actions[int(action)],
                             num_steps=self._num_action_repeats)
     terminated = not self._lab.is_running()
-    if not terminated:  # Else there is none, and the last one stands in.
+    if not terminated:  # Lab has no observation after the end.
       self._observe()
     return self._observation, reward, terminated, False, {}
 
@@ -200,7 +200,7 @@ def _check_paths(level_name, level, settings):
   path = settings.dataset_path
   what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
-  # A dummy is what Lab takes for a dataset of two colours.
+  # Lab takes the word `dummy` for a dataset of two colours.
   if path and path != 'dummy' and not os.path.isdir(path):
     raise errors.LevelError(
         f'dataset_path={path} is no directory: {what_to_do}')

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""MiniGrid and BabyAI: what the agent sees as pixels, and its mission in words.
+"""MiniGrid and BabyAI: the agent's view as pixels, its mission in words.
 
 Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
@@ -18,10 +18,10 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# Two tiles of the view are three steps of the shallow network's first
-# convolution, and the view is what the deep network's last section sees.
+# The deep network's three sections halve 56 pixels to 7: one place per tile. The
+# shallow network's first kernel is as large as a tile.
 _TILE_SIZE = 8
-# Of the missions' grammar the longest, four parts of BossLevel, has 341.
+# The longest mission of the grammar, four parts of BossLevel, has 341 letters.
 _MAX_MISSION_LENGTH = 512
 _UNSEEN = 0
 # The agent looks up, and sees itself in the middle of the lowest row.

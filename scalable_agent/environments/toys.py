@@ -78,7 +78,7 @@ class Memory(gymnasium.Env):
   first observation) and whether this is the time to choose. Only the choice
   matters, so the return is 1 with memory and 0 on average without.
 
-  An agent that is fed its last action can carry the cue in its actions, without
+  An agent that sees its last action can carry the cue in its actions, without
   any recurrent state.
   """
 
@@ -115,7 +115,7 @@ class Memory(gymnasium.Env):
 
 
 class Counting(gymnasium.Env):
-  """Counts its steps, over episodes: proves that data paths are aligned.
+  """Counts its steps over all episodes; tests compare counts along data paths.
 
   In step `k` (from 1, never reset) the reward is `k` and the observation is
   float32 `[2]`: `k`, and the action that led to it. The first observation is

@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""ViZDoom: first-person levels, of which the agent sees the screen.
+"""ViZDoom: first-person levels; the agent sees the screen.
 
 Level names are the ids of the package `vizdoom`, such as `VizdoomBasic-v1`.
-Those with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
+Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
 have no discrete actions. https://vizdoom.farama.org
 """
 
@@ -19,12 +19,12 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# What the engine renders; frames are scaled down from the first that is large
-# enough. The engine needs most of its time to render.
+# Width and height of the engine's screens. Frames are scaled down from the
+# smallest that is large enough: rendering takes most of the engine's time.
 _RESOLUTIONS = ((160, 120), (320, 240), (640, 480), (1280, 960))
-# Waits for the end of its input, which is when the worker closes or dies. The
-# engine outlives a worker that is killed, and so does its shared memory. It is
-# the process that runs in the directory `$0`.
+# The engine and its shared memory outlive a worker that is killed. This script
+# waits until its input ends, because the worker closed it or died, and ends the
+# engine: the process that runs in the directory `$0`.
 _CLEAN_UP = """
 read -r _
 for process in /proc/[0-9]*; do
@@ -89,9 +89,9 @@ def _make(spec, width, height) -> gymnasium.Env:
 class Screen(gymnasium.Wrapper):
   """Observations are the screen, uint8 `[height, width, 3]`.
 
-  The engine, a process of its own, is started by the first `reset` and ends
-  with this one, however that ends. There is no screen after the end of an
-  episode: the one before it stands in.
+  The first `reset` starts the engine, a process of its own. It ends with this
+  process, also when this one is killed. There is no screen after the end of an
+  episode, so that its last observation is the screen before.
   """
 
   def __init__(self, env: gymnasium.Env, width: int, height: int):

@@ -33,12 +33,12 @@ from scalable_agent import structs
 # A server process, which has imported this package but has nothing else of the
 # parent (no TensorFlow, no main module), forks a worker in milliseconds.
 _START_METHOD = 'forkserver'
-# How long workers may take to finish a step, and to close their environments.
+# When they are closed, workers have so long to finish a step, and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 10.0
 _start_lock = threading.Lock()
 
-# Commands; the end of the pipe, an empty read, is the one to close.
+# Commands. A worker whose pipe is closed reads nothing, which means to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
 # The answers of a worker, and the values of its `status`.
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
@@ -362,7 +362,7 @@ def _open(shared: _Shared) -> Exchange:
 
 @contextlib.contextmanager
 def _main_module_hidden() -> Iterator[None]:
-  """Keeps workers from importing the main module, and TensorFlow with it."""
+  """Workers started within do not import the main module, nor TensorFlow."""
   main_module = sys.modules['__main__']
   sys.modules['__main__'] = types.ModuleType('__main__')
   try:
