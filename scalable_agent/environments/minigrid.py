@@ -18,7 +18,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# The deep network's three sections halve 56 pixels to 7, one place per tile. The
+# The deep network's three sections halve 56 pixels to 7: a place per tile. The
 # shallow network's first kernel has the size of a tile.
 _TILE_SIZE = 8
 # The longest mission of the grammar, four parts of BossLevel, has 341 letters.
