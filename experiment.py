@@ -15,7 +15,7 @@ import dataclasses
 import importlib
 import os
 import sys
-from typing import Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from absl import app
 from absl import flags
@@ -31,9 +31,10 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run')}
 
-_DEFINE = {str: flags.DEFINE_string, int: flags.DEFINE_integer,
-           float: flags.DEFINE_float, bool: flags.DEFINE_bool,
-           Optional[bool]: flags.DEFINE_bool}
+_DEFINE: Dict[Any, Callable[..., Any]] = {
+    str: flags.DEFINE_string, int: flags.DEFINE_integer,
+    float: flags.DEFINE_float, bool: flags.DEFINE_bool,
+    Optional[bool]: flags.DEFINE_bool}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -59,9 +60,7 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   Raises:
     ConfigError: if one of them is wrong.
   """
-  return config_lib.Config(**{
-      field.name: flag_values[field.name].value
-      for field in dataclasses.fields(config_lib.Config)})
+  return config_lib.Config.from_values(flag_values.flag_values_dict())
 
 
 def parse(args: Sequence[str]) -> config_lib.Config:

@@ -372,17 +372,17 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
                 f'--batch_size={self.batch_size}')
 
   @classmethod
-  def from_saved(cls, values: Mapping[str, Any]) -> 'Config':
-    """Makes settings of what this or another version saved.
+  def from_values(cls, values: Mapping[str, Any]) -> 'Config':
+    """Makes settings of values by name, such as another version has saved.
 
-    Settings that were not saved have their defaults; saved ones that are no
-    more are left out.
+    Settings without a value have their defaults. Values of names that are no
+    settings are left out.
 
     Raises:
-      ConfigError: if the values are not valid.
+      ConfigError: if a value is not valid.
     """
     if not isinstance(values, Mapping):
-      raise errors.ConfigError('Saved settings must have names.')
+      raise errors.ConfigError(f'Settings must have names: {values!r}.')
     names = {field.name for field in dataclasses.fields(cls)}
     return cls(**{k: v for k, v in values.items() if k in names})
 
@@ -398,8 +398,9 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       return self.batch_size
     return self.batch_size - round(self.batch_size * self.replay_fraction)
 
-  def resolved(self, observation_spec: Union[_HasShape, Mapping[str, _HasShape]],
-               *, on_cpu: bool, num_groups: int) -> 'Config':
+  def resolved(
+      self, observation_spec: Union[_HasShape, Mapping[str, _HasShape]], *,
+      on_cpu: bool, num_groups: int) -> 'Config':
     """Returns these settings with a choice made for all that were left open.
 
     These are `agent`, `xla`, `dynamic_batching` and `micro_batch_size`.
@@ -475,7 +476,7 @@ def trained_with(logdir: str) -> Optional[Config]:
   """Returns the settings of the run in `logdir`, None if they are not known."""
   try:
     with open(_settings_path(logdir), encoding='utf-8') as f:
-      return Config.from_saved(json.load(f))
+      return Config.from_values(json.load(f))
   except (OSError, ValueError):  # There are none, or they are damaged.
     return None
 

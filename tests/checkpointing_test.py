@@ -217,7 +217,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         checkpointer.save()
 
     error = io.StringIO()
-    with mock.patch.object(training, 'run', run):
+    with mock.patch.object(training, 'train', run):
       with contextlib.redirect_stderr(error):
         self.assertEqual(experiment.main(['experiment.py']), 1)
     self.assertRegex(error.getvalue(),

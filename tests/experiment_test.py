@@ -303,15 +303,17 @@ class TestModeTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
     self.settings = dict(
-        logdir=self.create_tempdir().full_path, agent='mlp', num_actors=1,
-        batch_size=1, unroll_length=2, num_action_repeats=1, use_lstm=False,
+        logdir=self.create_tempdir().full_path, num_actors=1, batch_size=1,
+        unroll_length=2, num_action_repeats=1, use_lstm=False,
         level_name='MountainCar-v0,counting', test_num_episodes=2)
-    training.train(config_lib.Config(**self.settings, total_environment_frames=1))
+    training.train(config_lib.Config(
+        **self.settings, total_environment_frames=1))
     self.settings['mode'] = 'test'
 
   def _test(self, **settings):
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.returns = testing.test(config_lib.Config(**{**self.settings, **settings}))
+      self.returns = testing.test(
+          config_lib.Config(**{**self.settings, **settings}))
     return stdout.getvalue()
 
   def _levels_of_table(self, name='scores-2-1.json'):
@@ -389,6 +391,20 @@ class TestModeTest(absltest.TestCase):
 
 
 class FlagsTest(parameterized.TestCase):
+
+  def test_what_was_chosen_is_said_and_saved(self):
+    logdir = self.create_tempdir().full_path
+    with contextlib.redirect_stdout(io.StringIO()) as stdout:
+      training.train(config_lib.Config(
+          logdir=logdir, level_name='CartPole-v1', unroll_length=5,
+          total_environment_frames=1))
+    self.assertIn('Chosen: --agent=mlp for observations that are no frames, ',
+                  stdout.getvalue())
+    saved = config_lib.trained_with(logdir)
+    self.assertEqual(saved.agent, 'mlp')
+    self.assertIs(saved.dynamic_batching, False)
+    self.assertEqual(saved.micro_batch_size, 2)
+    self.assertIn(saved.xla, ('none', 'policy'))
 
   @parameterized.parameters(False, True)
   def test_bootstrap_truncated_reaches_the_actors(self, bootstrap_truncated):

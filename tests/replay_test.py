@@ -3,6 +3,7 @@
 
 import collections
 import csv
+import dataclasses
 import os
 from unittest import mock
 
@@ -268,10 +269,12 @@ class BadInputTest(parameterized.TestCase):
   @parameterized.parameters((4, .5, 2), (4, .25, 3), (3, .5, 1), (32, .5, 16),
                             (5, .3, 3))
   def test_num_fresh_unrolls(self, batch_size, fraction, expected):
-    settings = dict(batch_size=batch_size, replay_fraction=fraction)
+    config = config_lib.Config(replay_capacity=50, batch_size=batch_size,
+                               replay_fraction=fraction)
+    self.assertEqual(config.num_fresh_unrolls, expected)
     self.assertEqual(
-        config_lib.Config(replay_capacity=50, **settings).num_fresh_unrolls, expected)
-    self.assertEqual(config_lib.Config(**settings).num_fresh_unrolls, batch_size)
+        dataclasses.replace(config, replay_capacity=0).num_fresh_unrolls,
+        batch_size)
 
 
 if __name__ == '__main__':
