@@ -287,7 +287,7 @@ def from_importance_weights(
       instead of a loop over time. The results agree within rounding, unless
       products of many `gamma_t c_t` above 1 overflow. On a CPU
       it pays for long unrolls, eagerly and in graphs, but not under XLA
-      (BUILD_NOTES.md has the figures). It needs shapes that are known
+      (docs/measurements.md has the figures). It needs shapes that are known
       statically.
     dtype: what is computed and returned, float32 or float64.
 
