@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Runs experiment.py for benchmarks/peers.py, counted as the peers are."""
+"""Runs experiment.py for benchmarks/peers.py; steps count as for the peers."""
 
 import json
 import os
