@@ -211,7 +211,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
       actions = rng.integers(limited.spec.action.num_values[0], size=3)
       output, expected = limited.step(actions), longer.step(actions)
       breakout_ends += output.info.episode_end[1]
-      self.assertEqual(output.truncated[pong].tolist(), [t == 300] * 2)
+      self.assertEqual(output.truncated.tolist(), (pong & (t == 300)).tolist())
       if not output.truncated.any():
         self.assertEqual(output.last_observation, ())
     self.assertGreater(breakout_ends, 0)
@@ -710,7 +710,8 @@ class GroupsTest(parameterized.TestCase):
     groups = self.make_groups(levels, 2)
     self.assertEqual([group.level_names for group in groups],
                      [tuple(levels[:2]), tuple(levels[2:])])
-    [together] = self.make_groups(levels, 1)
+    together = environments.make_vec(levels, [10, 11, 12], _SETTINGS)
+    self.addCleanup(together.close)
     np.testing.assert_array_equal(
         np.concatenate([g.initial().observation['frame'] for g in groups]),
         together.initial().observation['frame'])

@@ -19,8 +19,8 @@ from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# The deep network's three sections halve 56 pixels to 7: one place per tile. The
-# shallow network's first kernel is as large as a tile.
+# The deep network's three sections halve 56 pixels to 7: a place per tile. The
+# shallow network's first kernel has the size of a tile.
 _TILE_SIZE = 8
 # The longest mission of the grammar, four parts of BossLevel, has 341 letters.
 _MAX_MISSION_LENGTH = 512
