@@ -5,21 +5,21 @@
       [--replay=0,10000] [--seeds=5] [--jobs=2] [-- FLAGS]
 
 Runs experiment.py once for each correction, capacity of the replay (0: none)
-and seed. With --level_name or --flagfile among them, FLAGS are all that is set;
-without, they change the settings below, of `catch`: -- --min_policy_lag=30.
-Every run has a directory of its own below --out. Where one has finished it is
-not run again, where one was cut off it starts anew. Writes ablation.json,
-ablation.md and ablation.png.
+and seed. If FLAGS contain --level_name or --flagfile, they are the only
+settings. Otherwise they change the settings below, which are of `catch`, as in
+-- --min_policy_lag=30. Every run has a directory of its own below --out. A run
+that has finished is not made again; a run that was interrupted starts again
+from the beginning. Writes ablation.json, ablation.md and ablation.png.
 
-*   The final return is the mean over the last tenth of the learning curve, as
-    the agent learns: actions are sampled, with weights as old as the policy
-    lag.
-*   The area is that of the learning curve, divided by the frames: the mean
+*   The final return is the mean over the last tenth of the learning curve. It
+    is measured during training: actions are sampled, with weights that are as
+    old as the policy lag.
+*   The area is that under the learning curve, divided by the frames: the mean
     return over the whole run.
 *   Policy lag is in updates. With half of a batch replayed there are twice as
-    many updates for the same frames, so that the same lag is half the frames.
-*   Intervals are of the mean over seeds, 95 %, from Student's t distribution;
-    those of differences are Welch's.
+    many updates for the same frames, so the same lag is half as many frames.
+*   Intervals are 95 % intervals of the mean over seeds, from Student's t
+    distribution; intervals of differences are Welch's.
 """
 
 import argparse
@@ -140,10 +140,10 @@ def run_all(cells: List[Cell], out: pathlib.Path, common: List[str], jobs: int,
 
 def _start(cell, out, common):
   directory = cell.directory(out)
-  shutil.rmtree(directory, ignore_errors=True)  # What was cut off.
+  shutil.rmtree(directory, ignore_errors=True)  # An interrupted run.
   directory.mkdir(parents=True)
   with open(directory / 'log.txt', 'w', encoding='utf-8') as log:
-    # In the user's directory, which paths among the flags are relative to.
+    # It starts in the user's directory: paths in the flags are relative to it.
     return subprocess.Popen(
         [sys.executable, str(_ROOT / 'experiment.py'), *cell.flags(common),
          f'--logdir={directory}', '--progress_secs=1',
@@ -154,14 +154,14 @@ def _start(cell, out, common):
 
 
 def _end_with_parent():
-  if sys.platform == 'linux':  # Elsewhere, unless the parent is killed.
+  if sys.platform == 'linux':  # Elsewhere it goes on if the parent is killed.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(child):
   child.terminate()
   try:
-    child.wait(timeout=60)  # For its checkpoint.
+    child.wait(timeout=60)  # It writes a checkpoint.
   except subprocess.TimeoutExpired:
     child.kill()
     child.wait()
@@ -170,7 +170,7 @@ def _stop(child):
 def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
   """Returns the mean return in each of `_NUM_BINS` equal shares of the frames.
 
-  A share in which no episode ended has that of the one before it.
+  A share in which no episode ended has the return of the share before it.
   """
   with open(directory / 'episodes.csv', newline='', encoding='utf-8') as f:
     rows = list(csv.DictReader(f))
@@ -195,7 +195,7 @@ def policy_lag(directory: pathlib.Path) -> float:
 
 
 def _t_quantile(degrees):
-  # Seconds to import, so only once all runs are there.
+  # It takes seconds to import, and is not needed before all runs are done.
   import tensorflow_probability as tfp  # pylint: disable=g-import-not-at-top
   return float(tfp.distributions.StudentT(
       np.float64(degrees), np.float64(0), np.float64(1)).quantile(0.975))
@@ -347,10 +347,10 @@ def main():
   unknown = set(args.corrections) - set(config_lib.CORRECTIONS)
   if unknown:
     parser.error(f'Unknown corrections: {", ".join(sorted(unknown))}.')
-  # Ends by way of `finally`, which stops what runs.
+  # `sys.exit` runs the `finally` that stops the children.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out, common = args.out.absolute(), common_flags(args.flags)
-  # By seed first, so that a table of fewer seeds is there early.
+  # By seed first, so that there is a table of fewer seeds early.
   cells = [Cell(correction, capacity, seed)
            for seed in range(1, args.seeds + 1) for capacity in args.replay
            for correction in args.corrections]

@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Measures one update: this learner's, and the same one in PyTorch.
+"""Measures an update of this learner, and the same update in PyTorch.
 
   python benchmarks/learner.py [--networks shallow deep] [--json=learner.json]
 
 An update is `Learner.step` on a random batch in memory: loss (V-trace),
-gradient, clipping, RMSProp. Frames are those of Atari games, uint8
+gradient, clipping, RMSProp. Frames are like those of Atari games, uint8
 [4, 84, 84]. The networks:
 
 *   shallow, deep: feed-forward;
@@ -12,11 +12,14 @@ gradient, clipping, RMSProp. Frames are those of Atari games, uint8
 
 The variants are graph, xla, torch (channels_last) and compile (torch.compile);
 graph:4 is graph with micro-batches of four unrolls. Every variant begins with
-the same weights; loss and gradient of the first update, which must agree, are
-compared. All may use all cores, take turns, and a rate is the median of the
-turns. Its share is that of the rate of one large product of float32 matrices,
-measured between the turns: the products and convolutions of an update, counted
-below, alone. PyTorch goes into a virtual environment of its own.
+the same weights. The loss and the gradient of the first update are compared,
+because they must agree. All variants may use all cores. They take turns, and a
+rate is the median of the turns.
+
+The last column compares with the rate of one large product of float32 matrices,
+which is measured between the turns. Only the products and convolutions of an
+update are counted for it, by the code below. PyTorch runs in a virtual
+environment of its own.
 """
 
 import argparse
@@ -67,7 +70,7 @@ def torch_worker(venv, pip_args):
     worker.stdin.flush()
     return pickle.load(worker.stdout)
 
-  with worker:  # Its end closes stdin, which ends the worker, and waits.
+  with worker:  # At its end stdin is closed, which ends the worker.
     yield ask
 
 
@@ -110,7 +113,7 @@ def to_batch(arrays, learner):
 
 
 def make_agent(network):
-  """Returns an agent none of whose weights is zero, always the same one."""
+  """Returns an agent without weights of zero, always the same one."""
   recurrent = network == 'deep-lstm'
   agent = agents.make_agent(
       network.removesuffix('-lstm'),
@@ -139,10 +142,11 @@ def make_learner(variant, network):
 def flops_per_observation(network):
   """Counts the multiplications and additions of an update.
 
-  Two for every weight and every position it is used at, for the outputs, for
-  the gradient of the weights and for that of the inputs; the frames need none.
+  Two for every weight and every position where it is used: for the outputs, for
+  the gradient of the weights and for the gradient of the inputs. The gradient
+  of the frames is not needed.
   """
-  # (height = width of the output, that of the kernel, inputs, outputs)
+  # (size of the output, size of the kernel, inputs, outputs); all are square.
   if network == 'shallow':
     convolutions = [(20, 8, 4, 16), (9, 4, 16, 32)]
   else:
@@ -218,7 +222,7 @@ def measure(ask_torch, network, arrays, variants, rounds, seconds):
 
 
 def print_rows(result, steps):
-  """Prints the rows of a network, and what they rest on."""
+  """Prints the rows of a network."""
   torch_rates = [rate for variant, rate in result['median'].items()
                  if variant.startswith(('torch', 'compile'))]
   for variant, rate in result['median'].items():
@@ -231,7 +235,7 @@ def print_rows(result, steps):
 
 
 def print_basis(result):
-  """Prints operations, the product's rate and how far first updates differ."""
+  """Prints operations, the product's rate and differences of first updates."""
   counted = result['flops_counted_by_torch']
   beside = (f' (PyTorch counts {counted / result["flops_per_update"]:.4f} '
             'times as many)') if counted else ''

@@ -24,7 +24,7 @@ CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 
 # On a CPU, the learner processes so many observations of a batch at once, but
 # never fewer unrolls than this: larger parts need more memory and were not
-# faster (BUILD_NOTES.md, "The learner").
+# faster (docs/measurements.md, "The learner").
 _OBSERVATIONS_PER_MICRO_BATCH = 84
 _MIN_MICRO_BATCH_SIZE = 4
 # So many groups with fewer environments each share their policy steps.

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Dynamic batching: one call of a function serves many threads.
 
-Threads that call a batched function at about the same time wait while one
-further thread concatenates what they gave, calls the function once, and hands
-everyone the rows of the result that are theirs:
+If several threads call a batched function at about the same time, another
+thread concatenates their arguments and calls the function once. Each caller
+waits, and gets its own rows of the result:
 
   @dynamic_batching.batch_fn_with_options(minimum_batch_size=2, timeout_ms=10)
   def add(a, b):  # In a graph; `a` and `b` have the rows of all callers.
@@ -13,9 +13,9 @@ everyone the rows of the result that are theirs:
   add(tf.constant([3]), tf.constant([4]))  # In another, [7].
 
 The semantics are those of `dynamic_batching.py` and `batcher.cc` of
-https://github.com/google-deepmind/scalable_agent. There is no compiled op:
-rows are joined and split as NumPy arrays in the memory of the host, where views
-cost next to nothing. So no gradient flows through a batched function.
+https://github.com/google-deepmind/scalable_agent. There is no compiled op: rows
+are joined and split as NumPy arrays on the host, where views cost next to
+nothing. So no gradient flows through a batched function.
 """
 
 import collections
@@ -35,9 +35,9 @@ import tree
 
 @dataclasses.dataclass(eq=False)
 class _Request:
-  """The inputs of one caller, and its results as they come in.
+  """The inputs of one caller, and its results so far.
 
-  Its rows may be spread over several batches, which end in any order.
+  Its rows may be in several batches, which end in any order.
   """
   inputs: List[np.ndarray]
   output_dtypes: Optional[Sequence[Any]]
@@ -48,13 +48,14 @@ class _Request:
 
   @property
   def num_rows(self) -> int:
-    # Inputs without rows count as one, so that they are taken and refused.
+    # Inputs without rows count as one row, so that a batch takes them, and the
+    # check of the batch refuses them.
     shape = self.inputs[0].shape if self.inputs else ()
     return max(shape[0], 1) if shape else 1
 
   def add(self, first_row: int, num_rows: int,
           outputs: List[np.ndarray]) -> None:
-    """Notes the results of some rows; the last ones wake the caller."""
+    """Stores the results of some rows; the last ones wake the caller."""
     self.outputs[first_row] = outputs
     self.num_done += num_rows
     if self.num_done == self.num_rows:
@@ -77,14 +78,15 @@ class _Part(NamedTuple):
 class Batcher:
   """Gathers inputs of many threads into batches, and scatters the results.
 
-  Callers `compute`; whoever works for them takes batches with `get_inputs` and
-  answers each with `set_outputs`, in any order and from any thread.
+  Callers use `compute`. A worker takes batches with `get_inputs` and returns
+  the results of each with `set_outputs`, in any order and from any thread.
 
-  An input of several rows counts as so many inputs of one row that return
-  together: it is spread over batches where `maximum_batch_size` asks for it.
+  An input of `k` rows counts as `k` inputs of one row that return together. If
+  a batch would exceed `maximum_batch_size`, the rows go into several batches.
 
-  Any error closes the batcher for good. Then whoever waits in `compute`, and
-  every later caller, gets a `CancelledError` whose `__cause__` is the error.
+  Any error closes the batcher for good. Then all callers that wait in
+  `compute`, and all later ones, get a `CancelledError` whose `__cause__` is the
+  error.
   """
 
   def __init__(self, minimum_batch_size: int = 1,
@@ -93,12 +95,12 @@ class Batcher:
     """Makes an open batcher without inputs.
 
     Args:
-      minimum_batch_size: a batch is complete with so many rows.
-      maximum_batch_size: a batch has at most so many rows; others wait for the
-        next one.
-      timeout_ms: a batch with fewer than the minimum, but at least one row, is
-        given out so long after it was asked for. If there is no row by then,
-        the same time starts anew. None, and 0: wait for the minimum.
+      minimum_batch_size: number of rows from which on a batch is complete.
+      maximum_batch_size: largest number of rows of a batch; further rows wait
+        for the next one.
+      timeout_ms: how long `get_inputs` waits for the minimum. After this time
+        it returns the rows that there are. If there is none, the same time
+        starts again. None or 0: no limit.
 
     Raises:
       ValueError: if a size is not positive, or the timeout is negative.
@@ -149,7 +151,7 @@ class Batcher:
       self._check_open()
       self._waiting.append(request)
       self._num_rows_waiting += request.num_rows
-      # The first one sets the clock of whoever waits for a batch.
+      # The first request wakes a thread in `get_inputs`, to set its timeout.
       if (len(self._waiting) == 1
           or self._num_rows_waiting >= self._minimum_batch_size):
         self._changed.notify()
@@ -157,7 +159,7 @@ class Batcher:
 
   def get_inputs(self, input_dtypes: Optional[Sequence[Any]] = None
                  ) -> Tuple[List[np.ndarray], np.int64]:
-    """Waits for a batch, first come, first served, and takes it.
+    """Waits for a batch and takes it, the oldest rows first.
 
     Args:
       input_dtypes: the dtypes of the inputs, or None for any.
@@ -174,7 +176,7 @@ class Batcher:
       self._check_open()
       computation_id, parts = self._take()
       if self._waiting:
-        self._changed.notify()  # There may be others who take batches.
+        self._changed.notify()  # Other threads may take batches, too.
     try:
       _check_inputs(parts, input_dtypes)
     except tf.errors.InvalidArgumentError as e:
@@ -187,7 +189,7 @@ class Batcher:
 
   def set_outputs(self, flat_result: Sequence[Any],
                   computation_id: int) -> None:
-    """Hands the results of a batch to its callers.
+    """Returns the results of a batch to its callers.
 
     Args:
       flat_result: arrays or tensors `[B, ...]`.
@@ -195,8 +197,8 @@ class Batcher:
 
     Raises:
       CancelledError: if the batcher is closed.
-      InvalidArgumentError: if there is no such computation to be answered, or
-        the results do not fit the inputs.
+      InvalidArgumentError: if no computation of this id is waiting, or the
+        results do not fit the inputs.
     """
     try:
       outputs = [_to_array(output) for output in flat_result]
@@ -218,7 +220,7 @@ class Batcher:
       raise
 
   def close(self) -> None:
-    """Ends every wait, now and later, with a `CancelledError`."""
+    """Makes all calls, also those that wait, raise a `CancelledError`."""
     self.fail(None)
 
   def fail(self, error: Optional[BaseException]) -> None:
@@ -254,7 +256,7 @@ class Batcher:
       elif self._timeout_s is not None:
         now_s = time.monotonic()
         if deadline_s is None:
-          # The next multiple of the timeout: no need to wake up at the others.
+          # The end of the current period; earlier ones had no rows.
           deadline_s = (
               now_s + self._timeout_s - (now_s - start_s) % self._timeout_s)
         left_s = deadline_s - now_s
@@ -283,7 +285,7 @@ class Batcher:
 
 
 def _to_array(value):
-  # NumPy's own strings have dtypes by length: TensorFlow has but one of them.
+  # NumPy's dtypes of strings contain the length; TensorFlow has one dtype.
   if isinstance(value, np.ndarray) and value.dtype.kind not in 'SU':
     return value
   return np.asarray(tf.convert_to_tensor(value).numpy())
@@ -394,10 +396,10 @@ class Service:
         if self._result_structure is None:
           self._result_structure = tree.map_structure(lambda _: 0, result)
         self._batcher.set_outputs(tree.flatten(result), computation_id)
-        # While this waits for the next batch, nobody needs them.
+        # They would stay in memory during the wait for the next batch.
         del inputs, result
     except BaseException as e:  # pylint: disable=broad-except
-      self._batcher.fail(e)  # Does nothing if it was the batcher that said so.
+      self._batcher.fail(e)  # Does nothing if the batcher raised it.
 
 
 def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -412,30 +414,30 @@ def batch_fn_with_options(
   """Returns a decorator that batches calls from different threads.
 
   The decorated function takes and returns nests of tensors `[N, ...]`: any
-  number of rows, the same in all. It is called eagerly, as in a graph it could
-  take up the threads that `f` needs. It has a method `close`, which ends all
-  waits with a `CancelledError` and the thread that computes after the batch at
-  hand; that also happens when nobody holds the decorated function any more.
+  number of rows, the same in all. It must be called eagerly: in a graph it
+  could block the threads that `f` needs. It has a method `close`, which makes
+  all calls raise a `CancelledError`, and ends the computing thread after its
+  current batch. This also happens when the decorated function is garbage
+  collected.
 
   `f` is traced, without autograph, once per shape and dtype of a row, not per
-  size of a batch: it sees a leading dimension of None, or of
-  `minimum_batch_size` if that equals `maximum_batch_size` and there is no
-  timeout. XLA would compile it for every size it meets. `f` runs in a thread of
-  its own: device scopes belong inside it.
+  size of a batch. Its leading dimension is None, or `minimum_batch_size` if
+  that equals `maximum_batch_size` and there is no timeout. XLA would compile
+  `f` for every size of a batch. `f` runs in a thread of its own, so device
+  scopes must be inside of it.
 
   No gradient flows through the decorated function.
 
-  If `f` raises, or its results have not the rows of its inputs, or the inputs
-  of a batch do not fit each other, all present and future callers get a
-  `CancelledError`, whose `__cause__` is the error.
+  All present and future callers get a `CancelledError` whose `__cause__` is the
+  error, if `f` raises, if its results have another number of rows than its
+  inputs, or if the inputs of a batch do not fit each other.
 
   Args:
     minimum_batch_size: `f` is called with fewer rows only after the timeout.
-    maximum_batch_size: `f` is never called with more rows. Further ones wait,
-      and a call with more is computed in parts.
-    timeout_ms: how long after it became free the computing thread waits for
-      `minimum_batch_size` rows, see `Batcher`. None, and 0: as long as it
-      takes.
+    maximum_batch_size: `f` is never called with more rows. Further rows wait,
+      and a call with more rows is computed in parts.
+    timeout_ms: how long the computing thread, once it is free, waits for
+      `minimum_batch_size` rows, see `Batcher`. None or 0: no limit.
 
   Returns:
     The decorator.

@@ -37,12 +37,12 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
 
 
 class Adam(tf.keras.optimizers.Adam):
-  """Keras' Adam, for which the slices of one row are summed first.
+  """Keras' Adam, but it sums the slices of a row before it squares them.
 
-  Keras squares the slices of a `tf.IndexedSlices` one by one. The second moment
-  of a row that is named `n` times is then up to `n` times too small, and its
-  step up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the moments are
-  those of the sum, and the moments of all rows decay.
+  Keras squares the slices of a `tf.IndexedSlices` one by one. If `n` slices
+  belong to the same row, the row's second moment is up to `n` times too small,
+  and its step is up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the
+  moments are those of the sum, and the moments of all rows decay.
   """
 
   def update_step(self, gradient: Gradient, variable: Any,
@@ -54,7 +54,7 @@ class Adam(tf.keras.optimizers.Adam):
 
 
 class RMSProp(tf.keras.optimizers.Optimizer):
-  """The RMSProp of TensorFlow 1, which IMPALA's hyperparameters are tuned for.
+  """The RMSProp of TensorFlow 1; IMPALA's hyperparameters are tuned for it.
 
       mean_square <- decay * mean_square + (1 - decay) * gradient^2
       step        <- momentum * step
@@ -65,11 +65,12 @@ class RMSProp(tf.keras.optimizers.Optimizer):
   steps up to `1 / sqrt(1 - decay)` times as large. Here it starts at one, which
   damps the first `1 / (1 - decay)` updates.
 
-  A gradient of `tf.IndexedSlices`, as that of an embedding, updates only the
-  rows that it names, as in TensorFlow 1: the slices of a row are summed first;
-  the mean square and the step of any other row do not decay, and its variable
-  does not move. It is computed densely, which XLA needs and vocabularies allow.
-  Under data parallelism, the rows are those that any replica names.
+  A gradient of `tf.IndexedSlices`, such as that of an embedding, updates only
+  the rows that it has slices of, as in TensorFlow 1. The slices of a row are
+  summed first. For all other rows, the mean square and the step do not decay,
+  and the variable does not change. The computation is dense: XLA needs that,
+  and vocabularies are small. Under data parallelism, a row is updated if any
+  replica has a slice of it.
   """
 
   def __init__(self, learning_rate: float, decay: float = 0.99,
@@ -81,7 +82,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       learning_rate: the learning rate; `learning_rate.assign` changes it.
       decay: decay of the mean square.
       momentum: decay of the step; at 0 there are no variables for it.
-      epsilon: is added to the mean square, inside the root.
+      epsilon: added to the mean square, inside the root.
       name: scope of the optimizer's variables.
     """
     super().__init__(learning_rate=learning_rate, name=name)
@@ -90,7 +91,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.epsilon = epsilon
 
   def build(self, variables: Sequence[Any]):
-    """Makes the slots of `variables`; `apply` calls it if nobody has."""
+    """Makes the slots of `variables`; `apply` calls it if it was not called."""
     if self.built:
       return
     super().build(variables)
@@ -159,9 +160,9 @@ def linear_decay(initial_learning_rate: float, num_env_frames: int,
 def global_norm(gradients: Sequence[Optional[Gradient]]) -> tf.Tensor:
   """Returns the Euclidean norm of all gradients together.
 
-  `tf.linalg.global_norm` differs where `tf.IndexedSlices` name a row more than
-  once: it takes each slice for a row of its own. Give the norm to
-  `tf.clip_by_global_norm` as `use_norm`.
+  `tf.linalg.global_norm` gives another result if `tf.IndexedSlices` have
+  several slices of a row, because it takes each slice as a row of its own. Pass
+  the norm to `tf.clip_by_global_norm` as `use_norm`.
 
   Args:
     gradients: tensors and `tf.IndexedSlices` with a `dense_shape`; None is

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 
 class QueueClosed(Exception):
-  """The queue was closed: the other side has nothing more to say."""
+  """The queue was closed: no item comes or is taken any more."""
 
 
 class QueueTimeout(Exception):
@@ -18,15 +18,15 @@ class QueueTimeout(Exception):
 class BoundedQueue:
   """First in, first out; `put` blocks while full and `get` while empty.
 
-  Unlike `queue.Queue` it can be closed, which wakes every waiting thread, and
-  it can be failed, which hands the exception of one side to the other.
+  Unlike `queue.Queue` it can be closed, which ends every wait. It can also
+  fail, which raises an exception of one side in the other.
   """
 
   def __init__(self, capacity: int):
     """Makes an open, empty queue.
 
     Args:
-      capacity: the largest number of items that wait, at least 1.
+      capacity: the largest number of items in the queue, at least 1.
 
     Raises:
       ValueError: if `capacity` is not positive.
@@ -69,7 +69,7 @@ class BoundedQueue:
       return item
 
   def close(self) -> None:
-    """Drops what waits and makes every `put` and `get` raise `QueueClosed`."""
+    """Drops all items and makes every `put` and `get` raise `QueueClosed`."""
     with self._changed:
       self._closed = True
       self._items.clear()
