@@ -60,6 +60,13 @@ def _manager(logdir, learner):
       train_time_s=tf.Variable(0.0, dtype=tf.float64)), logdir, max_to_keep=3)
 
 
+def _save(manager, learner):
+  """Saves as an older program, whose counters were variables."""
+  manager.checkpoint.num_updates.assign(learner.num_updates)
+  manager.checkpoint.num_env_frames.assign(learner.num_env_frames)
+  manager.save(learner.num_updates)
+
+
 class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters('rmsprop', 'adam')
@@ -299,8 +306,9 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         os.path.join(logdir, f'ckpt-{n}') for n in (3, 4, 5)])
     manager.checkpoint.restore(manager.latest_checkpoint).assert_consumed()
     self.assertEqual(int(older.agent.variables[0]), 5)
+    older.num_updates = int(manager.checkpoint.num_updates)
     _step(older)
-    manager.save(6)
+    _save(manager, older)
     self.assertFalse(os.path.exists(os.path.join(logdir, 'ckpt-3.index')))
     self.assertEqual(_restored(logdir), 6)
 
@@ -311,7 +319,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     manager = _manager(logdir, learner)
     for _ in range(5):
       _step(learner)
-      manager.save(int(learner.num_updates))
+      _save(manager, learner)
     self.assertEqual(_restored(logdir), 5)
     resumed = _tiny_learner()
     checkpointer = checkpointing.Checkpointer(logdir, resumed, 'agent')

@@ -123,7 +123,8 @@ class DefaultsTest(absltest.TestCase):
     self.assertEqual(
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
-        "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors']")
+        "['numpy', 'scalable_agent', 'scalable_agent.config', "
+        "'scalable_agent.errors']")
 
 
 class ChecksTest(parameterized.TestCase):
