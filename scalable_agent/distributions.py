@@ -21,16 +21,15 @@ Where softmax policies suffice, `vtrace.from_logits` and `losses` do without
 this module, which takes seconds to import: it needs TensorFlow Probability.
 """
 
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-
-tfd = tfp.distributions
+from tensorflow_probability import distributions as tfd
 
 # A pair of integers or what TensorFlow Probability takes as a seed otherwise.
-Seed = Optional[Sequence[int]]
+Seed = Sequence[int] | None
 
 # Spinning Up's and PyTorchRL's. From e^-20 to e^2, about 2e-9 to 7.4.
 _MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
@@ -207,7 +206,7 @@ class TanhNormal:
     return tf.tanh(self._normal.sample(seed=seed))
 
   def sample_and_log_prob(
-      self, seed: Seed = None) -> Tuple[tf.Tensor, tf.Tensor]:
+      self, seed: Seed = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns random actions and their log-densities.
 
     The densities are computed before squashing, so they are exact even where

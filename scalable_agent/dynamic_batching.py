@@ -19,13 +19,13 @@ cost next to nothing. So no gradient flows through a batched function.
 """
 
 import collections
+from collections.abc import Callable, Sequence
 from concurrent import futures
 import dataclasses
 import functools
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
-from typing import Tuple
+from typing import Any, NamedTuple
 import weakref
 
 import numpy as np
@@ -42,11 +42,11 @@ class _Request:
 
   Its rows may be spread over several batches, which end in any order.
   """
-  inputs: List[np.ndarray]
-  output_dtypes: Optional[Sequence[Any]]
+  inputs: list[np.ndarray]
+  output_dtypes: Sequence[Any] | None
   num_taken: int = 0
   num_done: int = 0
-  outputs: Dict[int, List[np.ndarray]] = dataclasses.field(default_factory=dict)
+  outputs: dict[int, list[np.ndarray]] = dataclasses.field(default_factory=dict)
   future: futures.Future = dataclasses.field(default_factory=futures.Future)
 
   @property
@@ -56,7 +56,7 @@ class _Request:
     return max(shape[0], 1) if shape else 1
 
   def add(self, first_row: int, num_rows: int,
-          outputs: List[np.ndarray]) -> None:
+          outputs: list[np.ndarray]) -> None:
     """Notes the results of some rows; the last ones wake the caller."""
     self.outputs[first_row] = outputs
     self.num_done += num_rows
@@ -72,7 +72,7 @@ class _Part(NamedTuple):
   first_row: int
   num_rows: int
 
-  def inputs(self) -> List[np.ndarray]:
+  def inputs(self) -> list[np.ndarray]:
     end = self.first_row + self.num_rows
     return [array[self.first_row:end] for array in self.request.inputs]
 
@@ -92,7 +92,7 @@ class Batcher:
 
   def __init__(self, minimum_batch_size: int = 1,
                maximum_batch_size: int = 1024,
-               timeout_ms: Optional[float] = 100):
+               timeout_ms: float | None = 100):
     """Makes an open batcher without inputs.
 
     Args:
@@ -116,12 +116,12 @@ class Batcher:
     self._maximum_batch_size = maximum_batch_size
     self._timeout_s = timeout_ms / 1000 if timeout_ms else None
     self._changed = threading.Condition()
-    self._waiting = collections.deque()
+    self._waiting: collections.deque[_Request] = collections.deque()
     self._num_rows_waiting = 0
-    self._being_computed: Dict[int, List[_Part]] = {}
+    self._being_computed: dict[int, list[_Part]] = {}
     self._next_id = 0
     self._is_closed = False
-    self._error: Optional[BaseException] = None
+    self._error: BaseException | None = None
 
   @property
   def name(self) -> str:
@@ -132,8 +132,8 @@ class Batcher:
     return self._num_rows_waiting
 
   def compute(self, flat_args: Sequence[Any],
-              output_dtypes: Optional[Sequence[Any]] = None
-              ) -> List[np.ndarray]:
+              output_dtypes: Sequence[Any] | None = None
+              ) -> list[np.ndarray]:
     """Hands over inputs, waits, and returns their results.
 
     Args:
@@ -158,8 +158,8 @@ class Batcher:
         self._changed.notify()
     return request.future.result()
 
-  def get_inputs(self, input_dtypes: Optional[Sequence[Any]] = None
-                 ) -> Tuple[List[np.ndarray], np.int64]:
+  def get_inputs(self, input_dtypes: Sequence[Any] | None = None
+                 ) -> tuple[list[np.ndarray], np.int64]:
     """Waits for a batch, first come, first served, and takes it.
 
     Args:
@@ -189,7 +189,7 @@ class Batcher:
             zip(*(part.inputs() for part in parts))], computation_id
 
   def set_outputs(self, flat_result: Sequence[Any],
-                  computation_id: int) -> None:
+                  computation_id: int | np.int64) -> None:
     """Hands the results of a batch to its callers.
 
     Args:
@@ -207,7 +207,7 @@ class Batcher:
         self._check_open()
         if computation_id not in self._being_computed:
           raise _invalid(f'Invalid computation id. Id: {computation_id}')
-        parts = self._being_computed[computation_id]
+        parts = self._being_computed[int(computation_id)]
         _check_outputs(outputs, parts)
         start = 0
         for part in parts:
@@ -215,7 +215,7 @@ class Batcher:
           part.request.add(part.first_row, part.num_rows,
                            [output[start:end] for output in outputs])
           start = end
-        del self._being_computed[computation_id]
+        del self._being_computed[int(computation_id)]
     except Exception as e:
       self.fail(e)
       raise
@@ -224,7 +224,7 @@ class Batcher:
     """Ends every wait, now and later, with a `CancelledError`."""
     self.fail(None)
 
-  def fail(self, error: Optional[BaseException]) -> None:
+  def fail(self, error: BaseException | None) -> None:
     """Closes the batcher because of `error`, unless it is closed already."""
     with self._changed:
       if self._is_closed:
@@ -281,7 +281,7 @@ class Batcher:
         self._waiting.popleft()
     computation_id = np.int64(self._next_id)
     self._next_id += 1
-    self._being_computed[computation_id] = parts
+    self._being_computed[int(computation_id)] = parts
     return computation_id, parts
 
 
@@ -403,7 +403,7 @@ def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def batch_fn_with_options(
     minimum_batch_size: int = 1, maximum_batch_size: int = 1024,
-    timeout_ms: Optional[float] = 100
+    timeout_ms: float | None = 100
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
   """Returns a decorator that batches calls from different threads.
 
@@ -454,7 +454,7 @@ def batch_fn_with_options(
             'Python thread, outside of tf.function.')
       return tree.map_structure(tf.convert_to_tensor, service(*args))
 
-    wrapper.close = service.close
+    wrapper.close = service.close  # type: ignore[attr-defined]
     weakref.finalize(wrapper, service.close)
     return wrapper
 
@@ -496,7 +496,7 @@ class SharedPolicy:
 
   def __init__(self, policy: actor.Policy, minimum_batch_size: int = 1,
                maximum_batch_size: int = 1024,
-               timeout_ms: Optional[float] = 100):
+               timeout_ms: float | None = 100):
     """Makes a policy that many threads may call.
 
     Args:
@@ -528,7 +528,7 @@ class SharedPolicy:
     return self._policy.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> Tuple[structs.AgentOutput, Any]:
+           state: Any) -> tuple[structs.AgentOutput, Any]:
     """Chooses one action per environment, see `actor.Policy.step`.
 
     Returns:
@@ -539,13 +539,16 @@ class SharedPolicy:
       Exception: whatever a step raised, of this or of another actor.
     """
     try:
-      return self._service(last_action, env_output._replace(info=()), state)
+      return self._service(
+          last_action,
+          env_output._replace(info=()),  # type: ignore[arg-type]
+          state)
     except tf.errors.CancelledError as e:
       if e.__cause__ is not None:
-        raise e.__cause__
+        raise e.__cause__  # noqa: B904  It keeps a cause of its own.
       raise queues.QueueClosed() from e
 
-  def close(self, timeout_s: Optional[float] = None) -> None:
+  def close(self, timeout_s: float | None = None) -> None:
     """Makes every `step` raise `QueueClosed`, which ends `Actor.run`.
 
     Args:
