@@ -36,10 +36,8 @@ files = {os.path.realpath(name) for name in [
 def make(self, *args, **kwargs):
   names = []
   for frame in traceback.extract_stack():
-    generated = os.path.basename(frame.filename).startswith('__autograph')
-    if (os.path.realpath(frame.filename) in files
-        or generated and frame.name.startswith('tf__')):
-      names.append(frame.name.removeprefix('tf__'))
+    if os.path.realpath(frame.filename) in files:
+      names.append(frame.name)
   print('TRACE', *names, flush=True)
   os._exit(0)
 

@@ -42,7 +42,8 @@ class RMSPropTest(tf.test.TestCase, parameterized.TestCase):
     optimizer = optimizers.RMSProp(1.0, **kwargs)
     optimizer.build([variable])
 
-    @tf.function(jit_compile=jit_compile, reduce_retracing=True)
+    @tf.function(autograph=False, jit_compile=jit_compile,
+                 reduce_retracing=True)
     def update(gradient, learning_rate):
       optimizer.learning_rate.assign(0.5 * learning_rate)
       optimizer.apply([gradient], [variable])
@@ -191,7 +192,7 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
     sparse_optimizer.build([sparse])
     dense_optimizer.build([dense])
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(autograph=False, jit_compile=jit_compile)
     def update(values, indices, total):
       slices = tf.IndexedSlices(values, indices, tf.constant([5, 3]))
       sparse_optimizer.apply([slices], [sparse])
@@ -261,7 +262,7 @@ class LinearDecayTest(tf.test.TestCase, parameterized.TestCase):
     counter = tf.Variable(frames, dtype=tf.int64)
     found = tf.function(
         lambda: optimizers.linear_decay(.00048, counter, 1000000000),
-        jit_compile=jit_compile)()
+        autograph=False, jit_compile=jit_compile)()
     self.assertEqual(found.dtype, tf.float32)
     self.assertAllClose(expected, found, rtol=1e-6, atol=0)
 
