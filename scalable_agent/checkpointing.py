@@ -1,16 +1,26 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Checkpoints that survive a kill and refuse another agent's weights."""
+"""Checkpoints that survive a kill and refuse another agent's weights.
 
+The files are those of `tf.train.CheckpointManager`: `ckpt-N.index` and
+`ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest. They
+are not written by it, because TensorFlow takes the path of a checkpoint for a
+pattern: in a directory `a[b]` it finds none, and in `a*` it deletes those of `ab`.
+"""
+
+import contextlib
 import errno
-import glob
 import json
 import os
 import re
-from typing import Any, List, Optional
+import tempfile
+from typing import Any, Iterator, List, Optional
 
 from scalable_agent import errors
 from scalable_agent import learner as learner_lib
 import tensorflow as tf
+
+_FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
+_UNFINISHED = 'unfinished'
 
 
 class Checkpointer:
@@ -42,14 +52,15 @@ class Checkpointer:
     self._identity = {'agent': description, 'level': level}
     self.train_time_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
     _check_directory(logdir, self._identity)
-    checkpoint = tf.train.Checkpoint(
+    self._checkpoint = tf.train.Checkpoint(
         variables=[_tf_variable(v) for v in learner.agent.variables],
         optimizer=[_tf_variable(v) for v in learner.optimizer.variables],
         num_env_frames=learner.num_env_frames,
         num_updates=learner.num_updates,
         train_time_s=self.train_time_s)
-    self._manager = tf.train.CheckpointManager(
-        checkpoint, logdir, max_to_keep=max_to_keep)
+    self._max_to_keep = max_to_keep
+    self._latest = latest_checkpoint(logdir)
+    self._is_mine = False  # Whether these weights were read from the latest.
 
   def restore(self) -> Optional[str]:
     """Restores the latest checkpoint; returns its path, None if none exists.
@@ -57,16 +68,18 @@ class Checkpointer:
     Raises:
       CheckpointError: if the checkpoint is of another agent or is damaged.
     """
-    path = self._manager.latest_checkpoint
+    path = self._latest
     if path is None:
       return None
     try:
-      self._manager.checkpoint.restore(path).assert_consumed()
+      with _readable(path) as readable:
+        self._checkpoint.restore(readable).assert_consumed()
     except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
       raise errors.CheckpointError(
           f'The checkpoint {path} does not fit this agent or is damaged '
           f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
           f'another --logdir{self._advice_on_others(path)}.') from e
+    self._is_mine = True
     return path
 
   def _advice_on_others(self, path):
@@ -81,20 +94,71 @@ class Checkpointer:
   def save(self) -> str:
     """Writes a checkpoint and returns its path.
 
+    One that was written or restored by this object after as many updates is not
+    written again.
+
     Raises:
       DivergedError: if a weight is not finite: the last good checkpoint is
         then kept.
     """
     for variable in self._learner.agent.variables:
       if not bool(tf.reduce_all(tf.math.is_finite(_tf_variable(variable)))):
-        good = self._manager.latest_checkpoint
+        good = self._latest
         start = f'Go on from {good}, the last good one,' if good else 'Train'
         raise errors.DivergedError(
             f'Training diverged: the weights are not finite ({variable.path}) '
             f'and were not saved. {start} with a lower --learning_rate or '
             'with --clip_gradient_norm.')
     _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))
-    return self._manager.save(int(self._learner.num_updates))
+    return self._write(f'ckpt-{int(self._learner.num_updates)}')
+
+  def _write(self, name):
+    """Writes the files; a kill between any two leaves a usable directory."""
+    path = os.path.join(self._logdir, name)
+    if self._is_mine and path == self._latest:
+      return path  # It has the same weights, and is not put at risk.
+    if self._latest is None:
+      # Otherwise a kill before the end would leave a checkpoint that no file
+      # names. A name without a checkpoint does no harm.
+      self._write_state(name)
+    self._checkpoint.save_counter.assign_add(1)  # Restoring asks for one.
+    self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
+    # `.data-*` before `.index`, by which a checkpoint is recognised.
+    for file in sorted(os.listdir(self._logdir)):
+      if file.startswith(f'{_UNFINISHED}.'):
+        os.replace(os.path.join(self._logdir, file),
+                   path + file[len(_UNFINISHED):])
+    self._write_state(name)
+    self._latest, self._is_mine = path, True
+    self._delete_old(name)
+    return path
+
+  def _write_state(self, name):
+    """Names the latest checkpoint in the file `checkpoint`."""
+    lines = [f'model_checkpoint_path: "{name}"']
+    for kept in self._kept(name):
+      index = os.path.join(self._logdir, f'{kept}.index')
+      saved_s = os.path.getmtime(index) if os.path.exists(index) else 0.0
+      lines += [f'all_model_checkpoint_paths: "{kept}"',
+                f'all_model_checkpoint_timestamps: {saved_s}']
+    _write_whole(_state_path(self._logdir), '\n'.join(lines) + '\n')
+
+  def _kept(self, name):
+    """Returns the names of the checkpoints that stay, `name` the last.
+
+    Checkpoints after `name` stay, too, and are not counted: they are there if a
+    user went back to an older one.
+    """
+    older = [n for n in _checkpoint_names(self._logdir)
+             if _number(n) < _number(name)]
+    return [*older, name][-self._max_to_keep:]
+
+  def _delete_old(self, name):
+    first = _number(self._kept(name)[0])
+    for file in os.listdir(self._logdir):
+      match = _FILE.fullmatch(file)
+      if match and int(match[1]) < first:
+        os.remove(os.path.join(self._logdir, file))
 
 
 def latest_checkpoint(logdir: str) -> Optional[str]:
@@ -104,8 +168,11 @@ def latest_checkpoint(logdir: str) -> Optional[str]:
     CheckpointError: if there are checkpoints, but which is the latest is lost.
   """
   try:
-    path = tf.train.latest_checkpoint(logdir)
+    state = tf.train.get_checkpoint_state(logdir)
   except ValueError:  # The file is empty or no text.
+    state = None
+  path = state and state.model_checkpoint_path
+  if path and not os.path.exists(f'{path}.index'):
     path = None
   names = _checkpoint_names(logdir)
   if names and path is None:
@@ -123,8 +190,24 @@ def latest_number(logdir: str) -> int:
   Raises:
     CheckpointError: as `latest_checkpoint`.
   """
-  match = re.search(r'-(\d+)$', latest_checkpoint(logdir) or '')
-  return int(match[1]) if match else 0
+  path = latest_checkpoint(logdir)
+  return _number(path) if path else 0
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[str]:
+  """Yields a path of the same checkpoint that TensorFlow can read.
+
+  That is a path through a link, if the pattern `path` does not match itself.
+  """
+  index = f'{path}.index'
+  if tf.io.gfile.glob(index) == [index]:
+    yield path
+    return
+  with tempfile.TemporaryDirectory() as directory:
+    link = os.path.join(directory, 'logdir')
+    os.symlink(os.path.abspath(os.path.dirname(path)), link)
+    yield os.path.join(link, os.path.basename(path))
 
 
 def _tf_variable(variable: Any) -> tf.Variable:
@@ -142,20 +225,32 @@ def _state_path(logdir):
 
 def _checkpoint_names(logdir) -> List[str]:
   """Returns the names of all checkpoints in `logdir`, the newest last."""
-  matches = [
-      re.search(r'(ckpt-(\d+))\.index$', path)
-      for path in glob.glob(os.path.join(glob.escape(logdir), 'ckpt-*.index'))]
-  return [m[1] for m in sorted(filter(None, matches), key=lambda m: int(m[2]))]
+  try:
+    matches = map(_FILE.fullmatch, os.listdir(logdir))
+  except OSError:  # There is no such directory yet.
+    return []
+  numbers = [int(m[1]) for m in matches if m and m[2] == 'index']
+  return [f'ckpt-{number}' for number in sorted(numbers)]
+
+
+def _number(path: str) -> int:
+  """Returns the number of updates at the end of a checkpoint's name, or 0."""
+  match = re.search(r'-(\d+)$', path)
+  return int(match[1]) if match else 0
 
 
 def _write_if_new(path, text):
-  """Writes a file that a kill leaves whole, unless it holds `text` already."""
+  """Writes a file, whole or not at all, unless it holds `text` already."""
   try:
     with open(path, encoding='utf-8') as f:
       if f.read() == text:
         return
   except (OSError, ValueError):  # Missing or damaged.
     pass
+  _write_whole(path, text)
+
+
+def _write_whole(path, text):
   with open(path + '.tmp', 'w', encoding='utf-8') as f:
     f.write(text)
   os.replace(path + '.tmp', path)

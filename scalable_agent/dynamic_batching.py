@@ -29,9 +29,6 @@ from typing import Any, NamedTuple
 import weakref
 
 import numpy as np
-from scalable_agent import actor
-from scalable_agent import queues
-from scalable_agent import structs
 import tensorflow as tf
 import tree
 
@@ -353,10 +350,17 @@ def _cancelled(message, cause):
   return error
 
 
-class _Service:
+class Service:
   """Calls a function of nests of arrays for many threads, in one of its own."""
 
   def __init__(self, function: Callable[..., Any], batcher: Batcher, name: str):
+    """Starts nothing yet.
+
+    Args:
+      function: takes and returns nests of arrays `[N, ...]`.
+      batcher: gathers the calls; `close` closes it.
+      name: of the thread.
+    """
     self._function = function
     self._batcher = batcher
     self._thread = threading.Thread(
@@ -441,7 +445,7 @@ def batch_fn_with_options(
   batch_size = minimum_batch_size if is_size_fixed else None
 
   def decorator(f):
-    service = _Service(
+    service = Service(
         _compiled(f, batch_size),
         Batcher(minimum_batch_size, maximum_batch_size, timeout_ms),
         getattr(f, '__name__', 'function'))
@@ -483,77 +487,3 @@ def _compiled(f, batch_size):
     return tree.unflatten_as(structure, function(*flat))
 
   return call
-
-
-class SharedPolicy:
-  """An `actor.Policy` for several actors, whose steps it makes in batches.
-
-  Weights change between two batches, never within one. All actors act with
-  the weights that the latest `refresh` of any of them took over, so those of
-  the first step of an unroll can be newer than its own `refresh` said, but not
-  older.
-  """
-
-  def __init__(self, policy: actor.Policy, minimum_batch_size: int = 1,
-               maximum_batch_size: int = 1024,
-               timeout_ms: float | None = 100):
-    """Makes a policy that many threads may call.
-
-    Args:
-      policy: makes the steps; not to be called by others any more.
-      minimum_batch_size: number of environments a step waits for.
-      maximum_batch_size: the largest number of environments of a step. From the
-        number of all environments on, no actor's step is computed in parts.
-      timeout_ms: see `Batcher`.
-    """
-    lock = threading.Lock()
-
-    def step(*args):
-      with lock:
-        return policy.step(*args)
-
-    self._policy = policy
-    self._lock = lock
-    self._service = _Service(step, Batcher(
-        minimum_batch_size, maximum_batch_size, timeout_ms), 'policy')
-    weakref.finalize(self, self._service.close)
-
-  def refresh(self) -> int:
-    """Takes over the latest weights and returns their version."""
-    with self._lock:
-      return self._policy.refresh()
-
-  def initial_state(self, batch_size: int) -> Any:
-    """Returns the recurrent state at the start, a nest of `[E, ...]`."""
-    return self._policy.initial_state(batch_size)
-
-  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> tuple[structs.AgentOutput, Any]:
-    """Chooses one action per environment, see `actor.Policy.step`.
-
-    Returns:
-      `AgentOutput` of arrays `[E, ...]` and the next state (arrays).
-
-    Raises:
-      QueueClosed: if `close` was called.
-      Exception: whatever a step raised, of this or of another actor.
-    """
-    try:
-      return self._service(
-          last_action,
-          env_output._replace(info=()),  # type: ignore[arg-type]
-          state)
-    except tf.errors.CancelledError as e:
-      if e.__cause__ is not None:
-        raise e.__cause__  # noqa: B904  It keeps a cause of its own.
-      raise queues.QueueClosed() from e
-
-  def close(self, timeout_s: float | None = None) -> None:
-    """Makes every `step` raise `QueueClosed`, which ends `Actor.run`.
-
-    Args:
-      timeout_s: how long to wait for the batch at hand; None for not at all.
-    """
-    self._service.close()
-    if timeout_s is not None:
-      self._service.join(timeout_s)

@@ -29,21 +29,35 @@ class Episode(NamedTuple):
   num_agent_steps: int
 
 
-def finished_episodes(batch: structs.ActorOutput) -> List[Episode]:
-  """Returns the episodes that end in a batch (or unroll) of arrays.
+def finished_episodes(unroll: structs.Unroll) -> List[Episode]:
+  """Returns the episodes that end in an unroll (or batch) of arrays.
 
   Entry 0 is left out: it is the last entry of the unroll before.
 
   Args:
-    batch: `ActorOutput` of arrays `[T + 1, B, ...]`.
+    unroll: `Unroll` of arrays `[T + 1, B, ...]`.
   """
-  info = batch.env_outputs.info
+  info = unroll.steps.env_outputs.info
   return [
-      Episode(batch.level_name[column],
+      Episode(unroll.start.level_name[column],
               float(info.episode_return[index, column]),
               int(info.episode_step[index, column]))
       for index, column in np.argwhere(info.episode_end)
       if index > 0]
+
+
+class Interval:
+  """True once every `seconds`, asked by calling it."""
+
+  def __init__(self, seconds: float):
+    self._seconds = seconds
+    self._last_s = time.monotonic()
+
+  def __call__(self) -> bool:
+    is_due = time.monotonic() - self._last_s >= self._seconds
+    if is_due:
+      self._last_s = time.monotonic()
+    return is_due
 
 
 class StageTimer:

@@ -37,6 +37,21 @@ _Seed: TypeAlias = tf.keras.random.SeedGenerator | None
 LSTMState = tuple[tf.Tensor, tf.Tensor]
 
 
+def set_compute_dtype(name: str) -> None:
+  """Sets what layers made from now on multiply in.
+
+  Args:
+    name: `float32` or `bfloat16`. Variables are float32 in any case.
+  """
+  tf.keras.config.set_dtype_policy(
+      {'float32': 'float32', 'bfloat16': 'mixed_bfloat16'}[name])
+
+
+def on_cpu() -> bool:
+  """Whether TensorFlow computes on a CPU, as there is no GPU."""
+  return not tf.config.list_physical_devices('GPU')
+
+
 class FanInTruncatedNormal(tf.keras.initializers.Initializer):
   """Sonnet's default: normal of stddev `1 / sqrt(fan_in)`, cut at two of them.
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """TensorFlow 1's RMSProp, the learning rate schedule, the gradient's norm."""
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -130,28 +130,31 @@ class RMSProp(tf.keras.optimizers.Optimizer):
                 momentum=self.momentum, epsilon=self.epsilon, name=self.name)
 
 
-def linear_decay(initial_learning_rate: float,
-                 num_env_frames: tf.Tensor | tf.Variable | int,
-                 total_num_env_frames: int) -> tf.Tensor:
+class Scheduled(NamedTuple):
+  """An optimizer and its learning rate.
+
+  Attributes:
+    optimizer: a Keras optimizer.
+    schedule: the learning rate after so many environment frames.
+  """
+  optimizer: tf.keras.optimizers.Optimizer
+  schedule: Callable[[int], float]
+
+
+def linear_decay(initial_learning_rate: float, num_env_frames: int,
+                 total_num_env_frames: int) -> float:
   """Returns a learning rate that falls linearly to zero.
 
   Args:
     initial_learning_rate: the learning rate at frame 0.
-    num_env_frames: int64 scalar, environment frames learned from so far,
-      without those of the update that the rate is for.
+    num_env_frames: environment frames learned from so far, without those of
+      the update that the rate is for.
     total_num_env_frames: where it reaches zero, and stays.
-
-  Returns:
-    float32 scalar.
   """
   # The difference in integers: near the end of 1e9 frames, 1 - frames / total
-  # has no correct digit in float32. The rest in float64: rounded only once.
-  frames = tf.convert_to_tensor(num_env_frames, tf.int64)
-  total = tf.convert_to_tensor(total_num_env_frames, tf.int64)
-  remaining = tf.cast(tf.maximum(total - frames, 0), tf.float64)
-  return tf.cast(
-      initial_learning_rate * remaining / tf.cast(total, tf.float64),
-      tf.float32)
+  # has few correct digits.
+  remaining = max(total_num_env_frames - num_env_frames, 0)
+  return initial_learning_rate * remaining / total_num_env_frames
 
 
 def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:

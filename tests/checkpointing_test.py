@@ -5,6 +5,7 @@ import contextlib
 import glob
 import io
 import os
+import types
 from unittest import mock
 
 from absl.testing import parameterized
@@ -15,6 +16,43 @@ from scalable_agent import errors
 from scalable_agent import checkpointing
 from scalable_agent import training
 import tensorflow as tf
+
+
+# TensorFlow takes paths for patterns. This one does not match itself.
+_PATTERN = 'a[b]*?'
+
+
+def _tiny_learner(num_updates=0):
+  """Returns what a checkpointer needs of a learner; its weight counts up."""
+  variable = lambda dtype: tf.Variable(num_updates, dtype=dtype)
+  return types.SimpleNamespace(
+      agent=types.SimpleNamespace(variables=[variable(tf.float32)]),
+      optimizer=types.SimpleNamespace(variables=[variable(tf.float32)]),
+      num_env_frames=variable(tf.int64), num_updates=variable(tf.int64))
+
+
+def _step(learner, count=1):
+  for variable in (*learner.agent.variables, *learner.optimizer.variables,
+                   learner.num_env_frames, learner.num_updates):
+    variable.assign_add(count)
+
+
+def _restored(logdir):
+  """Returns the updates that a new checkpointer restores, None for nothing."""
+  learner = _tiny_learner()
+  if checkpointing.Checkpointer(logdir, learner, 'agent').restore() is None:
+    return None
+  [weight] = learner.agent.variables
+  np.testing.assert_equal(int(weight), int(learner.num_updates))
+  return int(weight)
+
+
+def _manager(logdir, learner):
+  """Returns what checkpoints were written and read with before."""
+  return tf.train.CheckpointManager(tf.train.Checkpoint(
+      variables=learner.agent.variables, optimizer=learner.optimizer.variables,
+      num_env_frames=learner.num_env_frames, num_updates=learner.num_updates,
+      train_time_s=tf.Variable(0.0, dtype=tf.float64)), logdir, max_to_keep=3)
 
 
 class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
@@ -200,6 +238,183 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
                                 'cannot be used.*may write'):
       checkpointing.Checkpointer(os.path.join(path, 'logdir'),
                                  learner_test.make_learner(), 'agent')
+
+  @parameterized.parameters(_PATTERN, 'a*', '[', 'a\\b', ' ä')
+  def test_directory_named_like_a_pattern(self, name):
+    parent = self.create_tempdir().full_path
+    logdir = os.path.join(parent, name, 'run')
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    for number in range(1, 6):
+      _step(learner)
+      path = checkpointer.save()
+      self.assertEqual(path, os.path.join(logdir, f'ckpt-{number}'))
+      self.assertEqual(checkpointing.latest_checkpoint(logdir), path)
+      self.assertEqual(checkpointing.latest_number(logdir), number)
+      self.assertEqual(_restored(logdir), number)
+    self.assertCountEqual(os.listdir(logdir), [
+        'agent.json', 'checkpoint',
+        *(f'ckpt-{n}.{part}' for n in (3, 4, 5)
+          for part in ('index', 'data-00000-of-00001'))])
+
+  def test_neighbour_that_matches_is_left_alone(self):
+    parent = self.create_tempdir().full_path
+    for name in ('ab', 'a*'):
+      learner = _tiny_learner()
+      checkpointer = checkpointing.Checkpointer(
+          os.path.join(parent, name), learner, 'agent')
+      for _ in range(3 if name == 'ab' else 9):
+        _step(learner)
+        checkpointer.save()
+    self.assertEqual(_restored(os.path.join(parent, 'ab')), 3)
+    self.assertLen(os.listdir(os.path.join(parent, 'ab')), 8)
+
+  def test_relative_directory(self):
+    before = os.getcwd()
+    self.addCleanup(os.chdir, before)
+    os.chdir(self.create_tempdir().full_path)
+    for logdir in ('run', f'{_PATTERN}/run', '.'):
+      learner = _tiny_learner(1)
+      checkpointing.Checkpointer(logdir, learner, 'agent').save()
+      self.assertEqual(_restored(logdir), 1)
+      self.assertEqual(_restored(os.path.abspath(logdir)), 1)
+
+  def test_older_program_reads_what_is_written(self):
+    logdir = self.create_tempdir().full_path
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    for _ in range(5):
+      _step(learner)
+      path = checkpointer.save()
+    self.assertEqual(tf.train.latest_checkpoint(logdir), path)
+    older = _tiny_learner()
+    manager = _manager(logdir, older)
+    self.assertEqual(manager.checkpoints, [
+        os.path.join(logdir, f'ckpt-{n}') for n in (3, 4, 5)])
+    manager.checkpoint.restore(manager.latest_checkpoint).assert_consumed()
+    self.assertEqual(int(older.agent.variables[0]), 5)
+    _step(older)
+    manager.save(6)
+    self.assertFalse(os.path.exists(os.path.join(logdir, 'ckpt-3.index')))
+    self.assertEqual(_restored(logdir), 6)
+
+  @parameterized.parameters('run', _PATTERN)
+  def test_what_an_older_program_has_written_is_read(self, name):
+    logdir = os.path.join(self.create_tempdir().full_path, name)
+    learner = _tiny_learner()
+    manager = _manager(logdir, learner)
+    for _ in range(5):
+      _step(learner)
+      manager.save(int(learner.num_updates))
+    self.assertEqual(_restored(logdir), 5)
+    resumed = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, resumed, 'agent')
+    checkpointer.restore()
+    _step(resumed)
+    checkpointer.save()
+    self.assertEqual(_restored(logdir), 6)
+    # What was never deleted in such a directory is deleted now.
+    self.assertCountEqual(
+        [f for f in os.listdir(logdir) if f.endswith('.index')],
+        ['ckpt-4.index', 'ckpt-5.index', 'ckpt-6.index'])
+
+  def test_kill_between_two_file_operations(self):
+
+    class Killed(Exception):
+      pass
+
+    def run(logdir, num_operations):
+      """Saves 1 to 5; returns the last save, and whether all of it was done."""
+      left = [num_operations]
+
+      def counted(function):
+        def call(*args, **kwargs):
+          left[0] -= 1
+          if left[0] < 0:
+            raise Killed()
+          return function(*args, **kwargs)
+        return call
+
+      learner = _tiny_learner()
+      checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+      saved = None
+      with mock.patch.object(os, 'replace', counted(os.replace)), \
+          mock.patch.object(os, 'remove', counted(os.remove)), \
+          mock.patch.object(tf.train.Checkpoint, 'write',
+                            counted(tf.train.Checkpoint.write)):
+        try:
+          for saved_next in range(1, 6):
+            _step(learner)
+            checkpointer.save()
+            saved = saved_next
+        except Killed:
+          return saved, False
+      return saved, True
+
+    parent = self.create_tempdir().full_path
+    is_complete, num_operations = False, 0
+    while not is_complete:
+      logdir = os.path.join(parent, f'{_PATTERN}{num_operations}')
+      saved, is_complete = run(logdir, num_operations)
+      restored = _restored(logdir)
+      self.assertIn(restored, (saved, (saved or 0) + 1))
+      self.assertEqual(checkpointing.latest_number(logdir), restored or 0)
+      # The run goes on, and nothing is left behind.
+      learner = _tiny_learner()
+      checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+      checkpointer.restore()
+      for _ in range(4):
+        _step(learner)
+        checkpointer.save()
+      self.assertEqual(_restored(logdir), (restored or 0) + 4)
+      self.assertLen(os.listdir(logdir), 8, os.listdir(logdir))
+      num_operations += 1
+    self.assertGreater(num_operations, 5 * 4)
+
+  def test_write_that_was_cut_off_is_replaced(self):
+    logdir = self.create_tempdir().full_path
+    learner = _tiny_learner(1)
+    checkpointing.Checkpointer(logdir, learner, 'agent').save()
+    for name in ('unfinished.index', 'unfinished.data-00000-of-00001'):
+      with open(os.path.join(logdir, name), 'wb') as f:
+        f.write(b'cut off')
+    self.assertEqual(_restored(logdir), 1)
+    _step(learner)
+    checkpointing.Checkpointer(logdir, learner, 'agent').save()
+    self.assertEqual(_restored(logdir), 2)
+    self.assertLen(os.listdir(logdir), 6)
+
+  def test_start_over_from_an_older_checkpoint(self):
+    logdir = self.create_tempdir().full_path
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    for _ in range(3):
+      _step(learner, 10)
+      checkpointer.save()
+    with open(os.path.join(logdir, 'checkpoint'), 'w') as f:
+      f.write('model_checkpoint_path: "ckpt-10"')
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    checkpointer.restore()
+    for number in (11, 12, 13, 14):
+      _step(learner)
+      checkpointer.save()
+      self.assertEqual(_restored(logdir), number)
+    self.assertCountEqual(
+        [f for f in os.listdir(logdir) if f.endswith('.index')],
+        [f'ckpt-{n}.index' for n in (12, 13, 14, 20, 30)])
+
+  def test_what_is_saved_already_is_not_put_at_risk(self):
+    logdir = self.create_tempdir().full_path
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    path = checkpointer.save()
+    before = os.stat(f'{path}.index')
+    self.assertEqual(checkpointer.save(), path)
+    resumed = checkpointing.Checkpointer(logdir, learner, 'agent')
+    resumed.restore()
+    self.assertEqual(resumed.save(), path)
+    self.assertEqual(os.stat(f'{path}.index'), before)
 
   def test_latest_number(self):
     logdir = self.create_tempdir().full_path

@@ -10,17 +10,15 @@ import json
 import os
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment  # Defines the flags.  pylint: disable=unused-import
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.scores import atari57
 from scalable_agent import config as config_lib
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
+from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 
 # The paper's recipe of the experts, as flags.
@@ -35,15 +33,13 @@ def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
          training=None, **settings):
   """A test, and a training with the same settings but `training`.
 
-  Nothing is known of a training on None. Nothing is played yet.
+  The training has an environment for each level of a suite. Nothing is known of
+  a training on None. Nothing is played yet.
   """
-  flags.FLAGS.mark_as_parsed()
-  with flagsaver.flagsaver(**settings):
-    values = flags.FLAGS.flag_values_dict()
-  config = config_lib.Config(**{
-      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+  config = config_lib.Config(**settings)
   trained_with = None if trained_on is None else dataclasses.replace(
-      config, mode='train', level_name=trained_on, **(training or {}))
+      config, mode='train', level_name=trained_on,
+      **{'num_actors': 57, **(training or {})})
   return score_table.Run(config, num_env_frames, trained_with, ())
 
 
@@ -92,10 +88,10 @@ class NumbersTest(parameterized.TestCase):
       ([1., 2., 3., 4., 5., 6., 7., 800.], 4.5))
   def test_interquartile_mean(self, values, expected):
     self.assertAlmostEqual(
-        score_table.interquartile_mean(np.array(values)), expected)
+        suites.interquartile_mean(np.array(values)), expected)
     both = np.array([[0.] * len(values), values])
     self.assertAlmostEqual(  # Of the last axis alone.
-        score_table.interquartile_mean(both)[1], expected)
+        suites.interquartile_mean(both)[1], expected)
 
   @parameterized.parameters(
       ('impala_shallow', 'IMPALA shallow', 93.2, 466.4),
@@ -161,8 +157,8 @@ class NumbersTest(parameterized.TestCase):
   def test_human_normalised(self):
     # (5 + 20.7) / (14.6 + 20.7)
     self.assertAlmostEqual(
-        score_table.ATARI57.normalized('ALE/Pong-v5', 5), 72.80453258)
-    self.assertAlmostEqual(score_table.DMLAB30.normalized(
+        suites.ATARI57.normalized('ALE/Pong-v5', 5), 72.80453258)
+    self.assertAlmostEqual(suites.DMLAB30.normalized(
         'rooms_collect_good_objects_train', 10), 100)
 
 
@@ -226,6 +222,36 @@ class WordsTest(parameterized.TestCase):
                                    (200_000_000, True)):
       run = _run(num_env_frames, 'atari57', full_action_space=True)
       self.assertEqual('Frames trained' in self._differences(run), differ)
+
+  def test_levels_that_no_environment_played_are_not_counted(self):
+    for num_actors, frames, agents in (
+        (1, 1, 'one for this game alone here'), (4, 4, 'one for 4 games here'),
+        (56, 56, 'one for 56 games here'), (60, 57, 'one for 57 games here')):
+      run = _run(frames * 200_000_000, 'atari57',
+                 training=dict(num_actors=num_actors), **_PAPER)
+      differences = self._differences(run)
+      self.assertIn(f'Agents: {agents}', differences)
+      self.assertNotIn('Frames trained', differences)
+
+  def test_dmlab_levels_that_no_environment_played_are_not_counted(self):
+    level = 'rooms_collect_good_objects_test'  # The suite's first.
+    for num_actors, agents in ((1, 'one for this level alone here'),
+                               (29, 'one for 29 levels'),
+                               (31, 'one for 30 levels')):
+      run = _run(10**9, 'dmlab30', level_name=level,
+                 training=dict(num_actors=num_actors))
+      table = _table({level: [1.] * 30}, run)
+      self.assertIn(f'Agents: {agents}', '\n'.join(table.differences))
+      self.assertEmpty(table.remarks)
+
+  def test_levels_that_no_environment_played_were_not_trained_on(self):
+    first, second, third = atari57.LEVELS[:3]
+    run = _run(trained_on='atari57', level_name=f'{first},{second},{third}',
+               training=dict(num_actors=2))
+    table = _table({level: [1.] * 30 for level in (first, second, third)}, run)
+    self.assertEqual(
+        table.remarks[0],
+        f'Levels that this agent was not trained on: {third}.')
 
   def test_greedy_games_differ_with_sticky_actions(self):
     run = _run(test_greedy=True, repeat_action_probability=0.25)
@@ -422,7 +448,7 @@ class SeveralAgentsTest(parameterized.TestCase):
     return stdout.getvalue()
 
   def _read(self, path):
-    return score_files.read(path, _run().config)
+    return score_files.read(path)
 
   @parameterized.parameters(
       ('impala_shallow', 'shallow', '93.2', '466.4'),
@@ -506,7 +532,8 @@ class SeveralAgentsTest(parameterized.TestCase):
 
   def test_tests_of_other_versions_are_read(self):
     logdir = self._write(_table({'CartPole-v1': [9.] * 30}, _run(
-        trained_on='CartPole-v1', level_name='CartPole-v1', seed=5)))
+        trained_on='CartPole-v1', level_name='CartPole-v1', seed=5,
+        max_noops=7)))
     path = os.path.join(logdir, 'scores-200000000-1.json')
     with open(path) as f:
       content = json.load(f)
@@ -515,10 +542,9 @@ class SeveralAgentsTest(parameterized.TestCase):
       content['agents'][0][settings]['gone'] = 1
     with open(path, 'w') as f:
       json.dump(content, f)
-    config = _run(max_noops=7, seed=6).config
-    run = score_files.read(path, config)
+    run = score_files.read(path)
     for settings in (run.config, run.trained_with):
-      self.assertEqual((settings.max_noops, settings.seed), (7, 5))
+      self.assertEqual((settings.max_noops, settings.seed), (30, 5))
 
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path

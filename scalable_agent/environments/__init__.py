@@ -18,6 +18,7 @@ from typing import Sequence
 import gymnasium
 
 from scalable_agent import errors
+from scalable_agent.config import EnvironmentSettings
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
 from scalable_agent.environments import atari
@@ -26,7 +27,6 @@ from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
-from scalable_agent.environments.base import EnvironmentSettings
 from scalable_agent.environments.base import FlowEnvironment
 from scalable_agent.environments.base import Truncation
 from scalable_agent.environments.base import unknown_level

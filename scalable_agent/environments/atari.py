@@ -15,6 +15,7 @@ from typing import Optional, Sequence
 import gymnasium
 import numpy as np
 
+from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import base
@@ -36,13 +37,13 @@ class AtariVector:
   """
 
   def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
-               settings: base.EnvironmentSettings, num_threads: int = 0):
+               settings: config_lib.EnvironmentSettings, num_threads: int = 0):
     """Builds the games.
 
     Args:
       level_names: `E` names such as `ALE/Pong-v5`.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `base.EnvironmentSettings`.
+      settings: `config_lib.EnvironmentSettings`.
       num_threads: C++ threads, 0 for as many as there are cores. Every game
         name takes at least one.
 

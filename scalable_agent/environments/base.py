@@ -1,11 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What every family of environments shares: specs, settings, errors, stepping.
+"""What every family of environments shares: errors, stepping.
 
 `E` is the number of environments of one vector. Like everything in this
 package, this module must not import TensorFlow: it runs in worker processes.
 """
 
-import dataclasses
 import difflib
 import re
 from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
@@ -26,56 +25,6 @@ class Truncation(NamedTuple):
   """
   mask: np.ndarray
   observation: Any
-
-
-@dataclasses.dataclass(frozen=True)
-class EnvironmentSettings:
-  """How environments are built. The defaults are the paper's for training.
-
-  Attributes:
-    num_action_repeats: environment frames per agent step. Rewards are summed;
-      Atari frames are the maximum over the last two.
-    width: pixels, of levels that render at any size. Atari is always 84 x 84.
-    height: pixels, likewise.
-    repeat_action_probability: Atari's sticky actions; 0.25 in Machado et al.
-    full_action_space: whether Atari games have all 18 actions rather than the
-      ones they use. Needed to train one agent on games that use different ones.
-    life_loss_ends_episode: whether a lost Atari life sets `done`. The game, and
-      its statistics, go on. Evaluation should turn this off.
-    max_noops: Atari games begin with 0 to this many frames without action.
-    fire_on_reset: whether to press FIRE when an Atari game begins.
-    max_episode_frames: frames after which an Atari game is cut off.
-    step_timeout_s: seconds that worker processes may take for a step, a reset,
-      or to start.
-    dataset_path: directory of images that two of Lab's psychlab levels need.
-    level_cache_dir: where DeepMind Lab keeps compiled maps; '' for nowhere.
-    is_test: whether DeepMind Lab plays what is held out from training: its test
-      levels, and the seeds of tests.
-  """
-  num_action_repeats: int = 4
-  width: int = 96
-  height: int = 72
-  repeat_action_probability: float = 0.0
-  full_action_space: bool = False
-  life_loss_ends_episode: bool = True
-  max_noops: int = 30
-  fire_on_reset: bool = False
-  max_episode_frames: int = 108_000
-  step_timeout_s: float = 300.0
-  dataset_path: str = ''
-  level_cache_dir: str = ''
-  is_test: bool = False
-
-  def __post_init__(self):
-    for name in ('num_action_repeats', 'width', 'height', 'max_episode_frames',
-                 'step_timeout_s'):
-      if getattr(self, name) <= 0:
-        raise ValueError(f'{name} must be above 0, not {getattr(self, name)}.')
-    if self.max_noops < 0:
-      raise ValueError(f'max_noops must be 0 or more, not {self.max_noops}.')
-    if not 0 <= self.repeat_action_probability <= 1:
-      raise ValueError('repeat_action_probability must be within [0, 1], not '
-                       f'{self.repeat_action_probability}.')
 
 
 class VectorEnvironment(Protocol):

@@ -20,6 +20,7 @@ import uuid
 import gymnasium
 import numpy as np
 
+from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import dmlab30
 from scalable_agent.environments import base
@@ -166,13 +167,13 @@ class DmLabVector(gymnasium_env.GymnasiumVector):
   """`E` levels, one per process; implements `base.VectorEnvironment`."""
 
   def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
-               settings: base.EnvironmentSettings):
+               settings: config_lib.EnvironmentSettings):
     """Starts one process per level; Lab is started by `initial`.
 
     Args:
       level_names: `E` names, as the module describes them.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `base.EnvironmentSettings`.
+      settings: `config_lib.EnvironmentSettings`.
 
     Raises:
       errors.MissingDependencyError: DeepMind Lab is not installed.
@@ -237,11 +238,11 @@ def _lab_level(name: str, is_test: bool) -> str:
   if level not in dmlab30.LEVEL_MAPPING and not is_test:
     raise errors.LevelError(
         f'{name} is held out for testing: train on '
-        f'{level.removesuffix("_test")}_train, or set is_test (--mode=test).')
+        f'{level.removesuffix("_test")}_train, or test with --mode=test.')
   return _DMLAB30 + level
 
 
-def _lab_config(settings: base.EnvironmentSettings) -> dict[str, str]:
+def _lab_config(settings: config_lib.EnvironmentSettings) -> dict[str, str]:
   config = {'width': settings.width, 'height': settings.height,
             'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}
   if settings.is_test:
@@ -251,12 +252,13 @@ def _lab_config(settings: base.EnvironmentSettings) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _registered(levels: Mapping[str, str], settings: base.EnvironmentSettings):
+def _registered(levels: Mapping[str, str],
+                settings: config_lib.EnvironmentSettings):
   """Registers levels with gymnasium while workers start, with their settings.
 
   Args:
     levels: Lab's names by level name.
-    settings: `base.EnvironmentSettings`.
+    settings: `config_lib.EnvironmentSettings`.
 
   Yields:
     Ids by level name, fit to be read in errors.

@@ -8,6 +8,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 import gymnasium
 import numpy as np
 
+from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import base
@@ -26,14 +27,14 @@ class GymnasiumVector:
   """
 
   def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
-               settings: base.EnvironmentSettings):
+               settings: config_lib.EnvironmentSettings):
     """Starts one process per environment.
 
     Args:
       level_names: `E` gymnasium ids or names of toys. `module:id` imports the
         module that registers the id first.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `base.EnvironmentSettings`.
+      settings: `config_lib.EnvironmentSettings`.
 
     Raises:
       errors.UnknownLevelError: no such id is registered.
@@ -147,7 +148,7 @@ class _Transport(gymnasium.ObservationWrapper):
 
 
 def _env_spec(
-    level_name: str, settings: base.EnvironmentSettings
+    level_name: str, settings: config_lib.EnvironmentSettings
 ) -> Tuple[gymnasium.envs.registration.EnvSpec, int]:
   """Returns the environment of a level, and how often to repeat actions."""
   module, _, env_id = level_name.rpartition(':')

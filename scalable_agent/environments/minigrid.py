@@ -14,8 +14,8 @@ import string
 import gymnasium
 import numpy as np
 
+from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent.environments import base
 
 # Two tiles of the view are three steps of the shallow network's first
 # convolution, and the view is what the deep network's last section sees.
@@ -51,13 +51,13 @@ def register(level_name: str) -> None:
 
 def adapted(
     spec: gymnasium.envs.registration.EnvSpec,
-    settings: base.EnvironmentSettings,
+    settings: config_lib.EnvironmentSettings,
 ) -> gymnasium.envs.registration.EnvSpec:
   """The level with pixels and mission as observations.
 
   Args:
     spec: the package's own description of the level.
-    settings: `base.EnvironmentSettings`.
+    settings: `config_lib.EnvironmentSettings`.
 
   Raises:
     errors.EnvironmentSpecError: actions would be repeated.

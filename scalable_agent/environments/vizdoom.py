@@ -14,8 +14,8 @@ import tempfile
 import gymnasium
 import numpy as np
 
+from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent.environments import base
 
 # What the engine renders; frames are scaled down from the first that is large
 # enough. The engine needs most of its time to render.
@@ -61,13 +61,13 @@ def register(level_name: str) -> None:
 
 def adapted(
     spec: gymnasium.envs.registration.EnvSpec,
-    settings: base.EnvironmentSettings,
+    settings: config_lib.EnvironmentSettings,
 ) -> gymnasium.envs.registration.EnvSpec:
   """The level with the screen as observations, repeating actions itself.
 
   Args:
     spec: the package's own description of the level.
-    settings: `base.EnvironmentSettings`.
+    settings: `config_lib.EnvironmentSettings`.
   """
   width, height = settings.width, settings.height
   resolution = next(

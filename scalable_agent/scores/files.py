@@ -34,7 +34,7 @@ def compare(config: config_lib.Config) -> int:
     ConfigError: if there is no test, or one cannot be read.
   """
   table = score_table.make_table(
-      [read(path, config) for path in config.logdirs])
+      [read(path) for path in config.logdirs])
   print(to_markdown(table))
   logdir = os.path.dirname(table.runs[0].source)
   try:
@@ -250,13 +250,12 @@ _FORMATS: Dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 
-def read(path: str, config: config_lib.Config) -> score_table.Run:
+def read(path: str) -> score_table.Run:
   """Reads the table of a test, of one agent.
 
   Args:
     path: the file (JSON), or a directory: of its tests the latest of the agent
       that was trained longest.
-    config: has the settings that are newer than the file.
 
   Raises:
     ConfigError: if there is none, or if it cannot be read.
@@ -273,9 +272,7 @@ def read(path: str, config: config_lib.Config) -> score_table.Run:
     with open(path, encoding='utf-8') as f:
       [agent] = json.load(f)['agents']
     settings, trained_with = (
-        values and dataclasses.replace(config, **{
-            name: value for name, value in values.items()
-            if hasattr(config, name)})
+        values and config_lib.Config.from_saved(values)
         for values in (agent['settings'], agent['trained_with']))
     return score_table.Run(
         settings, agent['num_env_frames'], trained_with,

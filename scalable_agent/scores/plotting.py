@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 import numpy as np
 from scalable_agent import errors
 from scalable_agent import config as config_lib
-from scalable_agent.scores import table as score_table
+from scalable_agent.scores import suites
 
 # Levels beside each other, for so many levels or fewer.
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
@@ -154,7 +154,7 @@ def _draw_level(axes, level, runs, num_episodes):
       axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
                 color=f'C{index}')
       axis.plot(x, mean, color=f'C{index}', label=label)
-  suite = score_table.suite_of([level])
+  suite = suites.suite_of([level])
   lines = (suite.human, *suite.agents, suite.random) if suite else ()
   low, high = by_frames.dataLim.intervaly
   reach = max(high - low, 1)

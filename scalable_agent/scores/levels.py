@@ -1,0 +1,83 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Names of levels: what `--level_name` stands for, and which ones are played."""
+
+from typing import Sequence
+
+from scalable_agent.scores import atari57
+from scalable_agent.scores import dmlab30
+
+_ATARI_PREFIX = 'ALE/'
+# DeepMind Lab's levels outside DMLab-30.
+_OTHER_LAB_LEVELS = ('seekavoid_arena_01',)
+_LAB_PREFIXES = (dmlab30.LAB_PREFIX, 'lab/')
+_VIZDOOM_PREFIX = 'vizdoom'
+_NUM_NAMED = 3
+
+
+def level_names(level_name: str, is_test: bool) -> list[str]:
+  """Returns the levels of `--level_name=A,B,C`.
+
+  The suites `atari57` and `dmlab30` stand for their levels. Levels of DMLab-30
+  get their plain names, as the tables of scores have them.
+
+  Args:
+    level_name: names, separated by commas; blanks around them do not count.
+    is_test: whether `dmlab30` stands for the levels of tests.
+  """
+  suites = {'atari57': atari57.LEVELS, 'dmlab30': dmlab30.levels(is_test)}
+  names = [dmlab30.plain_name(name.strip())
+           for name in level_name.split(',') if name.strip()]
+  return [level for name in names for level in suites.get(name, [name])]
+
+
+def played(level_names: Sequence[str], num_actors: int) -> list[str]:
+  """Returns the levels that some environment plays, each once, in order.
+
+  Environment `i` plays level `i % n` of the `n` levels, as in the reference.
+
+  Args:
+    level_names: all levels, as `level_names` returns them.
+    num_actors: the number of environments.
+  """
+  return list(dict.fromkeys(level_names[:num_actors]))
+
+
+def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
+  """Returns a line that says which levels no environment plays.
+
+  Args:
+    level_names: all levels, as `level_names` returns them.
+    num_actors: the number of environments.
+
+  Returns:
+    The line, without a newline; '' if all levels are played.
+  """
+  found = played(level_names, num_actors)
+  num_levels = len(set(level_names))
+  if len(found) == num_levels:
+    return ''
+  names = ', '.join(found[:_NUM_NAMED])
+  num_more = len(found) - _NUM_NAMED
+  if num_more > 0:
+    names += f' and {num_more} more'
+  num_unplayed = num_levels - len(found)
+  return (f'{num_levels} levels, but only {num_actors} '
+          f'environment{"" if num_actors == 1 else "s"} (--num_actors): played '
+          f'{_are(len(found))} {names}; {num_unplayed} {_are(num_unplayed)} '
+          'not.')
+
+
+def _are(number):
+  return 'is' if number == 1 else 'are'
+
+
+def is_atari(level: str) -> bool:
+  """Says whether the settings of Atari games change this level."""
+  return level.startswith(_ATARI_PREFIX)
+
+
+def has_frame_size(level: str) -> bool:
+  """Says whether `--width` and `--height` change this level."""
+  return (level in dmlab30.ALL_LEVELS or level in _OTHER_LAB_LEVELS
+          or level.startswith(_LAB_PREFIXES)
+          or level.lower().startswith(_VIZDOOM_PREFIX))

@@ -1,0 +1,199 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""In words: how a test differs from its training and from published tests."""
+
+from typing import Iterator, Optional, Sequence
+
+from scalable_agent import config as config_lib
+from scalable_agent.scores import dmlab30
+from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import suites
+
+_PAPER_FRAMES_PER_GAME = 200_000_000
+_REFERENCE_DMLAB30_FRAMES = 10_000_000_000
+_COMMON_RECIPE = dict(
+    num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
+    optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
+    min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32')
+# These change what Atari games are like. Lost lives never end the episodes of
+# tests.
+_ATARI_SETTINGS = ('repeat_action_probability', 'full_action_space',
+                   'max_noops', 'fire_on_reset', 'max_episode_frames')
+_ATARI_RECIPE = dict(
+    repeat_action_probability=0, max_noops=30, life_loss_ends_episode=True,
+    use_lstm=False, use_last_action_reward=False, unroll_length=20,
+    entropy_cost=0.01, reward_clipping='abs_one', clip_gradient_norm=40,
+    learning_rate=0.0006, epsilon=0.01, **_COMMON_RECIPE)
+# The paper searched for the other settings, or adapted them during training.
+_DMLAB_RECIPE = dict(
+    agent='deep', use_lstm=True, use_last_action_reward=True,
+    use_instruction=True, width=96, height=72, unroll_length=100,
+    reward_clipping='soft_asymmetric', **_COMMON_RECIPE)
+
+
+def training_remarks(
+    config: config_lib.Config, trained_with: Optional[config_lib.Config],
+    levels: Sequence[str]) -> Iterator[str]:
+  """Yields a line for each way in which a test is not what was trained.
+
+  Args:
+    config: the settings of the test.
+    trained_with: the settings of the training, None where they are lost.
+    levels: the levels that the test has played so far.
+  """
+  all_levels = set(_level_names(config))
+  if len(levels) < len(all_levels):
+    yield f'Played so far: {len(levels)} of {len(all_levels)} levels.'
+  if not trained_with:
+    return
+  changed = [
+      f'{name} {here} instead of {there}'
+      for name in _environment_settings(all_levels)
+      for here, there in [(getattr(config, name), getattr(trained_with, name))]
+      if here != there]
+  if changed:
+    yield f'Not the environment of the training: {", ".join(changed)}.'
+  seen = set(map(_test_level, _trained_levels(trained_with)))
+  unseen = [level for level in levels if _test_level(level) not in seen]
+  if unseen:
+    yield f'Levels that this agent was not trained on: {", ".join(unseen)}.'
+
+
+def differences(
+    suite: Optional[suites.Suite], config: config_lib.Config,
+    trained_with: Optional[config_lib.Config], num_env_frames: int,
+    levels: Sequence[str], num_games: int) -> Iterator[str]:
+  """Yields a line for each difference to the published tests of a suite.
+
+  Args:
+    suite: the suite; without one there are no differences.
+    config: the settings of the test.
+    trained_with: the settings of the training, None where they are lost.
+    num_env_frames: the frames of the training.
+    levels: the levels that the test has played so far.
+    num_games: the number of games of each level.
+  """
+  levels = [level for level in levels if suite and level in suite.keys]
+  if not levels:
+    return
+  if suite is suites.ATARI57:
+    yield from _atari_agent(config, trained_with, num_env_frames)
+    yield from _atari_environment(config)
+  else:
+    yield from _dmlab_agent(trained_with, num_env_frames)
+    yield from _dmlab_levels(levels)
+  if num_games != suite.num_published_games:
+    yield (f'Games per level: {num_games} here, {suite.num_published_games} in '
+           'the paper.')
+  if config.test_greedy:
+    yield ('Actions: the most likely ones here (--test_greedy); the '
+           "reference's code samples them.")
+  if trained_with is None:
+    yield ('Settings of training: not known, as settings.json in the logdir is '
+           'missing or of another version.')
+  else:
+    yield from _training(suite, trained_with, num_env_frames)
+
+
+def _level_names(config):
+  return levels_lib.level_names(config.level_name, config.is_test)
+
+
+def _trained_levels(trained_with):
+  """Returns the levels that the training has played, not all it names."""
+  return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
+
+
+def _environment_settings(levels):
+  """Yields the names of the settings that change what the levels are like."""
+  yield 'num_action_repeats'
+  if any(map(levels_lib.is_atari, levels)):
+    yield from _ATARI_SETTINGS
+  if any(map(levels_lib.has_frame_size, levels)):
+    yield from ('width', 'height')
+
+
+def _test_level(level):
+  return dmlab30.LEVEL_MAPPING.get(level, level)
+
+
+def _atari_agent(config, trained_with, num_env_frames):
+  num_games = trained_with and len(_trained_levels(trained_with))
+  if not num_games or num_env_frames != num_games * _PAPER_FRAMES_PER_GAME:
+    yield (f'Frames trained: {num_env_frames:,} here; '
+           f'{_PAPER_FRAMES_PER_GAME:,} for each expert and '
+           f'{57 * _PAPER_FRAMES_PER_GAME:,} for the multi-task agent in the '
+           'paper.')
+  adaptive = 'whose settings were adapted during training, in a population'
+  if num_games == 1:
+    yield ('Agents: one for this game alone here; the multi-task agent is one '
+           f'for all 57, {adaptive}.')
+  elif num_games:
+    yield (f'Agents: one for {num_games} games here; the experts are one for '
+           f'each game, the multi-task agent is one for all 57, {adaptive}.')
+  others = {'shallow': 'IMPALA deep and multi-task have the deep one',
+            'deep': 'IMPALA shallow has the small one'}
+  yield (f'Network: {config.agent} here; '
+         f'{others.get(config.agent, "shallow or deep in the paper")}.')
+
+
+def _atari_environment(config):
+  if config.full_action_space:
+    yield "Action set: all 18 here; each game's own for the experts."
+  else:
+    yield "Action set: the game's own here; all 18 for the multi-task agent."
+  if config.repeat_action_probability:
+    yield ('Sticky actions: an action is repeated with probability '
+           f'{config.repeat_action_probability:g} here, never in the paper.')
+  yield (f'No-op frames at the start of a game: 0 to {config.max_noops} here, '
+         '1 to 30 in the paper.')
+  if config.test_greedy and not config.repeat_action_probability:
+    yield (f'Different games: at most {config.max_noops + 1} per level here, '
+           'as nothing but the no-op frames is random; the rest are copies, '
+           'which make the interval too narrow.')
+  if config.fire_on_reset:
+    yield 'FIRE at the start of a game: pressed here; the paper does not say.'
+  if config.max_episode_frames != 108_000:
+    yield (f'Games are cut off after {config.max_episode_frames:,} frames '
+           'here, after 108,000 (30 minutes) as a rule.')
+
+
+def _dmlab_agent(trained_with, num_env_frames):
+  num_levels = trained_with and len(_trained_levels(trained_with))
+  if num_levels == 1:
+    yield (f'Frames trained: {num_env_frames:,} here; how many an expert had '
+           'is not known to this table.')
+    yield ('Agents: one for this level alone here, as the experts; PBT is the '
+           'best of 24 that are for all levels and adapt their settings.')
+    return
+  if num_env_frames != _REFERENCE_DMLAB30_FRAMES:
+    yield (f'Frames trained: {num_env_frames:,} here; '
+           f'{_REFERENCE_DMLAB30_FRAMES:,} over all levels in the '
+           "reference's recipe.")
+  if num_levels:
+    yield (f'Agents: one for {num_levels} levels, with fixed settings, here; '
+           'in the paper the experts are one for each level, and PBT is the '
+           'best of 24 that adapt theirs.')
+
+
+def _dmlab_levels(levels):
+  training_levels = [
+      level for level in levels if _test_level(level) != level]
+  if training_levels:
+    yield (f'Levels of training, not of test: {", ".join(training_levels)}; '
+           'published scores are those of test levels.')
+  if any(level.startswith('lasertag') for level in levels):
+    yield ("Human and random scores of lasertag: of the reference's code here; "
+           "the paper's table B.1 has small and large maps swapped.")
+
+
+def _training(suite, trained_with, num_env_frames):
+  if num_env_frames < trained_with.total_environment_frames:
+    yield (f'Learning rate: falls to 0 at '
+           f'{trained_with.total_environment_frames:,} frames here, and this '
+           f'agent had {num_env_frames:,}: it was not trained to its end.')
+  recipe = _ATARI_RECIPE if suite is suites.ATARI57 else _DMLAB_RECIPE
+  others = [
+      f'{name} {getattr(trained_with, name)} instead of {value}'
+      for name, value in recipe.items() if getattr(trained_with, name) != value]
+  if others:
+    yield f'Settings of training: {", ".join(others)}.'
