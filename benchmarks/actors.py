@@ -134,7 +134,7 @@ def _environment_turns(stack, args):
     env.initial()
     rng = np.random.RandomState(0)
     step = lambda env=env, rng=rng: env.step(
-        rng.randint(env.num_actions, size=env.num_envs))
+        rng.randint(env.spec.action.num_values[0], size=env.num_envs))
     turns[f'ALE vector, {num_threads or "default"} threads', args.num_envs] = (
         lambda seconds, s=step: args.num_envs * _per_s(s, seconds))
   if args.peers:
@@ -151,7 +151,8 @@ def _make_policy(env, network, mode):
   import tensorflow as tf
   recurrent = network == 'deep-lstm'
   agent = agents.make_agent(
-      network.removesuffix('-lstm'), env.observation_spec, env.num_actions,
+      network.removesuffix('-lstm'), env.spec.observation,
+      env.spec.action.num_values[0],
       use_lstm=recurrent, use_last_action_reward=recurrent, seed=1)
   weights = actor.Weights(
       0, [tf.convert_to_tensor(v) for v in agent.variables])

@@ -51,7 +51,7 @@ class _FakeLab:
     with environments.make_vec(level_names, seeds, settings) as env:
       return [environment_contract.copied(env.initial())] + [
           environment_contract.copied(
-              env.step(np.full([len(seeds)], i % env.num_actions)))
+              env.step(np.full([len(seeds)], i % 9)))
           for i in range(num_steps)]
 
   def frames(self, *args, **kwargs):
@@ -117,13 +117,17 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   def test_spec(self):
     env = self.make_vec(['rooms_watermaze'], [1],
                         environments.EnvironmentSettings())
-    self.assertEqual(env.observation_spec, {
+    self.assertEqual(env.spec.observation, {
         'frame': structs.ArraySpec((72, 96, 3), np.dtype(np.uint8)),
         'instruction': structs.ArraySpec((), np.dtype(object))})
-    self.assertEqual(env.num_actions, 9)
-    self.assertEqual(env.num_action_repeats, 4)
+    self.assertEqual(env.spec.action.num_values[0], 9)
+    self.assertEqual(env.spec.num_action_repeats, 4)
     self.assertEqual(env.level_names, ('rooms_watermaze',))
-    self.assertIsNone(gymnasium.registry.get('rooms_watermaze'))
+
+  def test_levels_are_not_registered_with_gymnasium(self):
+    with mock.patch.object(gymnasium, 'register') as register:
+      self.make_vec(['lab/tests/show_config'], [1])
+    register.assert_not_called()
 
   def test_every_level_of_the_suite_is_one_of_lab(self):
     for is_test in (False, True):

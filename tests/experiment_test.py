@@ -448,7 +448,8 @@ class FlagsTest(parameterized.TestCase):
     config = config_lib.Config(batch_size=32, micro_batch_size=asked)
     with mock.patch.object(training, 'make_agent'), \
         mock.patch.object(learner_lib, 'Learner') as learner:
-      training.make_learner(config, mock.Mock(num_action_repeats=1))
+      training.make_learner(config, mock.Mock(
+          spec_set=['spec'], **{'spec.num_action_repeats': 1}))
     self.assertEqual(learner.call_args.kwargs['micro_batch_size'],
                      micro_batch_size)
 

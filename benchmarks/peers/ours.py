@@ -19,11 +19,11 @@ from scalable_agent import learner
 from scalable_agent.environments import atari
 
 
-class _CountingGames(atari.AtariVector):
-
-  def step(self, actions):
+def _counted(step):
+  def counting_step(self, actions):
     pong.count_steps(len(actions))
-    return super().step(actions)
+    return step(self, actions)
+  return counting_step
 
 
 class _NotingLearner(learner.Learner):
@@ -41,7 +41,7 @@ class _NotingLearner(learner.Learner):
 def main():
   settings = json.loads(sys.argv[1])
   os.chdir(_ROOT)  # Flag files are named from there.
-  atari.AtariVector = _CountingGames
+  atari.AtariVector.step = _counted(atari.AtariVector.step)
   learner.Learner = _NotingLearner
   app.run(experiment.main, [
       'experiment.py', '--flagfile=configs/pong_two_cores.flags',
