@@ -146,17 +146,13 @@ def _environment_turns(stack, args):
 
 def _make_policy(env, network, mode):
   # pylint: disable=g-import-not-at-top
-  from scalable_agent import actor
   from scalable_agent import agents
-  import tensorflow as tf
+  from scalable_agent import policies
   recurrent = network == 'deep-lstm'
   agent = agents.make_agent(
-      network.removesuffix('-lstm'), env.spec.observation,
-      env.spec.action.num_values[0],
+      network.removesuffix('-lstm'), env.spec.observation, env.spec.action,
       use_lstm=recurrent, use_last_action_reward=recurrent, seed=1)
-  weights = actor.Weights(
-      0, [tf.convert_to_tensor(v) for v in agent.variables])
-  return actor.Policy(agent, lambda: weights, jit_compile=mode == 'xla')
+  return policies.AgentPolicy(agent, jit_compile=mode == 'xla')
 
 
 def _policy_turns(stack, args):

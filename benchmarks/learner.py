@@ -40,6 +40,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
 # pylint: disable=wrong-import-position
 from scalable_agent import agents
+from scalable_agent import config
 from scalable_agent import learner as learner_lib
 from scalable_agent import optimizers
 from scalable_agent import structs
@@ -86,24 +87,26 @@ def random_batch(rng, length, batch_size):
       'logits': rng.normal(size=(*steps, _NUM_ACTIONS)).astype(np.float32)}
 
 
-def to_actor_output(arrays, agent):
+def to_batch(arrays, learner):
   """Returns what `Learner.step` takes, on the device."""
   steps = arrays['done'].shape
   observation = arrays['frames']
-  if agent.initial_state(1):
+  if learner.agent.initial_state(1):
     observation = {'frame': observation,
                    'instruction': arrays['words'].astype(np.int32)}
-  return learner_lib.to_tensors(agent, structs.ActorOutput(
-      level_name=(),
-      agent_state=agent.initial_state(steps[1]),
+  steps_of_batch = structs.Steps(
       env_outputs=structs.StepOutput(
           reward=arrays['reward'], info=(), done=arrays['done'],
           observation=observation),
       agent_outputs=structs.AgentOutput(
           action=arrays['action'].astype(np.int32),
-          policy_logits=arrays['logits'],
+          policy=arrays['logits'],
           baseline=np.zeros(steps, np.float32)),
-      truncation_values=np.zeros(steps, np.float32)))
+      truncation_values=np.zeros(steps, np.float32))
+  start = structs.Start((), learner.agent.initial_state(steps[1]), ())
+  return learner.to_device(
+      structs.Unroll(steps_of_batch, start),
+      num_new_frames=(steps[0] - 1) * steps[1])
 
 
 def make_agent(network):
@@ -112,7 +115,7 @@ def make_agent(network):
   agent = agents.make_agent(
       network.removesuffix('-lstm'),
       {'frame': _FRAME, 'instruction': _INSTRUCTION} if recurrent else _FRAME,
-      _NUM_ACTIONS, use_lstm=recurrent, use_last_action_reward=recurrent,
+      structs.ActionSpec((_NUM_ACTIONS,)), use_lstm=recurrent, use_last_action_reward=recurrent,
       seed=1)
   rng = np.random.RandomState(1)
   for variable in agent.trainable_variables:
@@ -120,16 +123,15 @@ def make_agent(network):
   return agent
 
 
-def make_learner(variant, network, num_frames):
+def make_learner(variant, network):
   """Returns a learner for a variant such as `graph` or `xla:4`."""
   kind, _, micro_batch_size = variant.partition(':')
+  optimizer = optimizers.Scheduled(
+      optimizers.RMSProp(1e-5), lambda num_env_frames: 1e-5)
   return learner_lib.Learner(
-      make_agent(network),
-      impala.Impala(discounting=0.99, baseline_cost=0.5, entropy_cost=0.01,
-                    reward_clipping='abs_one'),
-      optimizers.RMSProp(1e-5),
-      learning_rate=1e-5, total_environment_frames=10**12,
-      num_env_frames_per_update=num_frames, clip_gradient_norm=40.0,
+      impala.Impala(make_agent(network),
+                    config.ImpalaSettings(entropy_cost=0.01)),
+      {'agent': optimizer}, clip_gradient_norm=40.0,
       micro_batch_size=int(micro_batch_size) if micro_batch_size else None,
       jit_compile=kind == 'xla')
 
@@ -186,18 +188,19 @@ def measure(ask_torch, network, arrays, variants, rounds, seconds):
   if ask_torch:
     ask_torch('load', network, [w.numpy() for w in agent.trainable_variables],
               arrays)
-  batch = to_actor_output(arrays, agent)
   first, turns = {}, {}
   for variant in variants:
     if variant.startswith(('torch', 'compile')):
       first[variant] = ask_torch('first', variant)
       turns[variant] = lambda v=variant: ask_torch('updates_per_s', v, seconds)
     else:
-      step = make_learner(variant, network, steps).step
-      scalars = step(batch)
+      learner = make_learner(variant, network)
+      batch = to_batch(arrays, learner)
+      scalars = learner.step(batch)
       first[variant] = tuple(
           float(scalars[k]) for k in ('total_loss', 'gradient_norm'))
-      update = lambda s=step: s(batch)['total_loss'].numpy()
+      update = lambda step=learner.step, batch=batch: (
+          step(batch)['total_loss'].numpy())
       turns[variant] = lambda u=update: _per_s(u, seconds)
   sgemm, rates = [], {variant: [] for variant in variants}
   for i in range(rounds):

@@ -20,6 +20,7 @@ from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent import environments
 from scalable_agent import structs
+from scalable_agent import testing
 from scalable_agent import training
 from scalable_agent.environments import dmlab
 
@@ -373,7 +374,7 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
         num_actor_groups=1, total_environment_frames=200, test_num_episodes=2)
     self.assertEqual(training.train(config_lib.Config(**values)), 0)
     self.assertNotEmpty(os.listdir(cache))
-    returns = training.test(config_lib.Config(mode='test', **values))
+    returns = testing.test(config_lib.Config(mode='test', **values))
     self.assertEqual(
         {level: len(r) for level, r in returns.items()},
         {'language_select_described_object': 2, 'rooms_watermaze': 2})

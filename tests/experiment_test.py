@@ -14,23 +14,27 @@ import threading
 import time
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment
+import numpy as np
 import psutil
 from scalable_agent import errors
 from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
-from scalable_agent import dynamic_batching
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
+from scalable_agent import policies
 from scalable_agent.scores import files as score_files
+from scalable_agent import structs
+from scalable_agent import testing
 from scalable_agent import training
 import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_VECTOR = structs.EnvironmentSpec(
+    structs.ArraySpec((3,), np.dtype(np.float32)), structs.ActionSpec((2,)), 1)
 _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
           '--num_actors=2', '--batch_size=2', '--unroll_length=5',
           '--progress_secs=0.5')
@@ -307,7 +311,7 @@ class TestModeTest(absltest.TestCase):
 
   def _test(self, **settings):
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.returns = training.test(config_lib.Config(**{**self.settings, **settings}))
+      self.returns = testing.test(config_lib.Config(**{**self.settings, **settings}))
     return stdout.getvalue()
 
   def _levels_of_table(self, name='scores-2-1.json'):
@@ -410,11 +414,10 @@ class FlagsTest(parameterized.TestCase):
         unroll_length=5, total_environment_frames=50, xla='none', **settings)
     with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
       training.train(config)
-    policies = [call.args[1] for call in actor.call_args_list]
-    self.assertLen(set(policies), 1 if is_shared else len(policies))
+    used = [call.args[1] for call in actor.call_args_list]
+    self.assertLen(set(used), 1 if is_shared else len(used))
     self.assertEqual(
-        {isinstance(p, dynamic_batching.SharedPolicy) for p in policies},
-        {is_shared})
+        {isinstance(p, policies.SharedPolicy) for p in used}, {is_shared})
     # Nothing of the run goes on.
     self.assertNotIn('batcher-policy', [t.name for t in threading.enumerate()])
 
@@ -432,12 +435,12 @@ class FlagsTest(parameterized.TestCase):
         total_environment_frames=1, xla=xla)
     with mock.patch.object(tf.config, 'list_physical_devices',
                            return_value=['GPU:0'] if has_gpu else []), \
-        mock.patch.object(actor_lib, 'Policy',
-                          wraps=actor_lib.Policy) as policies, \
+        mock.patch.object(policies, 'AgentPolicy',
+                          wraps=policies.AgentPolicy) as made, \
         mock.patch.object(learner_lib, 'Learner',
                           wraps=learner_lib.Learner) as learners:
       training.train(config)
-    self.assertEqual([c.kwargs['jit_compile'] for c in policies.call_args_list],
+    self.assertEqual([c.kwargs['jit_compile'] for c in made.call_args_list],
                      [policy] * 2)
     self.assertEqual([c.kwargs['jit_compile'] for c in learners.call_args_list],
                      [learner])
@@ -445,11 +448,10 @@ class FlagsTest(parameterized.TestCase):
   @parameterized.parameters(
       (5, 5), (32, None), (40, None))
   def test_unrolls_at_once(self, asked, micro_batch_size):
-    config = config_lib.Config(batch_size=32, micro_batch_size=asked)
-    with mock.patch.object(training, 'make_agent'), \
-        mock.patch.object(learner_lib, 'Learner') as learner:
-      training.make_learner(config, mock.Mock(
-          spec_set=['spec'], **{'spec.num_action_repeats': 1}))
+    config = config_lib.Config(
+        agent='mlp', batch_size=32, micro_batch_size=asked)
+    with mock.patch.object(learner_lib, 'Learner') as learner:
+      training.make_learner(config, _VECTOR)
     self.assertEqual(learner.call_args.kwargs['micro_batch_size'],
                      micro_batch_size)
 
@@ -457,17 +459,21 @@ class FlagsTest(parameterized.TestCase):
                             ('bfloat16', 'mixed_bfloat16'))
   def test_compute_dtype(self, compute_dtype, dtype_policy):
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
-    with mock.patch.object(
-        training, 'train',
-        side_effect=lambda _: tf.keras.config.dtype_policy().name):
-      self.assertEqual(
-          training.run(config_lib.Config(compute_dtype=compute_dtype)), dtype_policy)
+    found = []
+    training.train(
+        config_lib.Config(
+            logdir=self.create_tempdir().full_path, level_name='catch',
+            unroll_length=5, total_environment_frames=10,
+            compute_dtype=compute_dtype),
+        hooks=[lambda update: found.append(
+            update.learner.agent.get_layer(index=0).dtype_policy.name)])
+    self.assertEqual(set(found), {dtype_policy})
 
   def test_error_in_a_shared_policy(self):
     config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
         num_actors=2, num_actor_groups=2, dynamic_batching=True)
-    with mock.patch.object(actor_lib.Policy, 'step',
+    with mock.patch.object(policies.AgentPolicy, 'step',
                            side_effect=ValueError('Broken')):
       with self.assertRaisesRegex(ValueError, 'Broken'):
         training.train(config)
