@@ -91,6 +91,9 @@ def _names(node: ast.Import | ast.ImportFrom, module: str,
 def imports(root: pathlib.Path) -> dict[str, set[str]]:
   """Returns what each module imports, wherever in it the statement is.
 
+  A string that is the name of a module of ours counts as an import of it:
+  `importlib` imports by such names.
+
   Args:
     root: the directory of a checkout.
 
@@ -107,6 +110,9 @@ def imports(root: pathlib.Path) -> dict[str, set[str]]:
           if name not in files and name.rpartition('.')[0] in files:
             name = name.rpartition('.')[0]
           graph[module].add(name if name in files else name.split('.')[0])
+      elif isinstance(node, ast.Constant) and node.value in files:
+        graph[module].add(str(node.value))
+    graph[module].discard(module)
   return graph
 
 

@@ -147,7 +147,8 @@ class HouseTest(absltest.TestCase):
         'scalable_agent/b/__init__': 'def f():\n  from . import c\n'
                                      'from .. import a',
         'scalable_agent/b/c': 'from .d import X\nif X:\n  import numpy as np\n',
-        'scalable_agent/b/d': 'from tensorflow import keras'})
+        'scalable_agent/b/d': 'from tensorflow import keras',
+        'scalable_agent/e': 'f("scalable_agent.a", "scalable_agent.e")'})
     self.assertEqual(graph['experiment'], {'os', 'scalable_agent.b.c'})
     self.assertEqual(graph['scalable_agent.a'],
                      {'scalable_agent.b', 'scalable_agent.b.c'})
@@ -156,6 +157,7 @@ class HouseTest(absltest.TestCase):
     self.assertEqual(graph['scalable_agent.b.c'],
                      {'scalable_agent.b.d', 'numpy'})
     self.assertEqual(graph['scalable_agent.b.d'], {'tensorflow'})
+    self.assertEqual(graph['scalable_agent.e'], {'scalable_agent.a'})
 
   def test_a_cycle_is_named(self):
     graph = {'a': {'b'}, 'b': {'c'}, 'c': {'b'}}
