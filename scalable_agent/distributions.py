@@ -22,16 +22,15 @@ This module takes seconds to import, because it needs TensorFlow Probability.
 Softmax policies do not need it: see `vtrace.from_logits` and `losses`.
 """
 
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-
-tfd = tfp.distributions
+from tensorflow_probability import distributions as tfd
 
 # A pair of integers, or any other seed of TensorFlow Probability.
-Seed = Optional[Sequence[int]]
+Seed = Sequence[int] | None
 
 # As in Spinning Up and PyTorchRL: from e^-20 to e^2, about 2e-9 to 7.4.
 _MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
@@ -209,7 +208,7 @@ class TanhNormal:
     return tf.tanh(self._normal.sample(seed=seed))
 
   def sample_and_log_prob(
-      self, seed: Seed = None) -> Tuple[tf.Tensor, tf.Tensor]:
+      self, seed: Seed = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns random actions and their log-densities.
 
     The densities are computed before squashing, so they are exact even where

@@ -19,13 +19,13 @@ nothing. So no gradient flows through a batched function.
 """
 
 import collections
+from collections.abc import Callable, Sequence
 from concurrent import futures
 import dataclasses
 import functools
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
-from typing import Tuple
+from typing import Any, NamedTuple
 import weakref
 
 import numpy as np
@@ -39,11 +39,11 @@ class _Request:
 
   Its rows may be in several batches, which end in any order.
   """
-  inputs: List[np.ndarray]
-  output_dtypes: Optional[Sequence[Any]]
+  inputs: list[np.ndarray]
+  output_dtypes: Sequence[Any] | None
   num_taken: int = 0
   num_done: int = 0
-  outputs: Dict[int, List[np.ndarray]] = dataclasses.field(default_factory=dict)
+  outputs: dict[int, list[np.ndarray]] = dataclasses.field(default_factory=dict)
   future: futures.Future = dataclasses.field(default_factory=futures.Future)
 
   @property
@@ -54,7 +54,7 @@ class _Request:
     return max(shape[0], 1) if shape else 1
 
   def add(self, first_row: int, num_rows: int,
-          outputs: List[np.ndarray]) -> None:
+          outputs: list[np.ndarray]) -> None:
     """Stores the results of some rows; the last ones wake the caller."""
     self.outputs[first_row] = outputs
     self.num_done += num_rows
@@ -70,7 +70,7 @@ class _Part(NamedTuple):
   first_row: int
   num_rows: int
 
-  def inputs(self) -> List[np.ndarray]:
+  def inputs(self) -> list[np.ndarray]:
     end = self.first_row + self.num_rows
     return [array[self.first_row:end] for array in self.request.inputs]
 
@@ -91,7 +91,7 @@ class Batcher:
 
   def __init__(self, minimum_batch_size: int = 1,
                maximum_batch_size: int = 1024,
-               timeout_ms: Optional[float] = 100):
+               timeout_ms: float | None = 100):
     """Makes an open batcher without inputs.
 
     Args:
@@ -115,12 +115,12 @@ class Batcher:
     self._maximum_batch_size = maximum_batch_size
     self._timeout_s = timeout_ms / 1000 if timeout_ms else None
     self._changed = threading.Condition()
-    self._waiting = collections.deque()
+    self._waiting: collections.deque[_Request] = collections.deque()
     self._num_rows_waiting = 0
-    self._being_computed: Dict[int, List[_Part]] = {}
+    self._being_computed: dict[int, list[_Part]] = {}
     self._next_id = 0
     self._is_closed = False
-    self._error: Optional[BaseException] = None
+    self._error: BaseException | None = None
 
   @property
   def name(self) -> str:
@@ -131,8 +131,8 @@ class Batcher:
     return self._num_rows_waiting
 
   def compute(self, flat_args: Sequence[Any],
-              output_dtypes: Optional[Sequence[Any]] = None
-              ) -> List[np.ndarray]:
+              output_dtypes: Sequence[Any] | None = None
+              ) -> list[np.ndarray]:
     """Hands over inputs, waits, and returns their results.
 
     Args:
@@ -157,8 +157,8 @@ class Batcher:
         self._changed.notify()
     return request.future.result()
 
-  def get_inputs(self, input_dtypes: Optional[Sequence[Any]] = None
-                 ) -> Tuple[List[np.ndarray], np.int64]:
+  def get_inputs(self, input_dtypes: Sequence[Any] | None = None
+                 ) -> tuple[list[np.ndarray], np.int64]:
     """Waits for a batch and takes it, the oldest rows first.
 
     Args:
@@ -188,7 +188,7 @@ class Batcher:
             zip(*(part.inputs() for part in parts))], computation_id
 
   def set_outputs(self, flat_result: Sequence[Any],
-                  computation_id: int) -> None:
+                  computation_id: int | np.int64) -> None:
     """Returns the results of a batch to its callers.
 
     Args:
@@ -206,7 +206,7 @@ class Batcher:
         self._check_open()
         if computation_id not in self._being_computed:
           raise _invalid(f'Invalid computation id. Id: {computation_id}')
-        parts = self._being_computed[computation_id]
+        parts = self._being_computed[int(computation_id)]
         _check_outputs(outputs, parts)
         start = 0
         for part in parts:
@@ -214,7 +214,7 @@ class Batcher:
           part.request.add(part.first_row, part.num_rows,
                            [output[start:end] for output in outputs])
           start = end
-        del self._being_computed[computation_id]
+        del self._being_computed[int(computation_id)]
     except Exception as e:
       self.fail(e)
       raise
@@ -223,7 +223,7 @@ class Batcher:
     """Makes all calls, also those that wait, raise a `CancelledError`."""
     self.fail(None)
 
-  def fail(self, error: Optional[BaseException]) -> None:
+  def fail(self, error: BaseException | None) -> None:
     """Closes the batcher because of `error`, unless it is closed already."""
     with self._changed:
       if self._is_closed:
@@ -280,7 +280,7 @@ class Batcher:
         self._waiting.popleft()
     computation_id = np.int64(self._next_id)
     self._next_id += 1
-    self._being_computed[computation_id] = parts
+    self._being_computed[int(computation_id)] = parts
     return computation_id, parts
 
 
@@ -409,7 +409,7 @@ def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def batch_fn_with_options(
     minimum_batch_size: int = 1, maximum_batch_size: int = 1024,
-    timeout_ms: Optional[float] = 100
+    timeout_ms: float | None = 100
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
   """Returns a decorator that batches calls from different threads.
 
@@ -460,7 +460,7 @@ def batch_fn_with_options(
             'Python thread, outside of tf.function.')
       return tree.map_structure(tf.convert_to_tensor, service(*args))
 
-    wrapper.close = service.close
+    wrapper.close = service.close  # type: ignore[attr-defined]
     weakref.finalize(wrapper, service.close)
     return wrapper
 

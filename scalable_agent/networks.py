@@ -14,9 +14,10 @@ Sublayers are kept in tuples: if a Keras 3 layer keeps sublayers in a list,
 `tf.train.Checkpoint` leaves them out without an error.
 """
 
+from collections.abc import Sequence
 import functools
 import math
-from typing import Optional, Sequence, Tuple
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -32,8 +33,8 @@ _EMPTY_WORD = 263
 # compiled functions see few different shapes.
 _WORDS_STEP = 8
 
-_Seed = Optional[tf.keras.random.SeedGenerator]
-LSTMState = Tuple[tf.Tensor, tf.Tensor]
+_Seed: TypeAlias = tf.keras.random.SeedGenerator | None
+LSTMState = tuple[tf.Tensor, tf.Tensor]
 
 
 def set_compute_dtype(name: str) -> None:
@@ -309,7 +310,7 @@ class LSTM(tf.keras.layers.Layer):
     return zeros, zeros
 
   def call(self, inputs: tf.Tensor, state: LSTMState,
-           reset: Optional[tf.Tensor] = None) -> Tuple[tf.Tensor, LSTMState]:
+           reset: tf.Tensor | None = None) -> tuple[tf.Tensor, LSTMState]:
     """Unrolls the LSTM.
 
     Args:

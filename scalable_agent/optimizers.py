@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """TensorFlow 1's RMSProp, the learning rate schedule, the gradient's norm."""
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
-Gradient = Union[tf.Tensor, tf.IndexedSlices]
+Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices
 
 
 def make_optimizer(name: str, *, learning_rate: float, decay: float,
@@ -46,7 +47,7 @@ class Adam(tf.keras.optimizers.Adam):
   """
 
   def update_step(self, gradient: Gradient, variable: Any,
-                  learning_rate: tf.Tensor):
+                  learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
       gradient = _sum_slices(gradient, variable.shape)
@@ -90,7 +91,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.momentum = momentum
     self.epsilon = epsilon
 
-  def build(self, variables: Sequence[Any]):
+  def build(self, variables: Sequence[Any]) -> None:
     """Makes the slots of `variables`; `apply` calls it if it was not called."""
     if self.built:
       return
@@ -102,7 +103,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
                    for v in variables] if self.momentum else []
 
   def update_step(self, gradient: Gradient, variable: tf.Variable,
-                  learning_rate: tf.Tensor):
+                  learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     index = self._get_variable_index(variable)
     is_updated = True
@@ -124,7 +125,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       step = tf.where(is_updated, step, 0.0)
     self.assign_sub(variable, step)
 
-  def get_config(self) -> Dict[str, Any]:
+  def get_config(self) -> dict[str, Any]:
     """Returns the arguments that make an equal optimizer."""
     return dict(learning_rate=float(self.learning_rate), decay=self.decay,
                 momentum=self.momentum, epsilon=self.epsilon, name=self.name)
@@ -157,7 +158,7 @@ def linear_decay(initial_learning_rate: float, num_env_frames: int,
   return initial_learning_rate * remaining / total_num_env_frames
 
 
-def global_norm(gradients: Sequence[Optional[Gradient]]) -> tf.Tensor:
+def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
   """Returns the Euclidean norm of all gradients together.
 
   `tf.linalg.global_norm` gives another result if `tf.IndexedSlices` have

@@ -4,7 +4,7 @@
 import collections
 import threading
 import time
-from typing import Any, Optional
+from typing import Any
 
 
 class QueueClosed(Exception):
@@ -34,15 +34,15 @@ class BoundedQueue:
     if capacity < 1:
       raise ValueError(f'capacity must be at least 1 but was {capacity}.')
     self._capacity = capacity
-    self._items = collections.deque()
+    self._items: collections.deque[Any] = collections.deque()
     self._changed = threading.Condition()
     self._closed = False
-    self._error: Optional[BaseException] = None
+    self._error: BaseException | None = None
 
   def __len__(self) -> int:
     return len(self._items)
 
-  def put(self, item: Any, timeout_s: Optional[float] = None) -> None:
+  def put(self, item: Any, timeout_s: float | None = None) -> None:
     """Appends `item`, waiting up to `timeout_s` (None: for ever) for room.
 
     Raises:
@@ -54,7 +54,7 @@ class BoundedQueue:
       self._items.append(item)
       self._changed.notify_all()
 
-  def get(self, timeout_s: Optional[float] = None) -> Any:
+  def get(self, timeout_s: float | None = None) -> Any:
     """Takes the oldest item, waiting up to `timeout_s` (None: for ever).
 
     Raises:

@@ -29,13 +29,13 @@ The functions of DI-engine and pytorch_seed_rl are in `scalable_agent.compat`.
 Arguments of any type are computed in float32, or in float64 if asked for.
 """
 
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
 # All that TensorFlow converts to a tensor.
-TensorLike = Union[tf.Tensor, tf.Variable, np.ndarray, list, float]
+TensorLike: TypeAlias = tf.Tensor | tf.Variable | np.ndarray | list | float
 
 
 class VTraceReturns(NamedTuple):
@@ -105,11 +105,11 @@ def from_logits(
     rewards: TensorLike,
     values: TensorLike,
     bootstrap_value: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0,
     name: str = 'vtrace_from_logits',
     *,
-    clip_c_threshold: Optional[TensorLike] = 1.0,
+    clip_c_threshold: TensorLike | None = 1.0,
     lambda_: TensorLike = 1.0,
     mix_advantages: bool = False,
     associative_scan: bool = False,
@@ -176,11 +176,11 @@ def from_action_log_probs(
     rewards: TensorLike,
     values: TensorLike,
     bootstrap_value: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0,
     name: str = 'vtrace_from_action_log_probs',
     *,
-    clip_c_threshold: Optional[TensorLike] = 1.0,
+    clip_c_threshold: TensorLike | None = 1.0,
     lambda_: TensorLike = 1.0,
     mix_advantages: bool = False,
     associative_scan: bool = False,
@@ -249,11 +249,11 @@ def from_importance_weights(
     rewards: TensorLike,
     values: TensorLike,
     bootstrap_value: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0,
     name: str = 'vtrace_from_importance_weights',
     *,
-    clip_c_threshold: Optional[TensorLike] = 1.0,
+    clip_c_threshold: TensorLike | None = 1.0,
     lambda_: TensorLike = 1.0,
     mix_advantages: bool = False,
     associative_scan: bool = False,

@@ -34,14 +34,14 @@ is a dict of the means `mu` and the standard deviations `sigma` of a diagonal
 Gaussian, both `[T, B, N]`.
 """
 
-from typing import Dict, NamedTuple, Optional, Union
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scalable_agent import vtrace
 import tensorflow as tf
 
-TensorLike = vtrace.TensorLike
-Output = Union[TensorLike, Dict[str, TensorLike]]
+TensorLike: TypeAlias = vtrace.TensorLike
+Output: TypeAlias = TensorLike | dict[str, TensorLike]
 
 
 # DI-engine's names of the two tuples are part of its interface.
@@ -62,7 +62,7 @@ class vtrace_data(NamedTuple):
   action: TensorLike
   value: TensorLike
   reward: TensorLike
-  weight: Optional[TensorLike]
+  weight: TensorLike | None
 
 
 class vtrace_loss(NamedTuple):
@@ -99,7 +99,7 @@ def compute_importance_weights(
     dtype = _float_type(target_output)
     log_probs = _discrete_log_probs
   elif action_space_type == 'continuous':
-    dtype = _float_type(target_output['mu'])
+    dtype = _float_type(target_output['mu'])  # type: ignore
     log_probs = _continuous_log_probs
   else:
     raise ValueError(f'Unknown action_space_type {action_space_type!r}: must '
@@ -191,9 +191,9 @@ def vtrace_error_discrete_action(
     data: vtrace_data,
     gamma: float = 0.99,
     lambda_: float = 0.95,
-    rho_clip_ratio: Optional[float] = 1.0,
-    c_clip_ratio: Optional[float] = 1.0,
-    rho_pg_clip_ratio: Optional[float] = 1.0) -> vtrace_loss:
+    rho_clip_ratio: float | None = 1.0,
+    c_clip_ratio: float | None = 1.0,
+    rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
   """Returns the losses of IMPALA for discrete actions.
 
   Args:
@@ -229,16 +229,16 @@ def vtrace_error_continuous_action(
     data: vtrace_data,
     gamma: float = 0.99,
     lambda_: float = 0.95,
-    rho_clip_ratio: Optional[float] = 1.0,
-    c_clip_ratio: Optional[float] = 1.0,
-    rho_pg_clip_ratio: Optional[float] = 1.0) -> vtrace_loss:
+    rho_clip_ratio: float | None = 1.0,
+    c_clip_ratio: float | None = 1.0,
+    rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
   """Returns the losses of IMPALA for continuous actions.
 
   Args, results and errors are those of `vtrace_error_discrete_action`.
   """
   dtype = _float_type(data.value)
   log_probs = _continuous_log_probs(*data[:3], dtype)
-  sigma = tf.cast(data.target_output['sigma'], dtype)
+  sigma = tf.cast(data.target_output['sigma'], dtype)  # type: ignore
   entropies = tf.reduce_sum(
       tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e), axis=-1)
   return _losses(

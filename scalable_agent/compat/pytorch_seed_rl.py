@@ -30,13 +30,13 @@ not, so it never learns from the transition between two of them.
 `T` is the number of time steps, `B` the batch size, `A` the number of actions.
 """
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, TypeAlias
 
 from scalable_agent import losses
 from scalable_agent import vtrace
 import tensorflow as tf
 
-TensorLike = vtrace.TensorLike
+TensorLike: TypeAlias = vtrace.TensorLike
 
 
 class VTraceFromLogitsReturns(NamedTuple):
@@ -92,8 +92,8 @@ def from_logits(
     actions: TensorLike,
     discounts: TensorLike,
     rewards: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0
 ) -> VTraceFromLogitsReturns:
   """V-trace for softmax policies.
 
