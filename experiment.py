@@ -11,17 +11,18 @@
 `scalable_agent.config.Config` without flags.
 """
 
+from collections.abc import Callable, Sequence
 import dataclasses
 import importlib
 import os
 import sys
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any
 
 from absl import app
 from absl import flags
 from absl import logging
-from scalable_agent import errors
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 
 # The function of every mode: Config in, exit code of the program out. Its
 # module is imported when it is needed: main must set variables of TensorFlow
@@ -31,10 +32,10 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run')}
 
-_DEFINE: Dict[Any, Callable[..., Any]] = {
+_DEFINE: dict[Any, Callable[..., Any]] = {
     str: flags.DEFINE_string, int: flags.DEFINE_integer,
     float: flags.DEFINE_float, bool: flags.DEFINE_bool,
-    Optional[bool]: flags.DEFINE_bool}
+    bool | None: flags.DEFINE_bool}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:

@@ -5,21 +5,23 @@
       [--replay=0,10000] [--seeds=5] [--jobs=2] [-- FLAGS]
 
 Runs experiment.py once for each correction, capacity of the replay (0: none)
-and seed. If FLAGS contain --level_name or --flagfile, they are the only
-settings. Otherwise they change the settings below, which are of `catch`, as in
--- --min_policy_lag=30. Every run has a directory of its own below --out. A run
-that has finished is not made again; a run that was interrupted starts again
-from the beginning. Writes ablation.json, ablation.md and ablation.png.
+and seed. With --level_name or --flagfile among them, FLAGS are all that is set;
+without, they change the settings below, of `catch`: -- --min_policy_lag=30.
+Every run has a directory of its own below --out. Where one has finished it is
+not run again, where one was cut off it starts anew. Writes ablation.json,
+ablation.md and ablation.png.
 
-*   The final return is the mean over the last tenth of the learning curve. It
-    is measured during training: actions are sampled, with weights that are as
-    old as the policy lag.
-*   The area is that under the learning curve, divided by the frames: the mean
+*   The final return is the mean over the last tenth of the learning curve, as
+    the agent learns: actions are sampled, with weights as old as the policy
+    lag.
+*   The area is that of the learning curve, divided by the frames: the mean
     return over the whole run.
 *   Policy lag is in updates. With half of a batch replayed there are twice as
-    many updates for the same frames, so the same lag is half as many frames.
-*   Intervals are 95 % intervals of the mean over seeds, from Student's t
-    distribution; intervals of differences are Welch's.
+    many updates for the same frames, so that the same lag is half the frames.
+*   Intervals are of the mean over seeds, 95 %, from Student's t distribution;
+    those of differences are Welch's.
+*   The paper's numbers are of DeepMind Lab: final returns on its five tasks.
+    Their order is to be compared, not their size.
 """
 
 import argparse
@@ -35,7 +37,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +45,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
 # pylint: disable=wrong-import-position
 from scalable_agent import config as config_lib
+from scalable_agent.scores import vtrace_ablation
 
 _FLAGS = (
     '--level_name=catch', '--agent=mlp', '--nouse_lstm',
@@ -70,7 +73,7 @@ class Cell(NamedTuple):
     return out / f'{self.correction}-replay{self.replay_capacity}' / (
         f'seed{self.seed}')
 
-  def flags(self, common: List[str]) -> List[str]:
+  def flags(self, common: list[str]) -> list[str]:
     return [*common, f'--correction={self.correction}',
             f'--replay_capacity={self.replay_capacity}', f'--seed={self.seed}']
 
@@ -78,8 +81,8 @@ class Cell(NamedTuple):
 class Interval(NamedTuple):
   """A mean and the ends of its 95 % interval, None for a single value."""
   mean: float
-  low: Optional[float] = None
-  high: Optional[float] = None
+  low: float | None = None
+  high: float | None = None
 
   def __str__(self):
     if self.low is None:
@@ -87,14 +90,14 @@ class Interval(NamedTuple):
     return f'{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})'
 
 
-def common_flags(flags: List[str]) -> List[str]:
+def common_flags(flags: list[str]) -> list[str]:
   """Returns what all runs have in common, given the user's flags."""
   has_level = any(re.match(r'--?(level_name|flagfile)(=|$)', flag)
                   for flag in flags)
   return list(flags) if has_level else [*_FLAGS, *flags]
 
 
-def is_finished(cell: Cell, out: pathlib.Path, common: List[str]) -> bool:
+def is_finished(cell: Cell, out: pathlib.Path, common: list[str]) -> bool:
   """Says whether a run is there already, with the same flags."""
   path = cell.directory(out) / 'finished.json'
   if not path.exists():
@@ -105,8 +108,8 @@ def is_finished(cell: Cell, out: pathlib.Path, common: List[str]) -> bool:
   return True
 
 
-def run_all(cells: List[Cell], out: pathlib.Path, common: List[str], jobs: int,
-            timeout_s: float) -> List[str]:
+def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
+            timeout_s: float) -> list[str]:
   """Makes the runs, `jobs` at a time; returns what failed, a line each."""
   waiting, running, failures = list(cells), {}, []
   try:
@@ -140,10 +143,10 @@ def run_all(cells: List[Cell], out: pathlib.Path, common: List[str], jobs: int,
 
 def _start(cell, out, common):
   directory = cell.directory(out)
-  shutil.rmtree(directory, ignore_errors=True)  # An interrupted run.
+  shutil.rmtree(directory, ignore_errors=True)  # What was cut off.
   directory.mkdir(parents=True)
   with open(directory / 'log.txt', 'w', encoding='utf-8') as log:
-    # It starts in the user's directory: paths in the flags are relative to it.
+    # In the user's directory, which paths among the flags are relative to.
     return subprocess.Popen(
         [sys.executable, str(_ROOT / 'experiment.py'), *cell.flags(common),
          f'--logdir={directory}', '--progress_secs=1',
@@ -154,14 +157,14 @@ def _start(cell, out, common):
 
 
 def _end_with_parent():
-  if sys.platform == 'linux':  # Elsewhere it goes on if the parent is killed.
+  if sys.platform == 'linux':  # Elsewhere, unless the parent is killed.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(child):
   child.terminate()
   try:
-    child.wait(timeout=60)  # It writes a checkpoint.
+    child.wait(timeout=60)  # For its checkpoint.
   except subprocess.TimeoutExpired:
     child.kill()
     child.wait()
@@ -170,7 +173,7 @@ def _stop(child):
 def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
   """Returns the mean return in each of `_NUM_BINS` equal shares of the frames.
 
-  A share in which no episode ended has the return of the share before it.
+  A share in which no episode ended has that of the one before it.
   """
   with open(directory / 'episodes.csv', newline='', encoding='utf-8') as f:
     rows = list(csv.DictReader(f))
@@ -195,13 +198,13 @@ def policy_lag(directory: pathlib.Path) -> float:
 
 
 def _t_quantile(degrees):
-  # It takes seconds to import, and is not needed before all runs are done.
+  # Seconds to import, so only once all runs are there.
   import tensorflow_probability as tfp  # pylint: disable=g-import-not-at-top
   return float(tfp.distributions.StudentT(
       np.float64(degrees), np.float64(0), np.float64(1)).quantile(0.975))
 
 
-def interval(values: List[float]) -> Interval:
+def interval(values: list[float]) -> Interval:
   """Returns the mean of `values` with Student's interval."""
   mean = statistics.fmean(values)
   if len(values) < 2:
@@ -211,7 +214,7 @@ def interval(values: List[float]) -> Interval:
   return Interval(mean, mean - half, mean + half)
 
 
-def difference(ones: List[float], others: List[float]) -> Interval:
+def difference(ones: list[float], others: list[float]) -> Interval:
   """Returns mean(ones) - mean(others) with Welch's interval."""
   mean = statistics.fmean(ones) - statistics.fmean(others)
   if min(len(ones), len(others)) < 2:
@@ -225,8 +228,8 @@ def difference(ones: List[float], others: List[float]) -> Interval:
   return Interval(mean, mean - half, mean + half)
 
 
-def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
-              lags: Dict[Tuple[int, str], List[float]]) -> List[dict]:
+def summarise(curves: dict[tuple[int, str], dict[int, np.ndarray]],
+              lags: dict[tuple[int, str], list[float]]) -> list[dict]:
   """Returns a row of the table for each replay and correction."""
   last = _NUM_BINS // 10
   rows = []
@@ -240,7 +243,9 @@ def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
         'seeds': list(by_seed), 'policy_lag': statistics.fmean(lags[key]),
         'final_returns': values(final, key), 'areas': values(area, key),
         'curves': [
-            [None if np.isnan(x) else x for x in c] for c in by_seed.values()]}
+            [None if np.isnan(x) else x for x in c] for c in by_seed.values()],
+        'paper_final_returns': vtrace_ablation.RETURNS[
+            capacity > 0, correction]}
     for name in ('final_return', 'area'):
       row[name] = interval(row[f'{name}s'])
     if correction != 'vtrace' and v_trace in curves:
@@ -252,21 +257,25 @@ def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
   return rows
 
 
-def table(rows: List[dict]) -> str:
-  """Returns the rows in Markdown."""
+def table(rows: list[dict]) -> str:
+  """Returns the rows in Markdown, with the paper's numbers at their ends."""
+  levels = vtrace_ablation.LEVELS
   lines = ['| replay | correction | seeds | final return | V-trace minus it | '
-           'area | V-trace minus it | policy lag |',
-           '|---:|---|---:|---|---|---|---|---:|']
+           'area | V-trace minus it | policy lag | '
+           + ' | '.join(f'paper: {level}' for level in levels) + ' |',
+           '|---:|---|---:|---|---|---|---|---:|' + '---:|' * len(levels)]
   for row in rows:
     lines.append(
         f'| {row["replay_capacity"] or "no"} | {row["correction"]} | '
         f'{len(row["seeds"])} | {row["final_return"]} | '
         f'{row.get("vtrace_minus_final_return", "")} | {row["area"]} | '
-        f'{row.get("vtrace_minus_area", "")} | {row["policy_lag"]:.1f} |')
-  return '\n'.join(lines) + '\n'
+        f'{row.get("vtrace_minus_area", "")} | {row["policy_lag"]:.1f} | '
+        + ' | '.join(f'{row["paper_final_returns"][level]:.1f}'
+                     for level in levels) + ' |')
+  return '\n'.join([*lines, '', f'The paper: {vtrace_ablation.SOURCE}.']) + '\n'
 
 
-def plot(rows: List[dict], num_frames: int, path: pathlib.Path,
+def plot(rows: list[dict], num_frames: int, path: pathlib.Path,
          title: str) -> None:
   """Draws a learning curve per correction, a picture per replay."""
   import matplotlib  # pylint: disable=g-import-not-at-top
@@ -299,7 +308,7 @@ def plot(rows: List[dict], num_frames: int, path: pathlib.Path,
   figure.savefig(path, dpi=110)
 
 
-def report(cells: List[Cell], out: pathlib.Path, common: List[str]) -> None:
+def report(cells: list[Cell], out: pathlib.Path, common: list[str]) -> None:
   """Writes the three files about the runs that are there."""
   curves, lags, settings = {}, {}, None
   for cell in cells:
@@ -347,10 +356,10 @@ def main():
   unknown = set(args.corrections) - set(config_lib.CORRECTIONS)
   if unknown:
     parser.error(f'Unknown corrections: {", ".join(sorted(unknown))}.')
-  # `sys.exit` runs the `finally` that stops the children.
+  # Ends by way of `finally`, which stops what runs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out, common = args.out.absolute(), common_flags(args.flags)
-  # By seed first, so that there is a table of fewer seeds early.
+  # By seed first, so that a table of fewer seeds is there early.
   cells = [Cell(correction, capacity, seed)
            for seed in range(1, args.seeds + 1) for capacity in args.replay
            for correction in args.corrections]

@@ -118,8 +118,8 @@ def make_agent(network):
   agent = agents.make_agent(
       network.removesuffix('-lstm'),
       {'frame': _FRAME, 'instruction': _INSTRUCTION} if recurrent else _FRAME,
-      structs.ActionSpec((_NUM_ACTIONS,)), use_lstm=recurrent, use_last_action_reward=recurrent,
-      seed=1)
+      structs.ActionSpec((_NUM_ACTIONS,)), use_lstm=recurrent,
+      use_last_action_reward=recurrent, seed=1)
   rng = np.random.RandomState(1)
   for variable in agent.trainable_variables:
     variable.assign_add(rng.normal(0.0, 0.01, variable.shape))

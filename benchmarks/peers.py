@@ -45,7 +45,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import psutil
 
@@ -76,7 +76,7 @@ class Peer(NamedTuple):
   title: str
   worker: str
   venv: str
-  package: Optional[str]
+  package: str | None
   requirements: tuple
   settings: dict
   without_dependencies: tuple = ()

@@ -70,7 +70,8 @@ def main():
     elif what == 'time':
       kind, calls = request
       answer = statistics.median(timeit.repeat(
-          lambda: jax.block_until_ready(to_time[kind](*arguments)),
+          lambda function=to_time[kind], arguments=arguments: (
+              jax.block_until_ready(function(*arguments))),
           number=1, repeat=calls))
     pickle.dump(answer, answers)
     answers.flush()

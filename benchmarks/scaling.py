@@ -29,7 +29,7 @@ import statistics
 import sys
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -61,12 +61,12 @@ class _Row(NamedTuple):
     alone_turns: those of `measure_alone`; empty except for slow environments.
   """
   part: str
-  configuration: Dict[str, Any]
-  flags: List[str]
-  turns: List[Dict[str, Any]]
-  alone_turns: List[Dict[str, float]]
+  configuration: dict[str, Any]
+  flags: list[str]
+  turns: list[dict[str, Any]]
+  alone_turns: list[dict[str, float]]
 
-  def summary(self) -> Dict[str, Any]:
+  def summary(self) -> dict[str, Any]:
     median = lambda turns, key: statistics.median(t[key] for t in turns)
     summary = {
         'agent_steps_per_s': median(self.turns, 'agent_steps_per_s'),

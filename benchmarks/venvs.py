@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Virtual environments for the programs that we compare with."""
 
+from collections.abc import Sequence
 import pathlib
 import subprocess
 import sys
-from typing import Sequence
 
 _INSTALL_TIMEOUT_S = 3600
 

@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Who acts: the actors of this process, in threads."""
 
+from collections.abc import Callable, Sequence
 import threading
 import time
-from typing import Callable, Dict, List, Protocol, Sequence
+from typing import Protocol
 
 from scalable_agent import actor
 from scalable_agent import environments
@@ -28,7 +29,7 @@ class Acting(Protocol):
   def close(self, timeout_s: float) -> None:
     """Ends acting; waits at most so long. Does not close the environments."""
 
-  def seconds(self) -> Dict[str, float]:
+  def seconds(self) -> dict[str, float]:
     """Returns the seconds spent in each stage, over all actors."""
 
 
@@ -55,8 +56,8 @@ class Local:
         unroll_length=unroll_length, num_buffers=num_buffers,
         bootstrap_truncated=bootstrap_truncated)
     self._timers = [metrics.StageTimer() for _ in self._envs]
-    self._actors: List[actor.Actor] = []
-    self._threads: List[threading.Thread] = []
+    self._actors: list[actor.Actor] = []
+    self._threads: list[threading.Thread] = []
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue) -> None:
@@ -91,6 +92,6 @@ class Local:
     for thread in self._threads:
       thread.join(left_s())
 
-  def seconds(self) -> Dict[str, float]:
+  def seconds(self) -> dict[str, float]:
     """See `Acting`."""
     return metrics.total_seconds(self._timers)

@@ -4,8 +4,8 @@
 `E` is the number of environments of one actor, `T` the unroll length.
 """
 
+from collections.abc import Callable
 import functools
-from typing import Callable
 
 import numpy as np
 from scalable_agent import environments

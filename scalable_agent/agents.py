@@ -8,7 +8,7 @@ with the same weights and, up to rounding, the same results.
 
 import collections.abc
 import random
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import numpy as np
 from scalable_agent import config
@@ -29,8 +29,8 @@ class Agent(tf.keras.Model):
   """
 
   def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
-               instruction_encoder: Optional[networks.InstructionEncoder],
-               core: Optional[networks.LSTM], use_last_action_reward: bool,
+               instruction_encoder: networks.InstructionEncoder | None,
+               core: networks.LSTM | None, use_last_action_reward: bool,
                head_initializer: Any, action_seed: int):
     """Puts an agent together; most callers want `make_agent`.
 
@@ -113,7 +113,7 @@ class Agent(tf.keras.Model):
         observation, instruction=networks.hash_words(instruction)))
 
   def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
-           core_state: Any) -> Tuple[structs.AgentOutput, Any]:
+           core_state: Any) -> tuple[structs.AgentOutput, Any]:
     """Chooses actions for single steps.
 
     Args:
@@ -137,7 +137,7 @@ class Agent(tf.keras.Model):
         baseline=outputs.baseline[0]), core_state
 
   def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
-             core_state: Any) -> Tuple[structs.AgentOutput, Any]:
+             core_state: Any) -> tuple[structs.AgentOutput, Any]:
     """Evaluates the agent on unrolls; chooses no actions.
 
     Args:
@@ -192,7 +192,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                action_spec: structs.ActionSpec, *,
                use_lstm: bool = True, use_last_action_reward: bool = True,
                use_instruction: bool = True,
-               seed: Optional[int] = None) -> Agent:
+               seed: int | None = None) -> Agent:
   """Makes an agent with all its variables.
 
   Args:
@@ -283,8 +283,8 @@ def _make_torso(network, frame_spec, seed):
     raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
                              f'{", ".join(NETWORKS)}.')
   if tf.as_dtype(frame_spec.dtype) == tf.string:
-    raise errors.ConfigError('Observations of strings need a dictionary with a frame '
-                             'and an instruction.')
+    raise errors.ConfigError('Observations of strings need a dictionary with a '
+                             'frame and an instruction.')
   if network == 'mlp':
     return networks.MLPTorso(seed=seed)
   if len(shape) != 3:

@@ -2,18 +2,20 @@
 """Checkpoints that survive a kill and refuse another agent's weights.
 
 The files are those of `tf.train.CheckpointManager`: `ckpt-N.index` and
-`ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest. They
-are not written by it, because TensorFlow takes the path of a checkpoint for a
-pattern: in a directory `a[b]` it finds none, and in `a*` it deletes those of `ab`.
+`ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest. It
+does not write them, because TensorFlow takes the path of a checkpoint for a
+pattern: in a directory `a[b]` it finds none, and in `a*` it deletes those of
+`ab`.
 """
 
+from collections.abc import Iterable, Iterator
 import contextlib
 import errno
 import json
 import os
 import re
 import tempfile
-from typing import Any, Iterable, Iterator, List, Optional
+from typing import Any
 
 import numpy as np
 from scalable_agent import agents
@@ -33,7 +35,7 @@ class Checkpointer:
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
-               description: str, level: Optional[str] = None,
+               description: str, level: str | None = None,
                max_to_keep: int = 3):
     """Makes a checkpointer; nothing is written yet.
 
@@ -67,7 +69,7 @@ class Checkpointer:
     self._latest = latest_checkpoint(logdir)
     self._is_mine = False  # Whether these weights were read from the latest.
 
-  def restore(self) -> Optional[str]:
+  def restore(self) -> str | None:
     """Restores the latest checkpoint; returns its path, None if none exists.
 
     Raises:
@@ -103,11 +105,11 @@ class Checkpointer:
             'with --clip_gradient_norm.')
     _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))
     # As arrays: TensorFlow keeps the tensor of every Python number for ever.
-    for variable, value in ((self._num_env_frames, self._learner.num_env_frames),
-                            (self._num_updates, self._learner.num_updates),
-                            (self._train_time_s, self.train_time_s)):
-      variable.assign(np.array(value))
-    return self._write(f'ckpt-{self._learner.num_updates}')
+    learner = self._learner
+    self._num_env_frames.assign(np.array(learner.num_env_frames))
+    self._num_updates.assign(np.array(learner.num_updates))
+    self._train_time_s.assign(np.array(self.train_time_s))
+    return self._write(f'ckpt-{learner.num_updates}')
 
   def _write(self, name):
     """Writes the files; a kill between any two leaves a usable directory."""
@@ -183,7 +185,7 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
   return int(num_env_frames)
 
 
-def latest_checkpoint(logdir: str) -> Optional[str]:
+def latest_checkpoint(logdir: str) -> str | None:
   """Returns the path of the latest checkpoint, None if there is none.
 
   Raises:
@@ -257,7 +259,7 @@ def _readable(path: str) -> Iterator[str]:
     yield os.path.join(link, os.path.basename(path))
 
 
-def _tf_variables(variables: Iterable[Any]) -> List[tf.Variable]:
+def _tf_variables(variables: Iterable[Any]) -> list[tf.Variable]:
   # Keras variables wrap the tf.Variable that tf.train.Checkpoint tracks.
   return [v if isinstance(v, tf.Variable) else v.value for v in variables]
 
@@ -270,7 +272,7 @@ def _state_path(logdir):
   return os.path.join(logdir, 'checkpoint')
 
 
-def _checkpoint_names(logdir) -> List[str]:
+def _checkpoint_names(logdir) -> list[str]:
   """Returns the names of all checkpoints in `logdir`, the newest last."""
   try:
     matches = map(_FILE.fullmatch, os.listdir(logdir))

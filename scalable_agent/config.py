@@ -10,11 +10,11 @@ section is asked for, a `Config` will do.
 Like the layers that it belongs to, this module does not import TensorFlow.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import json
 import os
-from typing import (Any, Callable, List, Mapping, NamedTuple, Optional,
-                    Protocol, Sequence, Tuple, TypeVar, Union)
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -57,11 +57,11 @@ ONE_MACHINE = Check(
 
 # Values that are accepted for a setting of a type.
 _ACCEPTED_TYPES = {str: (str,), bool: (bool,), int: (int,), float: (float, int),
-                   Optional[bool]: (bool, type(None))}
+                   bool | None: (bool, type(None))}
 
 
 def setting(default: _T, text: str, *checks: Check,
-            choices: Tuple[str, ...] = ()) -> _T:
+            choices: tuple[str, ...] = ()) -> _T:
   """Declares a setting in the body of a section.
 
   Args:
@@ -243,7 +243,7 @@ class ActingSettings(_Section):
       'How many sets of unrolls may wait for the learner; a set has one '
       'unroll of every environment of a group. More of them mean more policy '
       'lag.', POSITIVE)
-  dynamic_batching: Optional[bool] = setting(
+  dynamic_batching: bool | None = setting(
       None,
       'The groups run their policy steps together, in one batch. If not set, '
       'they do so if there are four or more groups with fewer than four '
@@ -387,7 +387,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     return cls(**{k: v for k, v in values.items() if k in names})
 
   @property
-  def logdirs(self) -> List[str]:
+  def logdirs(self) -> list[str]:
     """The directories of `--logdir=A,B,C`, where a mode reads several."""
     return _names(self.logdir)
 
@@ -399,7 +399,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     return self.batch_size - round(self.batch_size * self.replay_fraction)
 
   def resolved(
-      self, observation_spec: Union[_HasShape, Mapping[str, _HasShape]], *,
+      self, observation_spec: _HasShape | Mapping[str, _HasShape], *,
       on_cpu: bool, num_groups: int) -> 'Config':
     """Returns these settings with a choice made for all that were left open.
 
@@ -472,7 +472,7 @@ def choices_made(config: Config, resolved: Config) -> str:
       flag + reasons.get(flag, '') for flag in flags) + '.' or ''
 
 
-def trained_with(logdir: str) -> Optional[Config]:
+def trained_with(logdir: str) -> Config | None:
   """Returns the settings of the run in `logdir`, None if they are not known."""
   try:
     with open(_settings_path(logdir), encoding='utf-8') as f:
@@ -485,7 +485,7 @@ def _settings_path(logdir: str) -> str:
   return os.path.join(logdir, 'settings.json')
 
 
-def _names(text: str) -> List[str]:
+def _names(text: str) -> list[str]:
   """Returns the names in a list `A,B,C`."""
   return [name.strip() for name in text.split(',') if name.strip()]
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Whole games with a trained policy."""
 
-from typing import Callable, List
+from collections.abc import Callable
 
 import numpy as np
 from scalable_agent import environments
@@ -12,7 +12,7 @@ from scalable_agent import structs
 def episode_returns(
     env: environments.FlowEnvironment, policy: policies.Policy,
     num_episodes: int,
-    report: Callable[[int], None] = lambda num_episodes: None) -> List[float]:
+    report: Callable[[int], None] = lambda num_episodes: None) -> list[float]:
   """Plays whole games in parallel and returns their unclipped returns.
 
   Every environment plays a fixed number of games, so that short games are not
@@ -29,7 +29,7 @@ def episode_returns(
   """
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
-  returns: List[List[float]] = [[] for _ in range(env.num_envs)]
+  returns: list[list[float]] = [[] for _ in range(env.num_envs)]
 
   env_output: structs.StepOutput = env.initial()
   action_spec = policy.output_spec.action

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The learner: one compiled update from a batch to new weights."""
 
-from typing import Dict, List, Mapping, Optional
+from collections.abc import Mapping
 
 import numpy as np
 from scalable_agent import optimizers as optimizers_lib
@@ -26,8 +26,8 @@ class Learner:
 
   def __init__(self, algorithm: base.Algorithm,
                optimizers: Mapping[str, optimizers_lib.Scheduled], *,
-               seed: int = 0, clip_gradient_norm: Optional[float] = None,
-               micro_batch_size: Optional[int] = None,
+               seed: int = 0, clip_gradient_norm: float | None = None,
+               micro_batch_size: int | None = None,
                jit_compile: bool = False):
     """Makes a learner.
 
@@ -70,7 +70,7 @@ class Learner:
       self._optimizers[group].optimizer.build(variables)
 
   @property
-  def state(self) -> Dict[str, List[tf.Variable]]:
+  def state(self) -> dict[str, list[tf.Variable]]:
     """All variables that a checkpoint has to hold, by kind."""
     return {
         'variables': self.agent.variables,
@@ -97,7 +97,7 @@ class Learner:
         structs.Unroll(steps, start))
     return structs.Batch(data, num_new_frames)
 
-  def step(self, batch: structs.Batch) -> Dict[str, tf.Tensor]:
+  def step(self, batch: structs.Batch) -> dict[str, tf.Tensor]:
     """Makes one update.
 
     Args:

@@ -2,18 +2,23 @@
 """What a run tells its user: episodes, scalars, progress, where time goes."""
 
 import collections
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import csv
 import datetime
 import os
 import time
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.scores import dmlab30
 from scalable_agent import structs
+from scalable_agent.scores import dmlab30
 import tensorflow as tf
+
+_MAX_LINE_BYTES = 2**16
+# Larger whole numbers are shorter with an exponent.
+_MAX_WHOLE = 10**16
 
 
 class Episode(NamedTuple):
@@ -29,7 +34,7 @@ class Episode(NamedTuple):
   num_agent_steps: int
 
 
-def finished_episodes(unroll: structs.Unroll) -> List[Episode]:
+def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
   """Returns the episodes that end in an unroll (or batch) of arrays.
 
   Entry 0 is left out: it is the last entry of the unroll before.
@@ -64,7 +69,7 @@ class StageTimer:
   """Adds up wall time by stage. Each thread has its own."""
 
   def __init__(self):
-    self.seconds: Dict[str, float] = collections.defaultdict(float)
+    self.seconds: dict[str, float] = collections.defaultdict(float)
 
   @contextlib.contextmanager
   def stage(self, name: str) -> Iterator[None]:
@@ -76,9 +81,9 @@ class StageTimer:
       self.seconds[name] += time.perf_counter() - start
 
 
-def total_seconds(timers: Iterable[StageTimer]) -> Dict[str, float]:
+def total_seconds(timers: Iterable[StageTimer]) -> dict[str, float]:
   """Returns the seconds of every stage, added up over `timers`."""
-  total: Dict[str, float] = collections.defaultdict(float)
+  total: dict[str, float] = collections.defaultdict(float)
   for timer in timers:
     for name, seconds in list(timer.seconds.items()):
       total[name] += seconds
@@ -105,6 +110,7 @@ class MetricsWriter:
     path = os.path.join(logdir, 'episodes.csv')
     try:
       is_new = not os.path.exists(path) or os.path.getsize(path) == 0
+      end = '' if is_new else _missing_end(path)
       self._file = open(path, 'a', newline='', encoding='utf-8')
     except OSError as e:
       raise errors.ConfigError(
@@ -113,10 +119,11 @@ class MetricsWriter:
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
+    self._file.write(end)
     if is_new:
       self._csv.writerow(self.EPISODE_FIELDS)
 
-  def write_episodes(self, episodes: List[Episode], num_env_frames: int,
+  def write_episodes(self, episodes: list[Episode], num_env_frames: int,
                      train_time_s: float) -> None:
     """Writes episodes under the reference's names, at `num_env_frames`.
 
@@ -127,7 +134,8 @@ class MetricsWriter:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
             num_env_frames, f'{train_time_s:.1f}', episode.level_name,
-            f'{episode.episode_return:g}', episode.num_agent_steps, frames))
+            _shortest(episode.episode_return), episode.num_agent_steps,
+            frames))
         _write_scalar(f'{episode.level_name}/episode_return',
                       episode.episode_return)
         _write_scalar(f'{episode.level_name}/episode_frames', frames)
@@ -156,6 +164,28 @@ class MetricsWriter:
 
   def _as_default(self, num_env_frames):
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
+
+
+def _missing_end(path):
+  """Returns what ends the last line of a CSV file that a kill may have cut."""
+  with open(path, 'rb') as f:
+    f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
+    line = f.read().rsplit(b'\n', 1)[-1]
+  if not line:
+    return ''
+  # An open quote would take the next lines into its field.
+  return '"\n' if line.count(b'"') % 2 else '\n'
+
+
+def _shortest(value: float) -> str:
+  """Returns the shortest text that is read as the same number.
+
+  That is the same float32, if `value` is one, and else the same float64.
+  """
+  if value.is_integer() and abs(value) < _MAX_WHOLE:
+    return str(int(value))
+  single = np.float32(value)
+  return str(single if float(single) == value else value)
 
 
 def _write_scalar(name, value):
@@ -192,7 +222,7 @@ class Progress:
     self._recent = collections.deque(maxlen=num_recent)
     self._speed = Speed(num_env_frames)
 
-  def add_episodes(self, episodes: List[Episode]) -> None:
+  def add_episodes(self, episodes: list[Episode]) -> None:
     self._recent.extend(episode.episode_return for episode in episodes)
 
   @property

@@ -4,8 +4,9 @@
 `E` is the number of environments of one actor.
 """
 
+from collections.abc import Callable
 import threading
-from typing import Any, Callable, Dict, Optional, Protocol, Tuple
+from typing import Any, Protocol
 import weakref
 
 import numpy as np
@@ -35,7 +36,7 @@ class Policy(Protocol):
     """Returns the recurrent state at the start, a nest of `[E, ...]`."""
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> Tuple[structs.AgentOutput, Any]:
+           state: Any) -> tuple[structs.AgentOutput, Any]:
     """Chooses one action per environment.
 
     Args:
@@ -77,7 +78,7 @@ class AgentPolicy:
         reduce_retracing=not jit_compile)
     # To look up a function by nested arguments takes longer than a small
     # network: they are flat, and what was found for shapes and dtypes is kept.
-    self._steps: Dict[Any, Callable[..., Any]] = {}
+    self._steps: dict[Any, Callable[..., Any]] = {}
     self._structure: Any = None
     self._assign = tf.function(self._assign_weights, autograph=False)
 
@@ -93,7 +94,7 @@ class AgentPolicy:
     return self._agent.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> Tuple[structs.AgentOutput, Any]:
+           state: Any) -> tuple[structs.AgentOutput, Any]:
     """See `Policy`; the next state is tensors."""
     env_output = self._agent.tokenize(env_output.for_agent())
     arguments = (last_action, env_output, state)
@@ -133,7 +134,7 @@ class SharedPolicy:
 
   def __init__(self, policy: AgentPolicy, minimum_batch_size: int = 1,
                maximum_batch_size: int = 1024,
-               timeout_ms: Optional[float] = 100):
+               timeout_ms: float | None = 100):
     """Makes a policy that many threads may call.
 
     Args:
@@ -167,7 +168,7 @@ class SharedPolicy:
     return self._policy.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> Tuple[structs.AgentOutput, Any]:
+           state: Any) -> tuple[structs.AgentOutput, Any]:
     """See `Policy`; the next state is arrays.
 
     Raises:
@@ -178,7 +179,7 @@ class SharedPolicy:
       return self._service(last_action, env_output.for_agent(), state)
     except tf.errors.CancelledError as e:
       if e.__cause__ is not None:
-        raise e.__cause__
+        raise e.__cause__  # noqa: B904  (It is the cause, not its effect.)
       raise queues.QueueClosed() from e
 
   def close(self, timeout_s: float) -> None:

@@ -5,7 +5,7 @@ The replay of Espeholt et al. 2018 (arXiv 1802.01561), section 5.2.2: part of
 every batch is drawn uniformly at random from the latest unrolls.
 """
 
-from typing import Iterator, List
+from collections.abc import Iterator
 
 import numpy as np
 from scalable_agent import queues
@@ -42,7 +42,7 @@ class Replay:
       self._num_added += 1
 
   def draw(self, batch: structs.Unroll,
-           start: int) -> List[structs.LastObservation]:
+           start: int) -> list[structs.LastObservation]:
     """Fills the columns of `batch` from `start` on, with replacement.
 
     Returns:

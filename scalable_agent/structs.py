@@ -32,7 +32,8 @@ Fields are NumPy arrays on the acting side and tensors on the learning side.
 This module must not import TensorFlow: environment processes import it.
 """
 
-from typing import Any, NamedTuple, Sequence, Tuple, Union
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class ArraySpec(NamedTuple):
     shape: tuple of int, without the axes of time and environment.
     dtype: NumPy dtype; `object` stands for strings (`bytes`), of shape `()`.
   """
-  shape: Tuple[int, ...]
+  shape: tuple[int, ...]
   dtype: np.dtype
 
 
@@ -60,7 +61,7 @@ class ActionSpec(NamedTuple):
       is a plain number, `Discrete` in gymnasium.
     size: for continuous actions, how many numbers within [-1, 1] an action has.
   """
-  num_values: Tuple[int, ...] = ()
+  num_values: tuple[int, ...] = ()
   size: int = 0
 
 
@@ -192,7 +193,7 @@ class Unroll(NamedTuple):
   """
   steps: Steps
   start: Start
-  last_observations: Tuple[LastObservation, ...] = ()
+  last_observations: tuple[LastObservation, ...] = ()
 
   @property
   def num_columns(self) -> int:

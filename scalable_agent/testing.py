@@ -2,7 +2,6 @@
 """Test mode: whole games with the latest checkpoint, and a table of scores."""
 
 import dataclasses
-from typing import Dict, List
 
 from scalable_agent import agents
 from scalable_agent import checkpointing
@@ -25,7 +24,7 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
-def test(config: config_lib.Config) -> Dict[str, List[float]]:
+def test(config: config_lib.Config) -> dict[str, list[float]]:
   """Plays whole games on every level with the latest checkpoint.
 
   Prints the scores beside published ones and writes them into `logdir`, anew

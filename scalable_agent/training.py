@@ -2,13 +2,14 @@
 """Training: who acts, the learner and the loop between them, wired together."""
 
 import collections
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import functools
 import os
 import signal
 import threading
 import time
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import acting
@@ -43,7 +44,7 @@ class ReadyBatch(NamedTuple):
     policy_version: int64 `[B]`, of its fresh unrolls.
   """
   batch: structs.Batch
-  episodes: List[metrics.Episode]
+  episodes: list[metrics.Episode]
   actions: np.ndarray
   policy_version: np.ndarray
 
@@ -57,7 +58,7 @@ class Update(NamedTuple):
     learner: the learner, after the update.
     policy_lag: updates between acting and learning, mean over the batch.
   """
-  scalars: Dict[str, tf.Tensor]
+  scalars: dict[str, tf.Tensor]
   ready: ReadyBatch
   learner: learner_lib.Learner
   policy_lag: float
@@ -200,7 +201,7 @@ def _make_policies(config, spec, num_groups, part):
   return [make(index, config.xla != 'none') for index in range(num_groups)]
 
 
-def _make_replay(config, spec, agent, part) -> Optional[replay_lib.Replay]:
+def _make_replay(config, spec, agent, part) -> replay_lib.Replay | None:
   """Returns the replay that `config` asks for, None if it asks for none.
 
   Raises:
@@ -245,7 +246,7 @@ class _Feed:
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                learner: learner_lib.Learner,
-               replay: Optional[replay_lib.Replay]):
+               replay: replay_lib.Replay | None):
     self.inbox = queues.BoundedQueue(config.queue_capacity)
     self.timer = metrics.StageTimer()
     self._ready = queues.BoundedQueue(1)
@@ -349,7 +350,7 @@ class _Log:
   def __init__(self, config: config_lib.Config, num_env_frames: int,
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
-               seconds_by_role: Dict[str, Callable[[], Dict[str, float]]]):
+               seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
     self._checkpointer = checkpointer
     self._writer = writer
     self._seconds_by_role = seconds_by_role

@@ -5,7 +5,8 @@ An observation is copied from the environment into a preallocated unroll, and
 from there into a preallocated batch, which TensorFlow copies to its device.
 """
 
-from typing import Any, Callable, Iterator, List, NamedTuple, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scalable_agent import queues
@@ -89,7 +90,7 @@ def _write(arrays, index, values):
 
 def last_observations(
     index: int, env_output: structs.StepOutput
-) -> List[structs.LastObservation]:
+) -> list[structs.LastObservation]:
   """Returns copies of the last observations of the episodes cut off in a step.
 
   Args:

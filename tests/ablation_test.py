@@ -121,6 +121,9 @@ class AblationTest(absltest.TestCase):
     self.assertAlmostEqual(none['final_return'].mean, 1.5)
     self.assertAlmostEqual(none['vtrace_minus_final_return'].mean, 5 - 1.5)
     self.assertAlmostEqual(none['vtrace_minus_area'].mean, 0.95 - 0.3)
+    # The paper's, with replay and without.
+    self.assertEqual(none['paper_final_returns']['rooms_watermaze'], 35.0)
+    self.assertEqual(alone['paper_final_returns']['rooms_watermaze'], 40.3)
     # Neither from itself, nor from that with another replay.
     for row in (v_trace, alone):
       self.assertNotIn('vtrace_minus_final_return', row)
@@ -132,6 +135,11 @@ class AblationTest(absltest.TestCase):
     def row(**values):
       return {'seeds': [1, 2], 'final_return': ablation.Interval(1.5),
               'area': ablation.Interval(0.25, 0.125, 0.5), 'policy_lag': 55.5,
+              'paper_final_returns': {
+                  'rooms_watermaze': 46.8, 'rooms_keys_doors_puzzle': 32.9,
+                  'lasertag_three_opponents_small': 31.3,
+                  'explore_goal_locations_small': 229.2,
+                  'seekavoid_arena_01': 43.8},
               **values}
     lines = ablation.table([
         row(replay_capacity=0, correction='vtrace'),
@@ -141,11 +149,18 @@ class AblationTest(absltest.TestCase):
     self.assertEqual(
         [cell.strip() for cell in lines[0].split('|')[1:-1]],
         ['replay', 'correction', 'seeds', 'final return', 'V-trace minus it',
-         'area', 'V-trace minus it', 'policy lag'])
-    self.assertEqual(lines[2:], [
-        '| no | vtrace | 2 | 1.500 |  | 0.250 (0.125 to 0.500) |  | 55.5 |',
+         'area', 'V-trace minus it', 'policy lag', 'paper: rooms_watermaze',
+         'paper: rooms_keys_doors_puzzle',
+         'paper: lasertag_three_opponents_small',
+         'paper: explore_goal_locations_small', 'paper: seekavoid_arena_01'])
+    self.assertEqual(lines[1].count('|'), lines[0].count('|'))
+    paper = ' 46.8 | 32.9 | 31.3 | 229.2 | 43.8 |'
+    self.assertEqual(lines[2:4], [
+        '| no | vtrace | 2 | 1.500 |  | 0.250 (0.125 to 0.500) |  | 55.5 |'
+        + paper,
         '| 9 | none | 2 | 1.500 | -3.500 (-4.000 to -3.000) | '
-        '0.250 (0.125 to 0.500) | 0.750 | 55.5 |'])
+        '0.250 (0.125 to 0.500) | 0.750 | 55.5 |' + paper])
+    self.assertIn('1802.01561 Table 2', lines[-1])
 
 
 if __name__ == '__main__':

@@ -132,14 +132,15 @@ class WheelTest(absltest.TestCase):
         check=True)
     output = subprocess.run(
         [sys.executable, '-c',
-         'from scalable_agent.scores import atari57, dmlab30\n'
+         'from scalable_agent.scores import atari57, dmlab30, vtrace_ablation\n'
          'print(atari57.__file__, len(atari57.GAMES), len(atari57.PUBLISHED),\n'
-         '      len(dmlab30.HUMAN_SCORES), len(dmlab30.PUBLISHED))'],
+         '      len(dmlab30.HUMAN_SCORES), len(dmlab30.PUBLISHED),\n'
+         '      len(vtrace_ablation.RETURNS))'],
         cwd=site, env={**os.environ, 'PYTHONPATH': site}, check=True,
         stdout=subprocess.PIPE, text=True).stdout
     self.assertEqual(output.split(), [
         os.path.join(site, 'scalable_agent', 'scores', 'atari57.py'),
-        '57', '7', '30', '16'])
+        '57', '7', '30', '16', '8'])
 
 
 if __name__ == '__main__':

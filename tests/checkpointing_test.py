@@ -12,11 +12,10 @@ from absl.testing import parameterized
 import experiment
 import learner_test
 import numpy as np
-from scalable_agent import errors
 from scalable_agent import checkpointing
+from scalable_agent import errors
 from scalable_agent import training
 import tensorflow as tf
-
 
 # TensorFlow takes paths for patterns. This one does not match itself.
 _PATTERN = 'a[b]*?'

@@ -13,16 +13,15 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
-
-from scalable_agent import errors
 from scalable_agent import config as config_lib
-from scalable_agent.scores import dmlab30
-from scalable_agent.scores import levels as levels_lib
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent import testing
 from scalable_agent import training
 from scalable_agent.environments import dmlab
+from scalable_agent.scores import dmlab30
+from scalable_agent.scores import levels as levels_lib
 
 _FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                      'fake_deepmind_lab')

@@ -4,7 +4,6 @@
 import multiprocessing
 
 import numpy as np
-
 from scalable_agent import environments
 
 

@@ -18,14 +18,12 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import ale_py  # Registers games. pylint: disable=unused-import
 import environment_contract
 import fake_environments
 import gymnasium
 import numpy as np
-
-from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import toys

@@ -20,16 +20,16 @@ from absl.testing import parameterized
 import experiment
 import numpy as np
 import psutil
-from scalable_agent import errors
 from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
 from scalable_agent import policies
-from scalable_agent.scores import files as score_files
 from scalable_agent import structs
 from scalable_agent import testing
 from scalable_agent import training
+from scalable_agent.scores import files as score_files
 import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

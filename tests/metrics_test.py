@@ -5,12 +5,14 @@ import csv
 import glob
 import os
 
+from absl.testing import parameterized
 import numpy as np
 import psutil
 from scalable_agent import errors
-from scalable_agent.scores import dmlab30
 from scalable_agent import metrics
 from scalable_agent import structs
+from scalable_agent.scores import dmlab30
+from scalable_agent.scores import plotting
 import tensorflow as tf
 
 
@@ -28,7 +30,7 @@ def _batch(episode_end, episode_return, episode_step, done=None):
 def _scalars(logdir):
   """Returns the scalars in a directory by tag and step."""
   found = {}
-  for path in glob.glob(os.path.join(logdir, 'events*')):
+  for path in glob.glob(os.path.join(glob.escape(logdir), 'events*')):
     for record in tf.data.TFRecordDataset(path):
       event = tf.compat.v1.Event.FromString(record.numpy())
       for value in event.summary.value:
@@ -37,7 +39,15 @@ def _scalars(logdir):
   return found
 
 
-class MetricsTest(tf.test.TestCase):
+def _write(logdir, *returns, level='a', frames=100):
+  """Writes an episode for each return, as a part of a run does."""
+  writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
+  writer.write_episodes(
+      [metrics.Episode(level, r, 25) for r in returns], frames, 1.25)
+  writer.close()
+
+
+class MetricsTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_finished_episodes(self):
     batch = _batch(
@@ -84,6 +94,71 @@ class MetricsTest(tf.test.TestCase):
         ('a,b/episode_return', 100): -3.5, ('a,b/episode_frames', 100): 100,
         ('a,b/episode_return', 200): -3.5, ('a,b/episode_frames', 200): 100,
         ('total_loss', 100): 10, ('total_loss', 200): 20})
+
+  @parameterized.parameters(
+      (0., '0'), (-3.5, '-3.5'), (21., '21'), (1234567., '1234567'),
+      (-1234567., '-1234567'), (16777216., '16777216'),
+      (float(np.float32(123456789)), '123456792'),
+      (float(np.float32(0.1)), '0.1'),
+      (float(np.float32(1234.567)), '1234.567'),
+      (0.1, '0.1'), (1 / 3, '0.3333333333333333'), (12345678.5, '12345678.5'),
+      (float(np.float32(1e-7)), '1e-07'), (1e20, '1e+20'),
+      (float('inf'), 'inf'), (float('nan'), 'nan'))
+  def test_returns_are_read_as_they_were(self, value, text):
+    logdir = self.create_tempdir().full_path
+    _write(logdir, value)
+    with open(os.path.join(logdir, 'episodes.csv'), newline='') as f:
+      [row] = csv.DictReader(f)
+    self.assertEqual(row['episode_return'], text)
+    [read] = plotting.read_curves(logdir)['a'].episode_return
+    if float(np.float32(value)) == value:
+      self.assertEqual(np.float32(read), np.float32(value))
+    else:
+      np.testing.assert_equal(read, value)
+
+  def test_every_float32_is_read_as_it_was(self):
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2**32, 1000, np.uint32).view(np.float32)
+    values = np.concatenate([
+        bits[np.isfinite(bits)], rng.normal(0, 1e3, 1000).astype(np.float32),
+        rng.integers(0, 2**31, 1000).astype(np.float32)])
+    logdir = self.create_tempdir().full_path
+    _write(logdir, *map(float, values))
+    read = plotting.read_curves(logdir)['a'].episode_return
+    np.testing.assert_array_equal(read.astype(np.float32), values)
+
+  @parameterized.parameters('a', 'a,b', 'a"b')
+  def test_line_that_a_kill_cut_off(self, level):
+    logdir = self.create_tempdir().full_path
+    path = os.path.join(logdir, 'episodes.csv')
+    _write(logdir, 1., 2., level=level)
+    with open(path, 'rb') as f:
+      whole = f.read()
+    [header, first, last, _] = whole.split(b'\r\n')
+    before = len(header) + len(first) + 4
+    for length in range(1, len(last) + 2):  # Up to the `\r` of its end.
+      damaged = whole[:before + length]
+      with open(path, 'wb') as f:
+        f.write(damaged)
+      _write(logdir, 3., level=level, frames=200)
+      _write(logdir, 4., level=level, frames=300)  # Nothing is damaged now.
+      with open(path, 'rb') as f:
+        content = f.read()
+      self.assertStartsWith(content, damaged)
+      self.assertEndsWith(content, b',25,100\r\n')
+      returns = list(plotting.read_curves(logdir)[level].episode_return)
+      # The return itself is whole if there is a field after it.
+      self.assertIn(returns, ([1, 3, 4], [1, 2, 3, 4]), damaged)
+      with open(path, newline='') as f:
+        self.assertLen(list(csv.reader(f)), 5, damaged)
+
+  def test_directory_named_like_a_pattern(self):
+    logdir = self.create_tempdir().mkdir('a[b]*?').full_path
+    for frames in (100, 200):
+      _write(logdir, frames / 2, frames=frames)
+    self.assertEqual(
+        list(plotting.read_curves(logdir)['a'].episode_return), [50, 100])
+    self.assertEqual(_scalars(logdir)['a/episode_return', 200], 100)
 
   def test_training_scores_of_dmlab30(self):
     logdir = self.create_tempdir().full_path

@@ -13,9 +13,8 @@ import environment_contract
 import gymnasium
 from minigrid import wrappers
 import numpy as np
-
-from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent.environments import minigrid
 
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)

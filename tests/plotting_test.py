@@ -15,8 +15,8 @@ import experiment
 from matplotlib import image
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.scores import atari57
 from scalable_agent import metrics
+from scalable_agent.scores import atari57
 from scalable_agent.scores import plotting
 
 _FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
@@ -134,6 +134,15 @@ class PlottingTest(parameterized.TestCase):
     self.assertEqual(self._main(logdir=one, plot_file=path)[:2],
                      (0, f'Wrote {path}.\n'))
     self.assertGreater(np.ptp(image.imread(path)), 0)
+
+  def test_directories_named_like_patterns(self):
+    one = self._logdir([(100, 1, 'catch', 1)], 'a[b]*?')
+    two = self._logdir([(100, 1, 'catch', 1)], 'a*')
+    for logdir, name in ((one, 'learning_curves.png'),
+                         (f'{one},{two}', 'learning_curves_compared.png')):
+      path = os.path.join(one, name)
+      self.assertEqual(self._main(logdir=logdir)[:2], (0, f'Wrote {path}.\n'))
+      self.assertGreater(np.ptp(image.imread(path)), 0)
 
   @parameterized.parameters(
       ('a', 'a.png'), ('a.', 'a.png'), ('a.b/c', 'a.b/c.png'),

@@ -10,14 +10,14 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import errors
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent import learner as learner_lib
 from scalable_agent import policies
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
-from scalable_agent import training
 from scalable_agent import structs
+from scalable_agent import training
 from scalable_agent import unrolls
 import tree
 

@@ -13,9 +13,9 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import atari57
-from scalable_agent import config as config_lib
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import suites
@@ -433,8 +433,8 @@ class FormatsTest(absltest.TestCase):
 
 class SeveralAgentsTest(parameterized.TestCase):
 
-  def _write(self, table):
-    logdir = self.create_tempdir().full_path
+  def _write(self, table, name='run'):
+    logdir = self.create_tempdir().mkdir(name).full_path
     [run] = table.runs
     score_files.write(
         table, score_files.reserve_path(logdir, run.num_env_frames))
@@ -487,6 +487,17 @@ class SeveralAgentsTest(parameterized.TestCase):
                      [f'{d}/scores-200000000-1' for d in logdirs])
     # It is no test of an agent, and not read as one.
     self.assertEqual(self._read(logdirs[0]).num_env_frames, 200_000_000)
+
+  def test_directories_named_like_patterns(self):
+    tables = [_table({'CartPole-v1': [value] * 30}, _run(
+        level_name='CartPole-v1', trained_on='CartPole-v1'))
+              for value in (5., 7.)]
+    one, two = (self._write(table, name)
+                for table, name in zip(tables, ('a[b]*?', 'a*')))
+    self.assertEqual([self._read(logdir).rows[0].mean for logdir in (one, two)],
+                     [5, 7])
+    self.assertIn(f'Wrote {one}/scores-2_agents-1.json',
+                  self._compare(one, two))
 
   def test_what_is_true_of_some_agents_only(self):
     runs = [

@@ -15,10 +15,8 @@ import environment_contract
 import gymnasium
 import numpy as np
 import psutil
-from vizdoom import gymnasium_wrapper  # pylint: disable=unused-import
-
-from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -123,8 +123,8 @@ def make_vector(num_envs, num_threads, autoreset_mode=None):
     num_threads: C++ threads.
     autoreset_mode: one of gymnasium's; None for SAME_STEP.
   """
-  import gymnasium  # pylint: disable=g-import-not-at-top
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
+  import gymnasium  # pylint: disable=g-import-not-at-top
   modes = gymnasium.vector.AutoresetMode
   autoreset_mode = autoreset_mode or modes.SAME_STEP
 

@@ -5,7 +5,8 @@ A group is a list of variables that one optimizer moves. IMPALA has one, an
 actor-critic with two optimizers has two.
 """
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from scalable_agent import agents
 from scalable_agent import structs
@@ -38,8 +39,8 @@ class Algorithm(Protocol):
       target networks.
   """
   agent: agents.Agent
-  groups: Dict[str, List[tf.Variable]]
-  targets: List[tf.Variable]
+  groups: dict[str, list[tf.Variable]]
+  targets: list[tf.Variable]
 
   def loss(self, data: structs.Unroll, seed: tf.Tensor) -> Loss:
     """Computes the losses of a batch, in a graph.

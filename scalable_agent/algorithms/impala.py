@@ -23,7 +23,6 @@ weight on each advantage; that the weight is clipped as in V-trace is our
 reading. The entropy loss is that of `pi` in all of them.
 """
 
-from typing import Dict, List
 
 from scalable_agent import agents
 from scalable_agent import config
@@ -48,9 +47,9 @@ class Impala:
       settings: costs, discount, clipping of rewards, correction.
     """
     self.agent = agent
-    self.groups: Dict[str, List[tf.Variable]] = {
+    self.groups: dict[str, list[tf.Variable]] = {
         'agent': agent.trainable_variables}
-    self.targets: List[tf.Variable] = []
+    self.targets: list[tf.Variable] = []
     self._settings = settings
 
   def loss(self, data: structs.Unroll, seed: tf.Tensor) -> base.Loss:

@@ -13,12 +13,12 @@
 Importing this package does not import TensorFlow.
 """
 
-from typing import Any, Callable, Iterable, List, NamedTuple, Protocol, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-
-from scalable_agent.config import EnvironmentSettings
 from scalable_agent import errors
+from scalable_agent.config import EnvironmentSettings
 from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
@@ -75,7 +75,7 @@ FAMILIES = (
 def make_vec(
     level_names: Sequence[str],
     seeds: Sequence[int],
-    settings: EnvironmentSettings = EnvironmentSettings(),
+    settings: EnvironmentSettings = EnvironmentSettings(),  # noqa: B008
     num_threads: int = 0,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments.
@@ -119,7 +119,7 @@ def make_groups(
     seeds: Sequence[int],
     settings: EnvironmentSettings,
     num_groups: int,
-) -> List[FlowEnvironment]:
+) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
   Args:
@@ -137,7 +137,7 @@ def make_groups(
     Exception: whatever `make_vec` raises. No group is left open.
   """
   _check_arguments(level_names, seeds)
-  groups: List[FlowEnvironment] = []
+  groups: list[FlowEnvironment] = []
   try:
     for indices in np.array_split(np.arange(len(level_names)),
                                   min(num_groups, len(level_names))):

@@ -10,11 +10,10 @@ With `repeat_action_probability` 0, the seed decides nothing but the number of
 no-ops.
 """
 
-from typing import Iterable, List, Sequence, Tuple
+from collections.abc import Iterable, Sequence
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import structs
@@ -96,7 +95,7 @@ class AtariVector:
 
     games = dict(zip(level_names, roms, strict=True))
     # The indices of a game's environments, and ALE's vector of them.
-    self._parts: List[Tuple[np.ndarray, vector_env.AtariVectorEnv]] = []
+    self._parts: list[tuple[np.ndarray, vector_env.AtariVectorEnv]] = []
     for name, rom in games.items():
       indices = np.flatnonzero([n == name for n in level_names])
       self._parts.append((indices, vector_env.AtariVectorEnv(

@@ -5,21 +5,19 @@
 package, this module must not import TensorFlow: it runs in worker processes.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 import difflib
 import importlib
 import re
-from typing import (Any, Callable, Dict, Iterable, NamedTuple, Optional,
-                    Protocol, Sequence, Tuple, Union)
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import errors
 from scalable_agent import structs
 
-
 # Of one environment, or with the axis `E` of a vector.
-Observation = Union[np.ndarray, Dict[str, np.ndarray]]
+Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
 # Builds one environment. Workers receive it, so cloudpickle must know how to
 # pickle it.
 Factory = Callable[[], gymnasium.Env]
@@ -44,7 +42,7 @@ class VectorStep(NamedTuple):
   episode_end: np.ndarray
   observation: Observation
   truncated: np.ndarray
-  last_observation: Union[Observation, Tuple[()]] = ()
+  last_observation: Observation | tuple[()] = ()
 
 
 class VectorEnvironment(Protocol):
@@ -93,7 +91,7 @@ class FlowEnvironment:
     self.num_envs = len(self.level_names)
     self.spec = env.spec
     [self._num_actions] = env.spec.action.num_values
-    self._episode_return: Optional[np.ndarray] = None
+    self._episode_return: np.ndarray | None = None
     self._episode_step = np.zeros([self.num_envs], np.int32)
     self._closed = False
 
@@ -186,7 +184,7 @@ class ActionRepeat(gymnasium.Wrapper):
     super().__init__(env)
     self._num_action_repeats = num_action_repeats
 
-  def step(self, action: Any) -> Tuple[Any, float, bool, bool, dict]:
+  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
     total_reward = 0.0
     for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)

@@ -9,20 +9,19 @@ Lab is not on PyPI: what to install is said where it is missing. Its API:
 https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
+from collections.abc import Iterable, Mapping
 import functools
 import os
 import shutil
 import string
-from typing import Iterable, Mapping
 import uuid
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import config
 from scalable_agent import errors
-from scalable_agent.scores import dmlab30
 from scalable_agent.environments import base
+from scalable_agent.scores import dmlab30
 
 # The reference's actions. Numbers of a native action: look right and down, in
 # pixels per frame, strafe right, move forward, fire, jump, crouch.
@@ -190,7 +189,7 @@ class DmLab(gymnasium.Env):
 
 def _check_installed(level_name):
   try:
-    import deepmind_lab  # pylint: disable=g-import-not-at-top,unused-import
+    import deepmind_lab  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} is a level of DeepMind Lab, which {_HOW_TO_INSTALL} '

@@ -6,12 +6,12 @@ factories of environments. As a family itself, this module has what is left: the
 ids that are registered with gymnasium.
 """
 
+from collections.abc import Iterable, Sequence
 import functools
-from typing import Any, Dict, Iterable, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import structs
@@ -125,7 +125,7 @@ class GymnasiumVector:
   def close(self) -> None:
     self._workers.close()
 
-  def _decode(self, arrays: Dict[str, np.ndarray]) -> base.Observation:
+  def _decode(self, arrays: dict[str, np.ndarray]) -> base.Observation:
     """Returns observations, their instructions as bytes `[E]`."""
     if not self._is_dict:
       return arrays['frame']
@@ -151,7 +151,7 @@ class _Transport(gymnasium.ObservationWrapper):
       if isinstance(text, gymnasium.spaces.Text):
         self._text_size = _max_bytes(text)
 
-  def observation(self, observation: Any) -> Dict[str, Any]:
+  def observation(self, observation: Any) -> dict[str, Any]:
     if not isinstance(observation, dict):
       return {'frame': observation}
     if 'instruction' not in observation:
@@ -172,12 +172,12 @@ class _Spaces(NamedTuple):
     is_dict: whether observations are a `Dict`.
     actions: the space of actions.
   """
-  arrays: Dict[str, structs.ArraySpec]
+  arrays: dict[str, structs.ArraySpec]
   is_dict: bool
   actions: gymnasium.spaces.Discrete
 
 
-def _common_spaces(levels: Dict[str, _Spaces]) -> _Spaces:
+def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
   """Returns the spaces of the levels; raises if they are not the same."""
   first_name, first = next(iter(levels.items()))
   for name, spaces in levels.items():
@@ -219,7 +219,7 @@ def _in_words(spaces: _Spaces) -> str:
 
 
 def _arrays_spec(
-    space: gymnasium.Space, level_name: str) -> Dict[str, structs.ArraySpec]:
+    space: gymnasium.Space, level_name: str) -> dict[str, structs.ArraySpec]:
   """The specs of the arrays of `_Transport`; raises for other spaces."""
   parts = {'frame': space}
   if isinstance(space, gymnasium.spaces.Dict):
@@ -247,7 +247,7 @@ def _max_bytes(space: gymnasium.spaces.Text) -> int:
 
 
 def _decoded_spec(
-    arrays: Dict[str, structs.ArraySpec]) -> Dict[str, structs.ArraySpec]:
+    arrays: dict[str, structs.ArraySpec]) -> dict[str, structs.ArraySpec]:
   """The specs of dictionaries after decoding: instructions are `bytes`."""
   text = structs.ArraySpec((), np.dtype(object))
   return {name: text if name == 'instruction' else spec

@@ -5,16 +5,16 @@ Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
 """
 
+from collections.abc import Iterable
 import contextlib
 import dataclasses
 import functools
 import io
 import string
-from typing import Any, Iterable
+from typing import Any
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
@@ -54,7 +54,7 @@ def look_up(
     errors.EnvironmentSpecError: actions would be repeated.
   """
   try:
-    import minigrid  # pylint: disable=g-import-not-at-top,unused-import
+    import minigrid  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs minigrid: pip install "scalable_agent[minigrid]" '

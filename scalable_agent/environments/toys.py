@@ -1,12 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Small environments with known optima: `catch`, `memory`, `counting`."""
 
+from collections.abc import Iterable, Sequence
 import functools
-from typing import Any, Iterable, Sequence
+from typing import Any
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import config
 from scalable_agent.environments import base
 

@@ -6,16 +6,15 @@ Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
 have no discrete actions. https://vizdoom.farama.org
 """
 
+from collections.abc import Iterable
 import dataclasses
 import functools
 import os
 import subprocess
 import tempfile
-from typing import Iterable
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
@@ -63,7 +62,7 @@ def look_up(
   """
   try:
     # pylint: disable=g-import-not-at-top,unused-import
-    from vizdoom import gymnasium_wrapper
+    from vizdoom import gymnasium_wrapper  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs vizdoom: pip install "scalable_agent[vizdoom]" '

@@ -8,6 +8,7 @@ main module, ignore Ctrl-C (the parent ends them) and die with the parent. An
 error in a worker is raised in the parent.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
 import ctypes
 import math
@@ -21,12 +22,10 @@ import threading
 import time
 import traceback
 import types
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
-                    Sequence, Union)
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import errors
 from scalable_agent import structs
 
@@ -69,8 +68,8 @@ class Exchange(NamedTuple):
   reward: np.ndarray
   terminated: np.ndarray
   truncated: np.ndarray
-  observation: Dict[str, np.ndarray]
-  last_observation: Dict[str, np.ndarray]
+  observation: dict[str, np.ndarray]
+  last_observation: dict[str, np.ndarray]
   status: np.ndarray
   report: np.ndarray
 
@@ -84,7 +83,7 @@ class Workers:
 
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
-               observation_spec: Dict[str, structs.ArraySpec],
+               observation_spec: dict[str, structs.ArraySpec],
                seeds: Sequence[int], timeout_s: float):
     """Starts the processes and builds the environments in them.
 
@@ -105,8 +104,8 @@ class Workers:
     self._closed = False
     # Held while pipes of commands are written to or closed.
     self._lock = threading.Lock()
-    self._commands: List[connection.Connection] = []
-    self._processes: List[multiprocessing.process.BaseProcess] = []
+    self._commands: list[connection.Connection] = []
+    self._processes: list[multiprocessing.process.BaseProcess] = []
     self._selector = selectors.DefaultSelector()
     context = multiprocessing.get_context(_START_METHOD)
     context.set_forkserver_preload([__name__])
@@ -328,7 +327,7 @@ class _SharedArray(NamedTuple):
 
 
 # The fields of an `Exchange`.
-_Shared = Dict[str, Union[_SharedArray, Dict[str, _SharedArray]]]
+_Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
 
 
 def _allocate(context, num_envs, observation_spec) -> _Shared:
@@ -353,7 +352,7 @@ def _allocate(context, num_envs, observation_spec) -> _Shared:
 
 def _open(shared: _Shared) -> Exchange:
   """Returns the arrays, in this process."""
-  arrays: Dict[str, Any] = {
+  arrays: dict[str, Any] = {
       field: {name: array.open() for name, array in entry.items()}
              if isinstance(entry, dict) else entry.open()
       for field, entry in shared.items()}

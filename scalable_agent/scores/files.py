@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tables of scores as Markdown, CSV and JSON: written, and read again."""
 
+from collections.abc import Callable
 import csv
 import dataclasses
 import io
@@ -8,10 +9,10 @@ import itertools
 import json
 import os
 import re
-from typing import Any, Callable, Dict, List
+from typing import Any
 
-from scalable_agent import errors
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent.scores import table as score_table
 
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
@@ -133,7 +134,7 @@ def _interval_text(interval, num_decimals):
   return ' to '.join(f'{x:,.{num_decimals}f}' for x in interval)
 
 
-def _markdown_table(rows: List[List[str]]) -> str:
+def _markdown_table(rows: list[list[str]]) -> str:
   """Aligns the cells of a table; the first column to the left."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   lines = ['| ' + ' | '.join(
@@ -246,7 +247,7 @@ def write(table: score_table.Table, path: str) -> None:
     os.replace(temporary, path + extension)
 
 
-_FORMATS: Dict[str, Callable[[score_table.Table], str]] = {
+_FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 

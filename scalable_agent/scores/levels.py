@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Names of levels: what `--level_name` stands for, and which ones are played."""
+"""Names of levels: what `--level_name` stands for, and which are played."""
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30

@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Learning curves of one or several runs, beside published scores, as a PNG."""
 
+from collections.abc import Sequence
 import csv
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from scalable_agent import errors
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent.scores import suites
 
 # Levels beside each other, for so many levels or fewer.
@@ -56,13 +57,13 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
-def labels(logdirs: Sequence[str]) -> List[str]:
+def labels(logdirs: Sequence[str]) -> list[str]:
   """Returns the names of the directories, or whole paths if two are equal."""
   names = [os.path.basename(os.path.abspath(path)) for path in logdirs]
   return names if len(set(names)) == len(names) else list(logdirs)
 
 
-def read_curves(logdir: str) -> Dict[str, Curve]:
+def read_curves(logdir: str) -> dict[str, Curve]:
   """Returns the curves of a run by level.
 
   What a killed part of the run did after its last checkpoint was done again by
@@ -89,7 +90,7 @@ def read_curves(logdir: str) -> Dict[str, Curve]:
   if not kept:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
-  by_level: Dict[str, List[Any]] = {}
+  by_level: dict[str, list[Any]] = {}
   for level, *values in reversed(kept):
     by_level.setdefault(level, []).append(values)
   return {level: Curve(*np.array(values, np.float64).T)
@@ -115,7 +116,7 @@ def running_mean(values: np.ndarray, window: int) -> np.ndarray:
   return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def draw(runs: Dict[str, Dict[str, Curve]], num_episodes: int) -> Any:
+def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> Any:
   """Draws two panels per level: over frames, and over time.
 
   Args:
