@@ -119,7 +119,7 @@ class DefaultsTest(absltest.TestCase):
   def test_imports_nothing_of_ours_but_errors(self):
     code = ('import sys; from scalable_agent import config; print(sorted('
             'm for m in sys.modules if m.startswith("scalable_agent")'
-            ' or m in ("tensorflow", "numpy", "absl")))')
+            ' or m in ("tensorflow", "absl")))')
     self.assertEqual(
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
@@ -314,6 +314,25 @@ class SavedTest(parameterized.TestCase):
 
   def test_of_no_run(self):
     self.assertIsNone(config_lib.trained_with(self.logdir))
+
+
+class SeedsTest(absltest.TestCase):
+
+  def test_those_of_earlier_versions(self):
+    config = config_lib.Config(seed=3)
+    self.assertEqual(
+        [config.derive_seed(role, 2, 1) for role in (
+            'environment', 'learner', 'actor', 'test', 'replay')],
+        [816352175, 2110316598, 355842188, 143819201, 6976088])
+
+  def test_all_differ(self):
+    seeds = [
+        config_lib.Config(seed=seed).derive_seed(role, index, part)
+        for seed in (0, 1) for role in ('environment', 'learner', 'actor')
+        for index in (0, 1, 2) for part in (0, 1)]
+    self.assertLen(set(seeds), len(seeds))
+    self.assertBetween(min(seeds), 0, 2**31 - 1)
+    self.assertBetween(max(seeds), 0, 2**31 - 1)
 
 
 class ResolvedTest(parameterized.TestCase):

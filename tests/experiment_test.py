@@ -21,6 +21,7 @@ import experiment
 import numpy as np
 import psutil
 from scalable_agent import actor as actor_lib
+from scalable_agent import agents
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import evaluation
@@ -323,10 +324,10 @@ class TestModeTest(absltest.TestCase):
 
   def test_one_agent_plays_all_levels(self):
     expected = {'MountainCar-v0': [-200, -200], 'counting': [3, 12]}
-    with mock.patch.object(training, 'make_learner',
-                           wraps=training.make_learner) as make_learner:
+    with mock.patch.object(agents, 'make_agent',
+                           wraps=agents.make_agent) as make_agent:
       output = self._test()
-    make_learner.assert_called_once()
+    make_agent.assert_called_once()
     self.assertEqual(self.returns, expected)
     self.assertEqual(self._levels_of_table(), expected)
     self.assertEqual(output.count('\n| '), 3)  # One table, with its head.
