@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import difflib
 import importlib
 import re
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import gymnasium
 import numpy as np
