@@ -1,25 +1,37 @@
 # make train   trains on ALE Pong (make train FLAGS="--level_name=... ...")
-# make test    runs the tests (make test TESTS=tests/vtrace_test.py)
+# make test    runs all tests on all cores (make test TESTS=tests/vtrace_test.py)
+# make check   runs the linter, the type checker and the fast tests
 #
-# Both make a virtual environment in .venv first if there is none. PYTHON
-# chooses the interpreter it is made with: make train PYTHON=python3.12
+# All make a virtual environment in .venv first if there is none, and install
+# anew if setup.py has changed. PYTHON chooses the interpreter it is made with:
+# make train PYTHON=python3.12
 
 PYTHON ?= python3
 VENV ?= .venv
 FLAGS ?=
 TESTS ?= tests
+# Processes that run tests; `logical` is one per core.
+JOBS ?= logical
 # Exported, not set in the command: make then runs Python itself, without a shell
 # in between, which would keep SIGTERM to itself.
 export TF_CPP_MIN_LOG_LEVEL = 3
 RUN = $(VENV)/bin/python
+# Neighbours share what their class or module sets up, so they stay together,
+# until a process has nothing left to do.
+PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 
-.PHONY: train test clean
+.PHONY: train test check clean
 
 train: $(VENV)/installed
 	$(RUN) experiment.py --flagfile=configs/pong_two_cores.flags $(FLAGS)
 
 test: $(VENV)/installed
-	$(RUN) -m pytest $(TESTS)
+	$(PYTEST) $(TESTS)
+
+check: $(VENV)/installed
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+	$(PYTEST) -m 'not slow' $(TESTS)
 
 $(VENV)/installed: setup.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 10) <= v <= (3, 13) and "Python 3.10 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12" % v)'

@@ -6,7 +6,9 @@ import setuptools
 _ATARI = ['ale-py>=0.12']
 _MINIGRID = ['minigrid>=3.1']
 _VIZDOOM = ['vizdoom>=1.3.1']
-_DEV = ['pytest>=8', 'hypothesis>=6', 'psutil>=5']
+_PLOT = ['matplotlib>=3.8']
+_DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
+        'pytest-xdist>=3.6', 'ruff>=0.9']
 
 setuptools.setup(
     name='scalable_agent',
@@ -31,7 +33,7 @@ setuptools.setup(
         'atari': _ATARI,
         'minigrid': _MINIGRID,
         'vizdoom': _VIZDOOM,
-        'plot': ['matplotlib>=3.8'],
-        'dev': _ATARI + _MINIGRID + _VIZDOOM + _DEV + ['matplotlib>=3.8'],
+        'plot': _PLOT,
+        'dev': _ATARI + _MINIGRID + _VIZDOOM + _PLOT + _DEV,
     },
 )

@@ -37,7 +37,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Cell(NamedTuple):
     return out / f'{self.correction}-replay{self.replay_capacity}' / (
         f'seed{self.seed}')
 
-  def flags(self, common: List[str]) -> List[str]:
+  def flags(self, common: list[str]) -> list[str]:
     return [*common, f'--correction={self.correction}',
             f'--replay_capacity={self.replay_capacity}', f'--seed={self.seed}']
 
@@ -81,8 +81,8 @@ class Cell(NamedTuple):
 class Interval(NamedTuple):
   """A mean and the ends of its 95 % interval, None for a single value."""
   mean: float
-  low: Optional[float] = None
-  high: Optional[float] = None
+  low: float | None = None
+  high: float | None = None
 
   def __str__(self):
     if self.low is None:
@@ -90,14 +90,14 @@ class Interval(NamedTuple):
     return f'{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})'
 
 
-def common_flags(flags: List[str]) -> List[str]:
+def common_flags(flags: list[str]) -> list[str]:
   """Returns what all runs have in common, given the user's flags."""
   has_level = any(re.match(r'--?(level_name|flagfile)(=|$)', flag)
                   for flag in flags)
   return list(flags) if has_level else [*_FLAGS, *flags]
 
 
-def is_finished(cell: Cell, out: pathlib.Path, common: List[str]) -> bool:
+def is_finished(cell: Cell, out: pathlib.Path, common: list[str]) -> bool:
   """Says whether a run is there already, with the same flags."""
   path = cell.directory(out) / 'finished.json'
   if not path.exists():
@@ -108,8 +108,8 @@ def is_finished(cell: Cell, out: pathlib.Path, common: List[str]) -> bool:
   return True
 
 
-def run_all(cells: List[Cell], out: pathlib.Path, common: List[str], jobs: int,
-            timeout_s: float) -> List[str]:
+def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
+            timeout_s: float) -> list[str]:
   """Makes the runs, `jobs` at a time; returns what failed, a line each."""
   waiting, running, failures = list(cells), {}, []
   try:
@@ -204,7 +204,7 @@ def _t_quantile(degrees):
       np.float64(degrees), np.float64(0), np.float64(1)).quantile(0.975))
 
 
-def interval(values: List[float]) -> Interval:
+def interval(values: list[float]) -> Interval:
   """Returns the mean of `values` with Student's interval."""
   mean = statistics.fmean(values)
   if len(values) < 2:
@@ -214,7 +214,7 @@ def interval(values: List[float]) -> Interval:
   return Interval(mean, mean - half, mean + half)
 
 
-def difference(ones: List[float], others: List[float]) -> Interval:
+def difference(ones: list[float], others: list[float]) -> Interval:
   """Returns mean(ones) - mean(others) with Welch's interval."""
   mean = statistics.fmean(ones) - statistics.fmean(others)
   if min(len(ones), len(others)) < 2:
@@ -228,8 +228,8 @@ def difference(ones: List[float], others: List[float]) -> Interval:
   return Interval(mean, mean - half, mean + half)
 
 
-def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
-              lags: Dict[Tuple[int, str], List[float]]) -> List[dict]:
+def summarise(curves: dict[tuple[int, str], dict[int, np.ndarray]],
+              lags: dict[tuple[int, str], list[float]]) -> list[dict]:
   """Returns a row of the table for each replay and correction."""
   last = _NUM_BINS // 10
   rows = []
@@ -257,7 +257,7 @@ def summarise(curves: Dict[Tuple[int, str], Dict[int, np.ndarray]],
   return rows
 
 
-def table(rows: List[dict]) -> str:
+def table(rows: list[dict]) -> str:
   """Returns the rows in Markdown, with the paper's numbers at their ends."""
   levels = vtrace_ablation.LEVELS
   lines = ['| replay | correction | seeds | final return | V-trace minus it | '
@@ -275,7 +275,7 @@ def table(rows: List[dict]) -> str:
   return '\n'.join([*lines, '', f'The paper: {vtrace_ablation.SOURCE}.']) + '\n'
 
 
-def plot(rows: List[dict], num_frames: int, path: pathlib.Path,
+def plot(rows: list[dict], num_frames: int, path: pathlib.Path,
          title: str) -> None:
   """Draws a learning curve per correction, a picture per replay."""
   import matplotlib  # pylint: disable=g-import-not-at-top
@@ -308,7 +308,7 @@ def plot(rows: List[dict], num_frames: int, path: pathlib.Path,
   figure.savefig(path, dpi=110)
 
 
-def report(cells: List[Cell], out: pathlib.Path, common: List[str]) -> None:
+def report(cells: list[Cell], out: pathlib.Path, common: list[str]) -> None:
   """Writes the three files about the runs that are there."""
   curves, lags, settings = {}, {}, None
   for cell in cells:

@@ -3,18 +3,19 @@
 
   python benchmarks/actors.py [--num_envs=32] [--json=actors.json]
 
-All of an Atari game with the paper's protocol, in agent steps/s:
+The level is an Atari game with the paper's protocol. Rates are agent steps/s:
 
 *   environments: random actions. ALE's vector environment as
-    `environments.make_vec` builds it, on so many threads; gymnasium's
-    AsyncVectorEnv with its AtariPreprocessing, one process per environment;
-    EnvPool, for whole vectors and (async) for the first half that is ready.
-*   policies: `Policy.step` on a batch of the same observations.
-*   actors: `Actor.make_unroll`, whose unrolls are dropped. The environments are
-    divided among groups, one thread each.
+    `environments.make_vec` builds it, with several numbers of threads;
+    gymnasium's AsyncVectorEnv with its AtariPreprocessing, one process per
+    environment; EnvPool, for whole vectors and (async) for the half that is
+    ready first.
+*   policies: `Policy.step` on a batch, always of the same observations.
+*   actors: `Actor.make_unroll`; the unrolls are dropped. The environments are
+    divided among groups, with one thread each.
 
-What is measured takes turns, and the rate is the median of the turns. EnvPool
-and AsyncVectorEnv go into a virtual environment of their own.
+The measurements take turns, and a rate is the median of its turns. EnvPool and
+AsyncVectorEnv run in a virtual environment of their own.
 """
 
 import argparse
@@ -34,12 +35,12 @@ import time
 import numpy as np
 import venvs
 
-# TensorFlow and scalable_agent are imported where they are used: this module
-# also runs in the environment of EnvPool, see `run_peer`.
+# TensorFlow and scalable_agent are imported where they are used, because this
+# module also runs in EnvPool's virtual environment, see `run_peer`.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')  # As experiment.py does.
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# One function per policy looks to TensorFlow like one traced again and again.
+# TensorFlow warns that functions are traced again: there is one per policy.
 logging.getLogger('tensorflow').setLevel(logging.ERROR)
 _CORES = len(os.sched_getaffinity(0))
 _PEERS = ('AsyncVectorEnv', 'EnvPool', 'EnvPool, async')
@@ -80,7 +81,7 @@ def _envpool(level, num_envs, batch_size):
 
 def run_peer(peer, level, num_envs):
   """Answers every line of stdin, seconds, with agent steps/s."""
-  # Whatever prints must not get in between the answers.
+  # Other output must not get between the answers.
   answers = os.fdopen(os.dup(1), 'w')
   os.dup2(2, 1)
   batch_size = max(1, num_envs // 2) if peer == 'EnvPool, async' else num_envs
@@ -107,7 +108,7 @@ def run_peer(peer, level, num_envs):
 
 
 def _peer_turn(stack, python, peer, args):
-  """Starts a process of the peer; returns what asks it for a turn."""
+  """Starts a process of the peer; returns a function that measures a turn."""
   process = stack.enter_context(subprocess.Popen(
       [python, __file__, f'--peer={peer}', f'--level_name={args.level_name}',
        f'--num_envs={args.num_envs}'],
@@ -134,7 +135,7 @@ def _environment_turns(stack, args):
     env.initial()
     rng = np.random.RandomState(0)
     step = lambda env=env, rng=rng: env.step(
-        rng.randint(env.num_actions, size=env.num_envs))
+        rng.randint(env.spec.action.num_values[0], size=env.num_envs))
     turns[f'ALE vector, {num_threads or "default"} threads', args.num_envs] = (
         lambda seconds, s=step: args.num_envs * _per_s(s, seconds))
   if args.peers:
@@ -146,16 +147,13 @@ def _environment_turns(stack, args):
 
 def _make_policy(env, network, mode):
   # pylint: disable=g-import-not-at-top
-  from scalable_agent import actor
   from scalable_agent import agents
-  import tensorflow as tf
+  from scalable_agent import policies
   recurrent = network == 'deep-lstm'
   agent = agents.make_agent(
-      network.removesuffix('-lstm'), env.observation_spec, env.num_actions,
+      network.removesuffix('-lstm'), env.spec.observation, env.spec.action,
       use_lstm=recurrent, use_last_action_reward=recurrent, seed=1)
-  weights = actor.Weights(
-      0, [tf.convert_to_tensor(v) for v in agent.variables])
-  return actor.Policy(agent, lambda: weights, jit_compile=mode == 'xla')
+  return policies.AgentPolicy(agent, jit_compile=mode == 'xla')
 
 
 def _policy_turns(stack, args):
@@ -205,7 +203,7 @@ def measure(part, turns, rounds, seconds):
   """Prints and returns the rows of a part."""
   rates = {key: [] for key in turns}
   for turn in turns.values():
-    turn(0.0)  # It compiles.
+    turn(0.0)  # The first turn compiles.
   for i in range(rounds):
     # The order of every other round is reversed.
     for key in list(turns) if i % 2 else list(turns)[::-1]:

@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Measures one update: this learner's, and the same one in PyTorch.
+"""Measures an update of this learner, and the same update in PyTorch.
 
   python benchmarks/learner.py [--networks shallow deep] [--json=learner.json]
 
 An update is `Learner.step` on a random batch in memory: loss (V-trace),
-gradient, clipping, RMSProp. Frames are those of Atari games, uint8
+gradient, clipping, RMSProp. Frames are like those of Atari games, uint8
 [4, 84, 84]. The networks:
 
 *   shallow, deep: feed-forward;
@@ -12,11 +12,14 @@ gradient, clipping, RMSProp. Frames are those of Atari games, uint8
 
 The variants are graph, xla, torch (channels_last) and compile (torch.compile);
 graph:4 is graph with micro-batches of four unrolls. Every variant begins with
-the same weights; loss and gradient of the first update, which must agree, are
-compared. All may use all cores, take turns, and a rate is the median of the
-turns. Its share is that of the rate of one large product of float32 matrices,
-measured between the turns: the products and convolutions of an update, counted
-below, alone. PyTorch goes into a virtual environment of its own.
+the same weights. The loss and the gradient of the first update are compared,
+because they must agree. All variants may use all cores. They take turns, and a
+rate is the median of the turns.
+
+The last column compares with the rate of one large product of float32 matrices,
+which is measured between the turns. Only the products and convolutions of an
+update are counted for it, by the code below. PyTorch runs in a virtual
+environment of its own.
 """
 
 import argparse
@@ -40,6 +43,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
 # pylint: disable=wrong-import-position
 from scalable_agent import agents
+from scalable_agent import config
 from scalable_agent import learner as learner_lib
 from scalable_agent import optimizers
 from scalable_agent import structs
@@ -66,7 +70,7 @@ def torch_worker(venv, pip_args):
     worker.stdin.flush()
     return pickle.load(worker.stdout)
 
-  with worker:  # Its end closes stdin, which ends the worker, and waits.
+  with worker:  # At its end stdin is closed, which ends the worker.
     yield ask
 
 
@@ -86,50 +90,51 @@ def random_batch(rng, length, batch_size):
       'logits': rng.normal(size=(*steps, _NUM_ACTIONS)).astype(np.float32)}
 
 
-def to_actor_output(arrays, agent):
+def to_batch(arrays, learner):
   """Returns what `Learner.step` takes, on the device."""
   steps = arrays['done'].shape
   observation = arrays['frames']
-  if agent.initial_state(1):
+  if learner.agent.initial_state(1):
     observation = {'frame': observation,
                    'instruction': arrays['words'].astype(np.int32)}
-  return learner_lib.to_tensors(agent, structs.ActorOutput(
-      level_name=(),
-      agent_state=agent.initial_state(steps[1]),
+  steps_of_batch = structs.Steps(
       env_outputs=structs.StepOutput(
           reward=arrays['reward'], info=(), done=arrays['done'],
           observation=observation),
       agent_outputs=structs.AgentOutput(
           action=arrays['action'].astype(np.int32),
-          policy_logits=arrays['logits'],
+          policy=arrays['logits'],
           baseline=np.zeros(steps, np.float32)),
-      truncation_values=np.zeros(steps, np.float32)))
+      truncation_values=np.zeros(steps, np.float32))
+  start = structs.Start((), learner.agent.initial_state(steps[1]), ())
+  return learner.to_device(
+      structs.Unroll(steps_of_batch, start),
+      num_new_frames=(steps[0] - 1) * steps[1])
 
 
 def make_agent(network):
-  """Returns an agent none of whose weights is zero, always the same one."""
+  """Returns an agent without weights of zero, always the same one."""
   recurrent = network == 'deep-lstm'
   agent = agents.make_agent(
       network.removesuffix('-lstm'),
       {'frame': _FRAME, 'instruction': _INSTRUCTION} if recurrent else _FRAME,
-      _NUM_ACTIONS, use_lstm=recurrent, use_last_action_reward=recurrent,
-      seed=1)
+      structs.ActionSpec((_NUM_ACTIONS,)), use_lstm=recurrent,
+      use_last_action_reward=recurrent, seed=1)
   rng = np.random.RandomState(1)
   for variable in agent.trainable_variables:
     variable.assign_add(rng.normal(0.0, 0.01, variable.shape))
   return agent
 
 
-def make_learner(variant, network, num_frames):
+def make_learner(variant, network):
   """Returns a learner for a variant such as `graph` or `xla:4`."""
   kind, _, micro_batch_size = variant.partition(':')
+  optimizer = optimizers.Scheduled(
+      optimizers.RMSProp(1e-5), lambda num_env_frames: 1e-5)
   return learner_lib.Learner(
-      make_agent(network),
-      impala.Impala(discounting=0.99, baseline_cost=0.5, entropy_cost=0.01,
-                    reward_clipping='abs_one'),
-      optimizers.RMSProp(1e-5),
-      learning_rate=1e-5, total_environment_frames=10**12,
-      num_env_frames_per_update=num_frames, clip_gradient_norm=40.0,
+      impala.Impala(make_agent(network),
+                    config.ImpalaSettings(entropy_cost=0.01)),
+      {'agent': optimizer}, clip_gradient_norm=40.0,
       micro_batch_size=int(micro_batch_size) if micro_batch_size else None,
       jit_compile=kind == 'xla')
 
@@ -137,10 +142,11 @@ def make_learner(variant, network, num_frames):
 def flops_per_observation(network):
   """Counts the multiplications and additions of an update.
 
-  Two for every weight and every position it is used at, for the outputs, for
-  the gradient of the weights and for that of the inputs; the frames need none.
+  Two for every weight and every position where it is used: for the outputs, for
+  the gradient of the weights and for the gradient of the inputs. The gradient
+  of the frames is not needed.
   """
-  # (height = width of the output, that of the kernel, inputs, outputs)
+  # (size of the output, size of the kernel, inputs, outputs); all are square.
   if network == 'shallow':
     convolutions = [(20, 8, 4, 16), (9, 4, 16, 32)]
   else:
@@ -186,18 +192,19 @@ def measure(ask_torch, network, arrays, variants, rounds, seconds):
   if ask_torch:
     ask_torch('load', network, [w.numpy() for w in agent.trainable_variables],
               arrays)
-  batch = to_actor_output(arrays, agent)
   first, turns = {}, {}
   for variant in variants:
     if variant.startswith(('torch', 'compile')):
       first[variant] = ask_torch('first', variant)
       turns[variant] = lambda v=variant: ask_torch('updates_per_s', v, seconds)
     else:
-      step = make_learner(variant, network, steps).step
-      scalars = step(batch)
+      learner = make_learner(variant, network)
+      batch = to_batch(arrays, learner)
+      scalars = learner.step(batch)
       first[variant] = tuple(
           float(scalars[k]) for k in ('total_loss', 'gradient_norm'))
-      update = lambda s=step: s(batch)['total_loss'].numpy()
+      update = lambda step=learner.step, batch=batch: (
+          step(batch)['total_loss'].numpy())
       turns[variant] = lambda u=update: _per_s(u, seconds)
   sgemm, rates = [], {variant: [] for variant in variants}
   for i in range(rounds):
@@ -215,7 +222,7 @@ def measure(ask_torch, network, arrays, variants, rounds, seconds):
 
 
 def print_rows(result, steps):
-  """Prints the rows of a network, and what they rest on."""
+  """Prints the rows of a network."""
   torch_rates = [rate for variant, rate in result['median'].items()
                  if variant.startswith(('torch', 'compile'))]
   for variant, rate in result['median'].items():
@@ -228,7 +235,7 @@ def print_rows(result, steps):
 
 
 def print_basis(result):
-  """Prints operations, the product's rate and how far first updates differ."""
+  """Prints operations, the product's rate and differences of first updates."""
   counted = result['flops_counted_by_torch']
   beside = (f' (PyTorch counts {counted / result["flops_per_update"]:.4f} '
             'times as many)') if counted else ''

@@ -6,31 +6,30 @@
   python benchmarks/peers.py --network=shallow --try_settings --window_s=20
 
 The peers: sample-factory's APPO with V-trace, RLlib's IMPALA, DI-engine's
-IMPALA, stable-baselines3's PPO and A2C. Each goes into a virtual environment of
-its own, made where it is missing; one that does not install gets a line that
-says why. The build of PyTorch without CUDA is smaller by gigabytes and does:
-give pip's name for it as `--torch`, for example `--torch=torch==2.13.0+cpu`.
+IMPALA, stable-baselines3's PPO and A2C. Each one runs in a virtual environment
+of its own, which is made if it is missing. If a peer cannot be installed, its
+line says why. The build of PyTorch without CUDA is enough, and smaller by
+gigabytes: pass pip's name for it, for example `--torch=torch==2.13.0+cpu`.
 
 All do the same work: ALE Pong, grey 84 x 84 frames, four stacked, four per
 step, no sticky actions; the paper's shallow or deep network without LSTM (the
 number of parameters is checked); unrolls of 20 steps, 32 of them per update,
-and each sample trained on once. Ours is configs/pong_two_cores.flags with that
-batch.
+and each sample is trained on once. Ours is configs/pong_two_cores.flags with
+that batch.
 
-A run is a fresh start. Steps are counted in the environments and not by the
-program, from the first update after `--warm_up_s` to the first one after
-another `--window_s`; "trained" is the number of samples in these updates over
-that of the steps: clearly less than 100 % means that some are thrown away.
-Memory is the proportional set size of all processes, the largest of one sample
-every ten seconds. Ours and the peers take turns, A B C A B C; a ratio, ours /
-peer, is the median of the ratios within the rounds, and within 10 % is called a
-tie. A peer that fails or makes no update for `--hang_s` gets a line that says
-so.
-The lines on stderr also have the cores that other programs took: a rate that
-was measured beside some is none.
+Every run starts from the beginning. Steps are counted in the environments, not
+by the program, from the first update after `--warm_up_s` to the first update
+after another `--window_s`. "Trained" is the number of samples in these updates
+divided by the number of steps: clearly less than 100 % means that samples are
+thrown away. Memory is the proportional set size of all processes, read every
+ten seconds; the largest value counts. Ours and the peers take turns, A B C A B
+C. A ratio, ours / peer, is the median of the ratios within the rounds; within
+10 % it is called a tie. If a peer fails, or makes no update for `--hang_s`, its
+line says so. The lines on stderr also have the number of cores that other
+programs took. If it is not near 0, the rate is not valid.
 
-`--try_settings` runs all settings listed in this file once, ours, too; the
-first of a list is the one that is measured without it.
+`--try_settings` runs all settings that this file lists once, also ours. Without
+it, the first setting of each list is measured.
 """
 
 import argparse
@@ -46,7 +45,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import psutil
 
@@ -69,15 +68,15 @@ class Peer(NamedTuple):
     title: for tables; {} is the version.
     worker: file in benchmarks/peers.
     venv: name of its virtual environment.
-    package: whose version is named; None for this project.
+    package: its version is named; None for this project.
     requirements: for pip, beside PyTorch.
-    settings: per network, those that were tried, the best one first.
-    without_dependencies: further ones that pip installs with `--no-deps`.
+    settings: per network, all that were tried, the best one first.
+    without_dependencies: packages that pip installs with `--no-deps`.
   """
   title: str
   worker: str
   venv: str
-  package: Optional[str]
+  package: str | None
   requirements: tuple
   settings: dict
   without_dependencies: tuple = ()
@@ -92,7 +91,7 @@ def _ours_settings():
 
 
 def _variants(base, *changes):
-  """Returns settings: the base, and others that differ from it."""
+  """Returns the base, and the base with each of the changes."""
   return [base, *({**base, **change} for change in changes)]
 
 
@@ -143,9 +142,9 @@ def _di_engine_settings():
                         {'channels_last': False}, *changes)}
 
 
-# DI-engine wants setuptools <= 66.1.1 and recent builds of PyTorch a later one,
-# so that pip finds no versions of both that fit. It runs without: it comes with
-# `--no-deps`, and what it imports is listed here.
+# DI-engine requires setuptools <= 66.1.1 and recent builds of PyTorch a later
+# one, so pip finds no versions that fit. DI-engine also runs without it: it is
+# installed with `--no-deps`, and its imports are listed here.
 _DI_ENGINE = (
     'ale-py==0.12.1', 'opencv-python-headless', 'gym==0.25.1', 'gymnasium',
     'numpy<2', 'DI-treetensor', 'DI-toolkit', 'trueskill', 'tensorboardX',
@@ -178,11 +177,11 @@ _PEERS = {
 
 
 class RunError(Exception):
-  """A program failed, or made no progress."""
+  """A program failed, or made no updates."""
 
 
 class _Run:
-  """A program that trains, all its processes, and what it has noted."""
+  """A program that trains: all its processes, and the files that it writes."""
 
   def __init__(self, python, worker, settings, directory):
     self._directory = pathlib.Path(directory)
@@ -198,8 +197,8 @@ class _Run:
     self._processes = {psutil.Process(self._child.pid)}
 
   def processes(self):
-    """Returns all that were started so far, some of which may have ended."""
-    # Not `children`, which loses those whose parent has ended.
+    """Returns all processes so far; some of them may have ended."""
+    # psutil's `children` loses processes whose parent has ended.
     pids = {p.pid for p in self._processes if p.is_running()}
     for process in psutil.process_iter():  # Parents come before children.
       try:
@@ -211,15 +210,15 @@ class _Run:
     return self._processes
 
   def updates(self):
-    """Returns all updates so far: `[time, steps in all, samples in it]`."""
+    """Returns all updates so far: `[time, steps until then, its samples]`."""
     path = self._directory / 'updates'
     if not path.exists():
       return []
-    lines = path.read_text().split('\n')[:-1]  # The last one is not complete.
+    lines = path.read_text().split('\n')[:-1]  # The last may be incomplete.
     return [[float(x) for x in line.split()] for line in lines]
 
   def last_update(self):
-    """Returns the time of the last one, -inf where there was none."""
+    """Returns the time of the last update, -inf if there was none."""
     updates = self.updates()
     return updates[-1][0] if updates else -math.inf
 
@@ -227,18 +226,18 @@ class _Run:
     return int((self._directory / 'parameters').read_text())
 
   def check(self):
-    """Raises RunError where the program has ended."""
+    """Raises RunError if the program has ended."""
     if self._child.poll() is not None:
       raise RunError(
           f'ended with {self._child.returncode}: {self.last_words()}')
 
   def no_update(self, seconds):
-    """Returns the error of a program that does not go on."""
+    """Returns the error for a program that makes no updates."""
     return RunError(
         f'no update in {seconds:g} s; its log ends with: {self.last_words()}')
 
   def last_words(self):
-    """Returns the last line of the log that looks like an error, or at all."""
+    """Returns the last line of the log with an error, else the last line."""
     lines = [line.strip() for line in self._log.read_text(
         errors='replace').splitlines() if line.strip()] or ['(no output)']
     errors = [line for line in lines if 'Error' in line]
@@ -270,8 +269,8 @@ def _cpu_s(process):
 
 
 def _busy_s():
-  """Returns the CPU time that all of the machine has taken or lost so far."""
-  t = psutil.cpu_times()  # Those of guests are parts of others.
+  """Returns the CPU time of all programs, and stolen time, so far."""
+  t = psutil.cpu_times()  # Times of guests are parts of the others.
   return t.user + t.nice + t.system + t.irq + t.softirq + t.steal
 
 
@@ -283,7 +282,7 @@ def measure(python, peer, settings, network, args):
   """Starts a program, measures it and ends it.
 
   Args:
-    python: which runs it.
+    python: the Python that runs it.
     peer: `Peer`.
     settings: one of its settings.
     network: shallow or deep.
@@ -293,7 +292,7 @@ def measure(python, peer, settings, network, args):
     A dictionary of measurements.
 
   Raises:
-    RunError: it failed or hung, or does not train the network it should.
+    RunError: it failed or hung, or trains another network.
   """
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
     run = _Run(python, peer.worker, {**_WORK, 'network': network, **settings},
@@ -305,7 +304,7 @@ def measure(python, peer, settings, network, args):
 
 
 def _wait_for_update(run, since, limit_s):
-  """Waits until there is an update at a time or later."""
+  """Waits until there is an update at the time `since` or later."""
   start = time.monotonic()
   while True:
     run.check()
@@ -343,7 +342,7 @@ def _watch(run, network, args):
   peak = _wait(run, args.window_s, args.hang_s)
   end, busy_s = time.monotonic(), _busy_s() - busy_s
   cpu_s = _sum_over(run.processes(), _cpu_s) - cpu_s
-  # A hang would go unnoticed if the last update inside were the last one.
+  # A hang would go unnoticed if no update after the window were needed.
   _wait_for_update(run, end, args.hang_s)
   updates = [u for u in run.updates() if u[0] >= start]
   last = next(i for i, u in enumerate(updates) if u[0] >= end)
@@ -380,7 +379,7 @@ def install(peer, args):
 
 
 def measure_and_say(python, title, peer, settings, args):
-  """As `measure`, with a line on stderr."""
+  """Calls `measure` and prints a line on stderr."""
   try:
     result = measure(python, peer, settings, args.network, args)
   except RunError as e:
@@ -399,9 +398,9 @@ def compare(peers, args):
   """Measures ours and the peers in turn.
 
   Returns:
-    For every peer `{title, settings, pairs: [[ours, peer], ...], error}`, one
-    pair a round, with the same measurement of ours for all peers; pairs that
-    were measured before an error are kept.
+    For every peer `{title, settings, pairs: [[ours, peer], ...], error}`. There
+    is one pair per round, with the same measurement of ours for all peers.
+    Pairs that were measured before an error are kept.
   """
   pythons, results = [], []
   for peer in peers:
@@ -504,7 +503,7 @@ def main():
   for settings in _OURS.settings[args.network]:
     settings['flags'] = settings['flags'] + shlex.split(args.ours_flags)
 
-  # What was started is ended in any case.
+  # `sys.exit` runs the `finally` that ends the programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
   if args.try_settings:

@@ -22,7 +22,7 @@ _REPEATS = 32  # As in vtrace.py.
 
 def _vtrace(log_rhos, discounts, rewards, values, bootstrap_value, lambda_=1.0,
             clip_rho_threshold=1.0, clip_pg_rho_threshold=1.0):
-  """From the arguments of `from_importance_weights`, all `[T, B]`, to its."""
+  """Has arguments and results of `from_importance_weights`, `[T, B]`."""
   def of_one_unroll(*arguments):
     return rlax.vtrace_td_error_and_advantage(
         *arguments, lambda_, clip_rho_threshold, clip_pg_rho_threshold)
@@ -34,7 +34,7 @@ def _vtrace(log_rhos, discounts, rewards, values, bootstrap_value, lambda_=1.0,
 
 
 def _repeated(log_rhos, discounts, rewards, values, bootstrap_value):
-  """As the function of this name in vtrace.py."""
+  """Like `repeated` in vtrace.py."""
   def body(_, carry):
     log_rhos, values = carry
     vs, pg_advantages = _vtrace(
@@ -45,10 +45,10 @@ def _repeated(log_rhos, discounts, rewards, values, bootstrap_value):
 
 
 def main():
-  # Whatever prints must not get in between the answers.
+  # Other output must not get between the answers.
   answers = os.fdopen(os.dup(1), 'wb')
   os.dup2(2, 1)
-  # With the options as arguments a new number compiles nothing.
+  # Options are arguments, so that new numbers compile nothing.
   with_options = jax.jit(_vtrace)
   to_time = {'call': jax.jit(lambda *arguments: _vtrace(*arguments)),
              'inside': jax.jit(_repeated)}
@@ -70,7 +70,8 @@ def main():
     elif what == 'time':
       kind, calls = request
       answer = statistics.median(timeit.repeat(
-          lambda: jax.block_until_ready(to_time[kind](*arguments)),
+          lambda function=to_time[kind], arguments=arguments: (
+              jax.block_until_ready(function(*arguments))),
           number=1, repeat=calls))
     pickle.dump(answer, answers)
     answers.flush()

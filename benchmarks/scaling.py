@@ -6,17 +6,17 @@
 
 *   slow: environments that sleep 1, 5 or 20 ms a step, one process each, and a
     small network. A run of experiment.py and the environments alone take turns.
-    Alone, the same vectors of environments are stepped with fixed actions by a
-    thread for each group: no policy, no learner. The ratio of the two says how
-    far throughput follows the environments and not the program.
+    Alone, the same vectors of environments get fixed actions from one thread
+    per group: there is no policy and no learner. The ratio of the two rates is
+    1 if only the environments limit the throughput.
 *   actors, groups, unroll, batch: Pong, shallow network. One of --num_actors,
-    --num_actor_groups, --unroll_length and --batch_size grows, the others stay
-    those of the base: 32, 2, 20 and 8.
+    --num_actor_groups, --unroll_length and --batch_size grows; the others are
+    32, 2, 20 and 8.
 
-Every turn is a fresh start; what compiles is left out. The rate of a row is the
-median of its turns, its ratio the median of the ratios within the rounds. Cores
-are those that all processes of a turn kept busy. FLAGS are experiment.py's and
-go to every run.
+Every turn starts from the beginning; the time to compile is left out. The rate
+of a row is the median of its turns, and its ratio is the median of the ratios
+within the rounds. "Cores" is the number of cores that all processes of a turn
+kept busy. FLAGS are flags of experiment.py for every run.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import statistics
 import sys
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -58,15 +58,15 @@ class _Row(NamedTuple):
     configuration: flags that differ from row to row.
     flags: all flags of the run.
     turns: dictionaries of `throughput.measure`.
-    alone_turns: those of `measure_alone`; empty but for slow environments.
+    alone_turns: those of `measure_alone`; empty except for slow environments.
   """
   part: str
-  configuration: Dict[str, Any]
-  flags: List[str]
-  turns: List[Dict[str, Any]]
-  alone_turns: List[Dict[str, float]]
+  configuration: dict[str, Any]
+  flags: list[str]
+  turns: list[dict[str, Any]]
+  alone_turns: list[dict[str, float]]
 
-  def summary(self) -> Dict[str, Any]:
+  def summary(self) -> dict[str, Any]:
     median = lambda turns, key: statistics.median(t[key] for t in turns)
     summary = {
         'agent_steps_per_s': median(self.turns, 'agent_steps_per_s'),
@@ -117,7 +117,7 @@ def measure_alone(level_name, num_actors, num_groups, warm_up_s, window_s):
 
 
 def _alone(*args):
-  """`measure_alone` in a process of its own, without TensorFlow."""
+  """Runs `measure_alone` in a process of its own, without TensorFlow."""
   with futures.ProcessPoolExecutor(
       1, mp_context=multiprocessing.get_context('spawn')) as executor:
     return executor.submit(measure_alone, *args).result()
@@ -150,7 +150,7 @@ def _growth_rows(part, args):
 
 
 def _measure(row, args):
-  """Adds one turn to `row`; slow environments go first, alone."""
+  """Adds one turn to `row`; for slow environments also a turn of them alone."""
   num_action_repeats = 4
   if row.part == 'slow':
     num_action_repeats = 1
@@ -200,7 +200,7 @@ def main():
     parser.error(f'Unknown parts: {", ".join(sorted(unknown))}.')
   if set(args.step_ms) - set(slow_environment.STEP_MS):
     parser.error(f'--step_ms must be among {slow_environment.STEP_MS}.')
-  # Where experiment.py finds the slow environments.
+  # So that experiment.py finds the slow environments.
   os.environ['PYTHONPATH'] = os.pathsep.join(
       [_DIRECTORY, *filter(None, [os.environ.get('PYTHONPATH')])])
 

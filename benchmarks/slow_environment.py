@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Environments that do nothing but take their time: 1, 5 or 20 ms a step.
+"""Environments that only sleep: 1, 5 or 20 ms a step.
 
 With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0` is
 the name of a level.
@@ -21,7 +21,7 @@ def level_name(step_ms: int) -> str:
 class SlowEnvironment(gymnasium.Env):
   """Sleeps until `step_ms` have passed since its action came.
 
-  Episodes of 500 to 1500 steps, so that those of many environments do not end
+  Episodes have 500 to 1500 steps, so that many environments do not end
   together; `reset` takes no time. Observations are float32 `[8]`.
   """
 

@@ -1,20 +1,21 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Measures whole runs of experiment.py: speed, where time goes, memory.
+"""Measures whole runs of experiment.py: speed, time per stage, memory.
 
   python benchmarks/throughput.py --networks=shallow,deep --actors=32,96 \
       --groups=2,4 [--window_s=60] [--runs=3] [--json=F] -- FLAGS
 
-FLAGS are experiment.py's, to which every combination of networks, levels,
-actors and groups is added; what is not given is as FLAGS say. Every run is a
-fresh start in a directory of its own, and the combinations take turns. The
-first `--warm_up_s` after the first line of progress are left out, as
-compilation falls into them. Memory is the proportional set size of the process
-tree, the largest of one sample every ten seconds. Agent steps are frames
-divided by `--num_action_repeats`: give it here, too, if it is not 4.
+FLAGS are flags of experiment.py. Every combination of networks, levels, actors
+and groups is added to them. Every run starts from the beginning, in a directory
+of its own, and the combinations take turns. The first `--warm_up_s` after the
+first line of progress are left out, because functions are compiled then. Memory
+is the proportional set size of the process tree, read every ten seconds; the
+largest value counts. Agent steps are frames divided by `--num_action_repeats`:
+pass it here, too, if it is not 4.
 
-Times are shares of what a thread does: actors step environments, make policy
-steps, write unrolls and wait; `batches` collects unrolls (waiting for them is
-in there), copies a batch to the device and waits; the learner learns and waits.
+Times are shares of each thread's time. Actors step environments, make policy
+steps, write unrolls and wait. The thread `batches` collects unrolls (this
+includes the wait for them), copies a batch to the device and waits. The learner
+learns and waits.
 """
 
 import argparse
@@ -33,18 +34,18 @@ import time
 import psutil
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# How much longer than warm-up and window a run may take before it is killed.
+# A run is killed if it takes longer than warm-up, window and this margin.
 _MARGIN_S = 300
 
 
 def _sum_over_tree(process, value):
-  """Returns the sum of `value(p)` over a process and all below it."""
+  """Returns the sum of `value(p)` over a process and its descendants."""
   total = 0
   for member in [process, *process.children(recursive=True)]:
     try:
       total += value(member)
     except psutil.Error:
-      pass  # It ended meanwhile.
+      pass  # It has ended.
   return total
 
 

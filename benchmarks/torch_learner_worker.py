@@ -4,10 +4,10 @@
 Reads pickled requests `(what, ...)` from stdin, writes pickled answers to
 stdout. It imports neither TensorFlow nor scalable_agent.
 
-The weights come in the order of `agent.trainable_variables`, and are used up in
-that order. Convolutions are channels_last. Beside a learner of scalable_agent
-only the optimizer differs: PyTorch's RMSProp has its epsilon outside of the
-root and decays the rows of all words.
+The weights come in the order of `agent.trainable_variables`, and are used in
+that order. Convolutions are channels_last. Only the optimizer differs from a
+learner of scalable_agent: PyTorch's RMSProp has its epsilon outside of the root
+and decays the rows of all words.
 """
 
 import os
@@ -40,7 +40,7 @@ def _deep(weights, x):
 
 
 def _lstm(inputs, kernel, bias, done=None):
-  """Returns `h` `[T, B, units]`, from zeros; zeroed anew where `done`."""
+  """Returns `h` `[T, B, units]`; it starts at 0, and again where `done`."""
   units = len(bias) // 4
   input_kernel, recurrent_kernel = kernel.split([inputs.shape[-1], units])
   gate_inputs = inputs @ input_kernel + bias
@@ -72,7 +72,7 @@ def _outputs(network, weights, batch):
   frames = batch['frames'].flatten(0, 1)
   x = frames.to(torch.float32, memory_format=torch.channels_last) / 255
   x = (_shallow if network == 'shallow' else _deep)(weights, x)
-  # Flat in TensorFlow's order, which is that of the memory.
+  # Flat in TensorFlow's order, which is also the order in memory.
   x = x.permute(0, 2, 3, 1).flatten(1)
   x = F.relu(x @ next(weights) + next(weights))
   if network == 'deep-lstm':
@@ -166,7 +166,7 @@ def _updates_per_s(step, seconds):
 
 
 def main():
-  # Whatever prints must not get in between the answers.
+  # Other output must not get between the answers.
   answers = os.fdopen(os.dup(1), 'wb')
   os.dup2(2, 1)
   torch.set_num_threads(len(os.sched_getaffinity(0)))

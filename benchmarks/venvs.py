@@ -1,16 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Virtual environments for what is measured beside scalable_agent."""
+"""Virtual environments for the programs that we compare with."""
 
+from collections.abc import Sequence
 import pathlib
 import subprocess
 import sys
-from typing import Sequence
 
 _INSTALL_TIMEOUT_S = 3600
 
 
 class InstallError(Exception):
-  """What was to be measured cannot be installed."""
+  """A program that we compare with cannot be installed."""
 
 
 def make(directory: pathlib.Path, requirements: Sequence[str],
@@ -20,17 +20,17 @@ def make(directory: pathlib.Path, requirements: Sequence[str],
   Args:
     directory: of the environment.
     requirements: arguments of `pip install`.
-    without_dependencies: those of `pip install --no-deps`, which comes after.
+    without_dependencies: arguments of a second `pip install --no-deps`.
 
   Returns:
-    Its Python.
+    The path of its Python.
 
   Raises:
     InstallError: pip failed.
   """
   directory = directory.absolute()
   python = str(directory / 'bin' / 'python')
-  installed = directory / 'installed'  # Not there where it was interrupted.
+  installed = directory / 'installed'  # Missing after an interruption.
   wanted = '\n'.join([*requirements, *without_dependencies])
   if installed.exists() and installed.read_text() == wanted:
     return python

@@ -4,15 +4,15 @@
   python benchmarks/vtrace.py [--output=vtrace.json]
 
 The loop is `tf.scan`, the default; the scan is `associative_scan=True`. rlax's
-function starts from the same float32 arguments, is vmapped over the batch and
-jitted. A time is that of a call from Python, on the CPU, with tensors that are
-in memory already, until both results are there (`.numpy()`, which copies
-nothing here; `block_until_ready` for rlax). "XLA, inside" is the time of one of
-many evaluations in a row in one compiled function, for rlax too: the cost where
-V-trace is a part of a compiled learner step, without that of a call.
+function gets the same float32 arguments, is vmapped over the batch and jitted.
+A time is that of a call from Python, on the CPU, with tensors that are in
+memory, until both results are ready (`.numpy()`, which copies nothing here;
+`block_until_ready` for rlax). "XLA, inside" is the time of one of many
+evaluations in a row in one compiled function, also for rlax. That is the cost
+of V-trace as a part of a compiled learner step, without the cost of a call.
 
 Both may use all cores, and take turns; a ratio is the median of the ratios of
-all turns. rlax and jax go into a virtual environment of their own.
+all turns. rlax and jax run in a virtual environment of their own.
 """
 
 import argparse
@@ -55,12 +55,12 @@ def rlax_worker(venv):
     worker.stdin.flush()
     return pickle.load(worker.stdout)
 
-  with worker:  # Its end closes stdin, which ends the worker, and waits.
+  with worker:  # At its end stdin is closed, which ends the worker.
     yield ask
 
 
 def random_arguments(rng, length, batch_size):
-  """Returns the arguments of `from_importance_weights`, episode ends inside."""
+  """Returns arguments of `from_importance_weights`, with ends of episodes."""
   shape = [length, batch_size]
   discounts = rng.uniform(0.5, 1.0, shape) * (rng.uniform(size=shape) > 0.1)
   return [np.float32(x) for x in (
@@ -103,7 +103,7 @@ def equality(ask_rlax, num_cases):
           largest.get(what, 0.0), [absolute, relative]).tolist()
 
   for _ in range(num_cases):
-    # Few shapes, as each is compiled for.
+    # Few shapes, as functions are compiled for each of them.
     arguments = random_arguments(
         rng, rng.choice([1, 2, 7, 20, 100]), rng.choice([1, 3, 32]))
     exact = [x.astype(np.float64) for x in arguments]
@@ -112,7 +112,7 @@ def equality(ask_rlax, num_cases):
                for weight in ('rho', 'pg_rho', 'c')}
     options['lambda_'] = rng.choice([1.0, rng.uniform()])
     options['mix_advantages'] = bool(rng.randint(2))
-    # What rlax can do.
+    # rlax has no other options.
     rlax_options = dict(options, clip_c_threshold=1.0, mix_advantages=True)
     rlax_found = ask_rlax('call', arguments, {
         k: np.float32(np.inf if options[k] is None else options[k])
@@ -136,7 +136,7 @@ def _timed(function, arguments, calls):
 
 
 def _function(mode, associative):
-  # The tensors are all that a call binds, as for rlax; options take time, too.
+  # Only the tensors are arguments, as for rlax, because options take time.
   def once(*arguments):
     return vtrace.from_importance_weights(
         *arguments, associative_scan=associative)
@@ -145,7 +145,7 @@ def _function(mode, associative):
     def body(i, log_rhos, values):
       vs, pg_advantages = once(
           log_rhos, discounts, rewards, values, bootstrap_value)
-      # All that follows depends on it, so that nothing is computed only once.
+      # Each evaluation depends on the one before, so that none is left out.
       return i + 1, log_rhos + 1e-9 * pg_advantages, vs
 
     return tf.while_loop(
@@ -169,7 +169,7 @@ def measure(ask_rlax, length, batch_size, rounds, turn_s):
     rlax = functools.partial(ask_rlax, 'time', 'inside' if inside else 'call')
     turns = []
     for ask in (loop, rlax, scan):
-      ask(1)  # It traces and compiles.
+      ask(1)  # The first call traces and compiles.
       calls = int(np.clip(turn_s / ask(3), 3, 1000))
       turns.append(functools.partial(ask, calls))
     # The order of every other round is reversed.

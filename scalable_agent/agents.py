@@ -8,8 +8,11 @@ with the same weights and, up to rounding, the same results.
 
 import collections.abc
 import random
-from typing import Any, Optional, Tuple
+from typing import Any
 
+import numpy as np
+from scalable_agent import config
+from scalable_agent import errors
 from scalable_agent import networks
 from scalable_agent import structs
 import tensorflow as tf
@@ -26,8 +29,8 @@ class Agent(tf.keras.Model):
   """
 
   def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
-               instruction_encoder: Optional[networks.InstructionEncoder],
-               core: Optional[networks.LSTM], use_last_action_reward: bool,
+               instruction_encoder: networks.InstructionEncoder | None,
+               core: networks.LSTM | None, use_last_action_reward: bool,
                head_initializer: Any, action_seed: int):
     """Puts an agent together; most callers want `make_agent`.
 
@@ -57,6 +60,15 @@ class Agent(tf.keras.Model):
     # checkpoints: restored agents should not repeat each other's choices.
     self._uniform = tf.random.Generator.from_seed(
         action_seed, alg='philox').uniform
+
+  @property
+  def output_spec(self) -> structs.AgentOutput:
+    """`AgentOutput` of `ArraySpec`s: what `step` returns of one environment.
+    """
+    return structs.AgentOutput(
+        action=structs.ArraySpec((), np.dtype(np.int32)),
+        policy=structs.ArraySpec((self.num_actions,), np.dtype(np.float32)),
+        baseline=structs.ArraySpec((), np.dtype(np.float32)))
 
   def initial_state(self, batch_size: int) -> Any:
     """Returns the recurrent state before the first step.
@@ -101,12 +113,13 @@ class Agent(tf.keras.Model):
         observation, instruction=networks.hash_words(instruction)))
 
   def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
-           core_state: Any) -> Tuple[structs.AgentOutput, Any]:
+           core_state: Any) -> tuple[structs.AgentOutput, Any]:
     """Chooses actions for single steps.
 
     Args:
       last_action: int32 `[B]`, the actions that led to `env_output`.
-      env_output: `StepOutput` of `[B, ...]`; `info` is not read.
+      env_output: `StepOutput` of `[B, ...]`; only what `for_agent` leaves is
+        read.
       core_state: the recurrent state, see `initial_state`.
 
     Returns:
@@ -116,21 +129,21 @@ class Agent(tf.keras.Model):
     add_time = lambda tensor: tf.expand_dims(tensor, 0)
     outputs, core_state = self.unroll(
         add_time(last_action),
-        tf.nest.map_structure(add_time, env_output._replace(info=())),
+        tf.nest.map_structure(add_time, env_output.for_agent()),
         core_state)
-    logits = outputs.policy_logits[0]
+    logits = outputs.policy[0]
     return structs.AgentOutput(
-        action=self._sample(logits), policy_logits=logits,
+        action=self._sample(logits), policy=logits,
         baseline=outputs.baseline[0]), core_state
 
   def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
-             core_state: Any) -> Tuple[structs.AgentOutput, Any]:
+             core_state: Any) -> tuple[structs.AgentOutput, Any]:
     """Evaluates the agent on unrolls; chooses no actions.
 
     Args:
       last_actions: int32 `[T, B]`, the actions that led to `env_outputs`.
-      env_outputs: `StepOutput` of `[T, B, ...]`; `info` is not read. Where
-        `done[t]`, the recurrent state is zeroed before step `t`.
+      env_outputs: `StepOutput` of `[T, B, ...]`; only what `for_agent` leaves
+        is read. Where `done[t]`, the recurrent state is zeroed before step `t`.
       core_state: the recurrent state before the first step.
 
     Returns:
@@ -151,7 +164,7 @@ class Agent(tf.keras.Model):
       features = merge(core_output)
     return structs.AgentOutput(
         action=(),
-        policy_logits=split(self._policy_logits(features)),
+        policy=split(self._policy_logits(features)),
         baseline=split(self._baseline(features)[:, 0])), core_state
 
   def _features(self, last_action, reward, observation):
@@ -175,19 +188,20 @@ class Agent(tf.keras.Model):
     return tf.argmax(logits + gumbel, axis=-1, output_type=tf.int32)
 
 
-def make_agent(network: str, observation_spec: Any, num_actions: int, *,
+def make_agent(network: str, observation_spec: structs.ObservationSpec,
+               action_spec: structs.ActionSpec, *,
                use_lstm: bool = True, use_last_action_reward: bool = True,
                use_instruction: bool = True,
-               seed: Optional[int] = None) -> Agent:
+               seed: int | None = None) -> Agent:
   """Makes an agent with all its variables.
 
   Args:
     network: `deep` (ResNet) or `shallow` (two convolutions) for frames, `mlp`
       for vectors and tiny images.
-    observation_spec: anything with `shape` and `dtype`, without time and batch;
-      or a dictionary of them, with `frame` and perhaps `instruction` (string).
-      Frames are uint8 or float, `[H, W, C]` or `[C, H, W]`.
-    num_actions: number of discrete actions.
+    observation_spec: an `ArraySpec`; or a dictionary of them, with `frame` and
+      perhaps `instruction` (string). Frames are uint8 or float, `[H, W, C]` or
+      `[C, H, W]`.
+    action_spec: discrete actions of one part.
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: whether the agent sees its last action and reward.
     use_instruction: whether the agent sees the instructions, if there are any.
@@ -199,8 +213,14 @@ def make_agent(network: str, observation_spec: Any, num_actions: int, *,
     An `Agent`. `deep` with everything on is the paper's agent for DMLab-30.
 
   Raises:
-    ValueError: the network is unknown or does not fit the observations.
+    ConfigError: the network is unknown or does not fit the observations, or
+      the actions are of another kind.
   """
+  if len(action_spec.num_values) != 1:
+    raise errors.ConfigError(
+        f'Agents need discrete actions of one part, but these are '
+        f'{action_spec}.')
+  [num_actions] = action_spec.num_values
   frame_spec, instruction_spec = _frame_and_instruction(observation_spec)
   if not use_instruction:
     instruction_spec = None
@@ -233,19 +253,42 @@ def make_agent(network: str, observation_spec: Any, num_actions: int, *,
   return agent
 
 
+def make(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
+         seed: int) -> Agent:
+  """Makes the agent that the settings ask for, see `make_agent`."""
+  return make_agent(
+      settings.agent, spec.observation, spec.action,
+      use_lstm=settings.use_lstm,
+      use_last_action_reward=settings.use_last_action_reward,
+      use_instruction=settings.use_instruction, seed=seed)
+
+
+def describe(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
+             optimizer: str) -> str:
+  """Says in one line what must be equal for weights to be interchangeable."""
+  observation = spec.observation
+  shapes = ({name: entry.shape for name, entry in observation.items()}
+            if isinstance(observation, dict) else observation.shape)
+  return (f'{settings.agent}, use_lstm={settings.use_lstm}, '
+          f'use_last_action_reward={settings.use_last_action_reward}, '
+          f'{"" if settings.use_instruction else "use_instruction=False, "}'
+          f'observations {shapes}, {spec.action.num_values[0]} actions, '
+          f'{optimizer}')
+
+
 def _make_torso(network, frame_spec, seed):
   """Returns the torso called `network`, or says why it does not fit."""
   shape = tuple(frame_spec.shape)
   if network not in NETWORKS:
-    raise ValueError(f'Unknown agent {network!r}: use --agent= one of '
-                     f'{", ".join(NETWORKS)}.')
+    raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
+                             f'{", ".join(NETWORKS)}.')
   if tf.as_dtype(frame_spec.dtype) == tf.string:
-    raise ValueError('Observations of strings need a dictionary with a frame '
-                     'and an instruction.')
+    raise errors.ConfigError('Observations of strings need a dictionary with a '
+                             'frame and an instruction.')
   if network == 'mlp':
     return networks.MLPTorso(seed=seed)
   if len(shape) != 3:
-    raise ValueError(
+    raise errors.ConfigError(
         f'--agent={network} needs frames [height, width, channels], but '
         f'observations have shape {shape}: use --agent=mlp.')
   data_format = _data_format(shape)
@@ -253,7 +296,7 @@ def _make_torso(network, frame_spec, seed):
     return networks.DeepTorso(data_format, seed)
   size = min(shape[1:] if data_format == 'channels_first' else shape[:2])
   if size < networks.ShallowTorso.MIN_FRAME_SIZE:
-    raise ValueError(
+    raise errors.ConfigError(
         f'--agent=shallow needs frames of at least '
         f'{networks.ShallowTorso.MIN_FRAME_SIZE} pixels a side, but '
         f'observations have shape {shape}: use --agent=deep or --agent=mlp.')
@@ -271,7 +314,7 @@ def _frame_and_instruction(observation):
   if not isinstance(observation, collections.abc.Mapping):
     return observation, None
   if not {'frame'} <= set(observation) <= {'frame', 'instruction'}:
-    raise ValueError(
+    raise errors.ConfigError(
         'Observations must be one array, or a dictionary with frame and '
         f'perhaps instruction, but they have {sorted(observation)}: wrap the '
         'environment.')

@@ -8,14 +8,17 @@ for a pattern: in a directory `a[b]` it finds no checkpoint, and in `a*` it
 deletes those of `ab`.
 """
 
+from collections.abc import Iterable, Iterator
 import contextlib
 import errno
 import json
 import os
 import re
 import tempfile
-from typing import Any, Iterator, List, Optional
+from typing import Any
 
+import numpy as np
+from scalable_agent import agents
 from scalable_agent import errors
 from scalable_agent import learner as learner_lib
 import tensorflow as tf
@@ -28,11 +31,11 @@ class Checkpointer:
   """Saves and restores weights, optimizer slots and counters.
 
   Attributes:
-    train_time_s: float64 variable, seconds trained over all parts of the run.
+    train_time_s: float, seconds trained over all parts of the run.
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
-               description: str, level: Optional[str] = None,
+               description: str, level: str | None = None,
                max_to_keep: int = 3):
     """Makes a checkpointer; nothing is written yet.
 
@@ -51,19 +54,22 @@ class Checkpointer:
     self._learner = learner
     self._logdir = logdir
     self._identity = {'agent': description, 'level': level}
-    self.train_time_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+    self.train_time_s = 0.0
     _check_directory(logdir, self._identity)
+    # What the host counts, as TensorFlow can save it.
+    self._num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
+    self._num_updates = tf.Variable(0, dtype=tf.int64, trainable=False)
+    self._train_time_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
     self._checkpoint = tf.train.Checkpoint(
-        variables=[_tf_variable(v) for v in learner.agent.variables],
-        optimizer=[_tf_variable(v) for v in learner.optimizer.variables],
-        num_env_frames=learner.num_env_frames,
-        num_updates=learner.num_updates,
-        train_time_s=self.train_time_s)
+        num_env_frames=self._num_env_frames, num_updates=self._num_updates,
+        train_time_s=self._train_time_s,
+        **{name: _tf_variables(variables)
+           for name, variables in learner.state.items() if variables})
     self._max_to_keep = max_to_keep
     self._latest = latest_checkpoint(logdir)
     self._is_mine = False  # Whether these weights were read from the latest.
 
-  def restore(self) -> Optional[str]:
+  def restore(self) -> str | None:
     """Restores the latest checkpoint; returns its path, None if none exists.
 
     Raises:
@@ -72,25 +78,12 @@ class Checkpointer:
     path = self._latest
     if path is None:
       return None
-    try:
-      with _readable(path) as readable:
-        self._checkpoint.restore(readable).assert_consumed()
-    except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
-      raise errors.CheckpointError(
-          f'The checkpoint {path} does not fit this agent or is damaged '
-          f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
-          f'another --logdir{self._advice_on_others(path)}.') from e
+    _restore(path, self._checkpoint, all_of_it=True)
+    self._learner.num_env_frames = int(self._num_env_frames)
+    self._learner.num_updates = int(self._num_updates)
+    self.train_time_s = float(self._train_time_s)
     self._is_mine = True
     return path
-
-  def _advice_on_others(self, path):
-    others = [name for name in _checkpoint_names(self._logdir)
-              if name != os.path.basename(path)]
-    if not others:
-      return ''
-    return ('. If it is damaged, an older one may be good '
-            f'({", ".join(others)}): name it as model_checkpoint_path in '
-            f'{_state_path(self._logdir)}')
 
   def save(self) -> str:
     """Writes a checkpoint and returns its path.
@@ -103,7 +96,7 @@ class Checkpointer:
         then kept.
     """
     for variable in self._learner.agent.variables:
-      if not bool(tf.reduce_all(tf.math.is_finite(_tf_variable(variable)))):
+      if not bool(tf.reduce_all(tf.math.is_finite(variable))):
         good = self._latest
         start = f'Go on from {good}, the last good one,' if good else 'Train'
         raise errors.DivergedError(
@@ -111,7 +104,12 @@ class Checkpointer:
             f'and were not saved. {start} with a lower --learning_rate or '
             'with --clip_gradient_norm.')
     _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))
-    return self._write(f'ckpt-{int(self._learner.num_updates)}')
+    # As arrays: TensorFlow keeps the tensor of every Python number for ever.
+    learner = self._learner
+    self._num_env_frames.assign(np.array(learner.num_env_frames))
+    self._num_updates.assign(np.array(learner.num_updates))
+    self._train_time_s.assign(np.array(self.train_time_s))
+    return self._write(f'ckpt-{learner.num_updates}')
 
   def _write(self, name):
     """Writes the files; a kill between any two leaves a usable directory."""
@@ -162,7 +160,32 @@ class Checkpointer:
         os.remove(os.path.join(self._logdir, file))
 
 
-def latest_checkpoint(logdir: str) -> Optional[str]:
+def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
+  """Restores the weights of an agent from the latest checkpoint.
+
+  Args:
+    logdir: the directory, with a checkpoint.
+    agent: takes the weights over.
+    description: as the agent was saved with, see `Checkpointer`.
+
+  Returns:
+    The environment frames that the agent was trained for.
+
+  Raises:
+    CheckpointError: if there is no checkpoint, or it is of another agent or is
+      damaged.
+  """
+  path = latest_checkpoint(logdir)
+  if path is None:
+    raise errors.CheckpointError(f'--logdir={logdir} holds no checkpoint.')
+  _check_identity(logdir, {'agent': description})
+  num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
+  _restore(path, tf.train.Checkpoint(
+      variables=_tf_variables(agent.variables), num_env_frames=num_env_frames))
+  return int(num_env_frames)
+
+
+def latest_checkpoint(logdir: str) -> str | None:
   """Returns the path of the latest checkpoint, None if there is none.
 
   Raises:
@@ -195,6 +218,31 @@ def latest_number(logdir: str) -> int:
   return _number(path) if path else 0
 
 
+def _restore(path, checkpoint, all_of_it=False):
+  """Restores all of the objects; `all_of_it`: also all of the checkpoint."""
+  try:
+    with _readable(path) as readable:
+      status = checkpoint.restore(readable).expect_partial()
+      status.assert_existing_objects_matched()
+      if all_of_it:
+        status.assert_consumed()
+  except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
+    raise errors.CheckpointError(
+        f'The checkpoint {path} does not fit this agent or is damaged '
+        f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
+        f'another --logdir{_advice_on_others(path)}.') from e
+
+
+def _advice_on_others(path):
+  logdir, latest = os.path.split(path)
+  others = [name for name in _checkpoint_names(logdir) if name != latest]
+  if not others:
+    return ''
+  return ('. If it is damaged, an older one may be good '
+          f'({", ".join(others)}): name it as model_checkpoint_path in '
+          f'{_state_path(logdir)}')
+
+
 @contextlib.contextmanager
 def _readable(path: str) -> Iterator[str]:
   """Yields a path of the same checkpoint that TensorFlow can read.
@@ -211,9 +259,9 @@ def _readable(path: str) -> Iterator[str]:
     yield os.path.join(link, os.path.basename(path))
 
 
-def _tf_variable(variable: Any) -> tf.Variable:
+def _tf_variables(variables: Iterable[Any]) -> list[tf.Variable]:
   # Keras variables wrap the tf.Variable that tf.train.Checkpoint tracks.
-  return variable if isinstance(variable, tf.Variable) else variable.value
+  return [v if isinstance(v, tf.Variable) else v.value for v in variables]
 
 
 def _identity_path(logdir):
@@ -224,7 +272,7 @@ def _state_path(logdir):
   return os.path.join(logdir, 'checkpoint')
 
 
-def _checkpoint_names(logdir) -> List[str]:
+def _checkpoint_names(logdir: str) -> list[str]:
   """Returns the names of all checkpoints in `logdir`, the newest last."""
   try:
     matches = map(_FILE.fullmatch, os.listdir(logdir))
@@ -258,20 +306,26 @@ def _write_whole(path, text):
 
 
 def _check_directory(logdir, identity):
-  path = _identity_path(logdir)
-  found = {}
-  latest = latest_checkpoint(logdir)
   try:
     os.makedirs(logdir, exist_ok=True)
     if identity['level'] and not os.access(logdir, os.W_OK):
       raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    if latest and os.path.exists(path):
-      with open(path, encoding='utf-8') as f:
-        found = dict(json.load(f))
+    if latest_checkpoint(logdir):
+      _check_identity(logdir, identity)
   except OSError as e:
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
+
+
+def _check_identity(logdir, identity):
+  """Raises if the checkpoint in `logdir` is known to be of another agent."""
+  path = _identity_path(logdir)
+  found = {}
+  try:
+    if os.path.exists(path):
+      with open(path, encoding='utf-8') as f:
+        found = dict(json.load(f))
   except (TypeError, ValueError) as e:
     raise errors.CheckpointError(
         f'{path} is damaged. Delete it if the flags are those that the '

@@ -1,46 +1,46 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Policies as distributions, built from what a network puts out.
+"""Policies as distributions, made of the outputs of a network.
 
 Each function takes parameters `[..., P]`, where `...` are any batch axes, e.g.
 `[T, B]`, and returns an object with
 
     log_prob(actions)   `[...]`, logarithm of the probability or the density
     entropy()           `[...]`
-    mode()              the actions to take when nothing is to be explored
-    sample(seed=None)   random actions, another one for each batch element
+    mode()              the actions of the policy without exploration
+    sample(seed=None)   random actions, an independent one per batch element
 
-The parts of one action are independent of each other, and their log-probs and
-entropies are summed. So `vtrace.from_action_log_probs` takes the log-probs of
-all of them. They have the type of the parameters, float32 or float64. A seed is
-a pair of integers; without one every call samples anew. `log_prob` broadcasts
-actions of another shape as TensorFlow Probability does, except `tanh_normal`'s.
+The parts of one action are independent of each other. Their log-probs and
+entropies are summed, so `vtrace.from_action_log_probs` can take the log-probs
+of all these policies. Results have the type of the parameters, float32 or
+float64. A seed is a pair of integers; without one, each call gives other
+actions. `log_prob` broadcasts actions as TensorFlow Probability does;
+`tanh_normal`'s does not.
 
 `N` is the number of parts of an action, `A` the number of discrete actions.
 
-Where softmax policies suffice, `vtrace.from_logits` and `losses` do without
-this module, which takes seconds to import: it needs TensorFlow Probability.
+This module takes seconds to import, because it needs TensorFlow Probability.
+Softmax policies do not need it: see `vtrace.from_logits` and `losses`.
 """
 
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
+from tensorflow_probability import distributions as tfd
 
-tfd = tfp.distributions
+# A pair of integers, or any other seed of TensorFlow Probability.
+Seed = Sequence[int] | None
 
-# A pair of integers or what TensorFlow Probability takes as a seed otherwise.
-Seed = Optional[Sequence[int]]
-
-# Spinning Up's and PyTorchRL's. From e^-20 to e^2, about 2e-9 to 7.4.
+# As in Spinning Up and PyTorchRL: from e^-20 to e^2, about 2e-9 to 7.4.
 _MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
 
-# From here on a squashed action stands for all actions up to the bound.
+# From here to the bound, all squashed actions are taken as one interval.
 _TAIL = 0.999
 
 # The trapezoidal rule for expectations under the standard normal distribution.
-# With as many nodes Gauss-Hermite is exact for the narrow ones, where this is
-# off by 2e-8, but off by 0.02 for the widest, where this is off by 3e-4.
+# Its errors are 2e-8 for narrow policies and 3e-4 for the widest. Gauss-Hermite
+# with 64 nodes is exact for narrow ones, but its error is 0.02 for the widest.
 _NODES = np.linspace(-6.0, 6.0, 64)
 _WEIGHTS = np.exp(-0.5 * _NODES ** 2) / np.sum(np.exp(-0.5 * _NODES ** 2))
 
@@ -69,12 +69,12 @@ def multi_categorical(logits: tf.Tensor,
 
   Returns:
     A distribution of int32 `[..., N]`, where part `n` is in
-    `[0, num_actions[n])`. The log-probability of an action out of its range,
-    but in that of the longest part, is -inf; beyond, it is an error as above.
+    `[0, num_actions[n])`. The log-probability of a larger action is -inf, if
+    the longest part has such an action; else it is an error as above.
 
   Raises:
-    ValueError: if `logits` are not floats or do not fit `num_actions`, or one
-      of these is not positive.
+    ValueError: if `logits` are not floats or do not fit `num_actions`, or if
+      one of `num_actions` is not positive.
   """
   logits = _to_params('logits', logits)
   num_actions = list(num_actions)
@@ -83,7 +83,7 @@ def multi_categorical(logits: tf.Tensor,
   if not num_actions or logits.shape[-1] != sum(num_actions):
     raise ValueError(f'logits: Shape {logits.shape} does not fit num_actions '
                      f'{num_actions}: the last axis must be their sum')
-  # Impossible actions make all parts equally long.
+  # Actions of probability 0 are added, so that all parts are equally long.
   batch_axes = [[0, 0]] * (logits.shape.rank - 1)
   parts = [
       tf.pad(part, batch_axes + [[0, max(num_actions) - part.shape[-1]]],
@@ -99,7 +99,8 @@ def normal(params: tf.Tensor) -> tfd.Distribution:
 
   Args:
     params: `[..., 2 N]`, first `N` means, then `N` logarithms of standard
-      deviations. Those are clipped to [-20, 2]; beyond, they get no gradient.
+      deviations. The logarithms are clipped to [-20, 2]; outside of that they
+      get no gradient.
 
   Returns:
     A distribution of `[..., N]`. Gradients flow through its samples.
@@ -141,20 +142,20 @@ class TanhNormal:
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
     """Returns the logarithm of the density, made finite at the bounds.
 
-    From 0.999 on the density is replaced by its mean up to the bound: the
-    probability of the interval divided by its width; likewise at -1. There
+    Between 0.999 and 1 the density is replaced by its mean over that interval:
+    the probability of the interval divided by its width; likewise at -1. There
     the inverse of tanh would amplify the rounding of the action, up to infinity
-    at the bound itself. The replacement is a density as well, and the ratio of
-    two of them is the ratio of the probabilities of the interval: an importance
-    weight, if both have been computed here. Source: SEED RL (Espeholt et al.
-    2019, arXiv 1910.06591), `parametric_distribution.py`.
+    at the bound itself. The replacement is a density, too, and the ratio of two
+    such densities is the ratio of the probabilities of the interval. So it is
+    an importance weight, if both are from this function. Source: SEED RL
+    (Espeholt et al. 2019, arXiv 1910.06591), `parametric_distribution.py`.
 
-    The gradient with respect to the parameters is finite everywhere. It
-    vanishes only where the interval has probability 1 within rounding.
+    The gradient with respect to the parameters is finite everywhere. It is zero
+    only where the interval has probability 1 within rounding.
 
     Args:
-      actions: `[..., N]`, cast to the type of the parameters. Those beyond -1
-        and 1 are taken for these.
+      actions: `[..., N]`, cast to the type of the parameters. Actions below -1
+        or above 1 count as -1 or 1.
 
     Returns:
       `[...]`.
@@ -171,8 +172,8 @@ class TanhNormal:
                        f'{loc.shape} of the means')
     u = tf.atanh(tf.clip_by_value(actions, -_TAIL, _TAIL))
     density = self._normal.log_prob(u) - _log_slope(u)
-    # Not `log_cdf` of tfd.Normal: from 5e9 standard deviations on, which small
-    # scales reach, its gradient is NaN.
+    # The gradient of tfd.Normal's `log_cdf` is NaN from 5e9 standard deviations
+    # on, which are reached if scales are small.
     distance = (np.arctanh(_TAIL) - tf.sign(actions) * loc) / scale
     tail = tfp.math.logerfc(distance / np.sqrt(2)) - np.log(2 * (1 - _TAIL))
     return tf.reduce_sum(
@@ -181,9 +182,9 @@ class TanhNormal:
   def entropy(self) -> tf.Tensor:
     """Returns the differential entropy, which has no closed form.
 
-    It is an integral, computed by the trapezoidal rule with 64 nodes. Against
-    an integration with millions of nodes the errors for means of -3, 0 and 3
-    are, per part and besides rounding: at most 3e-8 for standard deviations
+    The trapezoidal rule with 64 nodes computes it. The errors were measured
+    against an integration with millions of nodes, for means of -3, 0 and 3. Per
+    part, and besides rounding, they are at most 3e-8 for standard deviations
     from 1e-3 to 2, 8e-7 for 4 and 3e-4 for e^2. Gradients flow through it.
 
     Returns:
@@ -207,11 +208,11 @@ class TanhNormal:
     return tf.tanh(self._normal.sample(seed=seed))
 
   def sample_and_log_prob(
-      self, seed: Seed = None) -> Tuple[tf.Tensor, tf.Tensor]:
+      self, seed: Seed = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns random actions and their log-densities.
 
     The densities are computed before squashing, so they are exact even where
-    rounding takes the action to the bound. Don't set them against those of
+    rounding moves the action to the bound. Do not divide them by those of
     `log_prob`, which are mean densities near the bounds.
 
     Args:

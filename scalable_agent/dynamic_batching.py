@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Dynamic batching: one call of a function serves many threads.
 
-Threads that call a batched function at about the same time wait while one
-further thread concatenates what they gave, calls the function once, and hands
-everyone the rows of the result that are theirs:
+If several threads call a batched function at about the same time, another
+thread concatenates their arguments and calls the function once. Each caller
+waits, and gets its own rows of the result:
 
   @dynamic_batching.batch_fn_with_options(minimum_batch_size=2, timeout_ms=10)
   def add(a, b):  # In a graph; `a` and `b` have the rows of all callers.
@@ -13,51 +13,49 @@ everyone the rows of the result that are theirs:
   add(tf.constant([3]), tf.constant([4]))  # In another, [7].
 
 The semantics are those of `dynamic_batching.py` and `batcher.cc` of
-https://github.com/google-deepmind/scalable_agent. There is no compiled op:
-rows are joined and split as NumPy arrays in the memory of the host, where views
-cost next to nothing. So no gradient flows through a batched function.
+https://github.com/google-deepmind/scalable_agent. There is no compiled op: rows
+are joined and split as NumPy arrays on the host, where views cost next to
+nothing. So no gradient flows through a batched function.
 """
 
 import collections
+from collections.abc import Callable, Sequence
 from concurrent import futures
 import dataclasses
 import functools
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
-from typing import Tuple
+from typing import Any, NamedTuple
 import weakref
 
 import numpy as np
-from scalable_agent import actor
-from scalable_agent import queues
-from scalable_agent import structs
 import tensorflow as tf
 import tree
 
 
 @dataclasses.dataclass(eq=False)
 class _Request:
-  """The inputs of one caller, and its results as they come in.
+  """The inputs of one caller, and its results so far.
 
-  Its rows may be spread over several batches, which end in any order.
+  Its rows may be in several batches, which end in any order.
   """
-  inputs: List[np.ndarray]
-  output_dtypes: Optional[Sequence[Any]]
+  inputs: list[np.ndarray]
+  output_dtypes: Sequence[Any] | None
   num_taken: int = 0
   num_done: int = 0
-  outputs: Dict[int, List[np.ndarray]] = dataclasses.field(default_factory=dict)
+  outputs: dict[int, list[np.ndarray]] = dataclasses.field(default_factory=dict)
   future: futures.Future = dataclasses.field(default_factory=futures.Future)
 
   @property
   def num_rows(self) -> int:
-    # Inputs without rows count as one, so that they are taken and refused.
+    # Inputs without rows count as one row, so that a batch takes them, and the
+    # check of the batch refuses them.
     shape = self.inputs[0].shape if self.inputs else ()
     return max(shape[0], 1) if shape else 1
 
   def add(self, first_row: int, num_rows: int,
-          outputs: List[np.ndarray]) -> None:
-    """Notes the results of some rows; the last ones wake the caller."""
+          outputs: list[np.ndarray]) -> None:
+    """Stores the results of some rows; the last ones wake the caller."""
     self.outputs[first_row] = outputs
     self.num_done += num_rows
     if self.num_done == self.num_rows:
@@ -72,7 +70,7 @@ class _Part(NamedTuple):
   first_row: int
   num_rows: int
 
-  def inputs(self) -> List[np.ndarray]:
+  def inputs(self) -> list[np.ndarray]:
     end = self.first_row + self.num_rows
     return [array[self.first_row:end] for array in self.request.inputs]
 
@@ -80,28 +78,29 @@ class _Part(NamedTuple):
 class Batcher:
   """Gathers inputs of many threads into batches, and scatters the results.
 
-  Callers `compute`; whoever works for them takes batches with `get_inputs` and
-  answers each with `set_outputs`, in any order and from any thread.
+  Callers use `compute`. A worker takes batches with `get_inputs` and returns
+  the results of each with `set_outputs`, in any order and from any thread.
 
-  An input of several rows counts as so many inputs of one row that return
-  together: it is spread over batches where `maximum_batch_size` asks for it.
+  An input of `k` rows counts as `k` inputs of one row that return together. If
+  a batch would exceed `maximum_batch_size`, the rows go into several batches.
 
-  Any error closes the batcher for good. Then whoever waits in `compute`, and
-  every later caller, gets a `CancelledError` whose `__cause__` is the error.
+  Any error closes the batcher for good. Then all callers that wait in
+  `compute`, and all later ones, get a `CancelledError` whose `__cause__` is the
+  error.
   """
 
   def __init__(self, minimum_batch_size: int = 1,
                maximum_batch_size: int = 1024,
-               timeout_ms: Optional[float] = 100):
+               timeout_ms: float | None = 100):
     """Makes an open batcher without inputs.
 
     Args:
-      minimum_batch_size: a batch is complete with so many rows.
-      maximum_batch_size: a batch has at most so many rows; others wait for the
-        next one.
-      timeout_ms: a batch with fewer than the minimum, but at least one row, is
-        given out so long after it was asked for. If there is no row by then,
-        the same time starts anew. None, and 0: wait for the minimum.
+      minimum_batch_size: number of rows from which on a batch is complete.
+      maximum_batch_size: largest number of rows of a batch; further rows wait
+        for the next one.
+      timeout_ms: how long `get_inputs` waits for the minimum. After this time
+        it returns the rows that there are. If there is none, the same time
+        starts again. None or 0: no limit.
 
     Raises:
       ValueError: if a size is not positive, or the timeout is negative.
@@ -116,12 +115,12 @@ class Batcher:
     self._maximum_batch_size = maximum_batch_size
     self._timeout_s = timeout_ms / 1000 if timeout_ms else None
     self._changed = threading.Condition()
-    self._waiting = collections.deque()
+    self._waiting: collections.deque[_Request] = collections.deque()
     self._num_rows_waiting = 0
-    self._being_computed: Dict[int, List[_Part]] = {}
+    self._being_computed: dict[int, list[_Part]] = {}
     self._next_id = 0
     self._is_closed = False
-    self._error: Optional[BaseException] = None
+    self._error: BaseException | None = None
 
   @property
   def name(self) -> str:
@@ -132,8 +131,8 @@ class Batcher:
     return self._num_rows_waiting
 
   def compute(self, flat_args: Sequence[Any],
-              output_dtypes: Optional[Sequence[Any]] = None
-              ) -> List[np.ndarray]:
+              output_dtypes: Sequence[Any] | None = None
+              ) -> list[np.ndarray]:
     """Hands over inputs, waits, and returns their results.
 
     Args:
@@ -152,15 +151,15 @@ class Batcher:
       self._check_open()
       self._waiting.append(request)
       self._num_rows_waiting += request.num_rows
-      # The first one sets the clock of whoever waits for a batch.
+      # The first request wakes a thread in `get_inputs`, to set its timeout.
       if (len(self._waiting) == 1
           or self._num_rows_waiting >= self._minimum_batch_size):
         self._changed.notify()
     return request.future.result()
 
-  def get_inputs(self, input_dtypes: Optional[Sequence[Any]] = None
-                 ) -> Tuple[List[np.ndarray], np.int64]:
-    """Waits for a batch, first come, first served, and takes it.
+  def get_inputs(self, input_dtypes: Sequence[Any] | None = None
+                 ) -> tuple[list[np.ndarray], np.int64]:
+    """Waits for a batch and takes it, the oldest rows first.
 
     Args:
       input_dtypes: the dtypes of the inputs, or None for any.
@@ -177,7 +176,7 @@ class Batcher:
       self._check_open()
       computation_id, parts = self._take()
       if self._waiting:
-        self._changed.notify()  # There may be others who take batches.
+        self._changed.notify()  # Other threads may take batches, too.
     try:
       _check_inputs(parts, input_dtypes)
     except tf.errors.InvalidArgumentError as e:
@@ -189,8 +188,8 @@ class Batcher:
             zip(*(part.inputs() for part in parts))], computation_id
 
   def set_outputs(self, flat_result: Sequence[Any],
-                  computation_id: int) -> None:
-    """Hands the results of a batch to its callers.
+                  computation_id: int | np.int64) -> None:
+    """Returns the results of a batch to its callers.
 
     Args:
       flat_result: arrays or tensors `[B, ...]`.
@@ -198,8 +197,8 @@ class Batcher:
 
     Raises:
       CancelledError: if the batcher is closed.
-      InvalidArgumentError: if there is no such computation to be answered, or
-        the results do not fit the inputs.
+      InvalidArgumentError: if no computation of this id is waiting, or the
+        results do not fit the inputs.
     """
     try:
       outputs = [_to_array(output) for output in flat_result]
@@ -207,7 +206,7 @@ class Batcher:
         self._check_open()
         if computation_id not in self._being_computed:
           raise _invalid(f'Invalid computation id. Id: {computation_id}')
-        parts = self._being_computed[computation_id]
+        parts = self._being_computed[int(computation_id)]
         _check_outputs(outputs, parts)
         start = 0
         for part in parts:
@@ -215,16 +214,16 @@ class Batcher:
           part.request.add(part.first_row, part.num_rows,
                            [output[start:end] for output in outputs])
           start = end
-        del self._being_computed[computation_id]
+        del self._being_computed[int(computation_id)]
     except Exception as e:
       self.fail(e)
       raise
 
   def close(self) -> None:
-    """Ends every wait, now and later, with a `CancelledError`."""
+    """Makes all calls, also those that wait, raise a `CancelledError`."""
     self.fail(None)
 
-  def fail(self, error: Optional[BaseException]) -> None:
+  def fail(self, error: BaseException | None) -> None:
     """Closes the batcher because of `error`, unless it is closed already."""
     with self._changed:
       if self._is_closed:
@@ -257,7 +256,7 @@ class Batcher:
       elif self._timeout_s is not None:
         now_s = time.monotonic()
         if deadline_s is None:
-          # The next multiple of the timeout: no need to wake up at the others.
+          # The end of the current period; earlier ones had no rows.
           deadline_s = (
               now_s + self._timeout_s - (now_s - start_s) % self._timeout_s)
         left_s = deadline_s - now_s
@@ -281,12 +280,12 @@ class Batcher:
         self._waiting.popleft()
     computation_id = np.int64(self._next_id)
     self._next_id += 1
-    self._being_computed[computation_id] = parts
+    self._being_computed[int(computation_id)] = parts
     return computation_id, parts
 
 
 def _to_array(value):
-  # NumPy's own strings have dtypes by length: TensorFlow has but one of them.
+  # NumPy's dtypes of strings contain the length; TensorFlow has one dtype.
   if isinstance(value, np.ndarray) and value.dtype.kind not in 'SU':
     return value
   return np.asarray(tf.convert_to_tensor(value).numpy())
@@ -353,10 +352,17 @@ def _cancelled(message, cause):
   return error
 
 
-class _Service:
+class Service:
   """Calls a function of nests of arrays for many threads, in one of its own."""
 
   def __init__(self, function: Callable[..., Any], batcher: Batcher, name: str):
+    """Starts nothing yet.
+
+    Args:
+      function: takes and returns nests of arrays `[N, ...]`.
+      batcher: gathers the calls; `close` closes it.
+      name: of the thread.
+    """
     self._function = function
     self._batcher = batcher
     self._thread = threading.Thread(
@@ -390,10 +396,10 @@ class _Service:
         if self._result_structure is None:
           self._result_structure = tree.map_structure(lambda _: 0, result)
         self._batcher.set_outputs(tree.flatten(result), computation_id)
-        # While this waits for the next batch, nobody needs them.
+        # They would stay in memory during the wait for the next batch.
         del inputs, result
     except BaseException as e:  # pylint: disable=broad-except
-      self._batcher.fail(e)  # Does nothing if it was the batcher that said so.
+      self._batcher.fail(e)  # Does nothing if the batcher raised it.
 
 
 def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -403,35 +409,35 @@ def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def batch_fn_with_options(
     minimum_batch_size: int = 1, maximum_batch_size: int = 1024,
-    timeout_ms: Optional[float] = 100
+    timeout_ms: float | None = 100
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
   """Returns a decorator that batches calls from different threads.
 
   The decorated function takes and returns nests of tensors `[N, ...]`: any
-  number of rows, the same in all. It is called eagerly, as in a graph it could
-  take up the threads that `f` needs. It has a method `close`, which ends all
-  waits with a `CancelledError` and the thread that computes after the batch at
-  hand; that also happens when nobody holds the decorated function any more.
+  number of rows, the same in all. It must be called eagerly: in a graph it
+  could block the threads that `f` needs. It has a method `close`, which makes
+  all calls raise a `CancelledError`, and ends the computing thread after its
+  current batch. This also happens when the decorated function is garbage
+  collected.
 
   `f` is traced, without autograph, once per shape and dtype of a row, not per
-  size of a batch: it sees a leading dimension of None, or of
-  `minimum_batch_size` if that equals `maximum_batch_size` and there is no
-  timeout. XLA would compile it for every size it meets. `f` runs in a thread of
-  its own: device scopes belong inside it.
+  size of a batch. Its leading dimension is None, or `minimum_batch_size` if
+  that equals `maximum_batch_size` and there is no timeout. XLA would compile
+  `f` for every size of a batch. `f` runs in a thread of its own, so device
+  scopes must be inside of it.
 
   No gradient flows through the decorated function.
 
-  If `f` raises, or its results have not the rows of its inputs, or the inputs
-  of a batch do not fit each other, all present and future callers get a
-  `CancelledError`, whose `__cause__` is the error.
+  All present and future callers get a `CancelledError` whose `__cause__` is the
+  error, if `f` raises, if its results have another number of rows than its
+  inputs, or if the inputs of a batch do not fit each other.
 
   Args:
     minimum_batch_size: `f` is called with fewer rows only after the timeout.
-    maximum_batch_size: `f` is never called with more rows. Further ones wait,
-      and a call with more is computed in parts.
-    timeout_ms: how long after it became free the computing thread waits for
-      `minimum_batch_size` rows, see `Batcher`. None, and 0: as long as it
-      takes.
+    maximum_batch_size: `f` is never called with more rows. Further rows wait,
+      and a call with more rows is computed in parts.
+    timeout_ms: how long the computing thread, once it is free, waits for
+      `minimum_batch_size` rows, see `Batcher`. None or 0: no limit.
 
   Returns:
     The decorator.
@@ -441,7 +447,7 @@ def batch_fn_with_options(
   batch_size = minimum_batch_size if is_size_fixed else None
 
   def decorator(f):
-    service = _Service(
+    service = Service(
         _compiled(f, batch_size),
         Batcher(minimum_batch_size, maximum_batch_size, timeout_ms),
         getattr(f, '__name__', 'function'))
@@ -454,7 +460,7 @@ def batch_fn_with_options(
             'Python thread, outside of tf.function.')
       return tree.map_structure(tf.convert_to_tensor, service(*args))
 
-    wrapper.close = service.close
+    wrapper.close = service.close  # type: ignore[attr-defined]
     weakref.finalize(wrapper, service.close)
     return wrapper
 
@@ -483,74 +489,3 @@ def _compiled(f, batch_size):
     return tree.unflatten_as(structure, function(*flat))
 
   return call
-
-
-class SharedPolicy:
-  """An `actor.Policy` for several actors, whose steps it makes in batches.
-
-  Weights change between two batches, never within one. All actors act with
-  the weights that the latest `refresh` of any of them took over, so those of
-  the first step of an unroll can be newer than its own `refresh` said, but not
-  older.
-  """
-
-  def __init__(self, policy: actor.Policy, minimum_batch_size: int = 1,
-               maximum_batch_size: int = 1024,
-               timeout_ms: Optional[float] = 100):
-    """Makes a policy that many threads may call.
-
-    Args:
-      policy: makes the steps; not to be called by others any more.
-      minimum_batch_size: number of environments a step waits for.
-      maximum_batch_size: the largest number of environments of a step. From the
-        number of all environments on, no actor's step is computed in parts.
-      timeout_ms: see `Batcher`.
-    """
-    lock = threading.Lock()
-
-    def step(*args):
-      with lock:
-        return policy.step(*args)
-
-    self._policy = policy
-    self._lock = lock
-    self._service = _Service(step, Batcher(
-        minimum_batch_size, maximum_batch_size, timeout_ms), 'policy')
-    weakref.finalize(self, self._service.close)
-
-  def refresh(self) -> int:
-    """Takes over the latest weights and returns their version."""
-    with self._lock:
-      return self._policy.refresh()
-
-  def initial_state(self, batch_size: int) -> Any:
-    """Returns the recurrent state at the start, a nest of `[E, ...]`."""
-    return self._policy.initial_state(batch_size)
-
-  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> Tuple[structs.AgentOutput, Any]:
-    """Chooses one action per environment, see `actor.Policy.step`.
-
-    Returns:
-      `AgentOutput` of arrays `[E, ...]` and the next state (arrays).
-
-    Raises:
-      QueueClosed: if `close` was called.
-      Exception: whatever a step raised, of this or of another actor.
-    """
-    try:
-      return self._service(last_action, env_output._replace(info=()), state)
-    except tf.errors.CancelledError as e:
-      if e.__cause__ is not None:
-        raise e.__cause__
-      raise queues.QueueClosed() from e
-
-  def close(self, timeout_s: Optional[float] = None) -> None:
-    """Makes every `step` raise `QueueClosed`, which ends `Actor.run`.
-
-    Args:
-      timeout_s: how long to wait for the batch at hand; None for not at all.
-    """
-    self._service.close()
-    if timeout_s is not None:
-      self._service.join(timeout_s)

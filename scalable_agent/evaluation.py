@@ -1,23 +1,25 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Whole games with a trained policy."""
 
-from typing import Any, Callable, List
+from collections.abc import Callable
 
 import numpy as np
-from scalable_agent import actor
+from scalable_agent import environments
+from scalable_agent import policies
 from scalable_agent import structs
 
 
 def episode_returns(
-    env: Any, policy: actor.Policy, num_episodes: int,
-    report: Callable[[int], None] = lambda num_episodes: None) -> List[float]:
+    env: environments.FlowEnvironment, policy: policies.Policy,
+    num_episodes: int,
+    report: Callable[[int], None] = lambda num_episodes: None) -> list[float]:
   """Plays whole games in parallel and returns their unclipped returns.
 
   Every environment plays a fixed number of games, so that short games are not
   favoured over long ones that are still running.
 
   Args:
-    env: a `FlowEnvironment` of `E` environments.
+    env: `E` environments.
     policy: the policy, with its weights; the recurrent state is carried.
     num_episodes: how many games, at least `E`.
     report: called with the number of games that are over, after each.
@@ -25,13 +27,13 @@ def episode_returns(
   Returns:
     `num_episodes` returns, game by game of environment 0, then 1, ...
   """
-  policy.refresh()
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
-  returns: List[List[float]] = [[] for _ in range(env.num_envs)]
+  returns: list[list[float]] = [[] for _ in range(env.num_envs)]
 
   env_output: structs.StepOutput = env.initial()
-  action = np.zeros([env.num_envs], np.int32)
+  action_spec = policy.output_spec.action
+  action = np.zeros([env.num_envs, *action_spec.shape], action_spec.dtype)
   state = policy.initial_state(env.num_envs)
   while any(len(r) < quota for r, quota in zip(returns, quotas)):
     output, state = policy.step(action, env_output, state)

@@ -1,57 +1,60 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The learner: one compiled update from a batch to new weights."""
 
-from typing import Any, Dict, Optional
+from collections.abc import Mapping
 
-from scalable_agent import actor
-from scalable_agent import optimizers
+import numpy as np
+from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import structs
+from scalable_agent import unrolls
+from scalable_agent.algorithms import base
 import tensorflow as tf
 import tree
 
 
 class Learner:
-  """Updates an agent's weights, counts frames, publishes weights.
+  """Updates the weights of an algorithm, counts frames, publishes weights.
+
+  The counters are on the host: no update waits for the device.
 
   Attributes:
-    agent: the agent that learns.
-    optimizer: a Keras optimizer.
-    num_env_frames: int64 variable, environment frames learned from.
-    num_updates: int64 variable, updates made.
+    algorithm: what is learned.
+    agent: the agent of the algorithm.
+    num_env_frames: int, environment frames learned from.
+    num_updates: int, updates made.
   """
 
-  def __init__(self, agent: Any, algorithm: Any,
-               optimizer: tf.keras.optimizers.Optimizer, *,
-               learning_rate: float, total_environment_frames: int,
-               num_env_frames_per_update: int,
-               clip_gradient_norm: Optional[float] = None,
-               micro_batch_size: Optional[int] = None,
+  def __init__(self, algorithm: base.Algorithm,
+               optimizers: Mapping[str, optimizers_lib.Scheduled], *,
+               seed: int = 0, clip_gradient_norm: float | None = None,
+               micro_batch_size: int | None = None,
                jit_compile: bool = False):
     """Makes a learner.
 
     Args:
-      agent: the agent that learns.
-      algorithm: `loss(agent, batch)` gives the loss, a sum over the batch, and
-        metrics, see `algorithms.impala`.
-      optimizer: its learning rate is set anew for every update.
-      learning_rate: the rate at frame 0; it falls linearly to 0.
-      total_environment_frames: where the learning rate reaches 0.
-      num_env_frames_per_update: batch size x unroll length x action repeats.
-      clip_gradient_norm: the largest global norm of the gradient, or None.
+      algorithm: gives the losses, which are sums over the batch.
+      optimizers: an optimizer and its learning rate for each group of the
+        algorithm.
+      seed: of what is random in the losses.
+      clip_gradient_norm: the largest global norm of the gradient of a group,
+        or None.
       micro_batch_size: how many unrolls of a batch are processed at once, one
         such part after the other; None for all. The update is that of the whole
-        batch. What is computed on the way stays in the caches of a CPU if the
-        parts are small.
+        batch, and needs the memory of a part.
       jit_compile: whether XLA compiles the update.
+
+    Raises:
+      ValueError: if the optimizers are not those of the groups.
     """
-    self.agent = agent
-    self.optimizer = optimizer
-    self.num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
-    self.num_updates = tf.Variable(0, dtype=tf.int64, trainable=False)
-    self._algorithm = algorithm
-    self._learning_rate = learning_rate
-    self._total_environment_frames = total_environment_frames
-    self._num_env_frames_per_update = num_env_frames_per_update
+    if set(optimizers) != set(algorithm.groups):
+      raise ValueError(f'There are optimizers for {sorted(optimizers)}, but '
+                       f'the groups are {sorted(algorithm.groups)}.')
+    self.algorithm = algorithm
+    self.agent = algorithm.agent
+    self.num_env_frames = 0
+    self.num_updates = 0
+    self._optimizers = dict(optimizers)
+    self._seed = seed
     self._clip_gradient_norm = clip_gradient_norm
     self._micro_batch_size = micro_batch_size
     self._compiled_update = tf.function(self._update, autograph=False)
@@ -63,75 +66,115 @@ class Learner:
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
           for function in (self._gradients, self._apply))
-    optimizer.build(agent.trainable_variables)
+    for group, variables in algorithm.groups.items():
+      self._optimizers[group].optimizer.build(variables)
 
-  def step(self, batch: structs.ActorOutput) -> Dict[str, tf.Tensor]:
+  @property
+  def state(self) -> dict[str, list[tf.Variable]]:
+    """All variables that a checkpoint has to hold, by kind."""
+    return {
+        'variables': self.agent.variables,
+        'optimizer': [variable for group in self.algorithm.groups for variable
+                      in self._optimizers[group].optimizer.variables],
+        'targets': self.algorithm.targets}
+
+  def to_device(self, unroll: structs.Unroll,
+                num_new_frames: int) -> structs.Batch:
+    """Copies a batch of arrays to the default device; splits instructions.
+
+    The arrays can be overwritten afterwards. Level names, statistics and last
+    observations, which are not learned from, are left out.
+
+    Args:
+      unroll: `Unroll` of arrays `[T + 1, B, ...]`.
+      num_new_frames: environment frames in it that were never learned from.
+    """
+    steps = unroll.steps._replace(env_outputs=self.agent.tokenize(
+        unroll.steps.env_outputs.for_agent()))
+    start = unroll.start._replace(level_name=(), policy_version=())
+    data = tree.map_structure(
+        lambda array: tf.identity(tf.convert_to_tensor(array)),
+        structs.Unroll(steps, start))
+    return structs.Batch(data, num_new_frames)
+
+  def step(self, batch: structs.Batch) -> dict[str, tf.Tensor]:
     """Makes one update.
 
     Args:
-      batch: `ActorOutput` of tensors `[T + 1, B, ...]`, see `to_tensors`.
+      batch: from `to_device`.
 
     Returns:
-      Scalars by name, among them `learning_rate`, `total_loss` and
-      `gradient_norm` (before clipping).
+      Scalars by name: those of the loss, and `learning_rate` and
+      `gradient_norm` (before clipping), of each group if there are several.
     """
-    return self._compiled_update(batch)
+    rates = {group: np.array(schedule(self.num_env_frames), np.float32)
+             for group, (_, schedule) in self._optimizers.items()}
+    seed = np.array([self._seed, self.num_updates], np.int32)
+    scalars = self._compiled_update(batch.data, rates, seed)
+    self.num_env_frames += batch.num_new_frames
+    self.num_updates += 1
+    return scalars
 
-  def published(self) -> actor.Weights:
+  def weights(self) -> structs.Weights:
     """Returns a copy of the weights that later updates do not change."""
-    return actor.Weights(
-        version=int(self.num_updates),
+    return structs.Weights(
+        version=self.num_updates,
         values=[tf.convert_to_tensor(v) for v in self.agent.variables])
 
-  def _update(self, batch):
-    batch_size = batch.agent_outputs.action.shape[1]
+  def _update(self, data, learning_rates, seed):
+    batch_size = data.steps.env_outputs.reward.shape[1]
     step = self._micro_batch_size or batch_size
     gradients, sums, means = None, {}, {}
     for start in range(0, batch_size, step):
-      part = _columns(batch, start, min(start + step, batch_size))
-      with tf.control_dependencies([sums['total_loss']] if sums else []):
-        # One after the other: side by side they would share the caches.
+      part = unrolls.columns(data, start, min(start + step, batch_size))
+      with tf.control_dependencies(list(sums.values())[:1]):
+        # One after the other: side by side they would need the memory of all.
         part = tree.map_structure(tf.identity, part)
-      part_gradients, part_sums, part_means = self._compiled_gradients(part)
-      share = part.agent_outputs.action.shape[1] / batch_size
-      gradients = part_gradients if gradients is None else [
-          _add(g, p) for g, p in zip(gradients, part_gradients, strict=True)]
+      part_gradients, part_sums, part_means = self._compiled_gradients(
+          part, seed)
+      share = part.steps.env_outputs.reward.shape[1] / batch_size
+      gradients = part_gradients if gradients is None else {
+          group: [_add(g, p) for g, p in zip(gradients[group], new,
+                                             strict=True)]
+          for group, new in part_gradients.items()}
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    return {**sums, **means, **self._compiled_apply(gradients)}
+    scalars = self._compiled_apply(gradients, learning_rates)
+    self.algorithm.after_update()
+    return {**sums, **means, **scalars}
 
-  def _gradients(self, batch):
-    with tf.GradientTape() as tape:
-      loss, sums, means = self._algorithm.loss(self.agent, batch)
-    return tape.gradient(loss, self.agent.trainable_variables), sums, means
+  def _gradients(self, data, seed):
+    groups = self.algorithm.groups
+    with tf.GradientTape(persistent=len(groups) > 1) as tape:
+      loss = self.algorithm.loss(data, seed)
+    gradients = {group: tape.gradient(loss.by_group[group], variables)
+                 for group, variables in groups.items()}
+    return gradients, dict(loss.sums), dict(loss.means)
 
-  def _apply(self, gradients):
-    variables = self.agent.trainable_variables
+  def _apply(self, gradients, learning_rates):
+    scalars = {}
+    for group, variables in self.algorithm.groups.items():
+      prefix = f'{group}/' if len(self.algorithm.groups) > 1 else ''
+      scalars[f'{prefix}gradient_norm'] = self._apply_group(
+          self._optimizers[group].optimizer, gradients[group], variables,
+          learning_rates[group])
+      scalars[f'{prefix}learning_rate'] = tf.identity(learning_rates[group])
+    return scalars
+
+  def _apply_group(self, optimizer, gradients, variables, learning_rate):
+    """Moves the variables of a group; returns the norm of its gradient."""
     # Slices forget the static shape of the whole between two functions.
     gradients = [
         tf.IndexedSlices(g.values, g.indices, tf.constant(v.shape.as_list()))
         if isinstance(g, tf.IndexedSlices) else g
         for g, v in zip(gradients, variables, strict=True)]
-    norm = optimizers.global_norm(gradients)
+    norm = optimizers_lib.global_norm(gradients)
     if self._clip_gradient_norm is not None:
       gradients, _ = tf.clip_by_global_norm(
           gradients, self._clip_gradient_norm, use_norm=norm)
-    learning_rate = optimizers.linear_decay(
-        self._learning_rate, self.num_env_frames,
-        self._total_environment_frames)
-    self.optimizer.learning_rate.assign(learning_rate)
-    self.optimizer.apply(gradients, variables)
-    self.num_env_frames.assign_add(self._num_env_frames_per_update)
-    self.num_updates.assign_add(1)
-    return {'gradient_norm': norm, 'learning_rate': learning_rate}
-
-
-def _columns(batch, start, end):
-  """Returns the unrolls `start` to `end` of a batch of tensors."""
-  columns = lambda x: x[start:end]
-  columns_of_steps = lambda x: x[:, start:end]
-  return tree.map_structure(columns_of_steps, batch)._replace(
-      agent_state=tree.map_structure(columns, batch.agent_state))
+    optimizer.learning_rate.assign(learning_rate)
+    optimizer.apply(gradients, variables)
+    return norm
 
 
 def _add(gradient, other):
@@ -140,15 +183,3 @@ def _add(gradient, other):
         tf.concat([gradient.values, other.values], 0),
         tf.concat([gradient.indices, other.indices], 0), gradient.dense_shape)
   return gradient + other
-
-
-def to_tensors(agent: Any, batch: structs.ActorOutput) -> structs.ActorOutput:
-  """Copies a batch of arrays to the default device; splits instructions.
-
-  The arrays can be overwritten afterwards. Level names and statistics, which
-  are not learned from, are left out.
-  """
-  env_outputs = agent.tokenize(batch.env_outputs._replace(info=()))
-  return tree.map_structure(
-      lambda array: tf.identity(tf.convert_to_tensor(array)),
-      batch._replace(level_name=(), env_outputs=env_outputs))

@@ -39,7 +39,7 @@ def compute_entropy_loss(logits: tf.Tensor) -> tf.Tensor:
 def compute_policy_gradient_loss(
     logits: tf.Tensor, actions: tf.Tensor, advantages: tf.Tensor,
     epsilon: float = 0.0) -> tf.Tensor:
-  """Returns the loss whose gradient is the policy gradient, negated.
+  """Returns the loss whose gradient is minus the policy gradient.
 
   Args:
     logits: float32 `[T, B, A]`, unnormalised log-probabilities.

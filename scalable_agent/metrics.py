@@ -2,12 +2,13 @@
 """What a run tells its user: episodes, scalars, progress, use of time."""
 
 import collections
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import csv
 import datetime
 import os
 import time
-from typing import Deque, Dict, Iterable, Iterator, List, Mapping, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
@@ -33,28 +34,42 @@ class Episode(NamedTuple):
   num_agent_steps: int
 
 
-def finished_episodes(batch: structs.ActorOutput) -> List[Episode]:
-  """Returns the episodes that end in a batch (or unroll) of arrays.
+def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
+  """Returns the episodes that end in an unroll (or batch) of arrays.
 
   Entry 0 is left out: it is the last entry of the unroll before.
 
   Args:
-    batch: `ActorOutput` of arrays `[T + 1, B, ...]`.
+    unroll: `Unroll` of arrays `[T + 1, B, ...]`.
   """
-  info = batch.env_outputs.info
+  info = unroll.steps.env_outputs.info
   return [
-      Episode(batch.level_name[column],
+      Episode(unroll.start.level_name[column],
               float(info.episode_return[index, column]),
               int(info.episode_step[index, column]))
       for index, column in np.argwhere(info.episode_end)
       if index > 0]
 
 
+class Interval:
+  """True once every `seconds`, asked by calling it."""
+
+  def __init__(self, seconds: float):
+    self._seconds = seconds
+    self._last_s = time.monotonic()
+
+  def __call__(self) -> bool:
+    is_due = time.monotonic() - self._last_s >= self._seconds
+    if is_due:
+      self._last_s = time.monotonic()
+    return is_due
+
+
 class StageTimer:
   """Adds up wall time by stage. Each thread has its own."""
 
   def __init__(self):
-    self.seconds: Dict[str, float] = collections.defaultdict(float)
+    self.seconds: dict[str, float] = collections.defaultdict(float)
 
   @contextlib.contextmanager
   def stage(self, name: str) -> Iterator[None]:
@@ -66,9 +81,9 @@ class StageTimer:
       self.seconds[name] += time.perf_counter() - start
 
 
-def total_seconds(timers: Iterable[StageTimer]) -> Dict[str, float]:
+def total_seconds(timers: Iterable[StageTimer]) -> dict[str, float]:
   """Returns the seconds of every stage, added up over `timers`."""
-  total: Dict[str, float] = collections.defaultdict(float)
+  total: dict[str, float] = collections.defaultdict(float)
   for timer in timers:
     for name, seconds in list(timer.seconds.items()):
       total[name] += seconds
@@ -108,7 +123,7 @@ class MetricsWriter:
     if is_new:
       self._csv.writerow(self.EPISODE_FIELDS)
 
-  def write_episodes(self, episodes: List[Episode], num_env_frames: int,
+  def write_episodes(self, episodes: list[Episode], num_env_frames: int,
                      train_time_s: float) -> None:
     """Writes episodes under the reference's names, at `num_env_frames`.
 
@@ -204,10 +219,11 @@ class Progress:
       num_recent: how many episodes the mean return is over.
     """
     self._total = total_environment_frames
-    self._recent: Deque[float] = collections.deque(maxlen=num_recent)
+    self._recent: collections.deque[float] = collections.deque(
+        maxlen=num_recent)
     self._speed = Speed(num_env_frames)
 
-  def add_episodes(self, episodes: List[Episode]) -> None:
+  def add_episodes(self, episodes: list[Episode]) -> None:
     self._recent.extend(episode.episode_return for episode in episodes)
 
   @property

@@ -3,20 +3,21 @@
 
 `N` is a batch, usually `T * B` steps (`T` time, `B` batch), `W` a number of
 words. The layers and their initial distributions are those of
-https://arxiv.org/abs/1802.01561 as published in TensorFlow 1 and Sonnet, not
-Keras' own: a checkpoint of a `tf.keras.layers.LSTM` does not fit.
+https://arxiv.org/abs/1802.01561 as published in TensorFlow 1 and Sonnet. They
+differ from Keras' own: a checkpoint of a `tf.keras.layers.LSTM` does not fit.
 
 Layers take a `seed` for their initial weights: None for Keras' global seed, or
-a `tf.keras.random.SeedGenerator`. An integer would give two kernels of one
-shape the same values.
+a `tf.keras.random.SeedGenerator`. With an integer, two kernels of the same
+shape would get the same values.
 
-Sublayers are kept in tuples: `tf.train.Checkpoint` silently leaves out those
-that a Keras 3 layer keeps in a list.
+Sublayers are kept in tuples: if a Keras 3 layer keeps sublayers in a list,
+`tf.train.Checkpoint` leaves them out without an error.
 """
 
+from collections.abc import Sequence
 import functools
 import math
-from typing import Optional, Sequence, Tuple
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -24,23 +25,38 @@ import tensorflow as tf
 _NUM_HASH_BUCKETS = 1000
 _EMBEDDING_SIZE = 20
 _INSTRUCTION_UNITS = 64
-# Padding is embedded as the empty word. Outputs do not depend on it, but sparse
-# optimizers decay the statistics of rows that are looked up, and the reference
-# looks up this one.
+# Padding is embedded as the empty word, as in the reference. Outputs do not
+# depend on it, but sparse optimizers decay the statistics of rows that are
+# looked up.
 _EMPTY_WORD = 263
-# Instructions are padded to a multiple of this, so that compiled functions see
-# few different shapes.
+# Instructions are padded to a multiple of this number of words, so that
+# compiled functions see few different shapes.
 _WORDS_STEP = 8
 
-_Seed = Optional[tf.keras.random.SeedGenerator]
-LSTMState = Tuple[tf.Tensor, tf.Tensor]
+_Seed: TypeAlias = tf.keras.random.SeedGenerator | None
+LSTMState = tuple[tf.Tensor, tf.Tensor]
+
+
+def set_compute_dtype(name: str) -> None:
+  """Sets what layers made from now on multiply in.
+
+  Args:
+    name: `float32` or `bfloat16`. Variables are float32 in any case.
+  """
+  tf.keras.config.set_dtype_policy(
+      {'float32': 'float32', 'bfloat16': 'mixed_bfloat16'}[name])
+
+
+def on_cpu() -> bool:
+  """Whether TensorFlow computes on a CPU, as there is no GPU."""
+  return not tf.config.list_physical_devices('GPU')
 
 
 class FanInTruncatedNormal(tf.keras.initializers.Initializer):
-  """Sonnet's default: normal of stddev `1 / sqrt(fan_in)`, cut at two of them.
+  """Sonnet's default: normal of stddev `1 / sqrt(fan_in)`, cut at two stddevs.
 
-  Keras' `VarianceScaling` widens the normal to undo what the cut takes from its
-  variance; Sonnet does not.
+  The cut makes the variance smaller. Keras' `VarianceScaling` corrects that by
+  a larger stddev; Sonnet does not.
   """
 
   def __init__(self, seed: _Seed = None):
@@ -55,8 +71,8 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
 class ZeroMeanNormal(tf.keras.initializers.Initializer):
   """Normal kernels whose weights sum to zero: no response to a flat surface.
 
-  Their stddev is four times that of `HeNormal`, as what is left of a frame
-  without its flat parts is small.
+  Their stddev is four times that of `HeNormal`, because frames without their
+  flat parts have small values.
   """
 
   def __init__(self, seed: _Seed = None):
@@ -119,7 +135,7 @@ class ResNetSection(tf.keras.layers.Layer):
 class ShallowTorso(tf.keras.layers.Layer):
   """The paper's small network: two convolutions, then dense 256 (as in A3C)."""
 
-  # Smaller frames leave the second convolution nothing to look at.
+  # With smaller frames the second convolution would have no output.
   MIN_FRAME_SIZE = 20
 
   def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
@@ -131,8 +147,9 @@ class ShallowTorso(tf.keras.layers.Layer):
       seed: see the module.
     """
     super().__init__()
-    # The paper does not say how. Frames of games are mostly background, so that
-    # kernels of any mean respond to nothing else; see BUILD_NOTES.md.
+    # The paper does not give the initial weights. Frames of games are mostly
+    # background, and kernels whose mean is not zero respond to the background
+    # only; see "Dead units" in BUILD_NOTES.md.
     initializer = tf.keras.initializers.HeNormal(seed)
     self._first = _PatchConv(16, 4, data_format, ZeroMeanNormal(seed))
     self._second = tf.keras.layers.Conv2D(
@@ -152,15 +169,16 @@ class ShallowTorso(tf.keras.layers.Layer):
 class _PatchConv(tf.keras.layers.Layer):
   """A VALID convolution whose kernel is twice its stride, of uint8 or float.
 
-  The same numbers as `Conv2D(channels, 2 * stride, stride)`, 1.2 times as fast
-  on a CPU: patches of `stride x stride` pixels become channels (space to depth)
-  in the transposition that brings the channels last, and a 2 x 2 convolution
-  of stride 1 is left.
+  It computes the same numbers as `Conv2D(channels, 2 * stride, stride)`, and is
+  1.2 times as fast on a CPU. Patches of `stride x stride` pixels become
+  channels (space to depth); then a 2 x 2 convolution of stride 1 is enough.
+  Frames that are channels-first must be transposed anyway, and the same
+  transposition makes the patches.
   """
 
   def __init__(self, channels: int, stride: int, data_format: str,
                initializer: tf.keras.initializers.Initializer):
-    # The default name, `__patch_conv`, is none that a graph would accept.
+    # Graphs do not accept the default name, `__patch_conv`.
     super().__init__(name='patch_conv')
     self._channels = channels
     self._stride = stride
@@ -183,8 +201,8 @@ class _PatchConv(tf.keras.layers.Layer):
       x = frames[:, :, :h - h % s, :w - w % s]
       x = tf.reshape(x, [-1, c, h // s, s, w // s, s])
       if x.dtype == tf.uint8 and s == 4:
-        # Four pixels of a row at once: a transposition of bytes takes twice as
-        # long. Not as floats, which need not survive being copied.
+        # Four pixels of a row at once, as a transposition of bytes takes twice
+        # as long. Integers, because copies can change the bits of a float.
         x = tf.transpose(tf.bitcast(x, tf.int32), [0, 2, 4, 3, 1])
         x = tf.bitcast(x, tf.uint8)
       else:
@@ -201,7 +219,7 @@ class _PatchConv(tf.keras.layers.Layer):
     kernel = tf.reshape(tf.transpose(kernel, axes),
                         [2, 2, s * s * c, self._channels])
     if self.compute_dtype == 'float32' and x.dtype == tf.uint8:
-      # Scales the kernel instead of the frames, which are many more numbers.
+      # Scales the kernel, as the frames have many more numbers.
       x, kernel = tf.cast(x, tf.float32), kernel / 255
     return _conv_2x2(_to_float(x, self.compute_dtype), kernel) + self._bias
 
@@ -210,9 +228,10 @@ class _PatchConv(tf.keras.layers.Layer):
 def _conv_2x2(x, kernel):
   """A VALID convolution `[N, H, W, C]` by `[2, 2, C, D]`, stride 1.
 
-  The gradient of its kernel is one product of matrices per image, of the inputs
-  and of the outputs' gradient four times side by side, once for each entry of
-  the kernel: TensorFlow's own takes 1.2 to 1.5 times as long on a CPU.
+  The gradient of the kernel is one product of matrices per image. One factor is
+  the inputs, the other is the outputs' gradient four times side by side, once
+  for each entry of the kernel. TensorFlow's own gradient takes 1.2 to 1.5 times
+  as long on a CPU.
   """
   def gradient(dy):
     _, h, w, c = x.shape
@@ -272,7 +291,7 @@ class LSTM(tf.keras.layers.Layer):
       units: size of `c` and of `h`.
       seed: see the module.
     """
-    # Automatic casts would also cast the state.
+    # Automatic casts would also cast the state, which stays float32.
     super().__init__(autocast=False)
     self._units = units
     self._initializer = tf.keras.initializers.GlorotUniform(seed=seed)
@@ -291,11 +310,11 @@ class LSTM(tf.keras.layers.Layer):
     return zeros, zeros
 
   def call(self, inputs: tf.Tensor, state: LSTMState,
-           reset: Optional[tf.Tensor] = None) -> Tuple[tf.Tensor, LSTMState]:
+           reset: tf.Tensor | None = None) -> tuple[tf.Tensor, LSTMState]:
     """Unrolls the LSTM.
 
     Args:
-      inputs: float `[T, B, I]`. `T` may be unknown; XLA wants it known.
+      inputs: float `[T, B, I]`. `T` may be unknown, but not for XLA.
       state: `(c, h)`, float32 `[B, units]`, before the first step.
       reset: bool `[T, B]`, whether the state is zeroed before the step; None
         for never.
@@ -306,7 +325,8 @@ class LSTM(tf.keras.layers.Layer):
     input_kernel, recurrent_kernel = tf.split(
         tf.cast(self.kernel, self.compute_dtype),
         [inputs.shape[-1], self._units])
-    # The inputs' share of all steps is one large product, outside of the loop.
+    # The products with the inputs do not depend on the state: all steps at once
+    # are faster than a product in each step of the loop.
     gate_inputs = tf.cast(
         tf.tensordot(tf.cast(inputs, self.compute_dtype), input_kernel, 1),
         tf.float32) + self.bias
@@ -319,7 +339,7 @@ class LSTM(tf.keras.layers.Layer):
       recurrent = tf.matmul(tf.cast(h, self.compute_dtype), recurrent_kernel)
       return _lstm_gates(gate_inputs + tf.cast(recurrent, tf.float32), c)
 
-    if inputs.shape[0] == 1:  # Acting: a loop would cost more than the step.
+    if inputs.shape[0] == 1:  # When acting, a loop would cost more than a step.
       c, h = step(state, (gate_inputs[0], reset[0]))
       return h[tf.newaxis], (c, h)
     all_c, all_h = tf.scan(step, (gate_inputs, reset), initializer=state)
@@ -334,7 +354,7 @@ def _lstm_gates(gates, c):
 
 
 class InstructionEncoder(tf.keras.layers.Layer):
-  """Embeds the words of an instruction; an LSTM reads them."""
+  """Embeds the words of instructions, and encodes them by an LSTM."""
 
   def __init__(self, seed: _Seed = None):
     """Makes an encoder.
@@ -359,7 +379,7 @@ class InstructionEncoder(tf.keras.layers.Layer):
       word_ids: int32 `[N, W]`, see `hash_words`.
 
     Returns:
-      float32 `[N, 64]`: the LSTM's output at the last word, zeros for
+      float32 `[N, 64]`: the LSTM's output at the last word; zeros for
       instructions without words.
     """
     num_words = tf.reduce_sum(tf.cast(word_ids >= 0, tf.int32), axis=-1)
@@ -367,7 +387,7 @@ class InstructionEncoder(tf.keras.layers.Layer):
     embedded = tf.gather(self.embeddings, tf.transpose(rows))  # [W, N, 20]
     outputs, _ = self._lstm(
         embedded, self._lstm.initial_state(tf.shape(word_ids)[0]))
-    # The one-hot of -1, where there are no words, is all zeros.
+    # Without words the index is -1, whose one-hot is all zeros.
     is_last = tf.one_hot(num_words - 1, tf.shape(word_ids)[1])
     return tf.einsum('nw,wnu->nu', is_last, outputs)
 
@@ -375,16 +395,16 @@ class InstructionEncoder(tf.keras.layers.Layer):
 def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
   """Replaces the words of instructions by their hash buckets.
 
-  Words are what stands between spaces; case matters. Not for symbolic tensors:
-  it is to be called outside of compiled functions.
+  Words are separated by spaces; case matters. This function takes no symbolic
+  tensors: call it outside of compiled functions.
 
   Args:
     instructions: bytes or str `[...]`, or a string tensor.
 
   Returns:
     int32 `[..., W]`, buckets within `[0, 1000)`, padded at the end with -1. `W`
-    is 1 where no instruction has words, else a multiple of 8: functions of the
-    result are traced for few shapes.
+    is 1 if no instruction has words, else a multiple of 8, so that functions of
+    the result are traced for few shapes.
   """
   instructions = np.asarray(instructions, object)
   rows = [_hash_instruction(x) for x in instructions.ravel()]
@@ -396,7 +416,8 @@ def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
   return ids.reshape(*instructions.shape, ids.shape[1])
 
 
-# Instructions come again and again, and a hash takes as long as a policy step.
+# Actors see the same instructions again and again, and a hash takes as long as
+# a policy step.
 @functools.lru_cache(maxsize=2**16)
 def _hash_instruction(instruction):
   words = [word for word in tf.compat.as_bytes(instruction).split(b' ') if word]

@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """TensorFlow 1's RMSProp, the learning rate schedule, the gradient's norm."""
 
-from typing import Any, Dict, Optional, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
-Gradient = Union[tf.Tensor, tf.IndexedSlices]
+Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices
 
 
 def make_optimizer(name: str, *, learning_rate: float, decay: float,
@@ -37,16 +38,16 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
 
 
 class Adam(tf.keras.optimizers.Adam):
-  """Keras' Adam, for which the slices of one row are summed first.
+  """Keras' Adam, but it sums the slices of a row before it squares them.
 
-  Keras squares the slices of a `tf.IndexedSlices` one by one. The second moment
-  of a row that is named `n` times is then up to `n` times too small, and its
-  step up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the moments are
-  those of the sum, and the moments of all rows decay.
+  Keras squares the slices of a `tf.IndexedSlices` one by one. If `n` slices
+  belong to the same row, the row's second moment is up to `n` times too small,
+  and its step is up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the
+  moments are those of the sum, and the moments of all rows decay.
   """
 
   def update_step(self, gradient: Gradient, variable: Any,
-                  learning_rate: tf.Tensor):
+                  learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
       gradient = _sum_slices(gradient, variable.shape)
@@ -54,7 +55,7 @@ class Adam(tf.keras.optimizers.Adam):
 
 
 class RMSProp(tf.keras.optimizers.Optimizer):
-  """The RMSProp of TensorFlow 1, which IMPALA's hyperparameters are tuned for.
+  """The RMSProp of TensorFlow 1; IMPALA's hyperparameters are tuned for it.
 
       mean_square <- decay * mean_square + (1 - decay) * gradient^2
       step        <- momentum * step
@@ -65,11 +66,12 @@ class RMSProp(tf.keras.optimizers.Optimizer):
   steps up to `1 / sqrt(1 - decay)` times as large. Here it starts at one, which
   damps the first `1 / (1 - decay)` updates.
 
-  A gradient of `tf.IndexedSlices`, as that of an embedding, updates only the
-  rows that it names, as in TensorFlow 1: the slices of a row are summed first;
-  the mean square and the step of any other row do not decay, and its variable
-  does not move. It is computed densely, which XLA needs and vocabularies allow.
-  Under data parallelism, the rows are those that any replica names.
+  A gradient of `tf.IndexedSlices`, such as that of an embedding, updates only
+  the rows that it has slices of, as in TensorFlow 1. The slices of a row are
+  summed first. For all other rows, the mean square and the step do not decay,
+  and the variable does not change. The computation is dense: XLA needs that,
+  and vocabularies are small. Under data parallelism, a row is updated if any
+  replica has a slice of it.
   """
 
   def __init__(self, learning_rate: float, decay: float = 0.99,
@@ -81,7 +83,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       learning_rate: the learning rate; `learning_rate.assign` changes it.
       decay: decay of the mean square.
       momentum: decay of the step; at 0 there are no variables for it.
-      epsilon: is added to the mean square, inside the root.
+      epsilon: added to the mean square, inside the root.
       name: scope of the optimizer's variables.
     """
     super().__init__(learning_rate=learning_rate, name=name)
@@ -89,8 +91,8 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.momentum = momentum
     self.epsilon = epsilon
 
-  def build(self, variables: Sequence[Any]):
-    """Makes the slots of `variables`; `apply` calls it if nobody has."""
+  def build(self, variables: Sequence[Any]) -> None:
+    """Makes the slots of `variables`; `apply` calls it if it was not called."""
     if self.built:
       return
     super().build(variables)
@@ -101,7 +103,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
                    for v in variables] if self.momentum else []
 
   def update_step(self, gradient: Gradient, variable: tf.Variable,
-                  learning_rate: tf.Tensor):
+                  learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     index = self._get_variable_index(variable)
     is_updated = True
@@ -123,42 +125,45 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       step = tf.where(is_updated, step, 0.0)
     self.assign_sub(variable, step)
 
-  def get_config(self) -> Dict[str, Any]:
+  def get_config(self) -> dict[str, Any]:
     """Returns the arguments that make an equal optimizer."""
     return dict(learning_rate=float(self.learning_rate), decay=self.decay,
                 momentum=self.momentum, epsilon=self.epsilon, name=self.name)
 
 
-def linear_decay(initial_learning_rate: float,
-                 num_env_frames: Union[tf.Tensor, tf.Variable, int],
-                 total_num_env_frames: int) -> tf.Tensor:
+class Scheduled(NamedTuple):
+  """An optimizer and its learning rate.
+
+  Attributes:
+    optimizer: a Keras optimizer.
+    schedule: the learning rate after so many environment frames.
+  """
+  optimizer: tf.keras.optimizers.Optimizer
+  schedule: Callable[[int], float]
+
+
+def linear_decay(initial_learning_rate: float, num_env_frames: int,
+                 total_num_env_frames: int) -> float:
   """Returns a learning rate that falls linearly to zero.
 
   Args:
     initial_learning_rate: the learning rate at frame 0.
-    num_env_frames: int64 scalar, environment frames learned from so far,
-      without those of the update that the rate is for.
+    num_env_frames: environment frames learned from so far, without those of
+      the update that the rate is for.
     total_num_env_frames: where it reaches zero, and stays.
-
-  Returns:
-    float32 scalar.
   """
   # The difference in integers: near the end of 1e9 frames, 1 - frames / total
-  # has no correct digit in float32. The rest in float64: rounded only once.
-  frames = tf.convert_to_tensor(num_env_frames, tf.int64)
-  total = tf.convert_to_tensor(total_num_env_frames, tf.int64)
-  remaining = tf.cast(tf.maximum(total - frames, 0), tf.float64)
-  return tf.cast(
-      initial_learning_rate * remaining / tf.cast(total, tf.float64),
-      tf.float32)
+  # has few correct digits.
+  remaining = max(total_num_env_frames - num_env_frames, 0)
+  return initial_learning_rate * remaining / total_num_env_frames
 
 
-def global_norm(gradients: Sequence[Optional[Gradient]]) -> tf.Tensor:
+def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
   """Returns the Euclidean norm of all gradients together.
 
-  `tf.linalg.global_norm` differs where `tf.IndexedSlices` name a row more than
-  once: it takes each slice for a row of its own. Give the norm to
-  `tf.clip_by_global_norm` as `use_norm`.
+  `tf.linalg.global_norm` gives another result if `tf.IndexedSlices` have
+  several slices of a row, because it takes each slice as a row of its own. Pass
+  the norm to `tf.clip_by_global_norm` as `use_norm`.
 
   Args:
     gradients: tensors and `tf.IndexedSlices` with a `dense_shape`; None is

@@ -4,11 +4,11 @@
 import collections
 import threading
 import time
-from typing import Any, Optional
+from typing import Any
 
 
 class QueueClosed(Exception):
-  """The queue was closed: the other side has nothing more to say."""
+  """The queue was closed: no item comes or is taken any more."""
 
 
 class QueueTimeout(Exception):
@@ -18,15 +18,15 @@ class QueueTimeout(Exception):
 class BoundedQueue:
   """First in, first out; `put` blocks while full and `get` while empty.
 
-  Unlike `queue.Queue` it can be closed, which wakes every waiting thread, and
-  it can be failed, which hands the exception of one side to the other.
+  Unlike `queue.Queue` it can be closed, which ends every wait. It can also
+  fail, which raises an exception of one side in the other.
   """
 
   def __init__(self, capacity: int):
     """Makes an open, empty queue.
 
     Args:
-      capacity: the largest number of items that wait, at least 1.
+      capacity: the largest number of items in the queue, at least 1.
 
     Raises:
       ValueError: if `capacity` is not positive.
@@ -34,15 +34,15 @@ class BoundedQueue:
     if capacity < 1:
       raise ValueError(f'capacity must be at least 1 but was {capacity}.')
     self._capacity = capacity
-    self._items = collections.deque()
+    self._items: collections.deque[Any] = collections.deque()
     self._changed = threading.Condition()
     self._closed = False
-    self._error: Optional[BaseException] = None
+    self._error: BaseException | None = None
 
   def __len__(self) -> int:
     return len(self._items)
 
-  def put(self, item: Any, timeout_s: Optional[float] = None) -> None:
+  def put(self, item: Any, timeout_s: float | None = None) -> None:
     """Appends `item`, waiting up to `timeout_s` (None: for ever) for room.
 
     Raises:
@@ -54,7 +54,7 @@ class BoundedQueue:
       self._items.append(item)
       self._changed.notify_all()
 
-  def get(self, timeout_s: Optional[float] = None) -> Any:
+  def get(self, timeout_s: float | None = None) -> Any:
     """Takes the oldest item, waiting up to `timeout_s` (None: for ever).
 
     Raises:
@@ -69,7 +69,7 @@ class BoundedQueue:
       return item
 
   def close(self) -> None:
-    """Drops what waits and makes every `put` and `get` raise `QueueClosed`."""
+    """Drops all items and makes every `put` and `get` raise `QueueClosed`."""
     with self._changed:
       self._closed = True
       self._items.clear()

@@ -5,10 +5,11 @@ The replay of Espeholt et al. 2018 (arXiv 1802.01561), section 5.2.2: part of
 every batch is drawn uniformly at random from the latest unrolls.
 """
 
-from typing import Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from scalable_agent import queues
+from scalable_agent import structs
 from scalable_agent import unrolls
 import tree
 
@@ -19,7 +20,7 @@ class Replay:
   The recurrent state of an unroll is the one that it was made with.
   """
 
-  def __init__(self, storage: unrolls.Unroll, seed: int):
+  def __init__(self, storage: structs.Unroll, seed: int):
     """Makes an empty replay.
 
     Args:
@@ -27,40 +28,51 @@ class Replay:
       seed: of what is drawn.
     """
     self._storage = storage
+    self._last_observations = [()] * storage.num_columns
     self._rng = np.random.default_rng(seed)
     self._num_added = 0
 
-  def add(self, batch: unrolls.Unroll) -> None:
+  def add(self, batch: structs.Unroll) -> None:
     """Copies all columns of `batch`; the oldest ones make room."""
     for column in range(batch.num_columns):
-      unrolls.copy_columns(
-          self._storage, self._num_added % self._storage.num_columns, batch,
-          column, 1)
+      slot = self._num_added % self._storage.num_columns
+      unrolls.copy_columns(self._storage, slot, batch, column, 1)
+      self._last_observations[slot] = unrolls.move_columns(
+          batch.last_observations, column, column + 1, -column)
       self._num_added += 1
 
-  def draw(self, batch: unrolls.Unroll, start: int) -> None:
-    """Fills the columns of `batch` from `start` on, with replacement."""
+  def draw(self, batch: structs.Unroll,
+           start: int) -> list[structs.LastObservation]:
+    """Fills the columns of `batch` from `start` on, with replacement.
+
+    Returns:
+      The last observations of these columns.
+    """
     size = min(self._num_added, self._storage.num_columns)
+    lasts = []
     for column in range(start, batch.num_columns):
-      unrolls.copy_columns(
-          batch, column, self._storage, int(self._rng.integers(size)), 1)
+      slot = int(self._rng.integers(size))
+      unrolls.copy_columns(batch, column, self._storage, slot, 1)
+      lasts += unrolls.move_columns(
+          self._last_observations[slot], 0, 1, column)
+    return lasts
 
 
-def num_bytes(unroll: unrolls.Unroll) -> int:
+def num_bytes(unroll: structs.Unroll) -> int:
   """Returns the size of the arrays; what strings hold is not counted."""
   return sum(array.nbytes for array in tree.flatten(
-      (unroll.output, unroll.policy_version)))
+      (unroll.steps, unroll.start)))
 
 
-def batches(queue: queues.BoundedQueue, batch: unrolls.Unroll, replay: Replay,
-            num_fresh: int) -> Iterator[unrolls.Unroll]:
+def batches(inbox: queues.BoundedQueue, batch: structs.Unroll, replay: Replay,
+            num_fresh: int) -> Iterator[structs.Unroll]:
   """Fills `batch` with fresh unrolls first, and replayed ones after them.
 
   Fresh unrolls enter the replay before it is drawn from, so that it is never
   empty: the first batches repeat unrolls of their own.
 
   Args:
-    queue: the source of fresh unrolls, see `unrolls.batches`: none is lost, and
+    inbox: the source of fresh unrolls, see `unrolls.batches`: none is lost, and
       none is fresh twice.
     batch: from `unrolls.allocate`.
     replay: gets a copy of every fresh unroll.
@@ -69,7 +81,8 @@ def batches(queue: queues.BoundedQueue, batch: unrolls.Unroll, replay: Replay,
   Yields:
     `batch`, filled anew; its arrays are overwritten for the next one.
   """
-  for fresh in unrolls.batches(queue, unrolls.first_columns(batch, num_fresh)):
+  for fresh in unrolls.batches(inbox, unrolls.columns(batch, 0, num_fresh)):
     replay.add(fresh)
-    replay.draw(batch, num_fresh)
-    yield batch
+    lasts = replay.draw(batch, num_fresh)
+    yield batch._replace(
+        last_observations=(*fresh.last_observations, *lasts))

@@ -4,6 +4,19 @@
 `T` is the unroll length, `B` the batch size, `E` the number of environments of
 one actor, `A` the number of actions. Tensors are time-major.
 
+A glossary:
+
+*   agent step: one action. Environment frames are agent steps x action repeats.
+*   actor: a thread that steps `E` environments with a policy.
+*   group: the environments of one actor; or, in a learner, the variables that
+    one optimizer moves.
+*   unroll: `T` agent steps in a row of a group. Its columns are those of single
+    environments; a batch is made of `B` columns.
+*   part: what one start of the program adds to a run that goes on from a
+    checkpoint.
+*   lag: how many updates the learner has made since it published the weights
+    that acted.
+
 The one time convention (the reference's):
 
 *   Entry `t` of an unroll holds the `StepOutput` at `t` and the `AgentOutput`
@@ -19,7 +32,8 @@ Fields are NumPy arrays on the acting side and tensors on the learning side.
 This module must not import TensorFlow: environment processes import it.
 """
 
-from typing import Any, NamedTuple, Tuple, Union
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -31,7 +45,7 @@ class ArraySpec(NamedTuple):
     shape: tuple of int, without the axes of time and environment.
     dtype: NumPy dtype; `object` stands for strings (`bytes`), of shape `()`.
   """
-  shape: Tuple[int, ...]
+  shape: tuple[int, ...]
   dtype: np.dtype
 
 
@@ -47,7 +61,7 @@ class ActionSpec(NamedTuple):
       is a plain number, `Discrete` in gymnasium.
     size: for continuous actions, how many numbers within [-1, 1] an action has.
   """
-  num_values: Tuple[int, ...] = ()
+  num_values: tuple[int, ...] = ()
   size: int = 0
 
 
@@ -103,36 +117,110 @@ class StepOutput(NamedTuple):
   truncated: Any = ()
   last_observation: Any = ()
 
+  def for_agent(self) -> 'StepOutput':
+    """Returns what agents see: reward, done and observation."""
+    return self._replace(info=(), truncated=(), last_observation=())
+
 
 class AgentOutput(NamedTuple):
   """What an agent returns for one step.
 
   Attributes:
     action: int32 `[...]`.
-    policy_logits: float32 `[..., A]`, unnormalised log-probabilities.
+    policy: float32 `[..., P]`, the numbers that the policy's distribution is
+      made of: for a softmax policy over `A` actions its `A` logits.
     baseline: float32 `[...]`, estimate of the value.
   """
   action: Any
-  policy_logits: Any
+  policy: Any
   baseline: Any
 
 
-class ActorOutput(NamedTuple):
-  """One unroll of `T + 1` entries of `E` environments, or a batch of `B`.
+class Steps(NamedTuple):
+  """The entries of an unroll, or of a batch of unrolls, along time.
 
   Attributes:
-    level_name: sequence of `E` (or `B`) level names.
-    agent_state: nest of `[E, ...]`, the recurrent state before the observation
-      of entry 0 is processed; `()` for feed-forward agents.
     env_outputs: `StepOutput` of `[T + 1, E, ...]`.
     agent_outputs: `AgentOutput` of `[T + 1, E, ...]`.
-    truncation_values: float32 `[T + 1, E]`. Where a time limit and nothing else
-      ended the episode in this step: the actor's estimate of the value of the
-      last observation, which is not in `env_outputs`. Elsewhere, and everywhere
+    truncation_values: float32 `[T + 1, E]`. Where `truncated`, the actor's
+      estimate of the value of the last observation. Elsewhere, and everywhere
       unless asked for, 0.
   """
-  level_name: Any
-  agent_state: Any
   env_outputs: StepOutput
   agent_outputs: AgentOutput
   truncation_values: Any
+
+
+class Start(NamedTuple):
+  """What is known of each column where its unroll begins.
+
+  Attributes:
+    level_name: object `[E]`, level names.
+    agent_state: nest of `[E, ...]`, the recurrent state before the observation
+      of entry 0 is processed; `()` for feed-forward agents.
+    policy_version: int64 `[E]`, how many updates the weights had seen that
+      chose the first action (at least: with a shared policy, also later ones).
+  """
+  level_name: Any
+  agent_state: Any
+  policy_version: Any
+
+
+class LastObservation(NamedTuple):
+  """The last observation of an episode that a time limit cut off.
+
+  Attributes:
+    time: entry of the unroll that has `truncated`.
+    column: column of that entry.
+    observation: nest of arrays, without the axes of time and column.
+  """
+  time: int
+  column: int
+  observation: Any
+
+
+class Unroll(NamedTuple):
+  """The message from acting to learning: `T + 1` steps of `E` environments.
+
+  Pure data: it can be pickled and sent anywhere. A batch has the same form,
+  with one column per unroll of a single environment.
+
+  Attributes:
+    steps: `Steps` of `[T + 1, E, ...]`.
+    start: `Start` of `[E, ...]`.
+    last_observations: `LastObservation`s, one for each entry from 1 on with
+      `truncated`; few, and most often none.
+  """
+  steps: Steps
+  start: Start
+  last_observations: tuple[LastObservation, ...] = ()
+
+  @property
+  def num_columns(self) -> int:
+    return len(self.start.policy_version)
+
+
+class Batch(NamedTuple):
+  """What one update learns from.
+
+  Attributes:
+    data: `Unroll` of tensors, without what is not learned from.
+    num_new_frames: environment frames that no update has learned from before.
+    weights: float32 `[B]`, importance weights of prioritised replay; or `()`.
+    positions: int64 `[B]`, where the replay keeps the columns; or `()`.
+  """
+  data: Unroll
+  num_new_frames: int
+  weights: Any = ()
+  positions: Any = ()
+
+
+class Weights(NamedTuple):
+  """A published version of an agent's weights, never changed afterwards.
+
+  Attributes:
+    version: number of updates that made them.
+    values: one array or tensor per variable, in the order of `agent.variables`.
+  """
+  version: int
+  values: Sequence[Any]

@@ -5,7 +5,8 @@ An observation is copied from the environment into a preallocated unroll, and
 from there into a preallocated batch, which TensorFlow copies to its device.
 """
 
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scalable_agent import queues
@@ -13,54 +14,38 @@ from scalable_agent import structs
 import tree
 
 
-class Unroll(NamedTuple):
-  """`T + 1` consecutive steps of `E` environments, in preallocated arrays.
+class Delivery(NamedTuple):
+  """An unroll in the inbox of a learner.
 
   Attributes:
-    output: `ActorOutput` of arrays `[T + 1, E, ...]` (`agent_state` `[E, ...]`,
-      `level_name` object `[E]`).
-    policy_version: int64 `[E]`, how many updates the weights had seen that
-      chose the first action (at least: with a shared policy, also later ones).
-    pool: where the arrays wait to be written again, or None.
+    unroll: the `structs.Unroll`.
+    release: says that `unroll` has been read: its arrays may be overwritten.
   """
-  output: structs.ActorOutput
-  policy_version: np.ndarray
-  pool: Optional[queues.BoundedQueue] = None
-
-  @property
-  def num_columns(self) -> int:
-    return len(self.policy_version)
-
-  def release(self) -> None:
-    """Gives the arrays back to their pool: the caller has read them."""
-    self.pool.put(self)
+  unroll: structs.Unroll
+  release: Callable[[], None]
 
 
 def allocate(unroll_length: int, level_names: Sequence[str],
-             observation_spec: Any, num_actions: int,
-             agent_state: Any,
-             pool: Optional[queues.BoundedQueue] = None) -> Unroll:
+             observation_spec: structs.ObservationSpec,
+             output_spec: structs.AgentOutput,
+             agent_state: Any) -> structs.Unroll:
   """Allocates an unroll (or a batch) with one column per level name.
 
   Args:
     unroll_length: `T`; the arrays have `T + 1` entries along time.
     level_names: the level of every column.
-    observation_spec: nest of specs with `shape` and `dtype`.
-    num_actions: the number of actions.
+    observation_spec: an `ArraySpec`, or a dictionary of them.
+    output_spec: `AgentOutput` of `ArraySpec`s, see `Agent.output_spec`.
     agent_state: nest of float32 `[..., *shape]` to take shapes from.
-    pool: where `release` puts the unroll.
 
   Returns:
     An `Unroll` of uninitialised arrays.
   """
   columns = len(level_names)
   steps = (unroll_length + 1, columns)
-  return Unroll(
-      output=structs.ActorOutput(
-          level_name=np.array(level_names, dtype=object),
-          agent_state=tree.map_structure(
-              lambda s: np.empty((columns, *s.shape[1:]), np.float32),
-              agent_state),
+  empty = lambda spec: np.empty((*steps, *spec.shape), spec.dtype)
+  return structs.Unroll(
+      steps=structs.Steps(
           env_outputs=structs.StepOutput(
               reward=np.empty(steps, np.float32),
               info=structs.StepOutputInfo(
@@ -68,16 +53,16 @@ def allocate(unroll_length: int, level_names: Sequence[str],
                   episode_step=np.empty(steps, np.int32),
                   episode_end=np.empty(steps, np.bool_)),
               done=np.empty(steps, np.bool_),
-              observation=_map_spec(
-                  lambda spec: np.empty((*steps, *spec.shape), spec.dtype),
-                  observation_spec)),
-          agent_outputs=structs.AgentOutput(
-              action=np.empty(steps, np.int32),
-              policy_logits=np.empty((*steps, num_actions), np.float32),
-              baseline=np.empty(steps, np.float32)),
+              observation=_map_spec(empty, observation_spec),
+              truncated=np.empty(steps, np.bool_)),
+          agent_outputs=structs.AgentOutput(*map(empty, output_spec)),
           truncation_values=np.empty(steps, np.float32)),
-      policy_version=np.empty([columns], np.int64),
-      pool=pool)
+      start=structs.Start(
+          level_name=np.array(level_names, dtype=object),
+          agent_state=tree.map_structure(
+              lambda s: np.empty((columns, *s.shape[1:]), np.float32),
+              agent_state),
+          policy_version=np.empty([columns], np.int64)))
 
 
 def _map_spec(fn, spec):
@@ -87,13 +72,14 @@ def _map_spec(fn, spec):
   return fn(spec)
 
 
-def write(unroll: Unroll, index: int, env_output: structs.StepOutput,
+def write(unroll: structs.Unroll, index: int, env_output: structs.StepOutput,
           agent_output: structs.AgentOutput,
           truncation_value: np.ndarray) -> None:
   """Copies one step of all environments into entry `index` along time."""
-  _write(unroll.output.env_outputs, index, env_output)
-  _write(unroll.output.agent_outputs, index, agent_output)
-  unroll.output.truncation_values[index] = truncation_value
+  env_output = env_output._replace(last_observation=())
+  _write(unroll.steps.env_outputs, index, env_output)
+  _write(unroll.steps.agent_outputs, index, agent_output)
+  unroll.steps.truncation_values[index] = truncation_value
 
 
 def _write(arrays, index, values):
@@ -102,67 +88,87 @@ def _write(arrays, index, values):
     array[index] = value
 
 
-def first_columns(unroll: Unroll, count: int) -> Unroll:
-  """Returns the first `count` columns, which share their memory with `unroll`.
+def last_observations(
+    index: int, env_output: structs.StepOutput
+) -> list[structs.LastObservation]:
+  """Returns copies of the last observations of the episodes cut off in a step.
+
+  Args:
+    index: the entry of the step in its unroll.
+    env_output: `StepOutput` of `[E, ...]`.
   """
-  leading = lambda array: array[:count]
-  output = tree.map_structure(
-      lambda array: array[:, :count],
-      unroll.output._replace(level_name=(), agent_state=()))
-  return Unroll(
-      output=output._replace(
-          level_name=leading(unroll.output.level_name),
-          agent_state=tree.map_structure(leading, unroll.output.agent_state)),
-      policy_version=leading(unroll.policy_version))
+  return [
+      structs.LastObservation(index, int(column), tree.map_structure(
+          lambda array, column=column: np.array(array[column]),
+          env_output.last_observation))
+      for column in np.flatnonzero(env_output.truncated)]
 
 
-def batches(queue: queues.BoundedQueue, batch: Unroll) -> Iterator[Unroll]:
+def columns(unroll: structs.Unroll, start: int, end: int) -> structs.Unroll:
+  """Returns the columns `start` to `end`, which share the memory of `unroll`.
+
+  Also of an unroll of tensors, without last observations.
+  """
+  return structs.Unroll(
+      steps=tree.map_structure(lambda x: x[:, start:end], unroll.steps),
+      start=tree.map_structure(lambda x: x[start:end], unroll.start),
+      last_observations=move_columns(
+          unroll.last_observations, start, end, -start))
+
+
+def move_columns(
+    lasts: Sequence[structs.LastObservation], start: int, end: int, by: int
+) -> tuple[structs.LastObservation, ...]:
+  """Returns the last observations of some columns, as of columns `by` on."""
+  return tuple(last._replace(column=last.column + by) for last in lasts
+               if start <= last.column < end)
+
+
+def batches(inbox: queues.BoundedQueue,
+            batch: structs.Unroll) -> Iterator[structs.Unroll]:
   """Fills `batch` with the columns of unrolls, first in, first out.
 
   Batch size and number of environments need not divide each other: what is
   left of an unroll goes into the next batch. No column is dropped or repeated.
 
   Args:
-    queue: the source of `Unroll`s, which are released once all their columns
+    inbox: the source of `Delivery`s, which are released once all their columns
       are copied; its `QueueClosed` or error passes through.
     batch: from `allocate`, with one column per unroll of the batch.
 
   Yields:
     `batch`, filled anew; its arrays are overwritten for the next one.
   """
-  unroll, start = None, 0
+  delivery, start = None, 0
   while True:
-    filled = 0
+    filled, lasts = 0, []
     while filled < batch.num_columns:
-      if unroll is None:
-        unroll, start = queue.get(), 0
+      if delivery is None:
+        delivery, start = inbox.get(), 0
+      unroll = delivery.unroll
       count = min(batch.num_columns - filled, unroll.num_columns - start)
       copy_columns(batch, filled, unroll, start, count)
+      lasts.extend(move_columns(
+          unroll.last_observations, start, start + count, filled - start))
       filled, start = filled + count, start + count
       if start == unroll.num_columns:
-        unroll.release()
-        unroll = None
-    yield batch
+        delivery.release()
+        delivery = None
+    yield batch._replace(last_observations=tuple(lasts))
 
 
-def copy_columns(batch: Unroll, batch_start: int, unroll: Unroll,
-                 unroll_start: int, count: int) -> None:
-  """Copies `count` columns of `unroll` into those of `batch`."""
+def copy_columns(batch: structs.Unroll, batch_start: int,
+                 unroll: structs.Unroll, unroll_start: int,
+                 count: int) -> None:
+  """Copies the arrays of `count` columns of `unroll` into those of `batch`."""
   to = slice(batch_start, batch_start + count)
   source = slice(unroll_start, unroll_start + count)
 
-  def copy_leading(into, values):
+  def copy_start(into, values):
     into[to] = values[source]
 
   def copy_steps(into, values):
     into[:, to] = values[:, source]
 
-  copy_leading(batch.policy_version, unroll.policy_version)
-  copy_leading(batch.output.level_name, unroll.output.level_name)
-  tree.map_structure(copy_leading, batch.output.agent_state,
-                     unroll.output.agent_state)
-  tree.map_structure(copy_steps, batch.output.env_outputs,
-                     unroll.output.env_outputs)
-  tree.map_structure(copy_steps, batch.output.agent_outputs,
-                     unroll.output.agent_outputs)
-  copy_steps(batch.output.truncation_values, unroll.output.truncation_values)
+  tree.map_structure(copy_start, batch.start, unroll.start)
+  tree.map_structure(copy_steps, batch.steps, unroll.steps)

@@ -18,25 +18,24 @@ and `pi` the target policy, which is learned:
 where `V(x_T)` and `v_T` are the bootstrap value, and `gamma_t` is 0 where step
 `t` ends an episode: then nothing after `t`, not even an infinity or a NaN, has
 an influence on `t`. By default all three thresholds and `lambda` are 1, as in
-the reference. `rho_bar` chooses the policy whose value function `v` estimates;
+the reference. `rho_bar` determines which policy's value function `v` estimates;
 `c_bar` and `lambda` only trade the bias of the baseline for variance.
 
-The functions differ in what they start from: `from_logits` for softmax
-policies, `from_action_log_probs` for any others, `from_importance_weights`
-where the weights are known, `compute_vs` where they are clipped already. The
-functions of DI-engine and pytorch_seed_rl are in `scalable_agent.compat`.
+The functions have different inputs: `from_logits` takes the logits of softmax
+policies, `from_action_log_probs` the log-probabilities of any policy,
+`from_importance_weights` the importance weights, `compute_vs` clipped weights.
+The functions of DI-engine and pytorch_seed_rl are in `scalable_agent.compat`.
 
-Everything is computed in float32 (on request float64), whatever the types of
-the arguments.
+Arguments of any type are computed in float32, or in float64 if asked for.
 """
 
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
-# Whatever TensorFlow converts to a tensor.
-TensorLike = Union[tf.Tensor, tf.Variable, np.ndarray, list, float]
+# All that TensorFlow converts to a tensor.
+TensorLike: TypeAlias = tf.Tensor | tf.Variable | np.ndarray | list | float
 
 
 class VTraceReturns(NamedTuple):
@@ -51,7 +50,7 @@ class VTraceReturns(NamedTuple):
 
 
 class VTraceFromLogitsReturns(NamedTuple):
-  """`VTraceReturns` and what they were computed from.
+  """`VTraceReturns`, and the log-probabilities that they are made of.
 
   Attributes:
     vs: float32 `[T, B]`, targets of the baseline; no gradient flows through.
@@ -82,8 +81,8 @@ def log_probs_from_logits_and_actions(
     `dtype` `[T, B]`.
 
   Raises:
-    ValueError: if an argument has another rank, `actions` are no integers or
-      do not have the shape of `policy_logits` without its last axis.
+    ValueError: if an argument has another rank, or `actions` are not integers
+      or do not have the shape of `policy_logits` without its last axis.
     tf.errors.InvalidArgumentError: when it runs on a CPU, if an action is out
       of range. On a GPU and under XLA its log-probability is NaN.
   """
@@ -106,11 +105,11 @@ def from_logits(
     rewards: TensorLike,
     values: TensorLike,
     bootstrap_value: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0,
     name: str = 'vtrace_from_logits',
     *,
-    clip_c_threshold: Optional[TensorLike] = 1.0,
+    clip_c_threshold: TensorLike | None = 1.0,
     lambda_: TensorLike = 1.0,
     mix_advantages: bool = False,
     associative_scan: bool = False,
@@ -177,11 +176,11 @@ def from_action_log_probs(
     rewards: TensorLike,
     values: TensorLike,
     bootstrap_value: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0,
     name: str = 'vtrace_from_action_log_probs',
     *,
-    clip_c_threshold: Optional[TensorLike] = 1.0,
+    clip_c_threshold: TensorLike | None = 1.0,
     lambda_: TensorLike = 1.0,
     mix_advantages: bool = False,
     associative_scan: bool = False,
@@ -250,18 +249,18 @@ def from_importance_weights(
     rewards: TensorLike,
     values: TensorLike,
     bootstrap_value: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0,
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0,
     name: str = 'vtrace_from_importance_weights',
     *,
-    clip_c_threshold: Optional[TensorLike] = 1.0,
+    clip_c_threshold: TensorLike | None = 1.0,
     lambda_: TensorLike = 1.0,
     mix_advantages: bool = False,
     associative_scan: bool = False,
     dtype: tf.DType = tf.float32) -> VTraceReturns:
   """V-trace for any policy, from the logarithms of its importance weights.
 
-  More or fewer axes after the time axis are allowed. `log_rhos`, `discounts`
+  There may be more or fewer axes after the time axis. `log_rhos`, `discounts`
   and `rewards` broadcast to the shape of `values`: with `values` of
   `[T, B, C]`, a `log_rhos` of `[T, B, 1]` holds for all `C` of them.
 
@@ -272,34 +271,34 @@ def from_importance_weights(
     values: `[T, B, ...]`, baseline under the target policy.
     bootstrap_value: `[B, ...]`, baseline after the last step.
     clip_rho_threshold: scalar, `rho_bar`, or None for no clipping.
-    clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping. Where
-      a weight is not clipped and its logarithm exceeds 88, it is infinite.
+    clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping. A
+      weight that is not clipped is infinite if its logarithm exceeds 88.
     name: name scope.
     clip_c_threshold: scalar, `c_bar`, or None for no clipping. The paper's
-      theory needs `rho_bar >= c_bar`: a larger one is computed as asked, but
-      `vs` need not converge to the value function of a policy then.
-    lambda_: scalar in `[0, 1]`, a factor of the trace: 1 is the paper's, 0
-      looks one step ahead (remark 2 of the paper).
+      theory needs `rho_bar >= c_bar`. A larger `c_bar` is allowed, but then
+      `vs` need not converge to the value function of a policy.
+    lambda_: scalar in `[0, 1]`, a factor of the trace. The paper has 1; 0 looks
+      one step ahead (remark 2 of the paper).
     mix_advantages: whether lambda mixes the target of the advantages too, as in
       rlax: `q_t = r_t + gamma_t (lambda v_{t+1} + (1 - lambda) V(x_{t+1}))`
-      instead of `r_t + gamma_t v_{t+1}`. The same when `lambda_` is 1.
+      instead of `r_t + gamma_t v_{t+1}`. No difference if `lambda_` is 1.
     associative_scan: whether the recursion runs as a scan of logarithmic depth
       instead of a loop over time. The results agree within rounding, unless
-      products of many `gamma_t c_t` above 1 overflow. On a CPU
-      it pays for long unrolls, eagerly and in graphs, but not under XLA
-      (BUILD_NOTES.md has the figures). It needs shapes that are known
+      products of many `gamma_t c_t` above 1 overflow. On a CPU it is faster for
+      long unrolls, eagerly and in graphs, but not under XLA
+      (docs/measurements.md has the figures). It needs shapes that are known
       statically.
-    dtype: what is computed and returned, float32 or float64.
+    dtype: type of the computation and of the results, float32 or float64.
 
   Returns:
     `VTraceReturns` of the shape of `values`.
 
   Raises:
     ValueError: if `discounts`, `rewards` or `values` have another rank than
-      `log_rhos`, `bootstrap_value` is not of one rank less, a threshold or
-      `lambda_` is no scalar, shapes do not fit or something is not a real
-      number. What is not known statically is not checked, unless
-      `associative_scan` needs it.
+      `log_rhos`, `bootstrap_value` does not have one axis less, a threshold or
+      `lambda_` is not a scalar, shapes do not fit, or an argument is not made
+      of real numbers. Shapes that are not known statically are not checked,
+      unless `associative_scan` needs them.
   """
   with tf.name_scope(name):
     log_rhos = _to_tensor('log_rhos', log_rhos, dtype)
@@ -335,8 +334,9 @@ def from_importance_weights(
       raise ValueError(f'values: Shape {values.shape} must be known statically '
                        'for associative_scan')
 
-    # The targets are constants for the losses. Stopping the gradients on the
-    # way in, not on the way out, also spares a caller's tape the recursion.
+    # The targets are constants for the losses. The gradients are stopped at the
+    # inputs, not at the results, so that a caller's tape does not record the
+    # recursion.
     (log_rhos, discounts, rewards, values, bootstrap_value, clip_rho_threshold,
      clip_pg_rho_threshold, clip_c_threshold, lambda_) = [
          tf.stop_gradient(x) for x in (
@@ -376,8 +376,8 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
                associative_scan: bool = False) -> tf.Tensor:
   """V-trace targets from weights that are clipped already.
 
-  This is the recursion that everything else here is built on. Gradients flow
-  through it, and nothing is checked.
+  All other functions here use this recursion. Gradients flow through it, and
+  arguments are not checked.
 
   Args:
     clipped_rhos: `[T, B, ...]`, `min(rho_bar, rho_t)`.
@@ -391,14 +391,15 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
   Returns:
     `v_t` of the shape of `values`. All tensors have one floating type.
   """
-  # A zero discount cuts off infinities, too: see the module's docstring.
+  # So a zero discount also stops infinities, see the module's docstring.
   product = tf.math.multiply_no_nan
   deltas = clipped_rhos * (
       rewards + product(_shift(values, bootstrap_value), discounts) - values)
   discounted_cs = product(cs, discounts)
 
   if associative_scan:
-    # A product of many factors above 1 may be infinite, with 0 on either side.
+    # A product of many factors above 1 may be infinite, and meet a 0 on either
+    # side.
     def times(x, y):
       return tf.where(x == 0, x, product(x, y))
 
@@ -406,7 +407,7 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
     def compose(x, y):
       return times(x[0], y[0]), y[1] + times(x[1], y[0])
 
-    import tensorflow_probability as tfp  # Seconds, and only here.
+    import tensorflow_probability as tfp  # It takes seconds to import.
     _, reversed_sums = tfp.math.scan_associative(
         compose, (discounted_cs[::-1], deltas[::-1]))
     return values + reversed_sums[::-1]
@@ -425,7 +426,7 @@ def _shift(values, bootstrap_value):
 
 
 def _to_tensor(name, value, dtype):
-  """Converts real numbers, and for integers nothing but integers."""
+  """Returns a tensor of `dtype`; for int32 it accepts integers only."""
   dtype = tf.as_dtype(dtype)
   if dtype not in (tf.float32, tf.float64, tf.int32):
     raise ValueError(f'dtype: {dtype.name} must be float32 or float64')
@@ -442,7 +443,7 @@ def _to_tensor(name, value, dtype):
 
 
 def _to_scalar(name, value, dtype):
-  # A tensor, because a new Python number would make `_vtrace` retrace.
+  # A tensor, because `_vtrace` would be traced again for a new Python number.
   scalar = _to_tensor(name, value, dtype)
   _check_rank(name, scalar, 0)
   return scalar

@@ -11,6 +11,7 @@ from scalable_agent import structs
 import tensorflow as tf
 
 _NUM_ACTIONS = 4
+_ACTIONS = structs.ActionSpec((_NUM_ACTIONS,))
 
 
 class _Spec(NamedTuple):
@@ -83,7 +84,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   def test_reference_agent_has_the_reference_size(self):
     agent = agents.make_agent(
         'deep', {'frame': _Spec((72, 96, 3), np.uint8),
-                 'instruction': _INSTRUCTION}, 9)
+                 'instruction': _INSTRUCTION}, structs.ActionSpec((9,)))
     self.assertEqual(agent.count_params(), 1628010)
     self.assertLen(agent.trainable_variables, len(agent.variables))
     # The core sees 256 visual features, reward, action and instruction.
@@ -97,7 +98,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(*_ALL_AGENTS)
   def test_unroll_is_single_steps(self, network, spec, use_lstm):
     num_steps, batch_size = 6, 3
-    agent = agents.make_agent(network, spec, _NUM_ACTIONS, use_lstm=use_lstm)
+    agent = agents.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
     _randomize(agent)
     env_outputs = _env_outputs(spec, [num_steps, batch_size])
     last_actions = _last_actions([num_steps, batch_size])
@@ -105,14 +106,14 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     step = tf.function(agent.step)
 
     outputs, last_state = agent.unroll(last_actions, env_outputs, state)
-    self.assertEqual(outputs.policy_logits.shape,
+    self.assertEqual(outputs.policy.shape,
                      [num_steps, batch_size, _NUM_ACTIONS])
     self.assertEqual(outputs.baseline.shape, [num_steps, batch_size])
     self.assertEqual(outputs.action, ())
     for t in range(num_steps):
       output, state = step(
           last_actions[t], agent.tokenize(_at(env_outputs, t)), state)
-      self.assertAllClose(output.policy_logits, outputs.policy_logits[t],
+      self.assertAllClose(output.policy, outputs.policy[t],
                           1e-4, 1e-4)
       self.assertAllClose(output.baseline, outputs.baseline[t], 1e-4, 1e-4)
       self.assertEqual(output.action.dtype, tf.int32)
@@ -122,7 +123,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
       self.assertEqual(last_state, ())
 
   def test_nothing_before_done_matters_after_it(self):
-    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS)
     env_outputs = _env_outputs(_VECTOR, [5, 2])
     env_outputs.done[:] = [[0, 0], [0, 1], [0, 0], [0, 0], [0, 0]]
     other = tf.nest.map_structure(np.copy, env_outputs)
@@ -132,15 +133,15 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     first, _ = agent.unroll(actions, env_outputs, state)
     second, _ = agent.unroll(
         actions, other, tf.nest.map_structure(lambda s: s + 1, state))
-    difference = np.abs(first.policy_logits - second.policy_logits).max(axis=2)
+    difference = np.abs(first.policy - second.policy).max(axis=2)
     self.assertAllGreater(difference[:, 0], 1e-5)
     self.assertAllGreater(difference[:1, 1], 1e-5)
     self.assertAllEqual(difference[1:, 1], np.zeros(4))
 
   def test_instruction_is_an_option(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS,
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
                               use_instruction=False, seed=3)
-    other = agents.make_agent('deep', _SMALL_FRAME, _NUM_ACTIONS, seed=3)
+    other = agents.make_agent('deep', _SMALL_FRAME, _ACTIONS, seed=3)
     self.assertEqual([v.shape for v in agent.variables],
                      [v.shape for v in other.variables])
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
@@ -152,10 +153,10 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     found, _ = tf.function(agent.unroll, jit_compile=True)(
         last_actions, agent.tokenize(env_outputs)._replace(info=()),
         agent.initial_state(3))
-    self.assertAllClose(expected.policy_logits, found.policy_logits)
+    self.assertAllClose(expected.policy, found.policy)
 
   def test_order_of_features(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS,
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
                               use_lstm=False)
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [4, 1])
     env_outputs.reward[:, 0] = [-3, -.5, .25, 20]
@@ -170,7 +171,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
       agent.get_layer('policy_logits').set_weights([probe, bias])
       outputs, _ = agent.unroll(
           np.array([[2], [0], [3], [-1]]), env_outputs, ())
-      return outputs.policy_logits[:, 0].numpy()
+      return outputs.policy[:, 0].numpy()
 
     self.assertAllEqual(features(256)[:, 0], [-1, -.5, .25, 1])
     self.assertAllEqual(features(257), [[0, 0, 1, 0], [1, 0, 0, 0],
@@ -187,21 +188,21 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(True, False)
   def test_last_action_and_reward_are_seen_on_request(self, is_seen):
-    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS,
+    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS,
                               use_last_action_reward=is_seen, use_lstm=False)
     env_outputs = _env_outputs(_VECTOR, [1, 1])
     logits = lambda action, reward: agent.unroll(
         np.array([[action]]),
         env_outputs._replace(reward=np.array([[reward]], np.float32)),
-        ())[0].policy_logits.numpy()
+        ())[0].policy.numpy()
     self.assertEqual((logits(0, 0) != logits(1, 0)).any(), is_seen)
     self.assertEqual((logits(0, 0) != logits(0, .5)).any(), is_seen)
     self.assertAllEqual(logits(0, 1), logits(0, 5))
 
   def test_two_layouts_of_one_frame_give_one_result(self):
     last = _Spec((20, 24, 4), np.uint8)
-    first_agent = agents.make_agent('shallow', _STACK, _NUM_ACTIONS)
-    last_agent = agents.make_agent('shallow', last, _NUM_ACTIONS)
+    first_agent = agents.make_agent('shallow', _STACK, _ACTIONS)
+    last_agent = agents.make_agent('shallow', last, _ACTIONS)
     last_agent.set_weights(first_agent.get_weights())
     env_outputs = _env_outputs(_STACK, [2, 3])
     transposed = env_outputs._replace(
@@ -214,14 +215,14 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(
       ('mlp', _WITH_INSTRUCTION, True), ('shallow', _STACK, False))
   def test_xla_agrees(self, network, spec, use_lstm):
-    agent = agents.make_agent(network, spec, _NUM_ACTIONS, use_lstm=use_lstm)
+    agent = agents.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
     env_outputs = agent.tokenize(_env_outputs(spec, [3, 2]))
     actions, state = _last_actions([3, 2]), _random_state(agent, 2)
 
     def gradients():
       with tf.GradientTape() as tape:
         outputs, last_state = agent.unroll(actions, env_outputs, state)
-        loss = (tf.reduce_sum(outputs.policy_logits**2)
+        loss = (tf.reduce_sum(outputs.policy**2)
                 + tf.reduce_sum(outputs.baseline))
       gradients = tape.gradient(loss, agent.trainable_variables)
       return (outputs, last_state,
@@ -231,7 +232,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
                         tf.function(gradients)(), 1e-3, 1e-4)
 
   def test_unroll_of_unknown_size(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     env_outputs = agent.tokenize(_env_outputs(_WITH_INSTRUCTION, [4, 2]))
     signature = tf.nest.map_structure(
         lambda x: tf.TensorSpec([None, None, *x.shape[2:]], x.dtype),
@@ -245,7 +246,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(unroll(*constants, state), expected, 1e-4, 1e-5)
 
   def test_tokens_or_strings(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
     tokenized = agent.tokenize(env_outputs)
     self.assertEqual(tokenized.observation['instruction'].dtype, np.int32)
@@ -257,13 +258,13 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'call agent.tokenize'):
       tf.function(agent.unroll)(actions, tf.nest.map_structure(
           tf.constant, env_outputs), state)
-    plain = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    plain = agents.make_agent('mlp', _VECTOR, _ACTIONS)
     env_outputs = _env_outputs(_VECTOR, [2, 3])
     self.assertIs(plain.tokenize(env_outputs), env_outputs)
 
   @parameterized.parameters(*_ALL_AGENTS)
   def test_checkpoints_hold_every_weight(self, network, spec, use_lstm):
-    make = lambda: agents.make_agent(network, spec, _NUM_ACTIONS,
+    make = lambda: agents.make_agent(network, spec, _ACTIONS,
                                      use_lstm=use_lstm)
     saved, restored = make(), make()
     _randomize(saved)
@@ -275,11 +276,11 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   def test_float32_heads_under_mixed_precision(self):
     tf.keras.config.set_dtype_policy('mixed_bfloat16')
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _NUM_ACTIONS)
+    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     outputs, state = agent.unroll(
         _last_actions([2, 3]), _env_outputs(_WITH_INSTRUCTION, [2, 3]),
         agent.initial_state(3))
-    self.assertEqual({outputs.policy_logits.dtype, outputs.baseline.dtype,
+    self.assertEqual({outputs.policy.dtype, outputs.baseline.dtype,
                       state[0].dtype, state[1].dtype}, {tf.float32})
     self.assertEqual({v.dtype for v in agent.variables}, {'float32'})
 
@@ -296,7 +297,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(False, True)
   def test_actions_follow_the_policy(self, jit_compile):
-    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, use_lstm=False,
+    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS, use_lstm=False,
                               seed=1)
     probabilities = np.array([.6, .05, .3, .05])
     agent.get_layer('policy_logits').set_weights(
@@ -310,7 +311,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
                         np.sum(probabilities**2), 0, .03)
 
   def test_actions_of_probability_zero_are_never_chosen(self):
-    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, use_lstm=False)
+    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS, use_lstm=False)
     agent.get_layer('policy_logits').set_weights(
         [np.zeros([64 + 5, _NUM_ACTIONS]),
          np.array([-np.inf, 0, -np.inf, -1e9])])
@@ -318,7 +319,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(False, True)
   def test_seed_decides_weights_and_actions(self, jit_compile):
-    make = lambda seed: agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS,
+    make = lambda seed: agents.make_agent('mlp', _VECTOR, _ACTIONS,
                                           seed=seed)
     first, same, other = make(1), make(1), make(2)
     self.assertAllEqual(first.get_weights()[0], same.get_weights()[0])
@@ -333,23 +334,23 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
     chosen = []
     for _ in range(2):
       tf.keras.utils.set_random_seed(3)
-      agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+      agent = agents.make_agent('mlp', _VECTOR, _ACTIONS)
       chosen.append(self._choose(agent, 2))
     self.assertAllEqual(*chosen)
-    other = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    other = agents.make_agent('mlp', _VECTOR, _ACTIONS)
     self.assertNotAllClose(agent.get_weights()[0], other.get_weights()[0])
 
   def test_restored_agents_do_not_repeat_choices(self):
-    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, seed=1)
+    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS, seed=1)
     path = tf.train.Checkpoint(agent=agent).save(
         f'{self.get_temp_dir()}/agent')
     actions = self._choose(agent, 3)
-    restored = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS, seed=2)
+    restored = agents.make_agent('mlp', _VECTOR, _ACTIONS, seed=2)
     tf.train.Checkpoint(agent=restored).restore(path).assert_consumed()
     self.assertTrue((actions != self._choose(restored, 3)).any())
 
   def test_unroll_draws_no_random_numbers(self):
-    agent = agents.make_agent('mlp', _VECTOR, _NUM_ACTIONS)
+    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS)
     graph = tf.function(agent.unroll).get_concrete_function(
         _last_actions([2, 3]), _env_outputs(_VECTOR, [2, 3]),
         agent.initial_state(3)).graph
@@ -370,7 +371,7 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       ('deep', {'frame': _SMALL_FRAME, 'depth': _SMALL_FRAME}, 'depth'))
   def test_what_does_not_fit(self, network, spec, message):
     with self.assertRaisesRegex(ValueError, message):
-      agents.make_agent(network, spec, _NUM_ACTIONS)
+      agents.make_agent(network, spec, _ACTIONS)
 
   @parameterized.parameters(
       ('shallow', _Spec((20, 20, 1), np.uint8)),
@@ -380,7 +381,7 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       ('mlp', _Spec((128,), np.uint8)),
       ('mlp', tf.TensorSpec([3], tf.bool)))
   def test_what_fits(self, network, spec):
-    agent = agents.make_agent(network, spec, _NUM_ACTIONS)
+    agent = agents.make_agent(network, spec, _ACTIONS)
     # Nothing is created after construction.
     variables = [v.path for v in agent.variables]
     env_output = structs.StepOutput(

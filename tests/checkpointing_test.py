@@ -12,11 +12,10 @@ from absl.testing import parameterized
 import experiment
 import learner_test
 import numpy as np
-from scalable_agent import errors
 from scalable_agent import checkpointing
+from scalable_agent import errors
 from scalable_agent import training
 import tensorflow as tf
-
 
 # TensorFlow takes paths for patterns. This one does not match itself.
 _PATTERN = 'a[b]*?'
@@ -24,17 +23,19 @@ _PATTERN = 'a[b]*?'
 
 def _tiny_learner(num_updates=0):
   """Returns what a checkpointer needs of a learner; its weight counts up."""
-  variable = lambda dtype: tf.Variable(num_updates, dtype=dtype)
+  variables = [tf.Variable(float(num_updates)) for _ in range(2)]
   return types.SimpleNamespace(
-      agent=types.SimpleNamespace(variables=[variable(tf.float32)]),
-      optimizer=types.SimpleNamespace(variables=[variable(tf.float32)]),
-      num_env_frames=variable(tf.int64), num_updates=variable(tf.int64))
+      agent=types.SimpleNamespace(variables=variables[:1]),
+      state={'variables': variables[:1], 'optimizer': variables[1:],
+             'targets': []},
+      num_env_frames=num_updates, num_updates=num_updates)
 
 
 def _step(learner, count=1):
-  for variable in (*learner.agent.variables, *learner.optimizer.variables,
-                   learner.num_env_frames, learner.num_updates):
+  for variable in (*learner.state['variables'], *learner.state['optimizer']):
     variable.assign_add(count)
+  learner.num_env_frames += count
+  learner.num_updates += count
 
 
 def _restored(logdir):
@@ -43,16 +44,26 @@ def _restored(logdir):
   if checkpointing.Checkpointer(logdir, learner, 'agent').restore() is None:
     return None
   [weight] = learner.agent.variables
-  np.testing.assert_equal(int(weight), int(learner.num_updates))
+  np.testing.assert_equal(int(weight), learner.num_updates)
   return int(weight)
 
 
 def _manager(logdir, learner):
   """Returns what checkpoints were written and read with before."""
+  counter = lambda count: tf.Variable(count, dtype=tf.int64)
   return tf.train.CheckpointManager(tf.train.Checkpoint(
-      variables=learner.agent.variables, optimizer=learner.optimizer.variables,
-      num_env_frames=learner.num_env_frames, num_updates=learner.num_updates,
+      variables=learner.state['variables'],
+      optimizer=learner.state['optimizer'],
+      num_env_frames=counter(learner.num_env_frames),
+      num_updates=counter(learner.num_updates),
       train_time_s=tf.Variable(0.0, dtype=tf.float64)), logdir, max_to_keep=3)
+
+
+def _save(manager, learner):
+  """Saves as an older program, whose counters were variables."""
+  manager.checkpoint.num_updates.assign(learner.num_updates)
+  manager.checkpoint.num_env_frames.assign(learner.num_env_frames)
+  manager.save(learner.num_updates)
 
 
 class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
@@ -65,25 +76,26 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIsNone(checkpointer.restore())
     for seed in range(3):
       learner.step(learner_test.random_batch(learner, seed))
-    checkpointer.train_time_s.assign(12.5)
+    checkpointer.train_time_s = 12.5
     checkpointer.save()
 
     # A new process begins with other weights and empty optimizer slots.
     resumed = learner_test.make_learner(seed=2, optimizer=optimizer)
     restored = checkpointing.Checkpointer(logdir, resumed, 'agent')
     self.assertIsNotNone(restored.restore())
-    self.assertEqual(int(resumed.num_env_frames), 3 * 12800)
-    self.assertEqual(int(resumed.num_updates), 3)
-    self.assertEqual(float(restored.train_time_s), 12.5)
+    self.assertEqual(resumed.num_env_frames, 3 * 12800)
+    self.assertEqual(resumed.num_updates, 3)
+    self.assertEqual(restored.train_time_s, 12.5)
 
     batch = learner_test.random_batch(learner, 7)
     expected, found = learner.step(batch), resumed.step(batch)
     for name in expected:
       self.assertAllEqual(expected[name], found[name])
-    for one, other in zip(learner.agent.variables + learner.optimizer.variables,
-                          resumed.agent.variables + resumed.optimizer.variables,
-                          strict=True):
-      self.assertAllEqual(one, other)
+    for kind in ('variables', 'optimizer'):
+      self.assertNotEmpty(learner.state[kind])
+      for one, other in zip(learner.state[kind], resumed.state[kind],
+                            strict=True):
+        self.assertAllEqual(one, other)
 
   def test_another_agent_is_refused_and_nothing_is_overwritten(self):
     logdir = self.create_tempdir().full_path
@@ -138,7 +150,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with open(os.path.join(logdir, 'checkpoint'), 'w') as f:
       f.write('model_checkpoint_path: "ckpt-0"')
     checkpointing.Checkpointer(logdir, learner, 'agent').restore()
-    self.assertEqual(int(learner.num_updates), 0)
+    self.assertEqual(learner.num_updates, 0)
 
   @parameterized.parameters(None, b'', b'garbled', b'\xff\xfe',
                             b'model_checkpoint_path: "ckpt-7"')
@@ -211,7 +223,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         checkpointer.save()
 
     error = io.StringIO()
-    with mock.patch.object(training, 'run', run):
+    with mock.patch.object(training, 'train', run):
       with contextlib.redirect_stderr(error):
         self.assertEqual(experiment.main(['experiment.py']), 1)
     self.assertRegex(error.getvalue(),
@@ -293,8 +305,9 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         os.path.join(logdir, f'ckpt-{n}') for n in (3, 4, 5)])
     manager.checkpoint.restore(manager.latest_checkpoint).assert_consumed()
     self.assertEqual(int(older.agent.variables[0]), 5)
+    older.num_updates = int(manager.checkpoint.num_updates)
     _step(older)
-    manager.save(6)
+    _save(manager, older)
     self.assertFalse(os.path.exists(os.path.join(logdir, 'ckpt-3.index')))
     self.assertEqual(_restored(logdir), 6)
 
@@ -305,7 +318,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     manager = _manager(logdir, learner)
     for _ in range(5):
       _step(learner)
-      manager.save(int(learner.num_updates))
+      _save(manager, learner)
     self.assertEqual(_restored(logdir), 5)
     resumed = _tiny_learner()
     checkpointer = checkpointing.Checkpointer(logdir, resumed, 'agent')

@@ -8,6 +8,7 @@ import sys
 
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import distributions
 from scalable_agent import optimizers
 from scalable_agent import vtrace
@@ -474,6 +475,7 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, re.escape(message)):
       di_engine.vtrace_advantage(**arguments, gamma=.9)
 
+  @pytest.mark.slow
   def test_importing_needs_no_tensorflow_probability(self):
     program = ('import sys; from scalable_agent.compat import di_engine, '
                'pytorch_seed_rl; '

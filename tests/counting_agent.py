@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """An agent whose decisions tell what it saw."""
 
+import numpy as np
 from scalable_agent import structs
 import tensorflow as tf
 
@@ -14,6 +15,10 @@ class CountingAgent:
   def __init__(self):
     self.scale = tf.Variable(1.0)
     self.variables = [self.scale]
+    self.output_spec = structs.AgentOutput(
+        structs.ArraySpec((), np.dtype(np.int32)),
+        structs.ArraySpec((3,), np.dtype(np.float32)),
+        structs.ArraySpec((), np.dtype(np.float32)))
 
   def initial_state(self, batch_size):
     return (tf.zeros([batch_size]),)
@@ -26,6 +31,6 @@ class CountingAgent:
     observed = env_output.observation[:, 0]
     return structs.AgentOutput(
         action=tf.cast(observed, tf.int32) % 3,
-        policy_logits=tf.stack(
+        policy=tf.stack(
             [observed, count, tf.cast(last_action, tf.float32)], axis=-1),
         baseline=self.scale * observed), (count,)

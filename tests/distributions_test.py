@@ -455,7 +455,8 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
           constructor(target).log_prob(actions), discounts, rewards, values,
           values[0])
 
-    compiled = tf.function(returns, jit_compile=jit_compile)
+    compiled = tf.function(
+        returns, autograph=False, jit_compile=jit_compile)
     for constructor in (
         distributions.categorical, distributions.normal,
         distributions.tanh_normal,

@@ -8,22 +8,20 @@ import os
 import sys
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
 import environment_contract
-import experiment  # pylint: disable=unused-import
 import gymnasium
 import numpy as np
-
-from scalable_agent import errors
 from scalable_agent import config as config_lib
-from scalable_agent.scores import dmlab30
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent import testing
 from scalable_agent import training
 from scalable_agent.environments import dmlab
+from scalable_agent.scores import dmlab30
+from scalable_agent.scores import levels as levels_lib
 
 _FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                      'fake_deepmind_lab')
@@ -53,7 +51,7 @@ class _FakeLab:
     with environments.make_vec(level_names, seeds, settings) as env:
       return [environment_contract.copied(env.initial())] + [
           environment_contract.copied(
-              env.step(np.full([len(seeds)], i % env.num_actions)))
+              env.step(np.full([len(seeds)], i % 9)))
           for i in range(num_steps)]
 
   def frames(self, *args, **kwargs):
@@ -119,34 +117,38 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   def test_spec(self):
     env = self.make_vec(['rooms_watermaze'], [1],
                         environments.EnvironmentSettings())
-    self.assertEqual(env.observation_spec, {
+    self.assertEqual(env.spec.observation, {
         'frame': structs.ArraySpec((72, 96, 3), np.dtype(np.uint8)),
         'instruction': structs.ArraySpec((), np.dtype(object))})
-    self.assertEqual(env.num_actions, 9)
-    self.assertEqual(env.num_action_repeats, 4)
+    self.assertEqual(env.spec.action.num_values[0], 9)
+    self.assertEqual(env.spec.num_action_repeats, 4)
     self.assertEqual(env.level_names, ('rooms_watermaze',))
-    self.assertIsNone(gymnasium.registry.get('rooms_watermaze'))
+
+  def test_levels_are_not_registered_with_gymnasium(self):
+    with mock.patch.object(gymnasium, 'register') as register:
+      self.make_vec(['lab/tests/show_config'], [1])
+    register.assert_not_called()
 
   def test_every_level_of_the_suite_is_one_of_lab(self):
     for is_test in (False, True):
       for level in dmlab30.levels(is_test):
         self.assertTrue(dmlab.is_level(level), level)
 
-  @parameterized.parameters(False, True)
-  def test_settings_reach_lab(self, is_test):
+  @parameterized.parameters('train', 'test')
+  def test_settings_reach_lab(self, mode):
     dataset = self.create_tempdir().full_path
     settings = dataclasses.replace(
-        _SETTINGS, dataset_path=dataset, is_test=is_test)
+        _SETTINGS, dataset_path=dataset, mode=mode)
     env = self.make_vec(['lab/tests/show_config'], [1], settings)
     instruction = env.initial().observation['instruction'][0]
     self.assertEqual(json.loads(instruction), {
         'width': '12', 'height': '8', 'datasetPath': dataset,
         'logLevel': 'WARN',
-        'allowHoldOutLevels': 'true' if is_test else 'false',
-        'mixerSeed': str(0x600D5EED) if is_test else '0'})
+        'allowHoldOutLevels': 'true' if mode == 'test' else 'false',
+        'mixerSeed': str(0x600D5EED) if mode == 'test' else '0'})
 
   def test_tests_have_worlds_of_their_own(self):
-    tests = dataclasses.replace(_SETTINGS, is_test=True)
+    tests = dataclasses.replace(_SETTINGS, mode='test')
     level = ['rooms_watermaze']
     self.assertFalse(np.array_equal(self.frames(level, [1], num_steps=0),
                                     self.frames(level, [1], tests,
@@ -337,37 +339,27 @@ class LocalLevelCacheTest(absltest.TestCase):
 class ProgramTest(_FakeLab, parameterized.TestCase):
   """Levels as `experiment.py` names them."""
 
-  def config(self, **values):
-    with flagsaver.flagsaver(**values):
-      parsed = flags.FLAGS.flag_values_dict()
-    return config_lib.Config(**{
-        f.name: parsed[f.name] for f in dataclasses.fields(config_lib.Config)})
-
   @parameterized.parameters('train', 'test')
   def test_suite(self, mode):
-    config = self.config(level_name='dmlab30', mode=mode)
-    self.assertEqual(
-        config.level_names, list(dmlab30.levels(is_test=mode == 'test')))
-    self.assertEqual(config.level_of(31), 'rooms_exploit_deferred_effects_'
-                     + mode)
-    settings = training.environment_settings(config)
-    self.assertEqual(settings.is_test, mode == 'test')
+    names = levels_lib.level_names('dmlab30', is_test=mode == 'test')
+    self.assertEqual(names, list(dmlab30.levels(is_test=mode == 'test')))
+    self.assertEqual(names[1], 'rooms_exploit_deferred_effects_' + mode)
 
   def test_suites_and_levels_together(self):
-    config = self.config(level_name='catch,atari57, dmlab30')
-    self.assertLen(config.level_names, 1 + 57 + 30)
-    self.assertEqual(config.level_names[:2], ['catch', 'ALE/Alien-v5'])
+    names = levels_lib.level_names('catch,atari57, dmlab30', is_test=False)
+    self.assertLen(names, 1 + 57 + 30)
+    self.assertEqual(names[:2], ['catch', 'ALE/Alien-v5'])
 
   def test_own_names_of_lab(self):
-    config = self.config(
-        level_name='contributed/dmlab30/rooms_watermaze, lab/tests/show_config,'
-        'contributed/dmlab30/rooms_watermaz')
-    self.assertEqual(config.level_names, [
+    names = levels_lib.level_names(
+        'contributed/dmlab30/rooms_watermaze, lab/tests/show_config,'
+        'contributed/dmlab30/rooms_watermaz', is_test=False)
+    self.assertEqual(names, [
         'rooms_watermaze', 'lab/tests/show_config',
         'contributed/dmlab30/rooms_watermaz'])
-    settings = training.environment_settings(config)
+    settings = config_lib.Config()
     np.testing.assert_array_equal(
-        self.frames(config.level_names[:1], [3], settings, num_steps=5),
+        self.frames(names[:1], [3], settings, num_steps=5),
         self.frames(['contributed/dmlab30/rooms_watermaze'], [3], settings,
                     num_steps=5))
 
@@ -379,9 +371,9 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
         'contributed/dmlab30/rooms_watermaze',
         level_cache_dir=cache, unroll_length=5, batch_size=1, num_actors=2,
         num_actor_groups=1, total_environment_frames=200, test_num_episodes=2)
-    self.assertEqual(training.train(self.config(**values)), 0)
+    self.assertEqual(training.train(config_lib.Config(**values)), 0)
     self.assertNotEmpty(os.listdir(cache))
-    returns = training.test(self.config(mode='test', **values))
+    returns = testing.test(config_lib.Config(mode='test', **values))
     self.assertEqual(
         {level: len(r) for level, r in returns.items()},
         {'language_select_described_object': 2, 'rooms_watermaze': 2})

@@ -4,7 +4,6 @@
 import multiprocessing
 
 import numpy as np
-
 from scalable_agent import environments
 
 
@@ -15,14 +14,19 @@ def leaves(observation):
   return [observation]
 
 
+def mapped(fn, observation):
+  """An observation, or `()`, with `fn` applied to its arrays."""
+  if isinstance(observation, dict):
+    return {key: fn(value) for key, value in observation.items()}
+  return fn(observation) if isinstance(observation, np.ndarray) else ()
+
+
 def copied(step_output):
   """A step output that outlives the next call."""
-  observation = step_output.observation
-  if isinstance(observation, dict):
-    observation = {key: value.copy() for key, value in observation.items()}
-  else:
-    observation = observation.copy()
-  return step_output._replace(observation=observation)
+  copy = lambda array: array.copy()
+  return step_output._replace(
+      observation=mapped(copy, step_output.observation),
+      last_observation=mapped(copy, step_output.last_observation))
 
 
 class EnvironmentContract:
@@ -47,7 +51,7 @@ class EnvironmentContract:
     """Random actions int32 `[num_steps, E]`, from a stream per column."""
     return np.stack([
         np.random.default_rng([seed, column]).integers(
-            env.num_actions, size=self.num_steps, dtype=np.int32)
+            env.spec.action.num_values[0], size=self.num_steps, dtype=np.int32)
         for column in range(env.num_envs)], axis=1)
 
   def run_steps(self, env, actions):
@@ -58,59 +62,75 @@ class EnvironmentContract:
     """Asserts that two step outputs are equal, bit for bit."""
     np.testing.assert_array_equal(first.reward, second.reward)
     np.testing.assert_array_equal(first.done, second.done)
+    np.testing.assert_array_equal(first.truncated, second.truncated)
     for a, b in zip(first.info, second.info):
       np.testing.assert_array_equal(a, b)
     for a, b in zip(leaves(first.observation), leaves(second.observation),
                     strict=True):
       np.testing.assert_array_equal(a, b)
+    for i in np.flatnonzero(first.truncated):
+      for a, b in zip(leaves(first.last_observation),
+                      leaves(second.last_observation), strict=True):
+        np.testing.assert_array_equal(a[i], b[i])
 
   def column(self, step_output, index):
     """Environment `index` of a step output, as a vector of one."""
     take = lambda array: array[index:index + 1]
-    observation = step_output.observation
-    if isinstance(observation, dict):
-      observation = {key: take(value) for key, value in observation.items()}
-    else:
-      observation = take(observation)
     return type(step_output)(
         take(step_output.reward),
         type(step_output.info)(*map(take, step_output.info)),
-        take(step_output.done), observation)
+        take(step_output.done), mapped(take, step_output.observation),
+        take(step_output.truncated),
+        mapped(take, step_output.last_observation))
 
   def test_attributes(self):
     env = self.make([1, 2])
     self.assertEqual(env.num_envs, 2)
     self.assertEqual(env.level_names, (self.level_name,) * 2)
-    self.assertEqual(env.num_action_repeats, self.settings.num_action_repeats)
-    self.assertIs(type(env.num_actions), int)
-    self.assertGreater(env.num_actions, 1)
+    self.assertEqual(env.spec.num_action_repeats,
+                     self.settings.num_action_repeats)
+    [num_actions] = env.spec.action.num_values
+    self.assertIs(type(num_actions), int)
+    self.assertGreater(num_actions, 1)
+    self.assertEqual(env.spec.action.size, 0)
 
   def test_outputs_match_specs(self):
     env = self.make([1, 2, 3])
-    for output in self.run_steps(env, self.actions(env)[:10]):
+    for output in self.run_steps(env, self.actions(env)):
       self.assertEqual(output.reward.dtype, np.float32)
       self.assertEqual(output.done.dtype, bool)
       self.assertEqual(output.info.episode_return.dtype, np.float32)
       self.assertEqual(output.info.episode_step.dtype, np.int32)
       self.assertEqual(output.info.episode_end.dtype, bool)
-      for array in (output.reward, output.done, *output.info):
+      self.assertEqual(output.truncated.dtype, bool)
+      for array in (output.reward, output.done, output.truncated, *output.info):
         self.assertEqual(array.shape, (3,))
-      if isinstance(env.observation_spec, dict):
-        self.assertEqual(set(env.observation_spec), set(output.observation))
-        specs = [env.observation_spec[k] for k in sorted(env.observation_spec)]
+      self.assert_fits(output.observation, env.spec.observation)
+      if output.truncated.any():
+        self.assertTrue(output.done[output.truncated].all())
+        self.assert_fits(output.last_observation, env.spec.observation)
       else:
-        specs = [env.observation_spec]
-      for spec, array in zip(specs, leaves(output.observation)):
-        self.assertIsInstance(spec.dtype, np.dtype)
-        self.assertEqual(array.dtype, spec.dtype)
-        self.assertEqual(array.shape, (3,) + spec.shape)
-        if spec.dtype == object:
-          self.assertTrue(all(isinstance(text, bytes) for text in array))
+        self.assertEqual(output.last_observation, ())
+
+  def assert_fits(self, observation, spec):
+    """Asserts that an observation of three environments is as `spec` says."""
+    specs = [spec]
+    if isinstance(spec, dict):
+      self.assertEqual(set(spec), set(observation))
+      specs = [spec[key] for key in sorted(spec)]
+    for one, array in zip(specs, leaves(observation), strict=True):
+      self.assertIsInstance(one.dtype, np.dtype)
+      self.assertEqual(array.dtype, one.dtype)
+      self.assertEqual(array.shape, (3,) + one.shape)
+      if one.dtype == object:
+        self.assertTrue(all(isinstance(text, bytes) for text in array))
 
   def test_initial(self):
     output = self.make([1, 2]).initial()
     np.testing.assert_array_equal(output.reward, [0, 0])
     np.testing.assert_array_equal(output.done, [True, True])
+    np.testing.assert_array_equal(output.truncated, [False, False])
+    self.assertEqual(output.last_observation, ())
     np.testing.assert_array_equal(output.info.episode_return, [0, 0])
     np.testing.assert_array_equal(output.info.episode_step, [0, 0])
     np.testing.assert_array_equal(output.info.episode_end, [False, False])
@@ -157,8 +177,9 @@ class EnvironmentContract:
     with self.assertRaisesRegex(RuntimeError, 'initial'):
       env.step(np.zeros([2], np.int32))
     env.initial()
+    [num_actions] = env.spec.action.num_values
     for actions in (np.zeros([3], np.int32), np.zeros([2], np.float32),
-                    np.array([0, env.num_actions]), np.array([-1, 0])):
+                    np.array([0, num_actions]), np.array([-1, 0])):
       with self.assertRaisesRegex(ValueError, 'Actions must be'):
         env.step(actions)
 

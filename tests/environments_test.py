@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests for `scalable_agent.environments`."""
 
+import ast
 from concurrent import futures
 import contextlib
 import functools
@@ -17,15 +18,14 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import ale_py  # Registers games. pylint: disable=unused-import
 import environment_contract
 import fake_environments
 import gymnasium
 import numpy as np
-
-from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import toys
 from scalable_agent.environments import workers
 
@@ -35,12 +35,15 @@ _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
 
 
 class _SerialReference:
-  """Mixin: what `gymnasium.make` gives, stepped by hand in this process."""
+  """Mixin: the environment itself, stepped by hand in this process."""
+
+  def make_serial(self):
+    return gymnasium.make(self.level_name)
 
   def test_same_as_serial_with_reset_in_the_same_step(self):
     env = self.make([5])
     actions = self.actions(env)
-    serial = gymnasium.make(toys.LEVELS.get(self.level_name, self.level_name))
+    serial = self.make_serial()
     self.addCleanup(serial.close)
     observation, _ = serial.reset(seed=5)
     self.assert_is(env.initial().observation, observation)
@@ -55,11 +58,11 @@ class _SerialReference:
       self.assertEqual(output.done[0], done)
       self.assertEqual(output.info.episode_end[0], done)
       self.assert_is(output.observation, observation)
-      if truncated and not terminated:
-        self.assertEqual(env.truncation.mask, [True])
-        self.assert_is(env.truncation.observation, last)
+      self.assertEqual(output.truncated[0], truncated and not terminated)
+      if output.truncated[0]:
+        self.assert_is(output.last_observation, last)
       else:
-        self.assertIsNone(env.truncation)
+        self.assertEqual(output.last_observation, ())
 
   def assert_is(self, batched, single):
     if isinstance(single, dict):
@@ -78,6 +81,7 @@ class CartPoleTest(_SerialReference, environment_contract.EnvironmentContract,
 class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
                 absltest.TestCase):
   level_name = 'catch'
+  make_serial = toys.Catch
 
   def test_best_and_worst_policy(self):
     env = self.make([1, 2, 3])
@@ -101,6 +105,7 @@ class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
 class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
                  absltest.TestCase):
   level_name = 'memory'
+  make_serial = toys.Memory
 
   def test_needs_memory(self):
     env = self.make([1, 2, 3])
@@ -124,6 +129,7 @@ class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
 class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
                    absltest.TestCase):
   level_name = 'counting'
+  make_serial = toys.Counting
 
   def test_trace(self):
     env = self.make([1, 2])
@@ -145,7 +151,7 @@ class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
     settings = environments.EnvironmentSettings(num_action_repeats=4)
     env = environments.make_vec(['counting'], [1], settings)
     self.addCleanup(env.close)
-    self.assertEqual(env.num_action_repeats, 4)
+    self.assertEqual(env.spec.num_action_repeats, 4)
     env.initial()
     trace = []
     for _ in range(4):
@@ -162,7 +168,7 @@ class InstructedTest(_SerialReference, environment_contract.EnvironmentContract,
 
   def test_instructions(self):
     env = self.make([1, 2])
-    self.assertEqual(env.observation_spec, {
+    self.assertEqual(env.spec.observation, {
         'frame': structs.ArraySpec((4, 6, 3), np.dtype(np.uint8)),
         'instruction': structs.ArraySpec((), np.dtype(object))})
     seen = set()
@@ -200,19 +206,21 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
     rng = np.random.default_rng(0)
     pong, breakout_ends = np.array([True, False, True]), 0
     for t in range(1, 301):
-      actions = rng.integers(limited.num_actions, size=3)
+      actions = rng.integers(limited.spec.action.num_values[0], size=3)
       output, expected = limited.step(actions), longer.step(actions)
       breakout_ends += output.info.episode_end[1]
-      self.assertEqual(limited.truncation is not None
-                       and limited.truncation.mask[pong].all(), t == 300)
+      self.assertEqual(output.truncated.tolist(), (pong & (t == 300)).tolist())
+      if not output.truncated.any():
+        self.assertEqual(output.last_observation, ())
     self.assertGreater(breakout_ends, 0)
     # The newest frame may be cut short by the limit.
-    np.testing.assert_array_equal(limited.truncation.observation[pong, :3],
+    np.testing.assert_array_equal(output.last_observation[pong, :3],
                                   expected.observation[pong, :3])
     self.assertTrue(np.any(output.observation[pong, :3]
                            != expected.observation[pong, :3]))
-    limited.step(actions)
-    self.assertIsNone(limited.truncation)
+    output = limited.step(actions)
+    self.assertFalse(output.truncated.any())
+    self.assertEqual(output.last_observation, ())
 
 
 class BreakoutTest(environment_contract.EnvironmentContract,
@@ -248,7 +256,7 @@ class AtariTest(parameterized.TestCase):
         np.testing.assert_allclose(
             output.observation[0], [_resized(frame) for frame in stack],
             rtol=0, atol=0.501)
-      action = rng.integers(env.num_actions)
+      action = rng.integers(env.spec.action.num_values[0])
       lives, frames, reward = ale.lives(), [], 0
       for _ in range(4):
         frame, frame_reward, game_over, _, _ = emulator.step(action)
@@ -297,7 +305,7 @@ class AtariTest(parameterized.TestCase):
     settings = environments.EnvironmentSettings(full_action_space=True)
     together = environments.make_vec(levels, seeds, settings, num_threads=2)
     self.addCleanup(together.close)
-    self.assertEqual(together.num_actions, 18)
+    self.assertEqual(together.spec.action.num_values[0], 18)
     alone = []
     for level, seed in zip(levels, seeds):
       alone.append(environments.make_vec([level], [seed], settings))
@@ -373,8 +381,9 @@ class GymnasiumTest(parameterized.TestCase):
   def test_actions_that_start_at_one(self):
     env = self.make('fake/ActionsFromOne-v0')
     env.initial()
+    self.assertEqual(env.spec.action, structs.ActionSpec(num_values=(3,)))
     self.assertEqual([env.step(np.array([a])).observation[0, 0]
-                      for a in range(env.num_actions)], [1, 2, 3])
+                      for a in range(3)], [1, 2, 3])
 
   def test_truncation(self):
     settings = environments.EnvironmentSettings(num_action_repeats=1)
@@ -382,16 +391,14 @@ class GymnasiumTest(parameterized.TestCase):
                                 [1, 2], settings)
     self.addCleanup(env.close)
     env.initial()
-    truncations = []
-    for _ in range(9):
-      env.step(np.zeros([2], np.int32))
-      truncations.append(env.truncation)
     # The second episode, at step 6, reaches its end and its limit together.
-    self.assertEqual([t for t, truncation in enumerate(truncations, 1)
-                      if truncation is not None], [3, 9])
-    for truncation in (truncations[2], truncations[8]):
-      self.assertEqual(truncation.mask.tolist(), [True, False])
-      self.assertEqual(truncation.observation[0], [3])
+    for t in range(1, 10):
+      output = env.step(np.zeros([2], np.int32))
+      self.assertEqual(output.truncated.tolist(), [t in (3, 9), False])
+      if t in (3, 9):
+        self.assertEqual(output.last_observation[0], [3])
+      else:
+        self.assertEqual(output.last_observation, ())
 
   def test_frame_without_instruction(self):
     env = self.make('fake/FrameOnly-v0')
@@ -403,7 +410,7 @@ class GymnasiumTest(parameterized.TestCase):
 
   def test_float64_becomes_float32(self):
     env = self.make('fake/Plain-v0')
-    self.assertEqual(env.observation_spec.dtype, np.float32)
+    self.assertEqual(env.spec.observation.dtype, np.float32)
     self.assertEqual(env.initial().observation.dtype, np.float32)
 
   def test_levels_side_by_side(self):
@@ -647,6 +654,20 @@ class LevelErrorsTest(parameterized.TestCase):
     self.assert_refused(errors.MissingDependencyError,
                         ['no_such_module:Level-v0'], 'no_such_module')
 
+  @parameterized.parameters(
+      (['MiniGrid-Empty-5x5-v0', 'ALE/Pong-v5'],
+       'Atari games and other levels: MiniGrid-Empty-5x5-v0, ALE/Pong-v5'),
+      (['rooms_watermaze', 'ALE/Pong-v5', 'catch'],
+       'Atari games and levels of DeepMind Lab and other levels: rooms'))
+  def test_families_that_do_not_go_together(self, names, message):
+    self.assert_refused(errors.EnvironmentSpecError, names, message)
+
+  def test_nearest_names_are_those_of_all_families(self):
+    self.assert_refused(errors.UnknownLevelError, ['seekavoid_arena'],
+                        'seekavoid_arena_01')
+    self.assert_refused(errors.UnknownLevelError,
+                        ['fake_environments:fake/Plan-v0'], 'fake/Plain-v0')
+
   def test_arguments(self):
     for names, seeds in (([], []), ('catch', [1] * 5), (['catch'], [1, 2]),
                          (['catch'], [-1]), (['catch'], [2**31])):
@@ -664,6 +685,89 @@ class LevelErrorsTest(parameterized.TestCase):
     self.assertIsInstance(caught.exception, ValueError)
     self.assertNotIn('\n', str(caught.exception))
     self.assertEmpty(multiprocessing.active_children())
+
+
+class GroupsTest(parameterized.TestCase):
+
+  def make_groups(self, level_names, num_groups):
+    groups = environments.make_groups(
+        level_names, list(range(10, 10 + len(level_names))), _SETTINGS,
+        num_groups)
+    for group in groups:
+      self.addCleanup(group.close)
+    return groups
+
+  @parameterized.parameters((1, [5]), (2, [3, 2]), (9, [1] * 5))
+  def test_sizes(self, num_groups, sizes):
+    groups = self.make_groups(['catch'] * 5, num_groups)
+    self.assertEqual([group.num_envs for group in groups], sizes)
+
+  def test_every_environment_keeps_its_level_and_seed(self):
+    levels = ['fake/Instructed-v0', 'fake_environments:fake/Instructed-v0',
+              'fake/Instructed-v0']
+    groups = self.make_groups(levels, 2)
+    self.assertEqual([group.level_names for group in groups],
+                     [tuple(levels[:2]), tuple(levels[2:])])
+    together = environments.make_vec(levels, [10, 11, 12], _SETTINGS)
+    self.addCleanup(together.close)
+    np.testing.assert_array_equal(
+        np.concatenate([g.initial().observation['frame'] for g in groups]),
+        together.initial().observation['frame'])
+
+  @parameterized.parameters(
+      (['counting', 'CartPole-v1'], 'counting and CartPole-v1: they have '
+       'different observations'),
+      (['fake/Plain-v0', 'fake/ActionsFromOne-v0'],
+       'have different numbers of actions, 2 and 3.*--full_action_space'))
+  def test_groups_that_do_not_go_together(self, levels, message):
+    with self.assertRaisesRegex(errors.EnvironmentSpecError, message):
+      self.make_groups(levels, 2)
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_groups_are_closed_when_one_fails(self):
+    with self.assertRaises(errors.EnvironmentProcessError):
+      self.make_groups(['fake/Plain-v0', 'fake/RaisesAtStart-v0'], 2)
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_arguments(self):
+    for names, seeds, num_groups in ((['catch'], [1, 2], 1), ([], [], 1),
+                                     (['catch'], [1], 0)):
+      with self.assertRaises(ValueError):
+        environments.make_groups(names, seeds, _SETTINGS, num_groups)
+
+  def test_check_levels(self):
+    environments.check_levels(['fake/Plain-v0', 'fake/OtherBounds-v0'],
+                              _SETTINGS)
+    environments.check_levels(['ctch'], _SETTINGS)  # Found when it is made.
+    with self.assertRaisesRegex(errors.UnknownLevelError, 'ctch'):
+      environments.check_levels(['catch', 'ctch'], _SETTINGS)
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                'One agent cannot play catch and memory'):
+      environments.check_levels(['catch', 'memory'], _SETTINGS)
+    self.assertEmpty(multiprocessing.active_children())
+
+
+class FamiliesTest(absltest.TestCase):
+
+  def test_families_do_not_import_each_other(self):
+    names = {family.levels.__name__ for family in environments.FAMILIES}
+    for family in environments.FAMILIES:
+      with open(family.levels.__file__, encoding='utf-8') as f:
+        tree = ast.parse(f.read())
+      imported = {f'{node.module}.{alias.name}' for node in ast.walk(tree)
+                  if isinstance(node, ast.ImportFrom) for alias in node.names}
+      self.assertIn('scalable_agent.environments.base', imported)
+      self.assertEmpty(imported & names)
+
+  def test_gymnasium_comes_last(self):
+    self.assertIs(environments.FAMILIES[-1].levels, gymnasium_env)
+
+  def test_levels_are_not_registered_with_gymnasium(self):
+    with mock.patch.object(gymnasium, 'register') as register:
+      with environments.make_vec(['catch'], [1], _SETTINGS) as env:
+        env.initial()
+    register.assert_not_called()
+    self.assertNotIn('scalable_agent', ' '.join(gymnasium.registry))
 
 
 class ProcessesTest(absltest.TestCase):

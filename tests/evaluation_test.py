@@ -3,13 +3,13 @@
 
 import counting_agent
 import numpy as np
-from scalable_agent import actor as actor_lib
 from scalable_agent import environments
 from scalable_agent import evaluation
+from scalable_agent import policies
 import tensorflow as tf
 
 
-class _RecordingPolicy(actor_lib.Policy):
+class _RecordingPolicy(policies.AgentPolicy):
   """Keeps the states that it is given."""
 
   def step(self, last_action, env_output, state):
@@ -21,9 +21,7 @@ class EvaluationTest(tf.test.TestCase):
 
   def setUp(self):
     super().setUp()
-    weights = actor_lib.Weights(0, [tf.constant(1.0)])
-    self.policy = _RecordingPolicy(
-        counting_agent.CountingAgent(), lambda: weights)
+    self.policy = _RecordingPolicy(counting_agent.CountingAgent())
     self.policy.states = []
 
   def _returns(self, num_envs, num_episodes):

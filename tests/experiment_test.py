@@ -3,7 +3,6 @@
 
 import contextlib
 import csv
-import dataclasses
 import io
 import json
 import os
@@ -15,34 +14,31 @@ import threading
 import time
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment
+import numpy as np
 import psutil
-from scalable_agent import errors
 from scalable_agent import actor as actor_lib
+from scalable_agent import agents
 from scalable_agent import config as config_lib
-from scalable_agent import dynamic_batching
+from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
-from scalable_agent.scores import files as score_files
+from scalable_agent import policies
+from scalable_agent import structs
+from scalable_agent import testing
 from scalable_agent import training
+from scalable_agent.scores import files as score_files
 import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_VECTOR = structs.EnvironmentSpec(
+    structs.ArraySpec((3,), np.dtype(np.float32)), structs.ActionSpec((2,)), 1)
 _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
           '--num_actors=2', '--batch_size=2', '--unroll_length=5',
           '--progress_secs=0.5')
-
-
-def _config(**settings):
-  """Returns the settings of the program where these flags are given."""
-  with flagsaver.flagsaver(**settings):
-    values = flags.FLAGS.flag_values_dict()
-  return config_lib.Config(**{
-      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
 
 
 def _start(*args, **env):
@@ -308,15 +304,17 @@ class TestModeTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
     self.settings = dict(
-        logdir=self.create_tempdir().full_path, agent='mlp', num_actors=1,
-        batch_size=1, unroll_length=2, num_action_repeats=1, use_lstm=False,
+        logdir=self.create_tempdir().full_path, num_actors=1, batch_size=1,
+        unroll_length=2, num_action_repeats=1, use_lstm=False,
         level_name='MountainCar-v0,counting', test_num_episodes=2)
-    training.train(_config(**self.settings, total_environment_frames=1))
+    training.train(config_lib.Config(
+        **self.settings, total_environment_frames=1))
     self.settings['mode'] = 'test'
 
   def _test(self, **settings):
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.returns = training.test(_config(**{**self.settings, **settings}))
+      self.returns = testing.test(
+          config_lib.Config(**{**self.settings, **settings}))
     return stdout.getvalue()
 
   def _levels_of_table(self, name='scores-2-1.json'):
@@ -326,10 +324,10 @@ class TestModeTest(absltest.TestCase):
 
   def test_one_agent_plays_all_levels(self):
     expected = {'MountainCar-v0': [-200, -200], 'counting': [3, 12]}
-    with mock.patch.object(training, 'make_learner',
-                           wraps=training.make_learner) as make_learner:
+    with mock.patch.object(agents, 'make_agent',
+                           wraps=agents.make_agent) as make_agent:
       output = self._test()
-    make_learner.assert_called_once()
+    make_agent.assert_called_once()
     self.assertEqual(self.returns, expected)
     self.assertEqual(self._levels_of_table(), expected)
     self.assertEqual(output.count('\n| '), 3)  # One table, with its head.
@@ -395,31 +393,23 @@ class TestModeTest(absltest.TestCase):
 
 class FlagsTest(parameterized.TestCase):
 
-  def test_every_setting_has_a_flag(self):
-    for field in dataclasses.fields(config_lib.Config):
-      self.assertIn(field.name, flags.FLAGS)
-
-  def test_reference_flags_and_defaults(self):
-    reference = dict(
-        logdir='/tmp/agent', mode='train', test_num_episodes=10, task=-1,
-        job_name='learner', total_environment_frames=1_000_000_000,
-        num_actors=4, batch_size=2, unroll_length=100, num_action_repeats=4,
-        seed=1, entropy_cost=0.00025, baseline_cost=0.5, discounting=0.99,
-        reward_clipping='abs_one', dataset_path='', width=96, height=72,
-        learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
-        level_name='ALE/Pong-v5')  # The reference's is DeepMind Lab's.
-    self.assertLen(reference, 23)
-    for name, default in reference.items():
-      self.assertEqual(flags.FLAGS[name].default, default, name)
-
-  def test_level_of_an_environment(self):
-    config = _config(level_name='A, B,C')
-    self.assertEqual([config.level_of(i) for i in range(5)],
-                     ['A', 'B', 'C', 'A', 'B'])
+  def test_what_was_chosen_is_said_and_saved(self):
+    logdir = self.create_tempdir().full_path
+    with contextlib.redirect_stdout(io.StringIO()) as stdout:
+      training.train(config_lib.Config(
+          logdir=logdir, level_name='CartPole-v1', unroll_length=5,
+          total_environment_frames=1))
+    self.assertIn('Chosen: --agent=mlp for observations that are no frames, ',
+                  stdout.getvalue())
+    saved = config_lib.trained_with(logdir)
+    self.assertEqual(saved.agent, 'mlp')
+    self.assertIs(saved.dynamic_batching, False)
+    self.assertEqual(saved.micro_batch_size, 2)
+    self.assertIn(saved.xla, ('none', 'policy'))
 
   @parameterized.parameters(False, True)
   def test_bootstrap_truncated_reaches_the_actors(self, bootstrap_truncated):
-    config = _config(
+    config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
         unroll_length=5, total_environment_frames=1,
         bootstrap_truncated=bootstrap_truncated)
@@ -436,16 +426,15 @@ class FlagsTest(parameterized.TestCase):
       (dict(num_actors=4, num_actor_groups=4, dynamic_batching=False), False),
       (dict(num_actors=2, num_actor_groups=2, dynamic_batching=True), True))
   def test_actors_share_a_policy(self, settings, is_shared):
-    config = _config(
+    config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
         unroll_length=5, total_environment_frames=50, xla='none', **settings)
     with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
       training.train(config)
-    policies = [call.args[1] for call in actor.call_args_list]
-    self.assertLen(set(policies), 1 if is_shared else len(policies))
+    used = [call.args[1] for call in actor.call_args_list]
+    self.assertLen(set(used), 1 if is_shared else len(used))
     self.assertEqual(
-        {isinstance(p, dynamic_batching.SharedPolicy) for p in policies},
-        {is_shared})
+        {isinstance(p, policies.SharedPolicy) for p in used}, {is_shared})
     # Nothing of the run goes on.
     self.assertNotIn('batcher-policy', [t.name for t in threading.enumerate()])
 
@@ -457,41 +446,29 @@ class FlagsTest(parameterized.TestCase):
       ('policy', 'mlp', True, True, False),
       ('all', 'mlp', True, True, True))
   def test_what_xla_compiles(self, xla, agent, has_gpu, policy, learner):
-    config = _config(
+    config = config_lib.Config(
         logdir=self.create_tempdir().full_path, agent=agent, unroll_length=2,
         level_name='fake_environments:fake/FrameOnly-v0',
         total_environment_frames=1, xla=xla)
     with mock.patch.object(tf.config, 'list_physical_devices',
                            return_value=['GPU:0'] if has_gpu else []), \
-        mock.patch.object(actor_lib, 'Policy',
-                          wraps=actor_lib.Policy) as policies, \
+        mock.patch.object(policies, 'AgentPolicy',
+                          wraps=policies.AgentPolicy) as made, \
         mock.patch.object(learner_lib, 'Learner',
                           wraps=learner_lib.Learner) as learners:
       training.train(config)
-    self.assertEqual([c.kwargs['jit_compile'] for c in policies.call_args_list],
+    self.assertEqual([c.kwargs['jit_compile'] for c in made.call_args_list],
                      [policy] * 2)
     self.assertEqual([c.kwargs['jit_compile'] for c in learners.call_args_list],
                      [learner])
 
   @parameterized.parameters(
-      (dict(agent='deep', batch_size=32, unroll_length=20), False, 4),
-      (dict(agent='deep', batch_size=32, unroll_length=100), False, 4),
-      (dict(agent='deep', batch_size=32, unroll_length=5), False, 14),
-      (dict(agent='deep', batch_size=4, unroll_length=20), False, None),
-      (dict(agent='deep', batch_size=32, unroll_length=20), True, None),
-      (dict(agent='shallow', batch_size=32, unroll_length=20), False, None),
-      (dict(agent='shallow', batch_size=32, unroll_length=20, xla='all'), False,
-       4),
-      (dict(agent='mlp', batch_size=32, unroll_length=20, xla='all'), False,
-       None),
-      (dict(agent='mlp', batch_size=32, micro_batch_size=5), True, 5))
-  def test_unrolls_at_once(self, settings, has_gpu, micro_batch_size):
-    config = _config(level_name='catch', **settings)
-    with mock.patch.object(tf.config, 'list_physical_devices',
-                           return_value=['GPU:0'] if has_gpu else []), \
-        mock.patch.object(training, 'make_agent'), \
-        mock.patch.object(learner_lib, 'Learner') as learner:
-      training.make_learner(config, mock.Mock(num_action_repeats=1))
+      (5, 5), (32, None), (40, None))
+  def test_unrolls_at_once(self, asked, micro_batch_size):
+    config = config_lib.Config(
+        agent='mlp', batch_size=32, micro_batch_size=asked)
+    with mock.patch.object(learner_lib, 'Learner') as learner:
+      training.make_learner(config, _VECTOR)
     self.assertEqual(learner.call_args.kwargs['micro_batch_size'],
                      micro_batch_size)
 
@@ -499,17 +476,21 @@ class FlagsTest(parameterized.TestCase):
                             ('bfloat16', 'mixed_bfloat16'))
   def test_compute_dtype(self, compute_dtype, dtype_policy):
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
-    with mock.patch.object(
-        training, 'train',
-        side_effect=lambda _: tf.keras.config.dtype_policy().name):
-      self.assertEqual(
-          training.run(_config(compute_dtype=compute_dtype)), dtype_policy)
+    found = []
+    training.train(
+        config_lib.Config(
+            logdir=self.create_tempdir().full_path, level_name='catch',
+            unroll_length=5, total_environment_frames=10,
+            compute_dtype=compute_dtype),
+        hooks=[lambda update: found.append(
+            update.learner.agent.get_layer(index=0).dtype_policy.name)])
+    self.assertEqual(set(found), {dtype_policy})
 
   def test_error_in_a_shared_policy(self):
-    config = _config(
+    config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
         num_actors=2, num_actor_groups=2, dynamic_batching=True)
-    with mock.patch.object(actor_lib.Policy, 'step',
+    with mock.patch.object(policies.AgentPolicy, 'step',
                            side_effect=ValueError('Broken')):
       with self.assertRaisesRegex(ValueError, 'Broken'):
         training.train(config)
@@ -519,11 +500,7 @@ class FlagsTest(parameterized.TestCase):
     names = os.listdir(configs)
     self.assertIn('pong_two_cores.flags', names)
     for name in names:
-      with flagsaver.flagsaver():
-        flags.FLAGS(['x', f'--flagfile={os.path.join(configs, name)}'])
-        parsed = flags.FLAGS.flag_values_dict()
-        config_lib.Config(**{f.name: parsed[f.name]
-                             for f in dataclasses.fields(config_lib.Config)})
+      experiment.parse([f'--flagfile={os.path.join(configs, name)}'])
 
 
 if __name__ == '__main__':

@@ -27,12 +27,13 @@ class _TableAgent:
     # Some actions have a probability of about 1e-6, where an epsilon matters.
     logits[1, 0] += [0, 15, 0]
     logits[3, :2] += [14, 0, 0]
-    self.policy_logits = tf.Variable(logits.astype('f'))
+    self.logits = tf.Variable(logits.astype('f'))
     self.baseline = tf.Variable(rng.normal(size=[_T + 1, _B]).astype('f'))
+    self.trainable_variables = [self.logits, self.baseline]
 
   def unroll(self, unused_actions, unused_env_outputs, core_state):
     return structs.AgentOutput(
-        (), tf.convert_to_tensor(self.policy_logits),
+        (), tf.convert_to_tensor(self.logits),
         tf.convert_to_tensor(self.baseline)), core_state
 
 
@@ -49,8 +50,7 @@ def _batch(rng, behaviour_logits):
   action = rng.randint(_A, size=steps)
   action[2, 0] = action[4, 0] = 2  # The improbable ones, see above.
   logits = np.concatenate([np.full([1, _B, _A], np.nan), behaviour_logits])
-  return structs.ActorOutput(
-      level_name=(), agent_state=(),
+  return structs.Unroll(structs.Steps(
       env_outputs=structs.StepOutput(
           reward=tf.constant(2 * rng.normal(size=steps), tf.float32), info=(),
           done=tf.constant(done), observation=()),
@@ -58,27 +58,34 @@ def _batch(rng, behaviour_logits):
           tf.constant(action, tf.int32), tf.constant(logits, tf.float32),
           tf.constant(rng.normal(size=steps), tf.float32)),
       truncation_values=tf.constant(
-          done * rng.normal(size=steps), tf.float32))
+          done * rng.normal(size=steps), tf.float32)),
+                        structs.Start((), (), ()))
+
+
+def _with_actions(batch, action):
+  outputs = batch.steps.agent_outputs._replace(
+      action=tf.constant(action, tf.int32))
+  return batch._replace(steps=batch.steps._replace(agent_outputs=outputs))
 
 
 def _random_case(seed, on_policy=False):
   rng = np.random.RandomState(seed)
   agent = _TableAgent(rng)
-  behaviour_logits = agent.policy_logits.numpy()[:-1]
+  behaviour_logits = agent.logits.numpy()[:-1]
   if not on_policy:
     behaviour_logits = behaviour_logits + rng.normal(size=[_T, _B, _A])
   return agent, _batch(rng, behaviour_logits)
 
 
 def _loss_and_gradients(agent, batch, correction):
-  algorithm = impala.Impala(
+  algorithm = impala.Impala(agent, config.ImpalaSettings(
       discounting=_DISCOUNTING, baseline_cost=_BASELINE_COST,
       entropy_cost=_ENTROPY_COST, reward_clipping='abs_one',
-      correction=correction)
+      correction=correction))
   with tf.GradientTape() as tape:
-    loss, sums, means = algorithm.loss(agent, batch)
-  gradients = tape.gradient(loss, [agent.policy_logits, agent.baseline])
-  return sums, means, [g.numpy() for g in gradients]
+    loss = algorithm.loss(batch, tf.constant([0, 0]))
+  gradients = tape.gradient(loss.by_group['agent'], algorithm.groups['agent'])
+  return loss.sums, loss.means, [g.numpy() for g in gradients]
 
 
 def _softmax(logits):
@@ -89,14 +96,14 @@ def _softmax(logits):
 def _expected(agent, batch, correction):
   """Returns policy loss, baseline loss and the gradients of the whole loss."""
   to_numpy = lambda x: x.numpy().astype(np.float64)
-  pi = _softmax(to_numpy(agent.policy_logits)[:-1])
-  mu = _softmax(to_numpy(batch.agent_outputs.policy_logits)[1:])
+  pi = _softmax(to_numpy(agent.logits)[:-1])
+  mu = _softmax(to_numpy(batch.steps.agent_outputs.policy)[1:])
   values = to_numpy(agent.baseline)
-  actions = batch.agent_outputs.action.numpy()[1:]
+  actions = batch.steps.agent_outputs.action.numpy()[1:]
   discounts = _DISCOUNTING * (1 - to_numpy(
-      tf.cast(batch.env_outputs.done, tf.float32))[1:])
-  rewards = (np.clip(to_numpy(batch.env_outputs.reward)[1:], -1, 1)
-             + _DISCOUNTING * to_numpy(batch.truncation_values)[1:])
+      tf.cast(batch.steps.env_outputs.done, tf.float32))[1:])
+  rewards = (np.clip(to_numpy(batch.steps.env_outputs.reward)[1:], -1, 1)
+             + _DISCOUNTING * to_numpy(batch.steps.truncation_values)[1:])
   one_hot = np.eye(_A)[actions]
   taken = lambda p: np.sum(p * one_hot, -1)
   clipped = np.minimum(1, taken(pi) / taken(mu))  # [T, B]
@@ -170,10 +177,9 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
   def test_on_policy_they_are_all_v_trace(self, correction):
     agent, batch = _random_case(1, on_policy=True)
     # No improbable actions: elsewhere an epsilon makes no difference.
-    probable = np.argmax(agent.policy_logits.numpy(), -1)
+    probable = np.argmax(agent.logits.numpy(), -1)
     action = np.concatenate([probable[:1], probable[:-1]])
-    batch = batch._replace(agent_outputs=batch.agent_outputs._replace(
-        action=tf.constant(action, tf.int32)))
+    batch = _with_actions(batch, action)
     expected, means, expected_gradients = _loss_and_gradients(
         agent, batch, 'vtrace')
     self.assertAllClose(means['mean_log_rho'], 0.0)
@@ -188,10 +194,10 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(*config.CORRECTIONS)
   def test_mean_log_rho_is_measured_whatever_is_corrected(self, correction):
     agent, batch = _random_case(2)
-    pi = _softmax(agent.policy_logits.numpy()[:-1].astype(np.float64))
-    mu = _softmax(batch.agent_outputs.policy_logits.numpy()[1:]
+    pi = _softmax(agent.logits.numpy()[:-1].astype(np.float64))
+    mu = _softmax(batch.steps.agent_outputs.policy.numpy()[1:]
                   .astype(np.float64))
-    one_hot = np.eye(_A)[batch.agent_outputs.action.numpy()[1:]]
+    one_hot = np.eye(_A)[batch.steps.agent_outputs.action.numpy()[1:]]
     _, means, _ = _loss_and_gradients(agent, batch, correction)
     self.assertAllClose(
         means['mean_log_rho'],
@@ -199,12 +205,11 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_epsilon_bounds_the_loss_of_impossible_actions(self):
     agent, batch = _random_case(0)
-    logits = agent.policy_logits.numpy()
+    logits = agent.logits.numpy()
     logits[:] = 0
     logits[..., 0] = 500  # The others' probabilities are 0 in float32.
-    agent.policy_logits.assign(logits)
-    batch = batch._replace(agent_outputs=batch.agent_outputs._replace(
-        action=tf.ones([_T + 1, _B], tf.int32)))
+    agent.logits.assign(logits)
+    batch = _with_actions(batch, np.ones([_T + 1, _B]))
     _, _, [with_epsilon, _] = _loss_and_gradients(agent, batch, 'epsilon')
     _, _, [without, _] = _loss_and_gradients(agent, batch, 'none')
     self.assertAllClose(with_epsilon, np.zeros_like(logits))
@@ -212,9 +217,8 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_unknown_correction(self):
     with self.assertRaisesRegex(
-        ValueError, "'retrace': must be one of vtrace, one_step"):
-      impala.Impala(discounting=0.9, baseline_cost=0.5, entropy_cost=0.0,
-                    reward_clipping='abs_one', correction='retrace')
+        ValueError, '--correction=retrace must be one of vtrace, one_step'):
+      config.ImpalaSettings(correction='retrace')
 
 
 if __name__ == '__main__':

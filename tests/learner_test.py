@@ -5,19 +5,24 @@ from absl.testing import parameterized
 import numpy as np
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
+from scalable_agent import config
 from scalable_agent import environments
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import optimizers
+from scalable_agent import policies
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import vtrace
+from scalable_agent.algorithms import base
 from scalable_agent.algorithms import impala
 import tensorflow as tf
 import tree
 
 _SPEC = structs.ArraySpec((3,), np.dtype(np.float32))
 _NUM_ACTIONS = 4
+_ACTIONS = structs.ActionSpec((_NUM_ACTIONS,))
+_NUM_FRAMES = 32 * 100 * 4  # Of an update, so much as the learner knows.
 
 
 def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
@@ -25,16 +30,15 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
                  discounting=0.99, micro_batch_size=None, spec=_SPEC,
                  network='mlp'):
   """A learner of a small recurrent agent with the reference's settings."""
+  agent = agents.make_agent(network, spec, _ACTIONS, seed=seed)
+  optimizer = optimizers.make_optimizer(
+      optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
+      beta_1=0.9, beta_2=0.999)
   return learner_lib.Learner(
-      agents.make_agent(network, spec, _NUM_ACTIONS, seed=seed),
-      impala.Impala(discounting=discounting, baseline_cost=0.5,
-                    entropy_cost=0.00025, reward_clipping='abs_one'),
-      optimizers.make_optimizer(
-          optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0,
-          epsilon=0.1, beta_1=0.9, beta_2=0.999),
-      learning_rate=0.00048,
-      total_environment_frames=total_environment_frames,
-      num_env_frames_per_update=32 * 100 * 4,
+      impala.Impala(agent, config.ImpalaSettings(discounting=discounting)),
+      {'agent': optimizers.Scheduled(
+          optimizer, lambda frames: optimizers.linear_decay(
+              0.00048, frames, total_environment_frames))},
       clip_gradient_norm=clip_gradient_norm,
       micro_batch_size=micro_batch_size, jit_compile=jit_compile)
 
@@ -45,11 +49,13 @@ def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
   steps = (unroll_length + 1, batch_size)
   done = rng.uniform(size=steps) < 0.3
   done[2, 0] = True
-  batch = structs.ActorOutput(
+  start = structs.Start(
       level_name=np.array(['level'] * batch_size, object),
       agent_state=tree.map_structure(
           lambda s: rng.normal(size=[batch_size, *s.shape[1:]]).astype('f'),
           learner.agent.initial_state(1)),
+      policy_version=np.zeros([batch_size], np.int64))
+  steps_of_batch = structs.Steps(
       env_outputs=structs.StepOutput(
           reward=rng.normal(size=steps).astype('f') * 2,
           info=structs.StepOutputInfo(
@@ -58,13 +64,28 @@ def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
           observation=rng.normal(size=[*steps, 3]).astype('f')),
       agent_outputs=structs.AgentOutput(
           action=rng.randint(_NUM_ACTIONS, size=steps).astype('i'),
-          policy_logits=rng.normal(size=[*steps, _NUM_ACTIONS]).astype('f'),
+          policy=rng.normal(size=[*steps, _NUM_ACTIONS]).astype('f'),
           baseline=rng.normal(size=steps).astype('f')),
       # Some episodes were cut off, others ended.
       truncation_values=np.where(
           done & (rng.uniform(size=steps) < 0.5),
           3 * rng.normal(size=steps), 0).astype('f'))
-  return learner_lib.to_tensors(learner.agent, batch)
+  return learner.to_device(
+      structs.Unroll(steps_of_batch, start), _NUM_FRAMES)
+
+
+def _with_observation(batch, observation):
+  steps = batch.data.steps
+  steps = steps._replace(
+      env_outputs=steps.env_outputs._replace(observation=observation))
+  return batch._replace(data=batch.data._replace(steps=steps))
+
+
+def _learner_of(agent):
+  optimizer = optimizers.RMSProp(0.1)
+  return learner_lib.Learner(
+      impala.Impala(agent, config.ImpalaSettings()),
+      {'agent': optimizers.Scheduled(optimizer, lambda frames: 0.1)})
 
 
 class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
@@ -82,36 +103,34 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
                                          if level != 'ALE/Breakout-v5' else 4)
     ) as env:
       make = lambda seed: agents.make_agent(
-          network, env.observation_spec, env.num_actions, use_lstm=use_lstm,
+          network, env.spec.observation, env.spec.action, use_lstm=use_lstm,
           seed=seed)
-      agent = make(1)
+      learner = _learner_of(make(1))
+      agent = learner.agent
       rng = np.random.RandomState(3)
       for variable in agent.variables:  # Heads may begin at zero.
         variable.assign_add(0.1 * rng.normal(size=variable.shape))
-      weights = actor_lib.Weights(
-          0, [tf.convert_to_tensor(v) for v in agent.variables])
       actor = actor_lib.Actor(
-          env, actor_lib.Policy(make(2), lambda: weights),
+          env, policies.AgentPolicy(make(2)), learner.weights,
           queues.BoundedQueue(1), unroll_length, metrics.StageTimer())
       unroll_agent = tf.function(agent.unroll)
       num_ends = 0
       for _ in range(num_unrolls):
-        unroll = actor.make_unroll()
-        batch = learner_lib.to_tensors(agent, unroll.output)
+        unroll, release = actor.make_unroll()
+        data = learner.to_device(unroll, num_new_frames=1).data
+        behaviour = data.steps.agent_outputs
         outputs, _ = unroll_agent(
-            batch.agent_outputs.action, batch.env_outputs._replace(info=()),
-            batch.agent_state)
+            behaviour.action, data.steps.env_outputs, data.start.agent_state)
         returns = vtrace.from_logits(
-            batch.agent_outputs.policy_logits[1:], outputs.policy_logits[:-1],
-            batch.agent_outputs.action[1:],
+            behaviour.policy[1:], outputs.policy[:-1], behaviour.action[1:],
             tf.zeros([unroll_length, 2]), tf.zeros([unroll_length, 2]),
             outputs.baseline[:-1], outputs.baseline[-1])
         self.assertAllClose(returns.log_rhos, tf.zeros([unroll_length, 2]),
                             rtol=0, atol=1e-5)
         self.assertAllClose(outputs.baseline[:-1],
-                            batch.agent_outputs.baseline[1:], atol=1e-5)
-        num_ends += np.sum(unroll.output.env_outputs.done[1:])
-        unroll.release()
+                            behaviour.baseline[1:], atol=1e-5)
+        num_ends += np.sum(unroll.steps.env_outputs.done[1:])
+        release()
       self.assertGreater(num_ends, 0)
 
 
@@ -125,34 +144,34 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     # The rate of an update is that of the frames before it.
     self.assertAllClose(first['learning_rate'], 0.00048, rtol=1e-7)
     self.assertAllClose(second['learning_rate'], 0.000479993856, rtol=1e-6)
-    self.assertEqual(int(learner.num_env_frames), 2 * 12800)
-    self.assertEqual(int(learner.num_updates), 2)
-    learner.num_env_frames.assign(999_987_200)
+    self.assertEqual(learner.num_env_frames, 2 * 12800)
+    self.assertEqual(learner.num_updates, 2)
+    learner.num_env_frames = 999_987_200
     self.assertAllClose(learner.step(batch)['learning_rate'], 6.144e-9,
                         rtol=1e-5, atol=0)
-    self.assertEqual(int(learner.num_env_frames), 1_000_000_000)
-    before = learner.published()
+    self.assertEqual(learner.num_env_frames, 1_000_000_000)
+    before = learner.weights()
     self.assertEqual(float(learner.step(batch)['learning_rate']), 0)
-    for old, new in zip(before.values, learner.published().values):
+    for old, new in zip(before.values, learner.weights().values):
       self.assertAllEqual(old, new)
 
   def test_loss_is_that_of_the_shifted_sequences(self):
     """Entry t of the learner's outputs stands against the others' t + 1."""
     learner = make_learner(discounting=0.9)
     batch = random_batch(learner)
-    state = batch.agent_state
+    env_outputs, agent_outputs, truncation_values = batch.data.steps
+    state = batch.data.start.agent_state
     logits, values = [], []
     for t in range(6):  # Step by step, straight from the definition.
       step = tree.map_structure(
-          lambda x, t=t: x[t], (batch.agent_outputs.action,
-                                batch.env_outputs._replace(info=())))
+          lambda x, t=t: x[t], (agent_outputs.action, env_outputs))
       output, state = learner.agent.step(*step, state)
-      logits.append(output.policy_logits.numpy().astype(np.float64))
+      logits.append(output.policy.numpy().astype(np.float64))
       values.append(output.baseline.numpy().astype(np.float64))
     log_softmax = lambda x: x - np.log(np.sum(np.exp(x), -1, keepdims=True))
-    actions = batch.agent_outputs.action.numpy()
+    actions = agent_outputs.action.numpy()
     taken = lambda x, a: np.take_along_axis(log_softmax(x), a[:, None], 1)[:, 0]
-    behaviour = batch.agent_outputs.policy_logits.numpy().astype(np.float64)
+    behaviour = agent_outputs.policy.numpy().astype(np.float64)
     policy_loss = baseline_loss = entropy_loss = 0
     vs_next, accumulator = values[5], 0
     for t in reversed(range(5)):
@@ -160,9 +179,9 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       rho = np.minimum(
           1, np.exp(log_pi - taken(behaviour[t + 1], actions[t + 1])))
       # The value of what was cut off is not clipped with the reward.
-      reward = (np.clip(batch.env_outputs.reward[t + 1].numpy(), -1, 1)
-                + 0.9 * batch.truncation_values[t + 1].numpy())
-      discount = 0.9 * (1 - batch.env_outputs.done[t + 1].numpy())
+      reward = (np.clip(env_outputs.reward[t + 1].numpy(), -1, 1)
+                + 0.9 * truncation_values[t + 1].numpy())
+      discount = 0.9 * (1 - env_outputs.done[t + 1].numpy())
       delta = rho * (reward + discount * values[t + 1] - values[t])
       accumulator = delta + discount * rho * accumulator
       advantage = rho * (reward + discount * vs_next - values[t])
@@ -183,12 +202,9 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     learner = make_learner()
     once = random_batch(learner)
     double = lambda axis: lambda x: tf.concat([x, x], axis)
-    twice = structs.ActorOutput(
-        level_name=(), agent_state=tree.map_structure(double(0),
-                                                      once.agent_state),
-        env_outputs=tree.map_structure(double(1), once.env_outputs),
-        agent_outputs=tree.map_structure(double(1), once.agent_outputs),
-        truncation_values=double(1)(once.truncation_values))
+    twice = once._replace(data=structs.Unroll(
+        tree.map_structure(double(1), once.data.steps),
+        tree.map_structure(double(0), once.data.start)))
     norm = make_learner().step(once)['gradient_norm']
     self.assertAllClose(make_learner().step(twice)['gradient_norm'], 2 * norm,
                         rtol=1e-4)
@@ -209,13 +225,13 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
   def test_published_weights_are_not_changed_by_updates(self):
     learner = make_learner()
     batch = random_batch(learner)
-    published = learner.published()
+    published = learner.weights()
     copies = [np.copy(value) for value in published.values]
     for _ in range(2):
       learner.step(batch)
     for value, copy in zip(published.values, copies):
       self.assertAllEqual(value, copy)
-    later = learner.published()
+    later = learner.weights()
     self.assertEqual((published.version, later.version), (0, 2))
     self.assertNotAllEqual(later.values[0], copies[0])
 
@@ -245,8 +261,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(set(expected), set(found))
       for name in expected:
         self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-5)
-    self.assertEqual(int(parts.num_updates), 3)
-    self.assertEqual(int(parts.num_env_frames), int(whole.num_env_frames))
+    self.assertEqual(parts.num_updates, 3)
+    self.assertEqual(parts.num_env_frames, 3 * _NUM_FRAMES)
     for one, other in zip(whole.agent.variables, parts.agent.variables):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
@@ -258,11 +274,11 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     parts = make_learner(spec=spec, micro_batch_size=2)
     words = np.array([b'go', b'go left', b'', b'red ball', b'left'], object)
     batch = random_batch(make_learner(), batch_size=5)
-    observation = {'frame': batch.env_outputs.observation,
+    env_outputs = batch.data.steps.env_outputs
+    observation = {'frame': env_outputs.observation,
                    'instruction': tf.constant(np.tile(words, [6, 1]))}
-    env_outputs = whole.agent.tokenize(
-        batch.env_outputs._replace(observation=observation))
-    batch = batch._replace(env_outputs=env_outputs)
+    batch = _with_observation(batch, whole.agent.tokenize(
+        env_outputs._replace(observation=observation)).observation)
     for _ in range(2):
       expected, found = whole.step(batch), parts.step(batch)
       for name in expected:
@@ -285,12 +301,12 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
           w if np.any(w) else rng.normal(size=w.shape, scale=.1).astype('f')
           for w in learner.agent.get_weights()])
       batch = random_batch(learner)
-      batch = batch._replace(env_outputs=batch.env_outputs._replace(
-          observation=tf.constant(frames, tf.uint8)))
+      batch = _with_observation(batch, tf.constant(frames, tf.uint8))
+      algorithm = impala.Impala(
+          learner.agent, config.ImpalaSettings(entropy_cost=0.01))
       with tf.GradientTape() as tape:
-        loss, _, _ = impala.Impala(
-            discounting=0.99, baseline_cost=0.5, entropy_cost=0.01,
-            reward_clipping='abs_one').loss(learner.agent, batch)
+        loss = algorithm.loss(batch.data, tf.constant([0, 0]))
+        loss = loss.by_group['agent']
       self.assertEqual(loss.dtype, tf.float32)
       gradients.append([g.numpy() for g in tape.gradient(
           loss, learner.agent.trainable_variables)])
@@ -308,6 +324,83 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for function in (learner._compiled_update, learner._compiled_gradients,
                      learner._compiled_apply):
       self.assertEqual(function.experimental_get_tracing_count(), 1)
+
+
+class _TwoGroups:
+  """An algorithm with two optimizers, a target and a random loss.
+
+  Each group's loss looks at the variables of both.
+  """
+
+  def __init__(self):
+    self.agent = agents.make_agent('mlp', _SPEC, _ACTIONS, seed=1)
+    self.policy, self.value = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+    self.target, self.noise = tf.Variable([9.0]), tf.Variable(0.0)
+    self.groups = {'policy': [self.policy], 'value': [self.value]}
+    self.targets = [self.target]
+
+  def loss(self, data, seed):
+    self.noise.assign(tf.random.stateless_uniform([], seed))
+    both = tf.reduce_sum(self.policy) * tf.reduce_sum(self.value)
+    sums = {'total_loss': tf.reduce_sum(data.steps.env_outputs.reward)}
+    return base.Loss({'policy': both, 'value': 10 * both}, sums, {})
+
+  def after_update(self):
+    self.target.assign(0.5 * self.target + 0.5 * self.value)
+
+
+class GroupsTest(tf.test.TestCase):
+
+  def _make(self, seed=3):
+    algorithm = _TwoGroups()
+    rates = {'policy': lambda frames: 0.1, 'value': lambda frames: frames / 1e6}
+    return algorithm, learner_lib.Learner(algorithm, {
+        group: optimizers.Scheduled(tf.keras.optimizers.SGD(), rate)
+        for group, rate in rates.items()}, seed=seed)
+
+  def test_a_loss_moves_its_own_group_by_its_own_rate(self):
+    algorithm, learner = self._make()
+    batch = random_batch(make_learner())
+    scalars = learner.step(batch)
+    # d both / d policy = 3, d 10 both / d value = 30; value's rate is still 0.
+    self.assertAllClose(algorithm.policy, [0.7, 1.7])
+    self.assertAllClose(algorithm.value, [3.0])
+    self.assertAllClose(scalars['policy/gradient_norm'], np.sqrt(18))
+    self.assertAllClose(scalars['value/gradient_norm'], 30)
+    self.assertAllClose(scalars['policy/learning_rate'], 0.1)
+    learner.step(batch)
+    self.assertAllClose(algorithm.policy, [0.4, 1.4])
+    self.assertAllClose(algorithm.value, [3 - 0.0128 * 24.0])
+
+  def test_targets_follow_each_update(self):
+    algorithm, learner = self._make()
+    learner.step(random_batch(make_learner()))
+    self.assertAllClose(algorithm.target, [6.0])
+
+  def test_seeds_differ_by_run_and_update_only(self):
+    batch = random_batch(make_learner())
+    noise = []
+    for seed in (3, 3, 4):
+      algorithm, learner = self._make(seed)
+      noise.append([])
+      for _ in range(2):
+        learner.step(batch)
+        noise[-1].append(float(algorithm.noise))
+    self.assertEqual(noise[0], noise[1])
+    self.assertLen({*noise[0], *noise[2]}, 4)
+
+  def test_all_that_a_checkpoint_must_hold(self):
+    algorithm, learner = self._make()
+    state = learner.state
+    self.assertEqual(state['targets'], [algorithm.target])
+    self.assertLen(state['optimizer'], 4)  # Iterations and rate of each group.
+    self.assertEqual([v.path for v in state['variables']],
+                     [v.path for v in algorithm.agent.variables])
+
+  def test_optimizers_of_other_groups(self):
+    with self.assertRaisesRegex(ValueError, r"\['actor'\].*'policy', 'value'"):
+      learner_lib.Learner(_TwoGroups(), {'actor': optimizers.Scheduled(
+          tf.keras.optimizers.SGD(), lambda frames: 0.1)})
 
 
 if __name__ == '__main__':

@@ -57,6 +57,7 @@ class LevelNamesTest(parameterized.TestCase):
 
   @parameterized.parameters(
       'ALE/Pong-v5', 'CartPole-v1', 'catch', 'VizdoomBasic-v1', 'vizdoom:x',
+      'mine:VizdoomBasic-v1',
       'rooms_watermaze', 'rooms_exploit_deferred_effects_train',
       'seekavoid_arena_01', 'lab/lt_chasm', 'BabyAI-GoToObj-v0',
       'contributed/dmlab30/rooms_watermaz', 'labyrinth-v0')

@@ -20,11 +20,11 @@ def _batch(episode_end, episode_return, episode_step, done=None):
   info = structs.StepOutputInfo(
       np.array(episode_return, np.float32), np.array(episode_step, np.int32),
       np.array(episode_end))
-  return structs.ActorOutput(
-      level_name=np.array(['a', 'b'], object), agent_state=(),
-      env_outputs=structs.StepOutput(
-          reward=(), info=info, done=done, observation=()), agent_outputs=(),
-      truncation_values=())
+  steps = structs.Steps(
+      structs.StepOutput(reward=(), info=info, done=done, observation=()),
+      agent_outputs=(), truncation_values=())
+  return structs.Unroll(steps, structs.Start(
+      np.array(['a', 'b'], object), agent_state=(), policy_version=()))
 
 
 def _scalars(logdir):

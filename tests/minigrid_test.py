@@ -13,9 +13,8 @@ import environment_contract
 import gymnasium
 from minigrid import wrappers
 import numpy as np
-
-from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent.environments import minigrid
 
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
@@ -72,10 +71,9 @@ class MiniGridTest(parameterized.TestCase):
         self.assertEqual(output.reward[i], np.float32(reward))
         self.assertEqual(output.done[i], done)
         is_cut = truncated and not terminated
-        self.assertEqual(
-            env.truncation is not None and env.truncation.mask[i], is_cut)
+        self.assertEqual(output.truncated[i], is_cut)
         if is_cut:
-          self.assert_is(env.truncation.observation, i, last)
+          self.assert_is(output.last_observation, i, last)
         self.assert_is(output.observation, i,
                        own[i].reset()[0] if done else last)
         num_truncated += is_cut
@@ -95,7 +93,7 @@ class MiniGridTest(parameterized.TestCase):
       'MiniGrid-ObstructedMaze-2Dlhb-v1', 'MiniGrid-MemoryS7-v0',
       'MiniGrid-Playground-v0', 'MiniGrid-DistShift1-v0')
   def test_pixels_are_those_of_the_package(self, level):
-    env = gymnasium.make(minigrid.adapted(gymnasium.spec(level), _SETTINGS))
+    env = minigrid.look_up(level, _SETTINGS)()
     own = _pixels(level)
     rng = np.random.default_rng(0)
     frames = set()
@@ -135,8 +133,7 @@ class MiniGridTest(parameterized.TestCase):
       env.step(np.array([0]))
 
   def test_prints_of_the_package_are_not_shown(self):
-    env = gymnasium.make(
-        minigrid.adapted(gymnasium.spec('MiniGrid-Wordy-v0'), _SETTINGS))
+    env = minigrid.look_up('MiniGrid-Wordy-v0', _SETTINGS)()
     with contextlib.redirect_stdout(io.StringIO()) as output:
       env.reset(seed=1)
     self.assertEqual(output.getvalue(), '')
@@ -147,6 +144,14 @@ class MiniGridTest(parameterized.TestCase):
     self.addCleanup(env.close)
     self.assertEqual(env.initial().observation['instruction'][0],
                      b'get to the green goal square')
+
+  def test_levels_side_by_side(self):
+    levels = ['MiniGrid-Empty-5x5-v0', 'BabyAI-GoToObj-v0']
+    env = environments.make_vec(levels, [1, 2], _SETTINGS)
+    self.addCleanup(env.close)
+    for i, level in enumerate(levels):
+      observation, _ = _pixels(level).reset(seed=i + 1)
+      self.assert_is(env.initial().observation, i, observation)
 
   def test_actions_are_not_repeated(self):
     self.assert_refused(

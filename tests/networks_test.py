@@ -83,7 +83,7 @@ class LSTMTest(tf.test.TestCase, parameterized.TestCase):
     weigh = [rng.normal(size=shape).astype(np.float32) for shape in
              ((num_steps, *c.shape), c.shape, h.shape)]
 
-    @tf.function
+    @tf.function(autograph=False)
     def gradients(is_naive):
       with tf.GradientTape() as tape:
         tape.watch(sources)
@@ -112,7 +112,7 @@ class LSTMTest(tf.test.TestCase, parameterized.TestCase):
   def test_graph_does_not_grow_with_time(self):
     layer, *_, c, h = _lstm_data(2)
     num_nodes = lambda num_steps: len(tf.function(
-        lambda x: layer(x, (c, h))).get_concrete_function(
+        lambda x: layer(x, (c, h)), autograph=False).get_concrete_function(
             tf.TensorSpec([num_steps, 3, 4])).graph.as_graph_def().node)
     self.assertEqual(num_nodes(5), num_nodes(100))
 

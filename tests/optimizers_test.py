@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of RMSProp against TensorFlow 1's, and of the learning rate."""
 
+import fractions
 import os
 
 from absl.testing import parameterized
@@ -42,7 +43,8 @@ class RMSPropTest(tf.test.TestCase, parameterized.TestCase):
     optimizer = optimizers.RMSProp(1.0, **kwargs)
     optimizer.build([variable])
 
-    @tf.function(jit_compile=jit_compile, reduce_retracing=True)
+    @tf.function(autograph=False, jit_compile=jit_compile,
+                 reduce_retracing=True)
     def update(gradient, learning_rate):
       optimizer.learning_rate.assign(0.5 * learning_rate)
       optimizer.apply([gradient], [variable])
@@ -191,7 +193,7 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
     sparse_optimizer.build([sparse])
     dense_optimizer.build([dense])
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(autograph=False, jit_compile=jit_compile)
     def update(values, indices, total):
       slices = tf.IndexedSlices(values, indices, tf.constant([5, 3]))
       sparse_optimizer.apply([slices], [sparse])
@@ -208,8 +210,9 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllClose(one, other, atol=1e-6)
 
   def test_numbers_of_tensorflow_1(self):
-    gradients = [_slices([[1.0, 2.0], [3.0, -1.0], [.5, .5]], [0, 2, 0], [3, 2]),
-                 _slices([[-1.0, 1.0], [2.0, 4.0]], [2, 2], [3, 2])]
+    gradients = [
+        _slices([[1.0, 2.0], [3.0, -1.0], [.5, .5]], [0, 2, 0], [3, 2]),
+        _slices([[-1.0, 1.0], [2.0, 4.0]], [2, 2], [3, 2])]
     ours, theirs = tf.Variable(tf.ones([3, 2])), tf.Variable(tf.ones([3, 2]))
     optimizer = self._make()
     reference = tf.compat.v1.train.AdamOptimizer(1e-3)
@@ -249,28 +252,21 @@ class MakeOptimizerTest(tf.test.TestCase):
 
 class LinearDecayTest(tf.test.TestCase, parameterized.TestCase):
 
-  @parameterized.product(
-      [dict(frames=0, expected=.00048),
-       dict(frames=12800, expected=.000479993856),
-       dict(frames=500000000, expected=.00024),
-       dict(frames=999987200, expected=6.144e-9),
-       dict(frames=1000000000, expected=0.0),
-       dict(frames=1000012800, expected=0.0)],
-      jit_compile=(False, True))
-  def test_numbers_of_the_reference(self, frames, expected, jit_compile):
-    counter = tf.Variable(frames, dtype=tf.int64)
-    found = tf.function(
-        lambda: optimizers.linear_decay(.00048, counter, 1000000000),
-        jit_compile=jit_compile)()
-    self.assertEqual(found.dtype, tf.float32)
-    self.assertAllClose(expected, found, rtol=1e-6, atol=0)
+  @parameterized.parameters(
+      (0, .00048), (12800, .000479993856), (500000000, .00024),
+      (999987200, 6.144e-9), (1000000000, 0.0), (1000012800, 0.0))
+  def test_numbers_of_the_reference(self, frames, expected):
+    found = optimizers.linear_decay(.00048, frames, 1000000000)
+    self.assertAllClose(expected, found, rtol=1e-12, atol=0)
 
-  def test_is_rounded_once(self):
+  def test_keeps_its_digits(self):
     for total in range(999999900, 1000000000):
-      for frames in (0, total // 3):
-        self.assertEqual(
-            np.float32(.00048 * (total - frames) / total),
-            optimizers.linear_decay(.00048, frames, total).numpy())
+      for frames in (0, total // 3, total - 1):
+        exact = (fractions.Fraction(.00048)
+                 * fractions.Fraction(total - frames, total))
+        self.assertAllClose(
+            float(exact), optimizers.linear_decay(.00048, frames, total),
+            rtol=1e-15, atol=0)
 
   def test_more_frames_than_int32_holds(self):
     self.assertAllClose(

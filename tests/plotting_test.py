@@ -15,8 +15,8 @@ import experiment
 from matplotlib import image
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.scores import atari57
 from scalable_agent import metrics
+from scalable_agent.scores import atari57
 from scalable_agent.scores import plotting
 
 _FIELDS = metrics.MetricsWriter.EPISODE_FIELDS

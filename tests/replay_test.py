@@ -7,60 +7,55 @@ import dataclasses
 import os
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment  # pylint: disable=unused-import; it defines the flags.
 import numpy as np
-from scalable_agent import errors
-from scalable_agent import actor as actor_lib
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent import learner as learner_lib
+from scalable_agent import policies
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
-from scalable_agent import training
 from scalable_agent import structs
+from scalable_agent import training
 from scalable_agent import unrolls
 import tree
 
 _TEXT = {'frame': structs.ArraySpec((2,), np.dtype(np.uint8)),
          'instruction': structs.ArraySpec((), np.dtype(object))}
+_OUTPUT = structs.AgentOutput(
+    structs.ArraySpec((), np.dtype(np.int32)),
+    structs.ArraySpec((3,), np.dtype(np.float32)),
+    structs.ArraySpec((), np.dtype(np.float32)))
 _STATE = (np.zeros([1, 3]), np.zeros([1, 4]))
 _LENGTH = 2
 
 
-def _allocate(num_columns, pool=None):
-  return unrolls.allocate(_LENGTH, [''] * num_columns, _TEXT, num_actions=3,
-                          agent_state=_STATE, pool=pool)
+def _allocate(num_columns):
+  return unrolls.allocate(
+      _LENGTH, [''] * num_columns, _TEXT, _OUTPUT, _STATE)
 
 
 def _fill(unroll, columns):
-  """Makes every entry of column i tell of columns[i]."""
+  """Makes every entry of column i tell of columns[i].
+
+  Returns:
+    `unroll` with last observations in the columns that tell of odd numbers.
+  """
   for column, number in enumerate(columns):
-    one = _columns(unroll, column)
-    for array in tree.flatten(one):
+    one = unrolls.columns(unroll, column, column + 1)
+    for array in tree.flatten((one.steps, one.start)):
       array[...] = b'%d' % number if array.dtype == object else number
-
-
-def _columns(unroll, column):
-  """Returns views of all that an unroll holds about one column."""
-  cut = slice(column, column + 1)
-  output = unroll.output
-  steps = tree.map_structure(lambda a: a[:, cut], output._replace(
-      level_name=(), agent_state=()))
-  return (steps, output.level_name[cut], unroll.policy_version[cut],
-          tree.map_structure(lambda a: a[cut], output.agent_state))
+  return unroll._replace(last_observations=tuple(
+      structs.LastObservation(1, column, number)
+      for column, number in enumerate(columns) if number % 2))
 
 
 def _numbers(test, unroll):
   """Returns what each column tells of, once all of it tells the same."""
-  numbers = [int(v) for v in unroll.policy_version]
-  expected = _allocate(len(numbers))
-  _fill(expected, numbers)
-  for column in range(len(numbers)):
-    tree.map_structure(np.testing.assert_array_equal,
-                       _columns(unroll, column), _columns(expected, column))
+  numbers = [int(v) for v in unroll.start.policy_version]
+  expected = _fill(_allocate(len(numbers)), numbers)
+  tree.map_structure(np.testing.assert_array_equal, unroll, expected)
   test.assertLess(max(numbers), 200)  # Above is what overwrites read buffers.
   return numbers
 
@@ -70,16 +65,16 @@ class _Reused:
 
   def __init__(self, num_columns):
     self._pool = queues.BoundedQueue(1)
-    self._unroll = _allocate(num_columns, self._pool)
-    self._pool.put(self._unroll)
+    self._pool.put(_allocate(num_columns))
     self._count = 0
 
   def get(self):
-    unroll = self._pool.get(timeout_s=0.1)  # Released, or never handed out.
-    _fill(unroll, [222] * unroll.num_columns)
-    _fill(unroll, range(self._count, self._count + unroll.num_columns))
-    self._count += unroll.num_columns
-    return unroll
+    buffer = self._pool.get(timeout_s=0.1)  # Released, or never handed out.
+    _fill(buffer, [222] * buffer.num_columns)
+    unroll = _fill(
+        buffer, range(self._count, self._count + buffer.num_columns))
+    self._count += buffer.num_columns
+    return unrolls.Delivery(unroll, lambda: self._pool.put(buffer))
 
 
 class ReplayTest(parameterized.TestCase):
@@ -106,14 +101,14 @@ class ReplayTest(parameterized.TestCase):
   def test_draws_are_uniform(self):
     replay = replay_lib.Replay(_allocate(5), seed=2)
     fresh = _allocate(8)  # Three of them are overwritten at once.
-    _fill(fresh, range(8))
-    replay.add(fresh)
+    replay.add(_fill(fresh, range(8)))
     batch = _allocate(11)
     _fill(batch, [0] * 11)
     counts = collections.Counter()
     for _ in range(100):
-      replay.draw(batch, 1)
-      counts.update(_numbers(self, batch)[1:])
+      lasts = replay.draw(batch, 1)
+      counts.update(_numbers(
+          self, batch._replace(last_observations=tuple(lasts)))[1:])
     self.assertEqual(set(counts), {3, 4, 5, 6, 7})
     # 1,000 draws: 200 each, with a standard deviation of 12.6.
     for count in counts.values():
@@ -122,37 +117,30 @@ class ReplayTest(parameterized.TestCase):
   def test_draw_leaves_the_fresh_columns_alone(self):
     replay = replay_lib.Replay(_allocate(5), seed=2)
     batch = _allocate(4)
-    _fill(batch, [1, 2, 2, 2])
-    replay.add(unrolls.first_columns(batch, 1))
-    _fill(batch, [7, 8, 9, 9])
-    replay.draw(batch, 2)
-    self.assertEqual(_numbers(self, batch), [7, 8, 1, 1])
+    replay.add(unrolls.columns(_fill(batch, [1, 2, 2, 2]), 0, 1))
+    fresh = _fill(batch, [7, 8, 10, 10])
+    lasts = replay.draw(batch, 2)
+    self.assertEqual(_numbers(self, batch._replace(
+        last_observations=(*fresh.last_observations, *lasts))), [7, 8, 1, 1])
 
   def test_seed(self):
     drawn = []
     for seed in (1, 1, 2):
       replay = replay_lib.Replay(_allocate(50), seed)
       fresh, batch = _allocate(50), _allocate(20)
-      _fill(fresh, range(50))
-      replay.add(fresh)
-      replay.draw(batch, 0)
-      drawn.append(_numbers(self, batch))
+      replay.add(_fill(fresh, range(50)))
+      lasts = replay.draw(batch, 0)
+      drawn.append(_numbers(
+          self, batch._replace(last_observations=tuple(lasts))))
     self.assertEqual(drawn[0], drawn[1])
     self.assertNotEqual(drawn[0], drawn[2])
 
   def test_num_bytes(self):
-    # Steps: reward 4, info 4 + 4 + 1, done 1, frame 2, pointer 8, action 4,
-    # three logits 12, baseline 4, truncation 4; and the states 28, the level's
-    # pointer 8, the version 8.
+    # Steps: reward 4, info 4 + 4 + 1, done 1, truncated 1, frame 2, pointer 8,
+    # action 4, three logits 12, baseline 4, truncation value 4; and the states
+    # 28, the level's pointer 8, the version 8.
     self.assertEqual(replay_lib.num_bytes(_allocate(6)),
-                     6 * ((_LENGTH + 1) * 48 + 44))
-
-
-def _config(**settings):
-  with flagsaver.flagsaver(**settings):
-    values = flags.FLAGS.flag_values_dict()
-  return config_lib.Config(**{
-      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+                     6 * ((_LENGTH + 1) * 49 + 44))
 
 
 def _train(test, **settings):
@@ -161,7 +149,7 @@ def _train(test, **settings):
   Returns:
     The config and, for each update, the batch it was made with, as arrays.
   """
-  config = _config(**{
+  config = config_lib.Config(**{
       'logdir': test.create_tempdir().full_path, 'level_name': 'counting',
       'agent': 'mlp', 'num_action_repeats': 1, 'num_actors': 3,
       'num_actor_groups': 1, 'batch_size': 4, 'unroll_length': 5,
@@ -170,7 +158,7 @@ def _train(test, **settings):
   step = learner_lib.Learner.step
 
   def record(learner, batch):
-    batches.append(tree.map_structure(lambda x: x.numpy(), batch))
+    batches.append(tree.map_structure(lambda x: x.numpy(), batch.data))
     return step(learner, batch)
 
   with mock.patch.object(learner_lib.Learner, 'step', record):
@@ -185,8 +173,8 @@ class RunTest(parameterized.TestCase):
     # Half of four unrolls is fresh, so an update learns from 2 x 5 new frames.
     self.assertLen(batches, 600 // 10)
     unroll = lambda batch, i: (
-        tree.map_structure(lambda x: x[:, i], batch._replace(agent_state=())),
-        tree.map_structure(lambda x: x[i], batch.agent_state))
+        tree.map_structure(lambda x: x[:, i], batch.steps),
+        tree.map_structure(lambda x: x[i], batch.start))
     fresh, num_older = [], 0
     for batch in batches:
       fresh.extend(unroll(batch, i) for i in range(2))
@@ -221,31 +209,31 @@ class RunTest(parameterized.TestCase):
 
   def test_states_of_replayed_unrolls_are_those_they_were_made_with(self):
     _, batches = _train(self, replay_capacity=4, total_environment_frames=200)
-    states = np.concatenate([b.agent_state[0] for b in batches])
+    states = np.concatenate([b.start.agent_state[0] for b in batches])
     self.assertTrue(np.any(states))  # Of the LSTM: not all zero.
-    starts = [b.env_outputs.observation[0, :, 0] for b in batches]
+    starts = [b.steps.env_outputs.observation[0, :, 0] for b in batches]
     for batch, start in zip(batches, starts):
       # The first unrolls of environments alone begin with a state of zeros.
       np.testing.assert_array_equal(
-          np.any(batch.agent_state[0], axis=-1), start > 0)
+          np.any(batch.start.agent_state[0], axis=-1), start > 0)
 
   @parameterized.parameters(0, 7)
   def test_min_policy_lag(self, lag):
     seen = []
-    refresh = actor_lib.Policy.refresh
+    refresh = policies.AgentPolicy.refresh
     learners = []
     make_learner = training.make_learner
 
-    def record(policy):
-      before = int(learners[0].num_updates)
-      seen.append((before, refresh(policy), int(learners[0].num_updates)))
+    def record(policy, weights):
+      before = learners[0].num_updates
+      seen.append((before, refresh(policy, weights), learners[0].num_updates))
       return seen[-1][1]
 
     def remember(*args):
       learners.append(make_learner(*args))
       return learners[0]
 
-    with mock.patch.object(actor_lib.Policy, 'refresh', record), (
+    with mock.patch.object(policies.AgentPolicy, 'refresh', record), (
         mock.patch.object(training, 'make_learner', remember)):
       _train(self, min_policy_lag=lag, total_environment_frames=800)
     for before, version, after in seen:
@@ -267,13 +255,13 @@ class BadInputTest(parameterized.TestCase):
       (dict(min_policy_lag=-1), '--min_policy_lag=-1 must not be negative'))
   def test_settings(self, settings, message):
     with self.assertRaisesRegex(errors.ConfigError, message):
-      _config(**{'batch_size': 4, **settings})
+      config_lib.Config(**{'batch_size': 4, **settings})
 
   def test_more_than_the_memory(self):
     logdir = os.path.join(self.create_tempdir().full_path, 'new')
     with self.assertRaisesRegex(
         errors.ConfigError, r'needs [\d,]+\.\d GB, but this machine has'):
-      training.train(_config(
+      training.train(config_lib.Config(
           logdir=logdir, level_name='catch', agent='mlp', num_actors=2,
           replay_capacity=10**12))
     self.assertFalse(os.path.exists(logdir))
@@ -281,10 +269,12 @@ class BadInputTest(parameterized.TestCase):
   @parameterized.parameters((4, .5, 2), (4, .25, 3), (3, .5, 1), (32, .5, 16),
                             (5, .3, 3))
   def test_num_fresh_unrolls(self, batch_size, fraction, expected):
-    settings = dict(batch_size=batch_size, replay_fraction=fraction)
+    config = config_lib.Config(replay_capacity=50, batch_size=batch_size,
+                               replay_fraction=fraction)
+    self.assertEqual(config.num_fresh_unrolls, expected)
     self.assertEqual(
-        _config(replay_capacity=50, **settings).num_fresh_unrolls, expected)
-    self.assertEqual(_config(**settings).num_fresh_unrolls, batch_size)
+        dataclasses.replace(config, replay_capacity=0).num_fresh_unrolls,
+        batch_size)
 
 
 if __name__ == '__main__':

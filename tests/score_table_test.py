@@ -10,15 +10,12 @@ import json
 import os
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment  # Defines the flags.  pylint: disable=unused-import
 import numpy as np
+from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import atari57
-from scalable_agent import config as config_lib
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import suites
@@ -39,11 +36,7 @@ def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
   The training has an environment for each level of a suite. Nothing is known of
   a training on None. Nothing is played yet.
   """
-  flags.FLAGS.mark_as_parsed()
-  with flagsaver.flagsaver(**settings):
-    values = flags.FLAGS.flag_values_dict()
-  config = config_lib.Config(**{
-      f.name: values[f.name] for f in dataclasses.fields(config_lib.Config)})
+  config = config_lib.Config(**settings)
   trained_with = None if trained_on is None else dataclasses.replace(
       config, mode='train', level_name=trained_on,
       **{'num_actors': 57, **(training or {})})
@@ -455,7 +448,7 @@ class SeveralAgentsTest(parameterized.TestCase):
     return stdout.getvalue()
 
   def _read(self, path):
-    return score_files.read(path, _run().config)
+    return score_files.read(path)
 
   @parameterized.parameters(
       ('impala_shallow', 'shallow', '93.2', '466.4'),
@@ -550,7 +543,8 @@ class SeveralAgentsTest(parameterized.TestCase):
 
   def test_tests_of_other_versions_are_read(self):
     logdir = self._write(_table({'CartPole-v1': [9.] * 30}, _run(
-        trained_on='CartPole-v1', level_name='CartPole-v1', seed=5)))
+        trained_on='CartPole-v1', level_name='CartPole-v1', seed=5,
+        max_noops=7)))
     path = os.path.join(logdir, 'scores-200000000-1.json')
     with open(path) as f:
       content = json.load(f)
@@ -559,10 +553,9 @@ class SeveralAgentsTest(parameterized.TestCase):
       content['agents'][0][settings]['gone'] = 1
     with open(path, 'w') as f:
       json.dump(content, f)
-    config = _run(max_noops=7, seed=6).config
-    run = score_files.read(path, config)
+    run = score_files.read(path)
     for settings in (run.config, run.trained_with):
-      self.assertEqual((settings.max_noops, settings.seed), (7, 5))
+      self.assertEqual((settings.max_noops, settings.seed), (30, 5))
 
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path

@@ -15,10 +15,8 @@ import environment_contract
 import gymnasium
 import numpy as np
 import psutil
-from vizdoom import gymnasium_wrapper  # pylint: disable=unused-import
-
-from scalable_agent import errors
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -46,7 +44,7 @@ class VizdoomTest(parameterized.TestCase):
     settings = environments.EnvironmentSettings(
         num_action_repeats=num_repeats, width=160, height=120)
     env = self.make(level, [7], settings)
-    self.assertEqual(env.num_action_repeats, num_repeats)
+    self.assertEqual(env.spec.num_action_repeats, num_repeats)
     # What shots whirl up depends on which frames were rendered, so that frames
     # are those of the package's own repetition.
     own, by_frame = (
@@ -61,7 +59,7 @@ class VizdoomTest(parameterized.TestCase):
     rng = np.random.default_rng(3)
     num_ends, num_truncated = 0, 0
     for _ in range(250):
-      action = rng.integers(env.num_actions)
+      action = rng.integers(env.spec.action.num_values[0])
       reward = 0
       for _ in range(num_repeats):
         _, frame_reward, terminated, truncated, _ = by_frame.step(action)
@@ -72,9 +70,9 @@ class VizdoomTest(parameterized.TestCase):
       output = env.step(np.array([action]))
       self.assertEqual(output.reward[0], reward)
       self.assertEqual(output.done[0], terminated or truncated)
-      self.assertEqual(env.truncation is not None, truncated)
+      self.assertEqual(output.truncated[0], truncated)
       if truncated:
-        np.testing.assert_array_equal(env.truncation.observation[0], last)
+        np.testing.assert_array_equal(output.last_observation[0], last)
       if terminated or truncated:
         by_frame.reset()
         observation, _ = own.reset()
@@ -92,7 +90,7 @@ class VizdoomTest(parameterized.TestCase):
         width=width, height=height))
     large = self.make('VizdoomBasic-v1', [3])
     self.assertEqual(
-        env.observation_spec,
+        env.spec.observation,
         structs.ArraySpec((height, width, 3), np.dtype(np.uint8)))
     frame = env.initial().observation[0]
     expected = np.einsum(

@@ -20,7 +20,7 @@ import torch_networks
 
 
 def _settings():
-  return json.loads(sys.argv[1])  # The workers have the same arguments.
+  return json.loads(sys.argv[1])  # Worker processes have the same arguments.
 
 
 class _Game(gymnasium.Env):
@@ -43,7 +43,7 @@ class _Game(gymnasium.Env):
 
 
 class _Encoder(encoder.Encoder):
-  """`obs_scale` has divided the frames by 255."""
+  """The frames are divided by 255 already, see `obs_scale`."""
 
   def __init__(self, cfg, unused_observation_space):
     super().__init__(cfg)
@@ -61,7 +61,7 @@ def _make_game(unused_name, unused_cfg, env_config, render_mode=None):
 
 
 class _Learner(learner.Learner):
-  """Notes updates, and does not fail with V-trace."""
+  """Notes updates, and works with V-trace."""
 
   def init(self):
     torch.set_num_threads(_settings()['learner_threads'])
@@ -75,8 +75,8 @@ class _Learner(learner.Learner):
     return result
 
   def _record_summaries(self, train_loop_vars):
-    # The advantages of GAE are in the buffer; those of V-trace are not, and
-    # what follows looks there.
+    # The method reads the advantages from the buffer, where only those of GAE
+    # are, not those of V-trace.
     train_loop_vars.mb.advantages = train_loop_vars.adv
     return super()._record_summaries(train_loop_vars)
 

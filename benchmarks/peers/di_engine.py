@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains with DI-engine's IMPALA for benchmarks/peers.py.
 
-Its serial pipeline without evaluation, and without the replay buffer: it would
-only hand on each batch.
+This is its serial pipeline without evaluation and without the replay buffer,
+which would only pass each batch on.
 """
 
 import functools
@@ -34,7 +34,7 @@ class _Game(envs.BaseEnv):
     self._return = 0.0
 
   def seed(self, seed, dynamic_seed=True):
-    pass  # The index is the seed.
+    pass  # The seed is the index.
 
   def reset(self):
     self._game = self._game or pong.Pong(self._index)
@@ -45,7 +45,7 @@ class _Game(envs.BaseEnv):
     observation, reward, over = self._game.step(int(action))
     self._return += reward
     info = {'eval_episode_return': self._return} if over else {}
-    # As rewards are one number each, they must not get an axis of their own.
+    # Rewards must be scalars, without an axis of their own.
     return envs.BaseEnvTimestep(observation, np.float32(reward), over, info)
 
   def close(self):
@@ -112,7 +112,8 @@ def main():
       exp_name=config.exp_name)
   updates = 0
   while True:
-    # An episode's end is a sample of its own, so that there may be more.
+    # The end of an episode is a sample of its own, so there may be more
+    # samples than asked for.
     unrolls = collector.collect(train_iter=updates, drop_extra=False)
     policy.learn_mode.forward(unrolls)
     updates += 1

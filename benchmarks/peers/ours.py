@@ -1,55 +1,45 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Runs experiment.py for benchmarks/peers.py, counted as the peers are."""
+"""Trains as experiment.py does for benchmarks/peers.py, and notes updates.
+
+A step of an environment is counted when it is learned from for the first time,
+at most a queue of unrolls after it was made: nothing is dropped in between.
+"""
 
 import json
 import os
 import sys
 
-from absl import app
 import pong
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 sys.path.insert(0, _ROOT)
-# experiment.py sets this itself, but TensorFlow is imported here before.
+# experiment.main sets this, but it is not called here.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
 import experiment
-from scalable_agent import learner
-from scalable_agent.environments import atari
+from scalable_agent import training
 
 
-class _CountingGames(atari.AtariVector):
-
-  def step(self, actions):
-    pong.count_steps(len(actions))
-    return super().step(actions)
-
-
-class _NotingLearner(learner.Learner):
-
-  def step(self, batch):
-    num_unrolls = batch.agent_outputs.action.shape[1]
-    num_steps = batch.agent_outputs.action.shape[0] - 1
-    scalars = super().step(batch)
-    if int(self.num_updates) == 1:
-      pong.note_parameters(self.agent.trainable_variables)
-    pong.note_update(num_unrolls * num_steps)
-    return scalars
+def note(update):
+  """A hook of `training.train`: notes steps and samples of an update."""
+  if update.learner.num_updates == 1:
+    pong.note_parameters(update.learner.agent.trainable_variables)
+  pong.count_steps(update.ready.actions.size)
+  num_steps, num_unrolls = update.ready.batch.data.steps.env_outputs.done.shape
+  pong.note_update((num_steps - 1) * num_unrolls)
 
 
 def main():
   settings = json.loads(sys.argv[1])
   os.chdir(_ROOT)  # Flag files are named from there.
-  atari.AtariVector = _CountingGames
-  learner.Learner = _NotingLearner
-  app.run(experiment.main, [
-      'experiment.py', '--flagfile=configs/pong_two_cores.flags',
+  training.train(experiment.parse([
+      '--flagfile=configs/pong_two_cores.flags',
       f'--agent={settings["network"]}',
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',
       '--logdir=' + os.path.join(os.environ['PEERS_RUN'], 'logdir'),
-      '--save_checkpoint_secs=100000', *settings['flags']])
+      '--save_checkpoint_secs=100000', *settings['flags']]), hooks=[note])
 
 
 if __name__ == '__main__':

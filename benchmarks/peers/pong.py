@@ -1,13 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Pong for all peers, and what a benchmark sees of a run.
+"""Pong for all peers, and the files by which a benchmark watches a run.
 
 The work of a step is that of scalable_agent/environments/atari.py: grey 84 x 84
 frames, the maximum over the last two of four frames, four of them stacked
 channels-first, 0 to 30 no-ops at the start of a game, no sticky actions.
 
 Every process that steps environments counts the steps in a file of its own in
-the directory `PEERS_RUN`; whoever trains notes each finished update, with the
-steps until then, in another. Both files are read by peers.py.
+the directory `PEERS_RUN`. The process that trains writes each finished update,
+with the steps until then, to another file. peers.py reads both.
 """
 
 import mmap
@@ -30,7 +30,7 @@ def _run_directory():
 
 
 class _StepCounter:
-  """Counts in a file that outlives the process, without a call per step."""
+  """Counts in a file, by shared memory: no system call per step."""
 
   def __init__(self):
     self._pid = None
@@ -57,13 +57,13 @@ def total_steps():
 
 
 def note_update(num_samples):
-  """Notes that an update is done: the time, steps until now, its samples."""
+  """Writes down a finished update: the time, steps until now, its samples."""
   with open(_run_directory() / 'updates', 'a', encoding='ascii') as f:
     f.write(f'{time.monotonic()} {total_steps()} {num_samples}\n')
 
 
 def note_parameters(parameters):
-  """Notes how many parameters are trained; peers.py checks it."""
+  """Writes down the number of trained parameters; peers.py checks it."""
   count = sum(int(np.prod(p.shape)) for p in parameters)
   (_run_directory() / 'parameters').write_text(f'{count}\n', encoding='ascii')
 
@@ -116,20 +116,20 @@ class Pong:
 def make_vector(num_envs, num_threads, autoreset_mode=None):
   """Returns ALE's own vector of games, which counts its steps.
 
-  Its infos have what is there at the end of episodes alone.
+  Its infos contain the last observations of episodes only.
 
   Args:
     num_envs: number of games.
     num_threads: C++ threads.
-    autoreset_mode: gymnasium's; SAME_STEP for None.
+    autoreset_mode: one of gymnasium's; None for SAME_STEP.
   """
-  import gymnasium  # pylint: disable=g-import-not-at-top
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
+  import gymnasium  # pylint: disable=g-import-not-at-top
   modes = gymnasium.vector.AutoresetMode
   autoreset_mode = autoreset_mode or modes.SAME_STEP
 
   class CountingVector(vector_env.AtariVectorEnv):
-    """In the mode NEXT_STEP the step after the last one is a reset."""
+    """In the mode NEXT_STEP, the step after the end of a game is a reset."""
 
     num_resets = 0
 

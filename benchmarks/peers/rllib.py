@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains with RLlib's IMPALA for benchmarks/peers.py.
 
-The learner is in this process, where a batch waits for the one before.
+The learner is in this process, and learns from one batch after the other.
 """
 
 import json
@@ -86,7 +86,7 @@ class _Learner(impala_torch_learner.IMPALATorchLearner):
         p for module in self.module.values() for p in module.parameters())
 
   def compute_loss_for_module(self, *, batch, **kwargs):
-    # Values of steps that were not taken bootstrap, and are masked.
+    # Steps that were not taken are there for bootstrap values, and masked.
     self._num_samples = int(batch[columns.Columns.LOSS_MASK].sum())
     return super().compute_loss_for_module(batch=batch, **kwargs)
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains with stable-baselines3's A2C or PPO for benchmarks/peers.py.
 
-PPO makes one epoch of one minibatch: a sample is trained on once.
+PPO makes one epoch of one minibatch, so it trains on each sample once.
 """
 
 import json
@@ -22,7 +22,7 @@ _ACTIONS = gymnasium.spaces.Discrete(pong.NUM_ACTIONS)
 
 
 class _Torso(torch_layers.BaseFeaturesExtractor):
-  """Frames arrive here divided by 255."""
+  """The frames are divided by 255 already."""
 
   def __init__(self, observation_space, settings):
     super().__init__(observation_space, torch_networks.NUM_FEATURES)
@@ -99,7 +99,7 @@ def _make_games(games, num_envs, num_threads):
 
 
 class _NoteUpdates(callbacks.BaseCallback):
-  """A rollout starts when the update with the one before is done."""
+  """Notes an update when the next rollout starts."""
 
   def _on_rollout_start(self):
     if self.num_timesteps:

@@ -13,7 +13,7 @@ def torso(settings):
 
   Args:
     settings: dictionary with `network`, shallow or deep, and `channels_last`,
-      how convolutions lay out their memory.
+      the memory format of convolutions.
   """
   if settings['network'] == 'shallow':
     layers = [nn.Conv2d(4, 16, 8, 4), nn.ReLU(), nn.Conv2d(16, 32, 4, 2)]
@@ -29,7 +29,7 @@ def torso(settings):
 
 
 class _ChannelsLast(nn.Module):
-  """Converts the frames alone: peers initialize kernels that are not so."""
+  """Converts only the frames: peers cannot initialize such kernels."""
 
   def forward(self, x):
     return x.contiguous(memory_format=torch.channels_last)

@@ -23,86 +23,78 @@ weight on each advantage; that the weight is clipped as in V-trace is our
 reading. The entropy loss is that of `pi` in all of them.
 """
 
-import dataclasses
-from typing import Any, Dict, Tuple
 
+from scalable_agent import agents
 from scalable_agent import config
 from scalable_agent import losses
 from scalable_agent import structs
 from scalable_agent import vtrace
+from scalable_agent.algorithms import base
 import tensorflow as tf
 import tree
 
 _EPSILON = 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
 class Impala:
-  """The loss of IMPALA.
+  """The loss of IMPALA; implements `base.Algorithm` with the group `agent`."""
 
-  Attributes:
-    discounting: discount per agent step.
-    baseline_cost: weight of the baseline loss (on top of its factor 0.5).
-    entropy_cost: weight of the entropy loss.
-    reward_clipping: `abs_one` or `soft_asymmetric`.
-    correction: for unrolls of older policies, one of `config.CORRECTIONS`.
-  """
-  discounting: float
-  baseline_cost: float
-  entropy_cost: float
-  reward_clipping: str
-  correction: str = 'vtrace'
-
-  def __post_init__(self):
-    if self.correction not in config.CORRECTIONS:
-      raise ValueError(f'Unknown correction {self.correction!r}: must be one '
-                       f'of {", ".join(config.CORRECTIONS)}.')
-
-  def loss(self, agent: Any, batch: structs.ActorOutput
-           ) -> Tuple[tf.Tensor, Dict[str, tf.Tensor], Dict[str, tf.Tensor]]:
-    """Computes the loss of a batch, summed over time and batch.
+  def __init__(self, agent: agents.Agent, settings: config.ImpalaSettings):
+    """Makes the algorithm.
 
     Args:
       agent: the agent that learns.
-      batch: `ActorOutput` of `[T + 1, B, ...]`, `agent_state` of `[B, ...]`.
-
-    Returns:
-      The scalar loss, and scalars that describe it, by name: first sums, among
-      them `total_loss`, then means over time and batch.
+      settings: costs, discount, clipping of rewards, correction.
     """
-    learner_outputs, _ = agent.unroll(
-        batch.agent_outputs.action, batch.env_outputs, batch.agent_state)
+    self.agent = agent
+    self.groups: dict[str, list[tf.Variable]] = {
+        'agent': agent.trainable_variables}
+    self.targets: list[tf.Variable] = []
+    self._settings = settings
+
+  def loss(self, data: structs.Unroll, seed: tf.Tensor) -> base.Loss:
+    """Computes the loss of a batch, summed over time and batch.
+
+    Args:
+      data: `Unroll` of tensors `[T + 1, B, ...]`.
+      seed: not used: nothing here is random.
+    """
+    del seed
+    settings = self._settings
+    env_outputs, agent_outputs, truncation_values = data.steps
+    learner_outputs, _ = self.agent.unroll(
+        agent_outputs.action, env_outputs, data.start.agent_state)
     bootstrap_value = learner_outputs.baseline[-1]
 
     # Entry t + 1 holds the action that was chosen at observation t, its reward
     # and whether it ended the episode; entry t of the learner's outputs is
     # about observation t.
-    behaviour = tree.map_structure(lambda t: t[1:], batch.agent_outputs)
+    behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
     rewards = losses.clip_rewards(
-        batch.env_outputs.reward[1:], self.reward_clipping)
-    done = batch.env_outputs.done[1:]
-    policy_logits = learner_outputs.policy_logits[:-1]
+        env_outputs.reward[1:], settings.reward_clipping)
+    done = env_outputs.done[1:]
+    policy_logits = learner_outputs.policy[:-1]
     baseline = learner_outputs.baseline[:-1]
-    discounts = tf.cast(~done, tf.float32) * self.discounting
-    # What a time limit cut off stands behind the last reward: the discount
-    # there is 0, so nothing of the next episode comes in.
-    rewards += self.discounting * batch.truncation_values[1:]
+    discounts = tf.cast(~done, tf.float32) * settings.discounting
+    # The value of what a time limit cut off is added to the last reward. The
+    # discount there is 0, so nothing of the next episode comes in.
+    rewards += settings.discounting * truncation_values[1:]
 
     log_rhos = (
         vtrace.log_probs_from_logits_and_actions(
             policy_logits, behaviour.action)
         - vtrace.log_probs_from_logits_and_actions(
-            behaviour.policy_logits, behaviour.action))
+            behaviour.policy, behaviour.action))
     returns = self._returns(
         log_rhos, discounts, rewards, baseline, bootstrap_value)
 
     policy_loss = losses.compute_policy_gradient_loss(
         policy_logits, behaviour.action, returns.pg_advantages,
-        epsilon=_EPSILON if self.correction == 'epsilon' else 0.0)
+        epsilon=_EPSILON if settings.correction == 'epsilon' else 0.0)
     baseline_loss = losses.compute_baseline_loss(returns.vs - baseline)
     entropy_loss = losses.compute_entropy_loss(policy_logits)
-    total_loss = (policy_loss + self.baseline_cost * baseline_loss
-                  + self.entropy_cost * entropy_loss)
+    total_loss = (policy_loss + settings.baseline_cost * baseline_loss
+                  + settings.entropy_cost * entropy_loss)
     sums = {
         'total_loss': total_loss,
         'policy_loss': policy_loss,
@@ -114,17 +106,20 @@ class Impala:
         'mean_baseline': tf.reduce_mean(baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
     }
-    return total_loss, sums, means
+    return base.Loss({'agent': total_loss}, sums, means)
+
+  def after_update(self) -> None:
+    """Nothing follows the weights."""
 
   def _returns(self, log_rhos, discounts, rewards, values, bootstrap_value):
     """Returns the `VTraceReturns` of `correction`, see the module."""
-    if self.correction == 'vtrace':
+    if self._settings.correction == 'vtrace':
       return vtrace.from_importance_weights(
           log_rhos, discounts, rewards, values, bootstrap_value)
     # Where all weights are 1, V-trace's targets are the returns of A3C.
     returns = vtrace.from_importance_weights(
         tf.zeros_like(log_rhos), discounts, rewards, values, bootstrap_value)
-    if self.correction == 'one_step':
+    if self._settings.correction == 'one_step':
       weights = tf.minimum(tf.exp(log_rhos), 1.0)
       return returns._replace(pg_advantages=weights * returns.pg_advantages)
     return returns

@@ -1,28 +1,29 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The V-trace functions of DI-engine (`ding.rl_utils.vtrace`, `isw`).
 
-Names, arguments, defaults, reductions and gradients are DI-engine's. To know,
-when one comes from `scalable_agent.vtrace` and `scalable_agent.losses`:
+Names, arguments, defaults, reductions and gradients are DI-engine's. They
+differ from those of `scalable_agent.vtrace` and `scalable_agent.losses`:
 
-- Losses are means over time and batch, not sums, the value loss has no factor
-  0.5, and the entropy loss is the entropy: subtract it from the total loss.
+- Losses are means over time and batch, not sums. The value loss has no factor
+  0.5. The entropy loss is the entropy: subtract it from the total loss.
 - `lambda_` is 0.95 by default. It shortens the traces only; the advantages use
   unmixed targets.
 - The discount is one number.
 
-The last is a trap. DI-engine masks the end of an episode by zeroing the value
-after it and the weights of all that follow, which is right if nothing follows
-in the unroll but padding. If another episode follows, its values leak into the
-targets of the one before, since nothing cuts the trace. Unrolls that cross the
-ends of episodes need `vtrace.from_action_log_probs` and a discount per step.
-Means count the masked steps too: a padded batch has smaller gradients.
+The last one is a trap. At the end of an episode, DI-engine zeroes the value
+after it and the weights of all later steps. That is right if the rest of the
+unroll is padding. If another episode follows, its values leak into the targets
+of the episode before, because no discount of 0 cuts the trace. For unrolls that
+contain the end of an episode, use `vtrace.from_action_log_probs` and a discount
+per step. Means count the masked steps, too: a padded batch has smaller
+gradients.
 
 Differences from the original:
 
-- Its documentation gives 0.95 for the default of `gamma` and 1 for that of
-  `lambda_`; its code, and this, have 0.99 and 0.95.
+- Its documentation says that the defaults of `gamma` and `lambda_` are 0.95 and
+  1. Its code and this module have 0.99 and 0.95.
 - A clip ratio of None means no clipping.
-- Nothing is broadcast: arguments whose shapes do not fit are a `ValueError`.
+- Nothing is broadcast: shapes that do not fit are a `ValueError`.
 - Results are float64 if the values (for `compute_importance_weights` the target
   logits or means) are float64, and float32 otherwise.
 
@@ -33,19 +34,19 @@ is a dict of the means `mu` and the standard deviations `sigma` of a diagonal
 Gaussian, both `[T, B, N]`.
 """
 
-from typing import Dict, NamedTuple, Optional, Union
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scalable_agent import vtrace
 import tensorflow as tf
 
-TensorLike = vtrace.TensorLike
-Output = Union[TensorLike, Dict[str, TensorLike]]
+TensorLike: TypeAlias = vtrace.TensorLike
+Output: TypeAlias = TensorLike | dict[str, TensorLike]
 
 
-# The names of both tuples are part of the interface.
+# DI-engine's names of the two tuples are part of its interface.
 class vtrace_data(NamedTuple):
-  """What the losses are computed from.
+  """The inputs of the losses.
 
   Attributes:
     target_output: output of the policy that learns.
@@ -61,11 +62,11 @@ class vtrace_data(NamedTuple):
   action: TensorLike
   value: TensorLike
   reward: TensorLike
-  weight: Optional[TensorLike]
+  weight: TensorLike | None
 
 
 class vtrace_loss(NamedTuple):
-  """Scalars; the total loss has a minus before the last of them."""
+  """Scalars; the total loss contains the last one with a minus sign."""
   policy_loss: tf.Tensor
   value_loss: tf.Tensor
   entropy_loss: tf.Tensor
@@ -98,7 +99,7 @@ def compute_importance_weights(
     dtype = _float_type(target_output)
     log_probs = _discrete_log_probs
   elif action_space_type == 'continuous':
-    dtype = _float_type(target_output['mu'])
+    dtype = _float_type(target_output['mu'])  # type: ignore
     log_probs = _continuous_log_probs
   else:
     raise ValueError(f'Unknown action_space_type {action_space_type!r}: must '
@@ -155,7 +156,7 @@ def vtrace_advantage(
     clipped_pg_rhos: `[T, B]`, `min(pg_rho_bar, rho_t)`.
     reward: `[T, B]`.
     return_: `[T, B]`, targets of the *next* steps.
-    bootstrap_values: `[T, B]`, in spite of the name the values of these steps.
+    bootstrap_values: `[T, B]`, the values of these steps, in spite of the name.
     gamma: discount.
 
   Returns:
@@ -190,24 +191,24 @@ def vtrace_error_discrete_action(
     data: vtrace_data,
     gamma: float = 0.99,
     lambda_: float = 0.95,
-    rho_clip_ratio: Optional[float] = 1.0,
-    c_clip_ratio: Optional[float] = 1.0,
-    rho_pg_clip_ratio: Optional[float] = 1.0) -> vtrace_loss:
+    rho_clip_ratio: float | None = 1.0,
+    c_clip_ratio: float | None = 1.0,
+    rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
   """Returns the losses of IMPALA for discrete actions.
 
   Args:
     data: see `vtrace_data`.
     gamma: discount.
     lambda_: factor of the trace.
-    rho_clip_ratio: `rho_bar`, which chooses the policy whose values are learnt.
+    rho_clip_ratio: `rho_bar`; it determines which policy's values are learned.
     c_clip_ratio: `c_bar`, which limits the traces.
     rho_pg_clip_ratio: `pg_rho_bar`, for the policy gradient.
 
   Returns:
     `vtrace_loss`. Gradients flow to `data.target_output` through the
-    probabilities of the actions and the entropies and to `data.value` through
-    the values that are compared with the targets: that of the bootstrap value
-    is 0. None flow through the targets and the advantages.
+    probabilities of the actions and the entropies. They flow to `data.value`
+    through the values that are compared with the targets, so the gradient of
+    the bootstrap value is 0. No gradient flows through targets and advantages.
 
   Raises:
     ValueError: if shapes do not fit.
@@ -228,16 +229,16 @@ def vtrace_error_continuous_action(
     data: vtrace_data,
     gamma: float = 0.99,
     lambda_: float = 0.95,
-    rho_clip_ratio: Optional[float] = 1.0,
-    c_clip_ratio: Optional[float] = 1.0,
-    rho_pg_clip_ratio: Optional[float] = 1.0) -> vtrace_loss:
+    rho_clip_ratio: float | None = 1.0,
+    c_clip_ratio: float | None = 1.0,
+    rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
   """Returns the losses of IMPALA for continuous actions.
 
   Args, results and errors are those of `vtrace_error_discrete_action`.
   """
   dtype = _float_type(data.value)
   log_probs = _continuous_log_probs(*data[:3], dtype)
-  sigma = tf.cast(data.target_output['sigma'], dtype)
+  sigma = tf.cast(data.target_output['sigma'], dtype)  # type: ignore
   entropies = tf.reduce_sum(
       tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e), axis=-1)
   return _losses(

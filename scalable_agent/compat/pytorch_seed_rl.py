@@ -1,38 +1,42 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """V-trace and the losses of pytorch_seed_rl (`functional.vtrace`, `.loss`).
 
-Names, order of arguments and fields are pytorch_seed_rl's; note that values and
-bootstrap value come before the actions, and the spelling `behavior`. Results
-are those of `scalable_agent.vtrace.from_logits` and `scalable_agent.losses`.
+Names, order of arguments and fields are pytorch_seed_rl's: values and bootstrap
+value come before the actions, and `behavior` is spelled so. Results are those
+of `scalable_agent.vtrace.from_logits` and `scalable_agent.losses`.
 
 Differences from the original:
 
-- Its documentation calls `discounts` discounted rewards. They are the discounts
-  of the steps, 0 where the step ended an episode.
-- Ranks and shapes are checked. The original broadcasts, also a bootstrap value
+- The documentation of the original says that `discounts` are discounted
+  rewards. They are the discounts of the steps, 0 where the step ended an
+  episode.
+- Ranks and shapes are checked. The original broadcasts, even a bootstrap value
   of another shape.
 - Results are float64 if the target logits are float64, and float32 otherwise.
 
-These functions are right, but the original's learner feeds them wrongly: it
-takes the actions and behaviour logits of a step for those that led to its
-observation, while its actors store with an observation the actions and logits
-computed from it. So each policy meets the action of the step after. Here all
-rows `t` must belong together: `target_policy_logits[t]`, `values[t]` and
-`behavior_policy_logits[t]` to the observation that `actions[t]` answers,
-`rewards[t]` and `discounts[t]` to what followed. Test: with equal weights
-`log_rhos` are 0. Its unrolls also do not overlap by a step, as those of SEED
-RL and IMPALA do, so the transition between two of them is never learned from.
+These functions are right, but the original's learner calls them with wrong
+arguments. Its actors store each observation with the action and the logits that
+were computed from it. Its learner assumes that the action and the logits led to
+the observation. So each policy is evaluated at the action of the next step.
+
+Here all rows `t` must belong together: `target_policy_logits[t]`, `values[t]`,
+`behavior_policy_logits[t]` and `actions[t]` are computed from the same
+observation; `rewards[t]` and `discounts[t]` are the results of the action. A
+test: with equal weights `log_rhos` are 0.
+
+In SEED RL and IMPALA, unrolls overlap by one step. The original's unrolls do
+not, so it never learns from the transition between two of them.
 
 `T` is the number of time steps, `B` the batch size, `A` the number of actions.
 """
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, TypeAlias
 
 from scalable_agent import losses
 from scalable_agent import vtrace
 import tensorflow as tf
 
-TensorLike = vtrace.TensorLike
+TensorLike: TypeAlias = vtrace.TensorLike
 
 
 class VTraceFromLogitsReturns(NamedTuple):
@@ -45,7 +49,7 @@ class VTraceFromLogitsReturns(NamedTuple):
 
 
 def entropy(logits: TensorLike) -> tf.Tensor:
-  """Returns the *negated* sum of the entropies, a loss for a positive factor.
+  """Returns *minus* the sum of the entropies: a loss with a positive factor.
 
   Args:
     logits: `[..., A]`, unnormalised log-probabilities.
@@ -58,7 +62,7 @@ def entropy(logits: TensorLike) -> tf.Tensor:
 
 def policy_gradient(logits: TensorLike, actions: TensorLike,
                     advantages: TensorLike) -> tf.Tensor:
-  """Returns the loss whose gradient is the policy gradient, negated.
+  """Returns the loss whose gradient is minus the policy gradient.
 
   Args:
     logits: `[T, B, A]`, unnormalised log-probabilities.
@@ -88,8 +92,8 @@ def from_logits(
     actions: TensorLike,
     discounts: TensorLike,
     rewards: TensorLike,
-    clip_rho_threshold: Optional[TensorLike] = 1.0,
-    clip_pg_rho_threshold: Optional[TensorLike] = 1.0
+    clip_rho_threshold: TensorLike | None = 1.0,
+    clip_pg_rho_threshold: TensorLike | None = 1.0
 ) -> VTraceFromLogitsReturns:
   """V-trace for softmax policies.
 

@@ -2,40 +2,80 @@
 """Vectors of environments, by level name.
 
 *   `ALE/Pong-v5`: Atari games, on C++ threads, with the paper's protocol.
-*   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0` and the others of MiniGrid:
-    pixels and a mission in words, each environment in a process of its own.
-*   `VizdoomBasic-v1` and the others of ViZDoom: first person, likewise.
-*   `catch`, `memory`, `counting`: toys with known optima.
 *   `explore_goal_locations_small` and the others of DMLab-30, `lab/NAME`:
     DeepMind Lab, each environment in a process of its own.
+*   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0` and the others of MiniGrid:
+    pixels and a mission in words, likewise.
+*   `VizdoomBasic-v1` and the others of ViZDoom: first person, likewise.
+*   `catch`, `memory`, `counting`: toys with known optima, likewise.
 *   Everything else: gymnasium ids, likewise.
 
 Importing this package does not import TensorFlow.
 """
 
-from typing import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
-import gymnasium
-
+import numpy as np
 from scalable_agent import errors
-from scalable_agent.scores import atari57
-from scalable_agent.scores import dmlab30
+from scalable_agent.config import EnvironmentSettings
 from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
-from scalable_agent.environments.base import EnvironmentSettings
 from scalable_agent.environments.base import FlowEnvironment
-from scalable_agent.environments.base import Truncation
 from scalable_agent.environments.base import unknown_level
+from scalable_agent.environments.base import VectorEnvironment
+
+
+class Levels(Protocol):
+  """What the module of a family provides."""
+
+  def is_level(self, level_name: str) -> bool:
+    """Whether a name is meant for a level of this family."""
+
+  def known_levels(self) -> Iterable[str]:
+    """Returns the names of levels, for errors."""
+
+  def look_up(self, level_name: str, settings: EnvironmentSettings) -> Any:
+    """Returns what the family's vector makes an environment from.
+
+    Raises:
+      errors.LevelError: there is no such level, or it cannot be played.
+    """
+
+
+class Family(NamedTuple):
+  """Levels that have an adapter in common.
+
+  Attributes:
+    levels: the module of the adapter.
+    kind: in words. One vector plays levels of one kind.
+    make_vector: makes the vector of `E` level names, what `look_up` returned
+      for each of them, `E` seeds, settings and a number of threads.
+  """
+  levels: Levels
+  kind: str
+  make_vector: Callable[..., VectorEnvironment]
+
+
+# The first family whose level a name is makes its environments.
+FAMILIES = (
+    Family(atari, 'Atari games', atari.AtariVector),
+    Family(dmlab, 'levels of DeepMind Lab', gymnasium_env.GymnasiumVector),
+    Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(toys, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(gymnasium_env, 'other levels', gymnasium_env.GymnasiumVector),
+)
 
 
 def make_vec(
     level_names: Sequence[str],
     seeds: Sequence[int],
-    settings: EnvironmentSettings = EnvironmentSettings(),
+    settings: EnvironmentSettings = EnvironmentSettings(),  # noqa: B008
     num_threads: int = 0,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments.
@@ -59,6 +99,73 @@ def make_vec(
     EnvironmentProcessError: a worker process died while starting.
     ValueError: no levels, or seeds that do not fit.
   """
+  _check_arguments(level_names, seeds)
+  families = {name: _family(name) for name in level_names}
+  kinds = dict.fromkeys(family.kind for family in FAMILIES
+                        if family in families.values())
+  if len(kinds) > 1:
+    raise errors.EnvironmentSpecError(
+        f'One agent cannot play {" and ".join(kinds)}: {", ".join(families)}.')
+  found = {name: family.levels.look_up(name, settings)
+           for name, family in families.items()}
+  make_vector = families[level_names[0]].make_vector
+  env = make_vector(level_names, [found[name] for name in level_names], seeds,
+                    settings, num_threads)
+  return FlowEnvironment(env, level_names)
+
+
+def make_groups(
+    level_names: Sequence[str],
+    seeds: Sequence[int],
+    settings: EnvironmentSettings,
+    num_groups: int,
+) -> list[FlowEnvironment]:
+  """Makes `E` environments, divided among groups of nearly the same size.
+
+  Args:
+    level_names: `E` level names.
+    seeds: `E` ints within `[0, 2**31)`.
+    settings: `EnvironmentSettings`.
+    num_groups: how many vectors to make, at least 1. There are fewer groups
+      where there are fewer environments.
+
+  Returns:
+    One `FlowEnvironment` per group; the caller closes them.
+
+  Raises:
+    EnvironmentSpecError: the observations or actions of groups differ.
+    Exception: whatever `make_vec` raises. No group is left open.
+  """
+  _check_arguments(level_names, seeds)
+  groups: list[FlowEnvironment] = []
+  try:
+    for indices in np.array_split(np.arange(len(level_names)),
+                                  min(num_groups, len(level_names))):
+      groups.append(make_vec([level_names[i] for i in indices],
+                             [seeds[i] for i in indices], settings))
+      _check_same_spec(groups[0], groups[-1])
+  except BaseException:
+    for group in groups:
+      group.close()
+    raise
+  return groups
+
+
+def check_levels(
+    level_names: Sequence[str], settings: EnvironmentSettings) -> None:
+  """Raises for levels that cannot be made, or that one agent cannot play.
+
+  Every level is made once and closed. One level alone is not checked: whoever
+  makes it finds its faults at once.
+  """
+  first = None
+  for name in level_names if len(level_names) > 1 else []:
+    with make_vec([name], [0], settings) as env:
+      first = first or env
+      _check_same_spec(first, env)
+
+
+def _check_arguments(level_names, seeds):
   if not level_names or isinstance(level_names, str):
     raise ValueError(
         f'level_names must be a sequence of names, not {level_names!r}.')
@@ -68,40 +175,25 @@ def make_vec(
   if not all(0 <= seed < 2**31 for seed in seeds):
     raise ValueError(f'Seeds must be within [0, 2**31), not {list(seeds)}.')
 
-  num_atari = sum(map(atari.is_level, level_names))
-  num_dmlab = sum(map(dmlab.is_level, level_names))
-  for name in dict.fromkeys(level_names):
-    if not (atari.is_level(name) or dmlab.is_level(name)):
-      _check_exists(name)
-  if num_atari == len(level_names):
-    env = atari.AtariVector(level_names, seeds, settings, num_threads)
-  elif num_dmlab == len(level_names):
-    env = dmlab.DmLabVector(level_names, seeds, settings)
-  elif num_atari or num_dmlab:
-    family = 'Atari games' if num_atari else 'levels of DeepMind Lab'
-    raise errors.EnvironmentSpecError(
-        f'One agent cannot play {family} and other levels: '
-        f'{", ".join(dict.fromkeys(level_names))}.')
-  else:
-    env = gymnasium_env.GymnasiumVector(level_names, seeds, settings)
-  return FlowEnvironment(env, level_names)
+
+def _family(level_name: str) -> Family:
+  for family in FAMILIES:
+    if family.levels.is_level(level_name):
+      return family
+  # A mistyped name may be meant for any family. Games come last: they are what
+  # their old ids, registered or not, stand for.
+  raise unknown_level(level_name, [
+      name for family in reversed(FAMILIES)
+      for name in family.levels.known_levels()])
 
 
-def _check_exists(level_name: str):
-  """Raises for an unknown level, which may be a mistyped one of any family."""
-  if level_name == 'atari57':
-    raise errors.EnvironmentSpecError(
-        'atari57 is a suite: here its levels are named one by one, see '
-        'atari57.LEVELS.')
-  if ':' in level_name:  # Its module, not imported yet, may register it.
-    return
-  for family in (minigrid, vizdoom):
-    if family.is_level(level_name):
-      family.register(level_name)
-  try:
-    gymnasium.spec(toys.LEVELS.get(level_name, level_name))
-  except gymnasium.error.Error as e:
-    # Games last: they are what their old ids, registered or not, stand for.
-    raise unknown_level(level_name, [
-        *gymnasium.registry, *toys.LEVELS, *sorted(dmlab30.ALL_LEVELS),
-        'dmlab30', 'atari57', *atari57.LEVELS]) from e
+def _check_same_spec(one: FlowEnvironment, other: FlowEnvironment) -> None:
+  for what, of_one, of_other in (
+      ('observations', one.spec.observation, other.spec.observation),
+      ('numbers of actions', *(env.spec.action.num_values[0]
+                               for env in (one, other)))):
+    if of_one != of_other:
+      raise errors.EnvironmentSpecError(
+          f'One agent cannot play {one.level_names[0]} and '
+          f'{other.level_names[0]}: they have different {what}, {of_one} and '
+          f'{of_other}. Atari games agree with --full_action_space.')

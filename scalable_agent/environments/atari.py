@@ -6,26 +6,61 @@ frames, the last four of them stacked channels-first, 0 to 30 no-op frames at
 the beginning of a game, no reward clipping (the learner clips), games cut off
 after 108,000 frames. https://arxiv.org/abs/1802.01561
 
-With `repeat_action_probability` 0 the number of no-ops is all that the seed
-decides.
+With `repeat_action_probability` 0, the seed decides nothing but the number of
+no-ops.
 """
 
-from typing import Optional, Sequence
+from collections.abc import Iterable, Sequence
 
 import gymnasium
 import numpy as np
-
+from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import base
+from scalable_agent.scores import atari57
 
 _FRAME_SIZE = 84
 _NUM_STACKED_FRAMES = 4
 
 
 def is_level(level_name: str) -> bool:
-  """Whether the name is meant for an Atari game, such as `ALE/Pong-v5`."""
-  return level_name.startswith('ALE/')
+  """Whether a name is meant for an Atari game, as `ALE/Pong-v5` is.
+
+  `atari57` is, too.
+  """
+  return level_name.startswith('ALE/') or level_name == 'atari57'
+
+
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  registered = [name for name in gymnasium.registry if is_level(name)]
+  return ['atari57', *registered, *atari57.LEVELS]
+
+
+def look_up(level_name: str, settings: config.EnvironmentSettings) -> str:
+  """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`.
+
+  Raises:
+    errors.MissingDependencyError: ale-py is not installed.
+    errors.UnknownLevelError: no such game.
+  """
+  del settings
+  if level_name == 'atari57':
+    raise errors.EnvironmentSpecError(
+        'atari57 is a suite: here its levels are named one by one, see '
+        'atari57.LEVELS.')
+  try:
+    import ale_py  # pylint: disable=g-import-not-at-top
+  except ImportError as e:
+    raise errors.MissingDependencyError(
+        f'{level_name} needs ale-py: pip install "scalable_agent[atari]".'
+    ) from e
+  gymnasium.register_envs(ale_py)
+  spec = gymnasium.registry.get(level_name)
+  if spec is None:
+    raise base.unknown_level(level_name, known_levels())
+  return spec.kwargs['game']
 
 
 class AtariVector:
@@ -35,39 +70,38 @@ class AtariVector:
   different names are stepped side by side, one ALE vector each.
   """
 
-  def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
-               settings: base.EnvironmentSettings, num_threads: int = 0):
+  def __init__(self, level_names: Sequence[str], roms: Sequence[str],
+               seeds: Sequence[int], settings: config.EnvironmentSettings,
+               num_threads: int = 0):
     """Builds the games.
 
     Args:
       level_names: `E` names such as `ALE/Pong-v5`.
+      roms: the ROMs of the `E` games, see `look_up`.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `base.EnvironmentSettings`.
+      settings: `config.EnvironmentSettings`.
       num_threads: C++ threads, 0 for as many as there are cores. Every game
         name takes at least one.
 
     Raises:
-      errors.MissingDependencyError: ale-py is not installed.
-      errors.UnknownLevelError: no such game.
       errors.EnvironmentSpecError: the games have different numbers of actions.
     """
-    games = _games(level_names)
-    from ale_py import vector_env  # `_games` says what to do where it fails.
+    # `look_up` says what to do where ale-py is missing.
+    from ale_py import vector_env  # pylint: disable=g-import-not-at-top
 
-    self.num_action_repeats = settings.num_action_repeats
-    self.observation_spec = structs.ArraySpec(
-        (_NUM_STACKED_FRAMES, _FRAME_SIZE, _FRAME_SIZE), np.dtype(np.uint8))
     self._life_loss_is_done = settings.life_loss_ends_episode
     self._seeds = np.asarray(seeds, np.int32)
+    self._no_truncation = base.no_truncation(len(level_names))
 
-    names = list(dict.fromkeys(level_names))
-    self._parts = []  # Of (indices of environments, ALE vector).
-    for name in names:
+    games = dict(zip(level_names, roms, strict=True))
+    # The indices of a game's environments, and ALE's vector of them.
+    self._parts: list[tuple[np.ndarray, vector_env.AtariVectorEnv]] = []
+    for name, rom in games.items():
       indices = np.flatnonzero([n == name for n in level_names])
       self._parts.append((indices, vector_env.AtariVectorEnv(
-          games[name],
+          rom,
           len(indices),
-          num_threads=num_threads and max(1, num_threads // len(names)),
+          num_threads=num_threads and max(1, num_threads // len(games)),
           max_num_frames_per_episode=settings.max_episode_frames,
           repeat_action_probability=settings.repeat_action_probability,
           full_action_space=settings.full_action_space,
@@ -82,16 +116,20 @@ class AtariVector:
           reward_clipping=False,
           use_fire_reset=settings.fire_on_reset)))
 
-    num_actions = [int(part.single_action_space.n) for _, part in self._parts]
+    num_actions = [_num_actions(part) for _, part in self._parts]
     if len(set(num_actions)) > 1:
-      counts = ', '.join(f'{n}: {c}' for n, c in zip(names, num_actions))
+      counts = ', '.join(f'{n}: {c}' for n, c in zip(games, num_actions))
       raise errors.EnvironmentSpecError(
           f'Games with different numbers of actions ({counts}) need the full '
           'action space: set full_action_space.')
-    self.num_actions = num_actions[0]
+    observation = structs.ArraySpec(
+        (_NUM_STACKED_FRAMES, _FRAME_SIZE, _FRAME_SIZE), np.dtype(np.uint8))
+    self.spec = structs.EnvironmentSpec(
+        observation, structs.ActionSpec(num_values=(num_actions[0],)),
+        settings.num_action_repeats)
     self._observation = np.empty(
-        (len(level_names),) + self.observation_spec.shape, np.uint8)
-    self._game_start = None
+        (len(level_names), *observation.shape), np.uint8)
+    self._game_start = np.zeros([len(level_names)], np.int64)
 
   def initial(self) -> np.ndarray:
     results = [part.reset(seed=self._seeds[indices])
@@ -100,7 +138,7 @@ class AtariVector:
     self._game_start = _game_start(info)
     return observation
 
-  def step(self, actions: np.ndarray):
+  def step(self, actions: np.ndarray) -> base.VectorStep:
     for indices, part in self._parts:
       part.send(actions[indices])
     observation, reward, terminated, truncated, info = self._merge(
@@ -112,10 +150,18 @@ class AtariVector:
       self._game_start = game_start
     else:
       episode_end = done
-    return (reward.astype(np.float32), done, episode_end, observation,
-            _truncation(truncated & ~terminated, info))
+    result = base.VectorStep(
+        reward.astype(np.float32), done, episode_end, observation,
+        self._no_truncation)
+    if not truncated.any():
+      return result
+    truncated = truncated & ~terminated
+    if not truncated.any():
+      return result
+    return result._replace(
+        truncated=truncated, last_observation=info['final_obs'])
 
-  def close(self):
+  def close(self) -> None:
     self._parts = []  # The threads end with the ALE vector that owns them.
 
   def _merge(self, results):
@@ -150,6 +196,10 @@ class AtariVector:
     return out
 
 
+def _num_actions(part) -> int:
+  return int(part.single_action_space.n)
+
+
 def _game_start(info) -> np.ndarray:
   """The emulator's frame count at which each game began, int `[E]`.
 
@@ -157,26 +207,3 @@ def _game_start(info) -> np.ndarray:
   when a life is lost.
   """
   return info['frame_number'] - info['episode_frame_number']
-
-
-def _truncation(mask, info) -> Optional[base.Truncation]:
-  return base.Truncation(mask, info['final_obs']) if mask.any() else None
-
-
-def _games(level_names: Sequence[str]) -> dict[str, str]:
-  """Maps level names to ROM names, such as `ALE/MsPacman-v5` to `ms_pacman`."""
-  try:
-    import ale_py
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'{level_names[0]} needs ale-py: pip install "scalable_agent[atari]".'
-    ) from e
-  gymnasium.register_envs(ale_py)
-  games = {}
-  for name in dict.fromkeys(level_names):
-    spec = gymnasium.registry.get(name)
-    if spec is None:
-      known = [n for n in gymnasium.registry if is_level(n)]
-      raise base.unknown_level(name, known)
-    games[name] = spec.kwargs['game']
-  return games

@@ -1,114 +1,69 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What every family of environments shares: specs, settings, errors, stepping.
+"""What all families of environments share: stepping, finding levels.
 
 `E` is the number of environments of one vector. Like everything in this
 package, this module must not import TensorFlow: it runs in worker processes.
 """
 
-import dataclasses
+from collections.abc import Callable, Iterable, Sequence
 import difflib
+import importlib
 import re
-from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import gymnasium
 import numpy as np
-
 from scalable_agent import errors
 from scalable_agent import structs
 
-
-class Truncation(NamedTuple):
-  """Episodes that a time limit, and nothing else, ended in one step.
-
-  Attributes:
-    mask: bool `[E]`, which ones.
-    observation: nest of `[E, ...]`, where `mask` the last observation of the
-      episode; elsewhere it has no meaning.
-  """
-  mask: np.ndarray
-  observation: Any
+# Of one environment, or with the axis `E` of a vector.
+Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
+# Builds one environment. Workers receive it, so cloudpickle must know how to
+# pickle it.
+Factory = Callable[[], gymnasium.Env]
 
 
-@dataclasses.dataclass(frozen=True)
-class EnvironmentSettings:
-  """How environments are built. The defaults are the paper's for training.
+class VectorStep(NamedTuple):
+  """What a vector of environments returns for one step.
 
   Attributes:
-    num_action_repeats: environment frames per agent step. Rewards are summed;
-      Atari frames are the maximum over the last two.
-    width: pixels, of levels that render at any size. Atari is always 84 x 84.
-    height: pixels, likewise.
-    repeat_action_probability: Atari's sticky actions; 0.25 in Machado et al.
-    full_action_space: whether Atari games have all 18 actions rather than the
-      ones they use. Needed to train one agent on games that use different ones.
-    life_loss_ends_episode: whether a lost Atari life sets `done`. The game, and
-      its statistics, go on. Evaluation should turn this off.
-    max_noops: Atari games begin with 0 to this many frames without action.
-    fire_on_reset: whether to press FIRE when an Atari game begins.
-    max_episode_frames: frames after which an Atari game is cut off.
-    step_timeout_s: seconds that worker processes may take for a step, a reset,
-      or to start.
-    dataset_path: directory of images that two of Lab's psychlab levels need.
-    level_cache_dir: where DeepMind Lab keeps compiled maps; '' for nowhere.
-    is_test: whether DeepMind Lab plays what is held out from training: its test
-      levels, and the seeds of tests.
+    reward: float32 `[E]`.
+    done: bool `[E]`, whether `observation` begins a new episode.
+    episode_end: bool `[E]`, `done` except where only a life was lost.
+    observation: nest of `[E, ...]`.
+    truncated: bool `[E]`, whether a time limit, and nothing else, ended an
+      episode in this step.
+    last_observation: nest of `[E, ...]` like `observation`; where `truncated`,
+      the last one of the episode; elsewhere without meaning. `()` if nothing is
+      `truncated`.
   """
-  num_action_repeats: int = 4
-  width: int = 96
-  height: int = 72
-  repeat_action_probability: float = 0.0
-  full_action_space: bool = False
-  life_loss_ends_episode: bool = True
-  max_noops: int = 30
-  fire_on_reset: bool = False
-  max_episode_frames: int = 108_000
-  step_timeout_s: float = 300.0
-  dataset_path: str = ''
-  level_cache_dir: str = ''
-  is_test: bool = False
-
-  def __post_init__(self):
-    for name in ('num_action_repeats', 'width', 'height', 'max_episode_frames',
-                 'step_timeout_s'):
-      if getattr(self, name) <= 0:
-        raise ValueError(f'{name} must be above 0, not {getattr(self, name)}.')
-    if self.max_noops < 0:
-      raise ValueError(f'max_noops must be 0 or more, not {self.max_noops}.')
-    if not 0 <= self.repeat_action_probability <= 1:
-      raise ValueError('repeat_action_probability must be within [0, 1], not '
-                       f'{self.repeat_action_probability}.')
+  reward: np.ndarray
+  done: np.ndarray
+  episode_end: np.ndarray
+  observation: Observation
+  truncated: np.ndarray
+  last_observation: Observation | tuple[()] = ()
 
 
 class VectorEnvironment(Protocol):
   """What a family of environments provides: `E` environments in lockstep.
 
   Attributes:
-    observation_spec: a `structs.ArraySpec`, or a dictionary of them.
-    num_actions: int.
-    num_action_repeats: int, environment frames per step.
+    spec: the `structs.EnvironmentSpec` of one environment.
   """
-  observation_spec: Any
-  num_actions: int
-  num_action_repeats: int
+  spec: structs.EnvironmentSpec
 
-  def initial(self) -> Any:
+  def initial(self) -> Observation:
     """Begins anew from the seeds; returns the first observation `[E, ...]`."""
 
-  def step(
-      self, actions: np.ndarray
-  ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, Optional[Truncation]]:
-    """Steps all environments; those whose episode ends are reset at once.
+  def step(self, actions: np.ndarray) -> VectorStep:
+    """Steps all environments; an episode that ends is followed by the next.
 
     Args:
       actions: int32 `[E]`.
-
-    Returns:
-      Reward float32 `[E]`; done bool `[E]`; episode_end bool `[E]`, which is
-      `done` except where a mere life was lost; observation `[E, ...]`, which
-      where `done` is the first one of the next episode; and the `Truncation`,
-      None if there was none.
     """
 
-  def close(self):
+  def close(self) -> None:
     """Frees everything; may be called again."""
 
 
@@ -120,39 +75,35 @@ class FlowEnvironment:
   Attributes:
     num_envs: int, `E`.
     level_names: tuple of `E` names.
-    observation_spec: a `structs.ArraySpec`, or a dictionary of them.
-    num_actions: int, actions are `0 .. num_actions - 1`.
-    num_action_repeats: int, environment frames per step.
-    truncation: `Truncation` of the last step; None if there was none.
+    spec: the `structs.EnvironmentSpec` of one environment.
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str]):
     """Wraps `env`, which this object closes.
 
     Args:
-      env: `VectorEnvironment` of `E` environments.
+      env: `VectorEnvironment` of `E` environments with discrete actions of one
+        part.
       level_names: `E` names.
     """
     self._env = env
     self.level_names = tuple(level_names)
     self.num_envs = len(self.level_names)
-    self.observation_spec = env.observation_spec
-    self.num_actions = env.num_actions
-    self.num_action_repeats = env.num_action_repeats
-    self.truncation: Optional[Truncation] = None
-    self._episode_return = None
-    self._episode_step = None
+    self.spec = env.spec
+    [self._num_actions] = env.spec.action.num_values
+    self._episode_return: np.ndarray | None = None
+    self._episode_step = np.zeros([self.num_envs], np.int32)
     self._closed = False
 
   def initial(self) -> structs.StepOutput:
     """Begins anew, from the same seeds each time.
 
     Returns:
-      `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True.
+      `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True,
+      nothing truncated.
     """
     self._check_open()
     observation = self._env.initial()
-    self.truncation = None
     self._episode_return = np.zeros([self.num_envs], np.float32)
     self._episode_step = np.zeros([self.num_envs], np.int32)
     return structs.StepOutput(
@@ -162,7 +113,8 @@ class FlowEnvironment:
             episode_step=self._episode_step,
             episode_end=np.zeros([self.num_envs], bool)),
         done=np.ones([self.num_envs], bool),
-        observation=observation)
+        observation=observation,
+        truncated=np.zeros([self.num_envs], bool))
 
   def step(self, actions: np.ndarray) -> structs.StepOutput:
     """Steps all environments.
@@ -183,29 +135,35 @@ class FlowEnvironment:
     self._check_open()
     if self._episode_return is None:
       raise RuntimeError('Call initial() before step().')
-    actions = np.asarray(actions)
-    if actions.shape != (self.num_envs,) or actions.dtype.kind not in 'iu':
-      raise ValueError(f'Actions must be integers of shape ({self.num_envs},), '
-                       f'not {actions.dtype} of shape {actions.shape}.')
-    if actions.min() < 0 or actions.max() >= self.num_actions:
-      raise ValueError(f'Actions must be within 0 .. {self.num_actions - 1}, '
-                       f'not {actions.tolist()}.')
-    reward, done, episode_end, observation, self.truncation = self._env.step(
-        actions.astype(np.int32, copy=False))
+    result = self._env.step(self._checked(actions))
     info = structs.StepOutputInfo(
-        episode_return=self._episode_return + reward,
+        episode_return=self._episode_return + result.reward,
         episode_step=self._episode_step + np.int32(1),
-        episode_end=episode_end)
+        episode_end=result.episode_end)
     self._episode_return = np.where(
-        episode_end, np.float32(0), info.episode_return)
-    self._episode_step = np.where(episode_end, np.int32(0), info.episode_step)
-    return structs.StepOutput(reward, info, done, observation)
+        result.episode_end, np.float32(0), info.episode_return)
+    self._episode_step = np.where(
+        result.episode_end, np.int32(0), info.episode_step)
+    return structs.StepOutput(
+        result.reward, info, result.done, result.observation, result.truncated,
+        result.last_observation)
 
-  def close(self):
+  def close(self) -> None:
     """Stops threads and processes; may be called again."""
     if not self._closed:
       self._closed = True
       self._env.close()
+
+  def _checked(self, actions):
+    """Returns int32 `[E]`; raises `ValueError` for anything but actions."""
+    actions = np.asarray(actions)
+    if actions.shape != (self.num_envs,) or actions.dtype.kind not in 'iu':
+      raise ValueError(f'Actions must be integers of shape ({self.num_envs},), '
+                       f'not {actions.dtype} of shape {actions.shape}.')
+    if actions.min() < 0 or actions.max() >= self._num_actions:
+      raise ValueError(f'Actions must be within 0 .. {self._num_actions - 1}, '
+                       f'not {actions.tolist()}.')
+    return actions.astype(np.int32, copy=False)
 
   def _check_open(self):
     if self._closed:
@@ -218,15 +176,67 @@ class FlowEnvironment:
     self.close()
 
 
+class ActionRepeat(gymnasium.Wrapper):
+  """Repeats each action and sums the rewards, up to the end of the episode."""
+
+  def __init__(self, env: gymnasium.Env, num_action_repeats: int):
+    """Wraps `env`, whose steps are one frame each."""
+    super().__init__(env)
+    self._num_action_repeats = num_action_repeats
+
+  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+    total_reward = 0.0
+    for _ in range(self._num_action_repeats):
+      observation, reward, terminated, truncated, info = self.env.step(action)
+      total_reward += float(reward)
+      if terminated or truncated:
+        break
+    return observation, total_reward, terminated, truncated, info
+
+
+def no_truncation(num_envs: int) -> np.ndarray:
+  """Returns zeros bool `[E]`, to be shared by all steps without truncation."""
+  zeros = np.zeros([num_envs], bool)
+  zeros.flags.writeable = False
+  return zeros
+
+
+def registered_spec(level_name: str) -> gymnasium.envs.registration.EnvSpec:
+  """Returns gymnasium's own description of a level.
+
+  Args:
+    level_name: a gymnasium id. `module:id` imports the module that registers
+      the id first.
+
+  Raises:
+    errors.MissingDependencyError: the module cannot be imported.
+    errors.UnknownLevelError: no such id is registered.
+  """
+  module, _, env_id = level_name.rpartition(':')
+  try:
+    if module:
+      importlib.import_module(module)
+    return gymnasium.spec(env_id)
+  except ImportError as e:
+    raise errors.MissingDependencyError(
+        f'The module of level {level_name} cannot be imported: {e}.') from e
+  except gymnasium.error.Error as e:
+    raise unknown_level(level_name, gymnasium.registry) from e
+
+
+def without_module(level_name: str) -> str:
+  """Returns the gymnasium id of a level that may be named `module:id`."""
+  return level_name.rpartition(':')[2]
+
+
 def unknown_level(
-    level_name: str, known: Iterable[str], reason: str = ''
-) -> errors.UnknownLevelError:
+    level_name: str, known: Iterable[str]) -> errors.UnknownLevelError:
   """The error for a level that does not exist, with the most similar names.
 
   Args:
-    level_name: the level that was asked for.
-    known: names there are. Of those that differ in spelling alone, the last.
-    reason: what else to say.
+    level_name: the level that the user named.
+    known: the names of levels. Of two that differ in spelling alone, the error
+      names the last.
   """
   names = {_spelling(name): name for name in known}
   spelling = _spelling(level_name)
@@ -234,7 +244,7 @@ def unknown_level(
       spelling, names, n=3, cutoff=0.5)
   hint = (f' Did you mean {" or ".join(names[key] for key in similar)}?'
           if similar else '')
-  return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}{reason}')
+  return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
 
 
 def _spelling(level_name):

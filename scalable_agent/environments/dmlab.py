@@ -9,21 +9,19 @@ Lab is not on PyPI: what to install is said where it is missing. Its API:
 https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
-import contextlib
-import dataclasses
+from collections.abc import Iterable, Mapping
+import functools
 import os
 import shutil
 import string
-from typing import Mapping, Sequence
 import uuid
 
 import gymnasium
 import numpy as np
-
+from scalable_agent import config
 from scalable_agent import errors
-from scalable_agent.scores import dmlab30
 from scalable_agent.environments import base
-from scalable_agent.environments import gymnasium_env
+from scalable_agent.scores import dmlab30
 
 # The reference's actions. Numbers of a native action: look right and down, in
 # pixels per frame, strafe right, move forward, fire, jump, crouch.
@@ -41,7 +39,7 @@ DEFAULT_ACTION_SET = (
 # Test levels are drawn from seeds that training never sees.
 _TEST_MIXER_SEED = 0x600D5EED
 _DMLAB30 = dmlab30.LAB_PREFIX
-# Those that show photographs: the other two of psychlab draw what they show.
+# These show photographs. The other two levels of psychlab draw their images.
 _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
                  _DMLAB30 + 'psychlab_continuous_recognition')
 _OTHER_LEVELS = ('seekavoid_arena_01',)
@@ -53,10 +51,37 @@ _HOW_TO_INSTALL = (
     'there says (with Bazel), and install that with pip.')
 
 
-def is_level(name: str) -> bool:
+def is_level(level_name: str) -> bool:
   """Whether a name is meant for DeepMind Lab; `dmlab30` is, too."""
-  return (name in dmlab30.ALL_LEVELS or name in _OTHER_LEVELS
-          or name.startswith((_DMLAB30, _ANY_LEVEL)) or name == 'dmlab30')
+  return (level_name in dmlab30.ALL_LEVELS or level_name in _OTHER_LEVELS
+          or level_name.startswith((_DMLAB30, _ANY_LEVEL))
+          or level_name == 'dmlab30')
+
+
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return [*sorted(dmlab30.ALL_LEVELS), *_OTHER_LEVELS, 'dmlab30']
+
+
+def look_up(
+    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level.
+
+  Args:
+    level_name: as the module describes it.
+    settings: `config.EnvironmentSettings`.
+
+  Raises:
+    errors.MissingDependencyError: DeepMind Lab is not installed.
+    errors.UnknownLevelError: no such level in DMLab-30.
+    errors.LevelError: the level or a path does not go with the settings.
+  """
+  _check_installed(level_name)
+  level = _lab_level(level_name, settings.is_test)
+  _check_paths(level_name, level, settings)
+  return functools.partial(
+      DmLab, level, _lab_config(settings), settings.num_action_repeats,
+      settings.level_cache_dir)
 
 
 class LocalLevelCache:
@@ -84,7 +109,7 @@ class LocalLevelCache:
     path = os.path.join(self._cache_dir, key)
     if os.path.exists(path):
       return
-    # Renamed at the end, so that nobody ever fetches half a map.
+    # It is renamed at the end, so that no process fetches half a map.
     part = f'{path}.{uuid.uuid4().hex}'
     shutil.copyfile(pk3_path, part)
     os.replace(part, path)
@@ -95,7 +120,7 @@ class DmLab(gymnasium.Env):
 
   Observations are `frame`, uint8 `[height, width, 3]`, and `instruction`, which
   is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
-  not tell time limits from other ends, so no episode is ever truncated.
+  not say whether a time limit ended an episode, so no episode is truncated.
   """
 
   def __init__(self, level: str, config: Mapping[str, str],
@@ -125,7 +150,7 @@ class DmLab(gymnasium.Env):
   def reset(self, *, seed=None, options=None):
     if self._lab is None or seed is not None:
       # The reference's stream of seeds. Lab counts episodes by itself, but
-      # never back to 0, which starting anew must.
+      # does not go back to 0 when the environment begins anew.
       self._random_state = np.random.RandomState(seed)
       self._episode = 0
     if self._lab is None:
@@ -140,7 +165,7 @@ class DmLab(gymnasium.Env):
     reward = self._lab.step(self._actions[int(action)],
                             num_steps=self._num_action_repeats)
     terminated = not self._lab.is_running()
-    if not terminated:  # Else there is none, and the last one stands in.
+    if not terminated:  # Lab has no observation after the end.
       self._observe()
     return self._observation, reward, terminated, False, {}
 
@@ -162,62 +187,32 @@ class DmLab(gymnasium.Env):
                          'instruction': observations['INSTR']}
 
 
-class DmLabVector(gymnasium_env.GymnasiumVector):
-  """`E` levels, one per process; implements `base.VectorEnvironment`."""
-
-  def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
-               settings: base.EnvironmentSettings):
-    """Starts one process per level; Lab is started by `initial`.
-
-    Args:
-      level_names: `E` names, as the module describes them.
-      seeds: `E` ints within `[0, 2**31)`.
-      settings: `base.EnvironmentSettings`.
-
-    Raises:
-      errors.MissingDependencyError: DeepMind Lab is not installed.
-      errors.UnknownLevelError: no such level in DMLab-30.
-      errors.LevelError: the level or a path does not go with the settings.
-      errors.EnvironmentProcessError: a process died while starting.
-    """
-    _check_installed(level_names[0])
-    levels = {name: _lab_level(name, settings.is_test)
-              for name in dict.fromkeys(level_names)}
-    _check_paths(levels, settings)
-    with _registered(levels, settings) as ids:
-      super().__init__(
-          [ids[name] for name in level_names], seeds,
-          # Lab repeats actions itself, without rendering in between.
-          dataclasses.replace(settings, num_action_repeats=1))
-    self.num_action_repeats = settings.num_action_repeats
-
-
 def _check_installed(level_name):
   try:
-    import deepmind_lab  # pylint: disable=g-import-not-at-top,unused-import
+    import deepmind_lab  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} is a level of DeepMind Lab, which {_HOW_TO_INSTALL} '
         f'({e})') from e
 
 
-def _check_paths(levels, settings):
+def _check_paths(level_name, level, settings):
   path = settings.dataset_path
   what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
-  # A dummy is what Lab takes for a dataset of two colours.
+  # Lab takes the word `dummy` for a dataset of two colours.
   if path and path != 'dummy' and not os.path.isdir(path):
     raise errors.LevelError(
         f'dataset_path={path} is no directory: {what_to_do}')
-  for name, level in levels.items():
-    if level in _NEED_DATASET and not path:
-      raise errors.LevelError(f'{name} needs dataset_path: {what_to_do}')
+  if level in _NEED_DATASET and not path:
+    raise errors.LevelError(f'{level_name} needs dataset_path: {what_to_do}')
   try:
     if settings.level_cache_dir:
       LocalLevelCache(settings.level_cache_dir)
   except OSError as e:
-    raise errors.LevelError(f'level_cache_dir={settings.level_cache_dir} cannot '
-                          f'be made: {e.strerror}.') from e
+    raise errors.LevelError(
+        f'level_cache_dir={settings.level_cache_dir} cannot be made: '
+        f'{e.strerror}.') from e
 
 
 def _lab_level(name: str, is_test: bool) -> str:
@@ -241,35 +236,10 @@ def _lab_level(name: str, is_test: bool) -> str:
   return _DMLAB30 + level
 
 
-def _lab_config(settings: base.EnvironmentSettings) -> dict[str, str]:
+def _lab_config(settings: config.EnvironmentSettings) -> dict[str, str]:
   config = {'width': settings.width, 'height': settings.height,
             'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}
   if settings.is_test:
     config['allowHoldOutLevels'] = 'true'
     config['mixerSeed'] = _TEST_MIXER_SEED
   return {key: str(value) for key, value in config.items()}
-
-
-@contextlib.contextmanager
-def _registered(levels: Mapping[str, str], settings: base.EnvironmentSettings):
-  """Registers levels with gymnasium while workers start, with their settings.
-
-  Args:
-    levels: Lab's names by level name.
-    settings: `base.EnvironmentSettings`.
-
-  Yields:
-    Ids by level name, fit to be read in errors.
-  """
-  ids = {name: name.replace('/', '.') for name in levels}
-  for name, level in levels.items():
-    gymnasium.register(
-        ids[name], f'{__name__}:DmLab', disable_env_checker=True,
-        kwargs=dict(level=level, config=_lab_config(settings),
-                    num_action_repeats=settings.num_action_repeats,
-                    level_cache_dir=settings.level_cache_dir))
-  try:
-    yield ids
-  finally:
-    for env_id in ids.values():
-      del gymnasium.registry[env_id]

@@ -1,20 +1,61 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Any gymnasium environment with discrete actions, one per worker process."""
+"""Gymnasium environments with discrete actions, one per worker process.
 
+The vector here plays the levels of all families but Atari: a family gives it
+factories of environments. As a family itself, this module has what is left: the
+ids that are registered with gymnasium.
+"""
+
+from collections.abc import Iterable, Sequence
 import functools
-import importlib
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-
+from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import base
-from scalable_agent.environments import minigrid
-from scalable_agent.environments import toys
-from scalable_agent.environments import vizdoom
 from scalable_agent.environments import workers
+
+
+def is_level(level_name: str) -> bool:
+  """Whether gymnasium knows the id, or a module is named that registers it."""
+  return ':' in level_name or level_name in gymnasium.registry
+
+
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return list(gymnasium.registry)
+
+
+def look_up(
+    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level.
+
+  Args:
+    level_name: a gymnasium id. `module:id` imports the module that registers
+      the id first.
+    settings: `config.EnvironmentSettings`.
+
+  Raises:
+    errors.UnknownLevelError: no such id is registered.
+    errors.MissingDependencyError: the module cannot be imported.
+    errors.EnvironmentSpecError: the level is an Atari game by another name.
+  """
+  spec = base.registered_spec(level_name)
+  if str(spec.entry_point).startswith('ale_py'):
+    rom = spec.kwargs['game'].title().replace('_', '')
+    raise errors.EnvironmentSpecError(
+        f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
+        f'use the same protocol: {level_name} would not mean what it says.')
+  return functools.partial(_make, spec, settings.num_action_repeats)
+
+
+def _make(spec, num_action_repeats) -> gymnasium.Env:
+  # The description travels to the worker, so that levels need only be
+  # registered in the parent.
+  return base.ActionRepeat(gymnasium.make(spec), num_action_repeats)
 
 
 class GymnasiumVector:
@@ -25,59 +66,66 @@ class GymnasiumVector:
   Text becomes `bytes` (UTF-8) and float64 becomes float32.
   """
 
-  def __init__(self, level_names: Sequence[str], seeds: Sequence[int],
-               settings: base.EnvironmentSettings):
+  def __init__(self, level_names: Sequence[str],
+               factories: Sequence[base.Factory], seeds: Sequence[int],
+               settings: config.EnvironmentSettings, num_threads: int = 0):
     """Starts one process per environment.
 
     Args:
-      level_names: `E` gymnasium ids or names of toys. `module:id` imports the
-        module that registers the id first.
+      level_names: `E` names, for errors.
+      factories: `E` factories, the same object for the same level. A step of
+        their environments is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `base.EnvironmentSettings`.
+      settings: `config.EnvironmentSettings`.
+      num_threads: without effect, because every environment has a process.
 
     Raises:
-      errors.UnknownLevelError: no such id is registered.
       errors.MissingDependencyError: a package the level needs is not installed.
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
       errors.EnvironmentProcessError: an environment could not be built.
     """
-    self.num_action_repeats = settings.num_action_repeats
-    factories = {
-        name: _EnvFactory(name, *_env_spec(name, settings))
-        for name in dict.fromkeys(level_names)}
-    spec = _common_spec(list(factories.values()))
-    self._is_dict = spec.is_dict
-    self.observation_spec = (
-        _decoded_spec(spec.arrays) if spec.is_dict else spec.arrays['frame'])
-    self.num_actions = int(spec.action_space.n)
-    self._first_action = spec.action_space.start
+    del num_threads
+    levels = dict(zip(level_names, factories, strict=True))
+    common = _common_spaces({name: _level_spaces(name, factory)
+                             for name, factory in levels.items()})
+    self._is_dict = common.is_dict
+    self._first_action = common.actions.start
+    self.spec = structs.EnvironmentSpec(
+        observation=(_decoded_spec(common.arrays) if common.is_dict
+                     else common.arrays['frame']),
+        action=structs.ActionSpec(num_values=(int(common.actions.n),)),
+        num_action_repeats=settings.num_action_repeats)
+    self._no_truncation = base.no_truncation(len(level_names))
     self._workers = workers.Workers(
-        level_names, [factories[name] for name in level_names], spec.arrays,
-        [int(seed) for seed in seeds], settings.step_timeout_s)
+        level_names,
+        [functools.partial(_in_transport, factory) for factory in factories],
+        common.arrays, [int(seed) for seed in seeds], settings.step_timeout_s)
 
-  def initial(self) -> Any:
+  def initial(self) -> base.Observation:
     self._workers.reset()
     return self._decode(self._workers.exchange.observation)
 
-  def step(self, actions: np.ndarray):
+  def step(self, actions: np.ndarray) -> base.VectorStep:
     exchange = self._workers.exchange
     np.add(actions, self._first_action, out=exchange.action)
     self._workers.step()
     done = exchange.terminated | exchange.truncated
-    return (exchange.reward.copy(), done, done,
-            self._decode(exchange.observation), self._truncation())
+    result = base.VectorStep(
+        exchange.reward.copy(), done, done, self._decode(exchange.observation),
+        self._no_truncation)
+    if not exchange.truncated.any():
+      return result
+    truncated = exchange.truncated & ~exchange.terminated
+    if not truncated.any():
+      return result
+    return result._replace(
+        truncated=truncated,
+        last_observation=self._decode(exchange.last_observation))
 
-  def close(self):
+  def close(self) -> None:
     self._workers.close()
 
-  def _truncation(self) -> Optional[base.Truncation]:
-    exchange = self._workers.exchange
-    mask = exchange.truncated & ~exchange.terminated
-    if not mask.any():
-      return None
-    return base.Truncation(mask, self._decode(exchange.last_observation))
-
-  def _decode(self, arrays):
+  def _decode(self, arrays: dict[str, np.ndarray]) -> base.Observation:
     """Returns observations, their instructions as bytes `[E]`."""
     if not self._is_dict:
       return arrays['frame']
@@ -88,52 +136,22 @@ class GymnasiumVector:
     return {**arrays, 'instruction': text}
 
 
-class _EnvFactory:
-  """Builds one environment, in a worker or, to see its spaces, in the parent.
-
-  Gymnasium's description of the environment travels to the worker, so that
-  levels need only be registered in the parent.
-  """
-
-  def __init__(self, level_name: str,
-               spec: gymnasium.envs.registration.EnvSpec,
-               num_action_repeats: int):
-    self.level_name = level_name
-    self._spec = spec
-    self._num_action_repeats = num_action_repeats
-
-  def __call__(self) -> gymnasium.Env:
-    env = gymnasium.make(self._spec)
-    if self._num_action_repeats > 1:
-      env = _ActionRepeat(env, self._num_action_repeats)
-    return _Transport(env)
-
-
-class _ActionRepeat(gymnasium.Wrapper):
-  """Repeats each action and sums the rewards, up to the end of the episode."""
-
-  def __init__(self, env: gymnasium.Env, num_action_repeats: int):
-    super().__init__(env)
-    self._num_action_repeats = num_action_repeats
-
-  def step(self, action):
-    total_reward = 0.0
-    for _ in range(self._num_action_repeats):
-      observation, reward, terminated, truncated, info = self.env.step(action)
-      total_reward += float(reward)
-      if terminated or truncated:
-        break
-    return observation, total_reward, terminated, truncated, info
+def _in_transport(factory: base.Factory) -> gymnasium.Env:
+  return _Transport(factory())
 
 
 class _Transport(gymnasium.ObservationWrapper):
   """Makes observations dictionaries of arrays, their text UTF-8 in uint8."""
 
-  @functools.cached_property
-  def _text_size(self) -> int:
-    return _max_bytes(self.observation_space['instruction'])
+  def __init__(self, env: gymnasium.Env):
+    super().__init__(env)
+    space = env.observation_space
+    if isinstance(space, gymnasium.spaces.Dict):
+      text = space.spaces.get('instruction')
+      if isinstance(text, gymnasium.spaces.Text):
+        self._text_size = _max_bytes(text)
 
-  def observation(self, observation):
+  def observation(self, observation: Any) -> dict[str, Any]:
     if not isinstance(observation, dict):
       return {'frame': observation}
     if 'instruction' not in observation:
@@ -146,84 +164,62 @@ class _Transport(gymnasium.ObservationWrapper):
         text.ljust(self._text_size, b'\0'), np.uint8)}
 
 
-def _env_spec(
-    level_name: str, settings: base.EnvironmentSettings
-) -> Tuple[gymnasium.envs.registration.EnvSpec, int]:
-  """Returns the environment of a level, and how often to repeat actions."""
-  module, _, env_id = level_name.rpartition(':')
-  try:
-    if module:
-      importlib.import_module(module)
-    spec = gymnasium.spec(toys.LEVELS.get(env_id, env_id))
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'The module of level {level_name} cannot be imported: {e}.') from e
-  except gymnasium.error.Error as e:
-    raise base.unknown_level(
-        level_name, [*gymnasium.registry, *toys.LEVELS]) from e
-  if str(spec.entry_point).startswith('ale_py'):
-    rom = spec.kwargs['game'].title().replace('_', '')
-    raise errors.EnvironmentSpecError(
-        f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
-        f'use the same protocol: {level_name} would not mean what it says.')
-  if minigrid.is_level(env_id):
-    return minigrid.adapted(spec, settings), 1
-  if vizdoom.is_level(env_id):  # Its engine repeats actions.
-    return vizdoom.adapted(spec, settings), 1
-  return spec, settings.num_action_repeats
+class _Spaces(NamedTuple):
+  """What levels of one vector have in common.
 
-
-class _Spec(NamedTuple):
-  """What levels that go together have in common."""
-  arrays: Dict[str, structs.ArraySpec]
+  Attributes:
+    arrays: specs of the arrays of `_Transport`, by name.
+    is_dict: whether observations are a `Dict`.
+    actions: the space of actions.
+  """
+  arrays: dict[str, structs.ArraySpec]
   is_dict: bool
-  action_space: gymnasium.spaces.Discrete
+  actions: gymnasium.spaces.Discrete
 
 
-def _common_spec(factories) -> _Spec:
-  """Returns the specs of the levels, which must be the same."""
-  specs = []
-  for factory in factories:
-    spec = _level_spec(factory)
-    specs.append(spec)
-    levels = f'{factories[0].level_name} and {factory.level_name}'
-    if (spec.arrays, spec.is_dict) != (specs[0].arrays, specs[0].is_dict):
+def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
+  """Returns the spaces of the levels; raises if they are not the same."""
+  first_name, first = next(iter(levels.items()))
+  for name, spaces in levels.items():
+    both = f'{first_name} and {name}'
+    if (spaces.arrays, spaces.is_dict) != (first.arrays, first.is_dict):
       raise errors.EnvironmentSpecError(
-          f'One agent cannot play {levels}: they have different observations, '
-          f'{_in_words(specs[0])} and {_in_words(spec)}.')
-    if spec.action_space != specs[0].action_space:
+          f'One agent cannot play {both}: they have different observations, '
+          f'{_in_words(first)} and {_in_words(spaces)}.')
+    if spaces.actions != first.actions:
       raise errors.EnvironmentSpecError(
-          f'One agent cannot play {levels}: they have different actions, '
-          f'{specs[0].action_space} and {spec.action_space}.')
-  return specs[0]
+          f'One agent cannot play {both}: they have different actions, '
+          f'{first.actions} and {spaces.actions}.')
+  return first
 
 
-def _level_spec(factory) -> _Spec:
+def _level_spaces(level_name: str, factory: base.Factory) -> _Spaces:
+  """Returns the spaces of a level, of which it builds one environment."""
   try:
     env = factory()
   except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
     raise errors.MissingDependencyError(
-        f'{factory.level_name} needs a package that is not installed: {e}'
-    ) from e
+        f'{level_name} needs a package that is not installed: {e}') from e
   try:
     if not isinstance(env.action_space, gymnasium.spaces.Discrete):
       raise errors.EnvironmentSpecError(
-          f'{factory.level_name} has actions {env.action_space}, but only '
-          'Discrete ones are supported.')
-    return _Spec(_arrays_spec(env.observation_space, factory.level_name),
-                 isinstance(env.observation_space, gymnasium.spaces.Dict),
-                 env.action_space)
+          f'{level_name} has actions {env.action_space}, but only Discrete '
+          'ones are supported.')
+    return _Spaces(_arrays_spec(env.observation_space, level_name),
+                   isinstance(env.observation_space, gymnasium.spaces.Dict),
+                   env.action_space)
   finally:
     env.close()
 
 
-def _in_words(spec):
+def _in_words(spaces: _Spaces) -> str:
   arrays = ', '.join(f'{name} {array.dtype} {list(array.shape)}'
-                     for name, array in spec.arrays.items())
-  return f'{"a Dict" if spec.is_dict else "a Box"} of {arrays}'
+                     for name, array in spaces.arrays.items())
+  return f'{"a Dict" if spaces.is_dict else "a Box"} of {arrays}'
 
 
-def _arrays_spec(space: gymnasium.Space, level_name: str):
+def _arrays_spec(
+    space: gymnasium.Space, level_name: str) -> dict[str, structs.ArraySpec]:
   """The specs of the arrays of `_Transport`; raises for other spaces."""
   parts = {'frame': space}
   if isinstance(space, gymnasium.spaces.Dict):
@@ -250,8 +246,9 @@ def _max_bytes(space: gymnasium.spaces.Text) -> int:
       [1] + [len(c.encode()) for c in space.character_list])
 
 
-def _decoded_spec(arrays_spec):
+def _decoded_spec(
+    arrays: dict[str, structs.ArraySpec]) -> dict[str, structs.ArraySpec]:
   """The specs of dictionaries after decoding: instructions are `bytes`."""
   text = structs.ArraySpec((), np.dtype(object))
   return {name: text if name == 'instruction' else spec
-          for name, spec in arrays_spec.items()}
+          for name, spec in arrays.items()}

@@ -1,26 +1,28 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""MiniGrid and BabyAI: what the agent sees as pixels, and its mission in words.
+"""MiniGrid and BabyAI: the agent's view as pixels, its mission in words.
 
 Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
 """
 
+from collections.abc import Iterable
 import contextlib
 import dataclasses
 import functools
 import io
 import string
+from typing import Any
 
 import gymnasium
 import numpy as np
-
+from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# Two tiles of the view are three steps of the shallow network's first
-# convolution, and the view is what the deep network's last section sees.
+# The deep network's three sections halve 56 pixels to 7: a place per tile. The
+# shallow network's first kernel has the size of a tile.
 _TILE_SIZE = 8
-# Of the missions' grammar the longest, four parts of BossLevel, has 341.
+# The longest mission of the grammar, four parts of BossLevel, has 341 letters.
 _MAX_MISSION_LENGTH = 512
 _UNSEEN = 0
 # The agent looks up, and sees itself in the middle of the lowest row.
@@ -29,49 +31,45 @@ _UP = 3
 
 def is_level(level_name: str) -> bool:
   """Whether the name is meant for a level of MiniGrid or BabyAI."""
-  return level_name.lower().startswith(('minigrid', 'babyai'))
+  return base.without_module(level_name).lower().startswith(
+      ('minigrid', 'babyai'))
 
 
-def register(level_name: str) -> None:
-  """Registers all levels with gymnasium.
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return list(filter(is_level, gymnasium.registry))
+
+
+def look_up(
+    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level.
 
   Args:
-    level_name: the level that is wanted, for the error.
+    level_name: an id of the package; `module:id` imports the module first.
+    settings: `config.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: minigrid is not installed.
+    errors.UnknownLevelError: no such level.
+    errors.EnvironmentSpecError: actions would be repeated.
   """
   try:
-    import minigrid  # pylint: disable=g-import-not-at-top,unused-import
+    import minigrid  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs minigrid: pip install "scalable_agent[minigrid]" '
         f'({e}).') from e
-
-
-def adapted(
-    spec: gymnasium.envs.registration.EnvSpec,
-    settings: base.EnvironmentSettings,
-) -> gymnasium.envs.registration.EnvSpec:
-  """The level with pixels and mission as observations.
-
-  Args:
-    spec: the package's own description of the level.
-    settings: `base.EnvironmentSettings`.
-
-  Raises:
-    errors.EnvironmentSpecError: actions would be repeated.
-  """
+  spec = base.registered_spec(level_name)
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '
         'num_action_repeats=1.')
-  return dataclasses.replace(
-      spec, disable_env_checker=True,
-      additional_wrappers=(
-          *spec.additional_wrappers,
-          gymnasium.envs.registration.WrapperSpec(
-              'PixelsAndMission', f'{__name__}:PixelsAndMission', {})))
+  return functools.partial(
+      _make, dataclasses.replace(spec, disable_env_checker=True))
+
+
+def _make(spec) -> gymnasium.Env:
+  return PixelsAndMission(gymnasium.make(spec))
 
 
 class PixelsAndMission(gymnasium.Wrapper):
@@ -83,7 +81,8 @@ class PixelsAndMission(gymnasium.Wrapper):
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
-    columns, rows, _ = env.observation_space['image'].shape
+    space: Any = env.observation_space
+    columns, rows, _ = space['image'].shape
     self._agent_cell = columns // 2, rows - 1
     self.observation_space = gymnasium.spaces.Dict({
         'frame': gymnasium.spaces.Box(

@@ -1,20 +1,34 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Small environments with known optima: `catch`, `memory`, `counting`.
+"""Small environments with known optima: `catch`, `memory`, `counting`."""
 
-They are plain gymnasium environments, registered on import.
-"""
-
-from typing import Sequence
+from collections.abc import Iterable, Sequence
+import functools
+from typing import Any
 
 import gymnasium
 import numpy as np
+from scalable_agent import config
+from scalable_agent.environments import base
 
-# Level names and the gymnasium ids they stand for.
-LEVELS = {
-    'catch': 'scalable_agent/Catch-v0',
-    'memory': 'scalable_agent/Memory-v0',
-    'counting': 'scalable_agent/Counting-v0',
-}
+
+def is_level(level_name: str) -> bool:
+  """Whether the name is that of a toy."""
+  return level_name in LEVELS
+
+
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return list(LEVELS)
+
+
+def look_up(
+    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level."""
+  return functools.partial(_make, level_name, settings.num_action_repeats)
+
+
+def _make(level_name, num_action_repeats) -> gymnasium.Env:
+  return base.ActionRepeat(LEVELS[level_name](), num_action_repeats)
 
 
 class Catch(gymnasium.Env):
@@ -65,7 +79,7 @@ class Memory(gymnasium.Env):
   first observation) and whether this is the time to choose. Only the choice
   matters, so the return is 1 with memory and 0 on average without.
 
-  An agent that is fed its last action can carry the cue in its actions, without
+  An agent that sees its last action can carry the cue in its actions, without
   any recurrent state.
   """
 
@@ -102,7 +116,7 @@ class Memory(gymnasium.Env):
 
 
 class Counting(gymnasium.Env):
-  """Counts its steps, over episodes: proves that data paths are aligned.
+  """Counts its steps over all episodes; tests compare counts along data paths.
 
   In step `k` (from 1, never reset) the reward is `k` and the observation is
   float32 `[2]`: `k`, and the action that led to it. The first observation is
@@ -147,7 +161,6 @@ class Counting(gymnasium.Env):
     return np.array([self._count, self._action], np.float32)
 
 
-for _class in (Catch, Memory, Counting):
-  gymnasium.register(
-      id=LEVELS[_class.__name__.lower()],
-      entry_point=f'{__name__}:{_class.__name__}')
+# Environments by level name.
+LEVELS: dict[str, Any] = {
+    'catch': Catch, 'memory': Memory, 'counting': Counting}

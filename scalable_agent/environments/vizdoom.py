@@ -1,28 +1,30 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""ViZDoom: first-person levels, of which the agent sees the screen.
+"""ViZDoom: first-person levels; the agent sees the screen.
 
 Level names are the ids of the package `vizdoom`, such as `VizdoomBasic-v1`.
-Those with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
+Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
 have no discrete actions. https://vizdoom.farama.org
 """
 
+from collections.abc import Iterable
 import dataclasses
+import functools
 import os
 import subprocess
 import tempfile
 
 import gymnasium
 import numpy as np
-
+from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# What the engine renders; frames are scaled down from the first that is large
-# enough. The engine needs most of its time to render.
+# Width and height of the engine's screens. Frames are scaled down from the
+# smallest that is large enough: rendering takes most of the engine's time.
 _RESOLUTIONS = ((160, 120), (320, 240), (640, 480), (1280, 960))
-# Waits for the end of its input, which is when the worker closes or dies. The
-# engine outlives a worker that is killed, and so does its shared memory. It is
-# the process that runs in the directory `$0`.
+# The engine and its shared memory outlive a worker that is killed. This script
+# waits until its input ends, because the worker closed it or died, and ends the
+# engine: the process that runs in the directory `$0`.
 _CLEAN_UP = """
 read -r _
 for process in /proc/[0-9]*; do
@@ -38,61 +40,58 @@ rm -rf "$0"
 
 def is_level(level_name: str) -> bool:
   """Whether the name is meant for a level of ViZDoom."""
-  return level_name.lower().startswith('vizdoom')
+  return base.without_module(level_name).lower().startswith('vizdoom')
 
 
-def register(level_name: str) -> None:
-  """Registers all levels with gymnasium.
+def known_levels() -> Iterable[str]:
+  """Returns the names of levels, for errors."""
+  return list(filter(is_level, gymnasium.registry))
+
+
+def look_up(
+    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+  """Returns what builds an environment of the level.
 
   Args:
-    level_name: the level that is wanted, for the error.
+    level_name: an id of the package; `module:id` imports the module first.
+    settings: `config.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: vizdoom is not installed.
+    errors.UnknownLevelError: no such level.
   """
   try:
     # pylint: disable=g-import-not-at-top,unused-import
-    from vizdoom import gymnasium_wrapper
+    from vizdoom import gymnasium_wrapper  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs vizdoom: pip install "scalable_agent[vizdoom]" '
         f'({e}).') from e
-
-
-def adapted(
-    spec: gymnasium.envs.registration.EnvSpec,
-    settings: base.EnvironmentSettings,
-) -> gymnasium.envs.registration.EnvSpec:
-  """The level with the screen as observations, repeating actions itself.
-
-  Args:
-    spec: the package's own description of the level.
-    settings: `base.EnvironmentSettings`.
-  """
+  spec = base.registered_spec(level_name)
   width, height = settings.width, settings.height
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),
       _RESOLUTIONS[-1])
-  return dataclasses.replace(
+  spec = dataclasses.replace(
       spec, disable_env_checker=True,
       kwargs={**spec.kwargs,
-              # Only the last frame is rendered.
+              # The engine repeats actions and renders only the last frame.
               'frame_skip': settings.num_action_repeats,
               'screen_format': 'RGB24',
-              'screen_resolution': 'RES_{}X{}'.format(*resolution)},
-      additional_wrappers=(
-          *spec.additional_wrappers,
-          gymnasium.envs.registration.WrapperSpec(
-              'Screen', f'{__name__}:Screen',
-              {'width': width, 'height': height})))
+              'screen_resolution': 'RES_{}X{}'.format(*resolution)})
+  return functools.partial(_make, spec, width, height)
+
+
+def _make(spec, width, height) -> gymnasium.Env:
+  return Screen(gymnasium.make(spec), width, height)
 
 
 class Screen(gymnasium.Wrapper):
   """Observations are the screen, uint8 `[height, width, 3]`.
 
-  The engine, a process of its own, is started by the first `reset` and ends
-  with this one, however that ends. There is no screen after the end of an
-  episode: the one before it stands in.
+  The first `reset` starts the engine, a process of its own. It ends with this
+  process, also when this one is killed. There is no screen after the end of an
+  episode, so that its last observation is the screen before.
   """
 
   def __init__(self, env: gymnasium.Env, width: int, height: int):

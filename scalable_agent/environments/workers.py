@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Worker processes with one environment each, stepped together.
 
-What parent and workers tell each other stands in shared memory. One byte
-through a pipe of its own wakes a worker; one byte through a pipe that all share
-tells the parent that a worker is done. Workers never import TensorFlow or the
-main module, ignore Ctrl-C (the parent ends them) and die with the parent. What
-goes wrong in one of them is raised in the parent.
+Parent and workers exchange arrays in shared memory. The parent wakes a worker
+by one byte through a pipe of its own. A worker says that it is done by one byte
+through a pipe that all workers share. Workers never import TensorFlow or the
+main module, ignore Ctrl-C (the parent ends them) and die with the parent. An
+error in a worker is raised in the parent.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
 import ctypes
 import math
@@ -21,30 +22,29 @@ import threading
 import time
 import traceback
 import types
-from typing import Any, Callable, Dict, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-
 from scalable_agent import errors
 from scalable_agent import structs
 
-# Forks workers, in milliseconds, off a server process that has imported this
-# module and has nothing else of the parent: no TensorFlow, no main module.
+# A server process, which has imported this package but has nothing else of the
+# parent (no TensorFlow, no main module), forks a worker in milliseconds.
 _START_METHOD = 'forkserver'
-# How long workers may take to finish a step, and to close their environments.
+# When they are closed, workers have so long to finish a step, and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 10.0
 _start_lock = threading.Lock()
 
-# Commands; the end of the pipe, an empty read, is the one to close.
+# Commands. A worker whose pipe is closed reads nothing, which means to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
-# How a worker says that it is done, and what `status` says of it.
+# The answers of a worker, and the values of its `status`.
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
 _BUSY, _DONE, _FAILED = range(3)
 _MAX_REPORT_BYTES = 16_384
 _MAX_MESSAGE_LENGTH = 4_096
-# Selectors refuse waits of weeks.
+# Selectors refuse to wait for weeks.
 _MAX_SELECT_S = 86_400
 
 
@@ -52,25 +52,26 @@ class Exchange(NamedTuple):
   """The arrays in shared memory, valid until the next command.
 
   Attributes:
-    action: int64 `[E]`, what the environments are given.
+    action: int64 `[E]`, as the environments take it.
     reward: float32 `[E]`.
     terminated: bool `[E]`.
     truncated: bool `[E]`.
-    observation: dictionary of `[E, ...]`; after an end, the first one of the
-      next episode.
+    observation: dictionary of `[E, ...]`; where an episode ended, the first one
+      of the next.
     last_observation: likewise; where `truncated` and not `terminated`, the last
       one of the episode.
     status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
-    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: what failed.
+    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: the error of a worker that
+      failed.
   """
-  action: Any
-  reward: Any
-  terminated: Any
-  truncated: Any
-  observation: Dict[str, Any]
-  last_observation: Dict[str, Any]
-  status: Any
-  report: Any
+  action: np.ndarray
+  reward: np.ndarray
+  terminated: np.ndarray
+  truncated: np.ndarray
+  observation: dict[str, np.ndarray]
+  last_observation: dict[str, np.ndarray]
+  status: np.ndarray
+  report: np.ndarray
 
 
 class Workers:
@@ -82,7 +83,7 @@ class Workers:
 
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
-               observation_spec: Dict[str, structs.ArraySpec],
+               observation_spec: dict[str, structs.ArraySpec],
                seeds: Sequence[int], timeout_s: float):
     """Starts the processes and builds the environments in them.
 
@@ -103,13 +104,13 @@ class Workers:
     self._closed = False
     # Held while pipes of commands are written to or closed.
     self._lock = threading.Lock()
-    self._commands = []
-    self._processes = []
+    self._commands: list[connection.Connection] = []
+    self._processes: list[multiprocessing.process.BaseProcess] = []
     self._selector = selectors.DefaultSelector()
     context = multiprocessing.get_context(_START_METHOD)
-    context.set_forkserver_preload([__name__, factories[0].__module__])
+    context.set_forkserver_preload([__name__])
     shared = _allocate(context, len(factories), observation_spec)
-    self.exchange = _open(shared)
+    self.exchange: Exchange = _open(shared)
     self.exchange.status.fill(_BUSY)
     with self._failures_explained():
       self._done, done = context.Pipe(duplex=False)
@@ -199,7 +200,7 @@ class Workers:
         num_busy -= len(answers)
 
   @contextlib.contextmanager
-  def _failures_explained(self):
+  def _failures_explained(self) -> Iterator[None]:
     """Ends all workers when one fails, and says which one and why."""
     try:
       yield
@@ -231,19 +232,19 @@ class Workers:
     if not dead:
       return ('The processes of environments cannot be started or reached: '
               f'{error!r}.')
-    exit_codes = sorted({self._processes[i].exitcode for i in dead})
+    exit_codes = sorted({str(self._processes[i].exitcode) for i in dead})
     return (f'The process of {self._describe(dead)} died with exit code '
-            f'{", ".join(map(str, exit_codes))} (-N: killed by signal N; -9 is '
+            f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
             'often a lack of memory); its own message, if any, is in the '
             'output above.')
 
-  def _describe(self, indices: Sequence[int]) -> str:
+  def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(
         f'{i} ({self._names[i]})' for i in indices)
 
 
 def _work(commands, done, index, factory, seed, shared):
-  """Runs in a worker: obeys until the pipe of commands ends."""
+  """Runs in a worker: obeys commands until their pipe is closed."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   threading.Thread(target=_exit_with_parent, daemon=True).start()
   exchange = _open(shared)
@@ -262,7 +263,7 @@ def _work(commands, done, index, factory, seed, shared):
       _write_report(exchange.report[index], e)
       status, answer = _FAILED, _FAILED_BYTE
     exchange.status[index] = status
-    with contextlib.suppress(BrokenPipeError):  # Nobody waits any more.
+    with contextlib.suppress(BrokenPipeError):  # The parent has closed it.
       os.write(done.fileno(), answer)
     command = os.read(commands.fileno(), 1)
   if env is not None:
@@ -285,7 +286,7 @@ def _step(env, exchange, index):
 def _write(arrays, index, observation):
   for name, array in arrays.items():
     value = np.asarray(observation[name])
-    # NumPy would broadcast the one and round the other.
+    # NumPy would broadcast a wrong shape, and round to a wrong dtype.
     if value.shape != array.shape[1:] or (
         value.dtype.kind == 'f' and array.dtype.kind != 'f'):
       raise ValueError(
@@ -295,14 +296,15 @@ def _write(arrays, index, observation):
 
 
 def _write_report(array, error):
-  """Writes the text of an exception: not all exceptions can be pickled."""
+  """Writes the text of an exception, because not all of them can be pickled.
+  """
   try:
     message = str(error)[:_MAX_MESSAGE_LENGTH]
   except Exception:  # pylint: disable=broad-except
     message = '(no text)'
   frames = ''.join(traceback.format_tb(error.__traceback__))
   report = f'{type(error).__name__}: {message}\nIn its process:\n{frames}'
-  # What is not text is replaced, and nothing ends within a character.
+  # Replaces what is not text; does not cut a character in two.
   encoded = report.encode(errors='replace')[:_MAX_REPORT_BYTES]
   encoded = encoded.decode(errors='ignore').encode()
   array[:len(encoded)] = np.frombuffer(encoded, np.uint8)
@@ -324,8 +326,12 @@ class _SharedArray(NamedTuple):
     return np.frombuffer(self.memory, self.dtype).reshape(self.shape)
 
 
-def _allocate(context, num_envs, observation_spec) -> Exchange:
-  """Allocates an `Exchange` of `_SharedArray`s."""
+# The fields of an `Exchange`.
+_Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
+
+
+def _allocate(context, num_envs, observation_spec) -> _Shared:
+  """Allocates the arrays of an `Exchange` in shared memory."""
 
   def array(dtype, *shape):
     shape = (num_envs, *shape)
@@ -337,23 +343,25 @@ def _allocate(context, num_envs, observation_spec) -> Exchange:
     return {name: array(spec.dtype, *spec.shape)
             for name, spec in observation_spec.items()}
 
-  return Exchange(
+  return dict(
       action=array(np.int64), reward=array(np.float32),
       terminated=array(np.bool_), truncated=array(np.bool_),
       observation=observation(), last_observation=observation(),
       status=array(np.uint8), report=array(np.uint8, _MAX_REPORT_BYTES))
 
 
-def _open(shared: Exchange) -> Exchange:
-  """Returns the arrays of an `Exchange` of `_SharedArray`s."""
-  return Exchange(*[
-      {name: array.open() for name, array in entry.items()}
-      if isinstance(entry, dict) else entry.open() for entry in shared])
+def _open(shared: _Shared) -> Exchange:
+  """Returns the arrays, in this process."""
+  arrays: dict[str, Any] = {
+      field: {name: array.open() for name, array in entry.items()}
+             if isinstance(entry, dict) else entry.open()
+      for field, entry in shared.items()}
+  return Exchange(**arrays)
 
 
 @contextlib.contextmanager
-def _main_module_hidden():
-  """Keeps workers from importing the main module, and TensorFlow with it."""
+def _main_module_hidden() -> Iterator[None]:
+  """Workers started within do not import the main module, nor TensorFlow."""
   main_module = sys.modules['__main__']
   sys.modules['__main__'] = types.ModuleType('__main__')
   try:
@@ -363,7 +371,7 @@ def _main_module_hidden():
 
 
 @contextlib.contextmanager
-def _interrupts_blocked():
+def _interrupts_blocked() -> Iterator[None]:
   """Children started within do not see Ctrl-C, not even while they import."""
   previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
   try:

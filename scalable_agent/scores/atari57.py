@@ -12,8 +12,9 @@ Pinball. The paper does not say so, but these two values give its three means
 All scores are in percent: 0 is random, 100 is human.
 """
 
+from collections.abc import Mapping, Sequence
 import difflib
-from typing import Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.scores import data
@@ -41,9 +42,9 @@ class PublishedAgent(NamedTuple):
   """
   name: str
   scores: Mapping[str, float]
-  median: Optional[float]
+  median: float | None
   median_verified: bool
-  mean: Optional[float]
+  mean: float | None
   mean_verified: bool
   source: str
   note: str
@@ -54,17 +55,17 @@ _SOURCES = {row['column']: row for row in data.read('atari57_sources.csv')}
 
 # Names as ALE writes those of its ROMs: ms_pacman.
 GAMES = tuple(row['game'] for row in _ROWS)
-HUMAN_SCORES: Dict[str, float] = data.column(_ROWS, 'game', 'human')
-RANDOM_SCORES: Dict[str, float] = data.column(_ROWS, 'game', 'random')
+HUMAN_SCORES: dict[str, float] = data.column(_ROWS, 'game', 'human')
+RANDOM_SCORES: dict[str, float] = data.column(_ROWS, 'game', 'random')
 BASELINES = data.Baselines(HUMAN_SCORES, RANDOM_SCORES)
 PAPER_MEAN_BASELINES = data.Baselines(
     data.column(_ROWS, 'game', 'human_paper_mean'),
     data.column(_ROWS, 'game', 'random_paper_mean'))
 # From 'human', 'random', 'human_paper_mean', 'random_paper_mean'.
-BASELINE_SOURCES: Dict[str, str] = {
+BASELINE_SOURCES: dict[str, str] = {
     name: row['source'] for name, row in _SOURCES.items()
     if name.startswith(('human', 'random'))}
-PUBLISHED: Dict[str, PublishedAgent] = {
+PUBLISHED: dict[str, PublishedAgent] = {
     key: PublishedAgent(
         row['name'], data.column(_ROWS, 'game', key),
         data.number(row['median_percent']), row['median_status'] == 'verified',
@@ -107,7 +108,7 @@ def human_normalized_score(name: str, score: float,
 
 def human_normalized_scores(
     returns: Mapping[str, Sequence[float]],
-    baselines: data.Baselines = BASELINES) -> Dict[str, float]:
+    baselines: data.Baselines = BASELINES) -> dict[str, float]:
   """Returns the scores of the games' mean returns, in percent by game.
 
   Args:

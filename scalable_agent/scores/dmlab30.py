@@ -11,7 +11,8 @@ but swaps small and large in the four lasertag levels. The published means are
 All scores are in percent: 0 is random, 100 is human.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.scores import data
@@ -33,7 +34,7 @@ class PublishedAgent(NamedTuple):
   name: str
   scores: Mapping[str, float]
   returns: Mapping[str, float]
-  mean_capped: Optional[float]
+  mean_capped: float | None
   verified: bool
   source: str
   note: str
@@ -43,14 +44,14 @@ _ROWS = data.read('dmlab30.csv')
 _SOURCES = {row['column']: row for row in data.read('dmlab30_sources.csv')}
 
 # By test level.
-HUMAN_SCORES: Dict[str, float] = data.column(_ROWS, 'level', 'human')
-RANDOM_SCORES: Dict[str, float] = data.column(_ROWS, 'level', 'random')
+HUMAN_SCORES: dict[str, float] = data.column(_ROWS, 'level', 'human')
+RANDOM_SCORES: dict[str, float] = data.column(_ROWS, 'level', 'random')
 BASELINES = data.Baselines(HUMAN_SCORES, RANDOM_SCORES)
 PAPER_BASELINES = data.Baselines(
     data.column(_ROWS, 'level', 'human_table_b1'),
     data.column(_ROWS, 'level', 'random_table_b1'))
 # From 'human', 'random', 'human_table_b1', 'random_table_b1'.
-BASELINE_SOURCES: Dict[str, str] = {
+BASELINE_SOURCES: dict[str, str] = {
     name: row['source'] for name, row in _SOURCES.items()
     if name.startswith(('human', 'random'))}
 
@@ -66,12 +67,12 @@ def _published(key, row):
       source=row['source'], note=row['note'])
 
 
-PUBLISHED: Dict[str, PublishedAgent] = {
+PUBLISHED: dict[str, PublishedAgent] = {
     key: _published(key, row) for key, row in _SOURCES.items()
     if key not in BASELINE_SOURCES}
 
 # From training level to test level. For two of them these differ.
-LEVEL_MAPPING: Dict[str, str] = {
+LEVEL_MAPPING: dict[str, str] = {
     name[:-len('_test')] + '_train' if name.endswith('_test') else name: name
     for name in HUMAN_SCORES}
 
@@ -88,14 +89,14 @@ def plain_name(level_name: str) -> str:
   return name if name in ALL_LEVELS else level_name
 
 
-def levels(is_test: bool) -> Tuple[str, ...]:
+def levels(is_test: bool) -> tuple[str, ...]:
   """Returns the 30 levels to train on or, `is_test`, to test on."""
   return tuple(LEVEL_MAPPING.values() if is_test else LEVEL_MAPPING)
 
 
 def human_normalized_scores(
     level_returns: Mapping[str, Sequence[float]],
-    baselines: data.Baselines = BASELINES) -> Dict[str, float]:
+    baselines: data.Baselines = BASELINES) -> dict[str, float]:
   """Returns `(mean return - random) / (human - random)` of every level.
 
   Args:
@@ -121,7 +122,7 @@ def human_normalized_scores(
 
 
 def mean_score(scores: Mapping[str, float],
-               per_level_cap: Optional[float]) -> float:
+               per_level_cap: float | None) -> float:
   """Returns the mean over all 30 test levels.
 
   Args:
@@ -140,7 +141,7 @@ def mean_score(scores: Mapping[str, float],
 
 def compute_human_normalized_score(
     level_returns: Mapping[str, Sequence[float]],
-    per_level_cap: Optional[float]) -> float:
+    per_level_cap: float | None) -> float:
   """Returns the mean over levels of `human_normalized_scores`, capped first.
 
   Args:
@@ -165,10 +166,10 @@ class TrainingScores:
   """
 
   def __init__(self):
-    self._returns: Dict[str, List[float]] = {}
+    self._returns: dict[str, list[float]] = {}
 
   def add(self, level_name: str,
-          episode_return: float) -> Optional[Dict[str, float]]:
+          episode_return: float) -> dict[str, float] | None:
     """Adds an episode, in the order in which they ended.
 
     Args:

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tables of scores as Markdown, CSV and JSON: written, and read again."""
 
+from collections.abc import Callable, Iterator, Sequence
 import csv
 import dataclasses
 import io
@@ -8,7 +9,6 @@ import itertools
 import json
 import os
 import re
-from typing import Callable, Dict, List
 
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -35,7 +35,7 @@ def compare(config: config_lib.Config) -> int:
     ConfigError: if there is no test, or one cannot be read.
   """
   table = score_table.make_table(
-      [read(path, config) for path in config.logdirs])
+      [read(path) for path in config.logdirs])
   print(to_markdown(table))
   logdir = os.path.dirname(table.runs[0].source)
   try:
@@ -79,7 +79,9 @@ def to_markdown(table: score_table.Table) -> str:
   return '\n\n'.join(parts) + '\n'
 
 
-def _aggregate_parts(suite: suites.Suite, aggregates) -> List[str]:
+def _aggregate_parts(
+    suite: suites.Suite,
+    aggregates: Sequence[score_table.Aggregate]) -> list[str]:
   names = [agent.name for agent in suite.agents]
   return [
       f'## Over all {len(suite.human.scores)} levels of {suite.name}',
@@ -138,7 +140,7 @@ def _interval_text(interval, num_decimals):
   return ' to '.join(f'{x:,.{num_decimals}f}' for x in interval)
 
 
-def _markdown_table(rows: List[List[str]]) -> str:
+def _markdown_table(rows: list[list[str]]) -> str:
   """Aligns the cells of a table; the first column to the left."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   lines = ['| ' + ' | '.join(
@@ -206,7 +208,8 @@ def to_csv(table: score_table.Table) -> str:
   return out.getvalue()
 
 
-def _published_lines(suite: suites.Suite, table):
+def _published_lines(
+    suite: suites.Suite, table: score_table.Table) -> Iterator[list]:
   """Yields the lines of a suite: of published scores, and over all levels."""
   for level in dict.fromkeys(row.level for row in table.rows):
     for column in _columns(suite) if level in suite.keys else ():
@@ -256,17 +259,16 @@ def write(table: score_table.Table, path: str) -> None:
     os.replace(temporary, path + extension)
 
 
-_FORMATS: Dict[str, Callable[[score_table.Table], str]] = {
+_FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 
-def read(path: str, config: config_lib.Config) -> score_table.Run:
+def read(path: str) -> score_table.Run:
   """Reads the table of a test, of one agent.
 
   Args:
     path: the file (JSON), or a directory, for the latest of its tests after the
       most frames.
-    config: gives the settings that the file does not have.
 
   Raises:
     ConfigError: if there is none, or if it cannot be read.
@@ -283,9 +285,7 @@ def read(path: str, config: config_lib.Config) -> score_table.Run:
     with open(path, encoding='utf-8') as f:
       [agent] = json.load(f)['agents']
     settings, trained_with = (
-        values and dataclasses.replace(config, **{
-            name: value for name, value in values.items()
-            if hasattr(config, name)})
+        values and config_lib.Config.from_values(values)
         for values in (agent['settings'], agent['trained_with']))
     return score_table.Run(
         settings, agent['num_env_frames'], trained_with,

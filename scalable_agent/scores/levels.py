@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Levels: those that `--level_name` names, and those that are played."""
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
@@ -80,4 +80,5 @@ def has_frame_size(level: str) -> bool:
   """Says whether `--width` and `--height` change this level."""
   return (level in dmlab30.ALL_LEVELS or level in _OTHER_LAB_LEVELS
           or level.startswith(_LAB_PREFIXES)
-          or level.lower().startswith(_VIZDOOM_PREFIX))
+          # Without the module of `module:id`.
+          or level.split(':')[-1].lower().startswith(_VIZDOOM_PREFIX))

@@ -1,14 +1,18 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Learning curves of one or several runs, beside published scores, as a PNG."""
 
+from collections.abc import Sequence
 import csv
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import suites
+
+if TYPE_CHECKING:
+  from matplotlib.figure import Figure
 
 # (up to how many levels, how many of them beside each other)
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
@@ -56,13 +60,13 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
-def labels(logdirs: Sequence[str]) -> List[str]:
+def labels(logdirs: Sequence[str]) -> list[str]:
   """Returns the names of the directories, or whole paths if two are equal."""
   names = [os.path.basename(os.path.abspath(path)) for path in logdirs]
   return names if len(set(names)) == len(names) else list(logdirs)
 
 
-def read_curves(logdir: str) -> Dict[str, Curve]:
+def read_curves(logdir: str) -> dict[str, Curve]:
   """Returns the curves of a run by level.
 
   The next part of a run repeats what a killed part did after its last
@@ -82,14 +86,14 @@ def read_curves(logdir: str) -> Dict[str, Curve]:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
         'first, or name directories of runs: --logdir=A,B,C.') from e
-  kept: List[Tuple[str, float, float, float]] = []
+  kept: list[tuple[str, float, float, float]] = []
   for episode in reversed([e for e in episodes if e]):
     if not kept or episode[1] <= kept[-1][1]:
       kept.append(episode)
   if not kept:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
-  by_level: Dict[str, List[Any]] = {}
+  by_level: dict[str, list[list[float]]] = {}
   for level, *values in reversed(kept):
     by_level.setdefault(level, []).append(values)
   return {level: Curve(*np.array(values, np.float64).T)
@@ -115,7 +119,7 @@ def running_mean(values: np.ndarray, window: int) -> np.ndarray:
   return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def draw(runs: Dict[str, Dict[str, Curve]], num_episodes: int) -> Any:
+def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> 'Figure':
   """Draws two panels per level: over frames, and over time.
 
   Args:
@@ -155,10 +159,22 @@ def _draw_level(axes, level, runs, num_episodes):
                 color=f'C{index}')
       axis.plot(x, mean, color=f'C{index}', label=label)
   suite = suites.suite_of([level])
-  lines = (suite.human, *suite.agents, suite.random) if suite else ()
-  low, high = by_frames.dataLim.intervaly
+  if suite:
+    _draw_published(axes, suite, level)
+  by_frames.set_title(level, loc='left', fontsize='medium')
+  by_frames.set_xlabel('environment frames')
+  by_time.set_xlabel('time trained [minutes]')
+  by_frames.set_ylabel(f'return, mean of the last {num_episodes} episodes')
+  by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
+  for axis in axes:
+    axis.grid(alpha=0.3)
+
+
+def _draw_published(axes, suite, level):
+  low, high = axes[0].dataLim.intervaly
   reach = max(high - low, 1)
-  for style, published in zip(_LINE_STYLES, lines):
+  for style, published in zip(
+      _LINE_STYLES, (suite.human, *suite.agents, suite.random)):
     score = published.scores[suite.keys[level]]
     label = f'{published.name} {score:,.2f}'
     how = dict(color='0.35', linestyle=style, linewidth=1)
@@ -167,13 +183,6 @@ def _draw_level(axes, level, runs, num_episodes):
         axis.axhline(score, label=label, **how)
       else:  # An axis that reaches there would make the curves flat.
         axis.plot([], label=f'{label}, off the scale', **how)
-  by_frames.set_title(level, loc='left', fontsize='medium')
-  by_frames.set_xlabel('environment frames')
-  by_time.set_xlabel('time trained [minutes]')
-  by_frames.set_ylabel(f'return, mean of the last {num_episodes} episodes')
-  by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
-  for axis in axes:
-    axis.grid(alpha=0.3)
 
 
 def _import_matplotlib():

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """In words: how a test differs from its training and from published tests."""
 
-from typing import Iterator, Optional, Sequence
+from collections.abc import Iterator, Sequence
 
 from scalable_agent import config as config_lib
 from scalable_agent.scores import dmlab30
@@ -31,7 +31,7 @@ _DMLAB_RECIPE = dict(
 
 
 def training_remarks(
-    config: config_lib.Config, trained_with: Optional[config_lib.Config],
+    config: config_lib.Config, trained_with: config_lib.Config | None,
     levels: Sequence[str]) -> Iterator[str]:
   """Yields a line for each way in which a test is not what was trained.
 
@@ -59,8 +59,8 @@ def training_remarks(
 
 
 def differences(
-    suite: Optional[suites.Suite], config: config_lib.Config,
-    trained_with: Optional[config_lib.Config], num_env_frames: int,
+    suite: suites.Suite | None, config: config_lib.Config,
+    trained_with: config_lib.Config | None, num_env_frames: int,
     levels: Sequence[str], num_games: int) -> Iterator[str]:
   """Yields a line for each difference to the published tests of a suite.
 

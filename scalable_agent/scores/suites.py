@@ -1,7 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Suites of levels with published scores: their columns and statistics."""
 
-from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.scores import atari57
@@ -35,7 +36,7 @@ class Statistic(NamedTuple):
   name: str
   reduce: Callable[[np.ndarray], np.ndarray]
   baselines: data.Baselines
-  published: Mapping[str, Optional[float]]
+  published: Mapping[str, float | None]
 
 
 class Suite(NamedTuple):
@@ -56,11 +57,11 @@ class Suite(NamedTuple):
   keys: Mapping[str, str]
   random: Published
   human: Published
-  agents: Tuple[Published, ...]
-  statistics: Tuple[Statistic, ...]
+  agents: tuple[Published, ...]
+  statistics: tuple[Statistic, ...]
   num_published_games: int
   constants: str
-  other_agents: Tuple[str, ...]
+  other_agents: tuple[str, ...]
 
   def normalized(self, level: str, score: float) -> float:
     """Returns a score in percent, where 0 is random and 100 is human."""
@@ -166,7 +167,7 @@ DMLAB30 = _dmlab30()
 SUITES = (ATARI57, DMLAB30)
 
 
-def suite_of(levels: Iterable[str]) -> Optional[Suite]:
+def suite_of(levels: Iterable[str]) -> Suite | None:
   """Returns the suite that has one of the levels, None if there is none."""
   levels = set(levels)
   return next((s for s in SUITES if levels & set(s.keys)), None)

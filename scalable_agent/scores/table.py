@@ -7,7 +7,8 @@ another training run would do.
 """
 
 import collections
-from typing import Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import config as config_lib
@@ -33,10 +34,10 @@ class Row(NamedTuple):
     interval: 95 % bootstrap interval of the mean.
   """
   level: str
-  returns: Tuple[float, ...]
+  returns: tuple[float, ...]
   mean: float
   std: float
-  interval: Tuple[float, float]
+  interval: tuple[float, float]
 
 
 class Aggregate(NamedTuple):
@@ -50,8 +51,8 @@ class Aggregate(NamedTuple):
   """
   name: str
   value: float
-  interval: Tuple[float, float]
-  published: Mapping[str, Tuple[float, bool]]
+  interval: tuple[float, float]
+  published: Mapping[str, tuple[float, bool]]
 
 
 class Run(NamedTuple):
@@ -66,21 +67,21 @@ class Run(NamedTuple):
   """
   config: config_lib.Config
   num_env_frames: int
-  trained_with: Optional[config_lib.Config]
-  rows: Tuple[Row, ...]
+  trained_with: config_lib.Config | None
+  rows: tuple[Row, ...]
   source: str = ''
 
 
 class Table(NamedTuple):
   """Everything that is written about the tests of one or several agents."""
-  runs: Tuple[Run, ...]
-  suite: Optional[suites.Suite]
-  aggregates: Tuple[Aggregate, ...]
-  remarks: Tuple[str, ...]
-  differences: Tuple[str, ...]
+  runs: tuple[Run, ...]
+  suite: suites.Suite | None
+  aggregates: tuple[Aggregate, ...]
+  remarks: tuple[str, ...]
+  differences: tuple[str, ...]
 
   @property
-  def rows(self) -> Tuple[Row, ...]:
+  def rows(self) -> tuple[Row, ...]:
     """The rows of all agents."""
     return tuple(row for run in self.runs for row in run.rows)
 
@@ -139,7 +140,7 @@ def _differences(suite, run):
       num_games=len(run.rows[0].returns))  # Each level has as many.
 
 
-def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> Tuple[str, ...]:
+def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:
   """Returns each line once. A line of some agents only names these agents."""
   numbers = collections.defaultdict(list)
   num_runs = 0
@@ -153,7 +154,7 @@ def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> Tuple[str, ...]:
       for line, n in numbers.items())
 
 
-def _interval(means) -> Tuple[float, float]:
+def _interval(means: np.ndarray) -> tuple[float, float]:
   low, high = np.percentile(means, [2.5, 97.5])
   return float(low), float(high)
 

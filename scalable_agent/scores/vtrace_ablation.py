@@ -5,7 +5,7 @@ The scores are final returns, unclipped. Each is the mean of the best 3 of 24
 sets of hyperparameters (Espeholt et al. 2018, arXiv 1802.01561).
 """
 
-from typing import Dict, Mapping, Tuple
+from collections.abc import Mapping
 
 from scalable_agent.scores import data
 
@@ -15,10 +15,10 @@ _CORRECTIONS = {'V-trace': 'vtrace', '1-Step': 'one_step',
                 'eps-correction': 'epsilon', 'No-correction': 'none'}
 _NO_LEVELS = ('replay', 'method', 'status', 'source')
 
-LEVELS: Tuple[str, ...] = tuple(
+LEVELS: tuple[str, ...] = tuple(
     name for name in _ROWS[0] if name not in _NO_LEVELS)
 # Final return by level, by (whether there is replay, correction).
-RETURNS: Mapping[Tuple[bool, str], Dict[str, float]] = {
+RETURNS: Mapping[tuple[bool, str], dict[str, float]] = {
     (row['replay'] == 'yes', _CORRECTIONS[row['method']]): {
         level: float(row[level]) for level in LEVELS}
     for row in _ROWS}

@@ -49,8 +49,8 @@ class Lab:
   # What was asked of the instances of this process, for tests to read.
   calls = []
 
-  def __init__(self, level, observations, config={}, renderer='software',
-               level_cache=None):  # pylint: disable=dangerous-default-value
+  def __init__(self, level, observations, config={}, renderer='software',  # noqa: B006
+               level_cache=None):
     self._status = 'closed'
     if not isinstance(level, str):
       raise TypeError(f'argument 1 must be str, not {type(level).__name__}')

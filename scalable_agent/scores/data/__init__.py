@@ -6,9 +6,10 @@ one row per column of it, and rows of agents with a published score over the
 suite only. `vtrace_ablation.csv` has one row per agent, with its source.
 """
 
+from collections.abc import Mapping
 import csv
 from importlib import resources
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 
 class Baselines(NamedTuple):
@@ -27,13 +28,13 @@ class Baselines(NamedTuple):
     return (score - random) / (self.human[key] - random) * 100
 
 
-def read(name: str) -> List[Dict[str, str]]:
+def read(name: str) -> list[dict[str, str]]:
   """Returns the rows of the table `name`, such as `atari57.csv`."""
   path = resources.files(__name__).joinpath(name)
   return list(csv.DictReader(path.read_text(encoding='utf-8').splitlines()))
 
 
-def column(rows: List[Dict[str, str]], key: str, name: str) -> Dict[str, float]:
+def column(rows: list[dict[str, str]], key: str, name: str) -> dict[str, float]:
   """Returns the numbers of column `name` by those of column `key`.
 
   Empty cells are left out; a column that does not exist is empty.
@@ -41,6 +42,6 @@ def column(rows: List[Dict[str, str]], key: str, name: str) -> Dict[str, float]:
   return {row[key]: float(row[name]) for row in rows if row.get(name)}
 
 
-def number(text: str) -> Optional[float]:
+def number(text: str) -> float | None:
   """Returns the number in a cell, None for an empty one."""
   return float(text) if text else None

@@ -1,0 +1,240 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Measures how the code is built, of one checkout or of several beside another.
+
+  python benchmarks/house.py [--trace] [--time] [DIRECTORY ...]
+
+Prints a table in Markdown with a column per directory (default: this one).
+`--trace` trains there until the first tape is made and counts the calls of
+the program's functions from main to it; `--time` runs `make check` and `make
+test` there. Times that were measured before are given with `--check_s` and
+`--test_s`.
+"""
+
+import argparse
+import ast
+from collections.abc import Iterator
+import functools
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Prints the functions of the program that are entered when the first tape is
+# made. The graph is traced in the thread and below the call that asks for it.
+_TRACE = """
+import glob, os, sys, traceback
+sys.path.insert(0, os.getcwd())
+import tensorflow as tf
+files = {os.path.realpath(name) for name in [
+    'experiment.py', *glob.glob('scalable_agent/**/*.py', recursive=True)]}
+
+def make(self, *args, **kwargs):
+  names = []
+  for frame in traceback.extract_stack():
+    if os.path.realpath(frame.filename) in files:
+      names.append(frame.name)
+  print('TRACE', *names, flush=True)
+  os._exit(0)
+
+tf.GradientTape.__init__ = make
+import experiment
+from absl import app
+app.run(experiment.main)
+"""
+_TRACE_FLAGS = (
+    '--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
+    '--num_actors=2', '--batch_size=2', '--unroll_length=5')
+
+
+class Function(NamedTuple):
+  """A function of the program; `lines` without its docstring."""
+  module: str
+  name: str
+  lines: int
+  lines_with_docstring: int
+
+
+def modules(root: pathlib.Path) -> dict[str, pathlib.Path]:
+  """Returns the files of `experiment` and the package by their module names."""
+  files = {'experiment': root / 'experiment.py'}
+  for path in sorted((root / 'scalable_agent').rglob('*.py')):
+    parts = path.relative_to(root).with_suffix('').parts
+    files['.'.join(parts[:-1] if parts[-1] == '__init__' else parts)] = path
+  return files
+
+
+@functools.cache
+def parse(path: pathlib.Path) -> ast.Module:
+  return ast.parse(path.read_text(encoding='utf-8'), filename=str(path))
+
+
+def _names(node: ast.Import | ast.ImportFrom, module: str,
+           is_package: bool) -> Iterator[str]:
+  """Yields what one statement may import: modules, or names in them."""
+  if isinstance(node, ast.Import):
+    yield from (alias.name for alias in node.names)
+    return
+  package = module.split('.')
+  if node.level:
+    package = package[:len(package) - node.level + is_package]
+    base = '.'.join(package + ([node.module] if node.module else []))
+  else:
+    base = node.module or ''
+  yield from (f'{base}.{alias.name}' for alias in node.names)
+
+
+def imports(root: pathlib.Path) -> dict[str, set[str]]:
+  """Returns what each module imports, wherever in it the statement is.
+
+  A string that is the name of a module of ours counts as an import of it:
+  `importlib` imports by such names.
+
+  Args:
+    root: the directory of a checkout.
+
+  Returns:
+    For each module, the modules of ours by their full names, others by the
+    first part of their names ('tensorflow').
+  """
+  files = modules(root)
+  graph: dict[str, set[str]] = {module: set() for module in files}
+  for module, path in files.items():
+    for node in ast.walk(parse(path)):
+      if isinstance(node, (ast.Import, ast.ImportFrom)):
+        for name in _names(node, module, path.name == '__init__.py'):
+          if name not in files and name.rpartition('.')[0] in files:
+            name = name.rpartition('.')[0]
+          graph[module].add(name if name in files else name.split('.')[0])
+      elif isinstance(node, ast.Constant) and node.value in files:
+        graph[module].add(str(node.value))
+    graph[module].discard(module)
+  return graph
+
+
+def longest_chain(graph: dict[str, set[str]]) -> tuple[str, ...]:
+  """Returns the longest chain of imports; ValueError if there is a cycle."""
+  chains: dict[str, tuple[str, ...]] = {}
+
+  def chain(module, above):
+    if module in above:
+      cycle = above[above.index(module):] + (module,)
+      raise ValueError(f'Imports go round: {" -> ".join(cycle)}')
+    if module not in chains:
+      below = [chain(m, above + (module,))
+               for m in sorted(graph[module]) if m in graph]
+      chains[module] = (module,) + max(below, key=len, default=())
+    return chains[module]
+
+  return max((chain(module, ()) for module in graph), key=len)
+
+
+def _num_lines(node: ast.stmt) -> int:
+  return (node.end_lineno or 0) - node.lineno + 1
+
+
+def functions(root: pathlib.Path) -> list[Function]:
+  """Returns all functions of the program, the longest first."""
+  found = []
+  for module, path in modules(root).items():
+    for node in ast.walk(parse(path)):
+      if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        lines = _num_lines(node)
+        docstring = _num_lines(node.body[0]) if ast.get_docstring(node) else 0
+        found.append(Function(module, node.name, lines - docstring, lines))
+  return sorted(found, key=lambda function: -function.lines)
+
+
+def num_anys(root: pathlib.Path) -> int:
+  """Returns how often the package, without its imports, says `Any`."""
+  return sum(
+      isinstance(node, ast.Name) and node.id == 'Any'
+      or isinstance(node, ast.Attribute) and node.attr == 'Any'
+      for module, path in modules(root).items() if module != 'experiment'
+      for node in ast.walk(parse(path)))
+
+
+def way_to_the_gradient(root: pathlib.Path) -> list[str]:
+  """Trains in `root`; returns the functions from `main` to the first tape."""
+  with tempfile.TemporaryDirectory() as logdir:
+    run = subprocess.run(
+        [sys.executable, '-c', _TRACE, *_TRACE_FLAGS, f'--logdir={logdir}'],
+        cwd=root, text=True, capture_output=True, check=False)
+  for line in run.stdout.splitlines():
+    if line.startswith('TRACE '):
+      return line.split()[1:]
+  raise RuntimeError(f'No gradient in {root}:\n{run.stdout}{run.stderr}')
+
+
+def _seconds(root: pathlib.Path, target: str) -> float:
+  start = time.monotonic()
+  subprocess.run(['make', target], cwd=root, check=True, stdout=sys.stderr)
+  return time.monotonic() - start
+
+
+def _size(paths: list[pathlib.Path]) -> str:
+  lines = sum(len(path.read_text(encoding='utf-8').splitlines())
+              for path in paths)
+  return f'{len(paths)} files, {lines:,} lines'
+
+
+def measures(root: pathlib.Path) -> dict[str, str]:
+  """Returns what is read from the files of a checkout."""
+  longest, *_ = found = functions(root)
+  longest_with = max(found, key=lambda f: f.lines_with_docstring)
+  chain = longest_chain(imports(root))
+  return {
+      'program': _size(list(modules(root).values())),
+      'tests': _size(list((root / 'tests').rglob('*.py'))),
+      'benchmarks': _size(list((root / 'benchmarks').rglob('*.py'))),
+      'longest function':
+          f'{longest.lines} lines, `{longest.module}.{longest.name}`',
+      'longest function, docstring included':
+          f'{longest_with.lines_with_docstring} lines, '
+          f'`{longest_with.module}.{longest_with.name}`',
+      'functions of more than 40 lines': str(sum(f.lines > 40 for f in found)),
+      'median function':
+          f'{statistics.median(f.lines for f in found):.0f} lines',
+      'longest chain of imports': f'{len(chain)}: ' + ', '.join(
+          module.removeprefix('scalable_agent.') for module in chain),
+      '`Any`': str(num_anys(root)),
+  }
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('directories', nargs='*', type=pathlib.Path,
+                      metavar='DIRECTORY')
+  parser.add_argument('--trace', action='store_true')
+  parser.add_argument('--time', action='store_true')
+  for name in ('check', 'test'):
+    parser.add_argument(f'--{name}_s', type=float, nargs='*', metavar='S',
+                        help=f'seconds of make {name}, one per directory')
+  args = parser.parse_args()
+  roots = [path.resolve() for path in args.directories or [_ROOT]]
+  columns = []
+  for i, root in enumerate(roots):
+    column = measures(root)
+    if args.trace:
+      way = way_to_the_gradient(root)
+      column['calls from main to the gradient'] = (
+          f'{len(way) - 1}: ' + ', '.join(way))
+    for name, given in (('check', args.check_s), ('test', args.test_s)):
+      if given or args.time:
+        seconds = given[i] if given else _seconds(root, name)
+        column[f'`make {name}`'] = f'{seconds:.0f} s'
+    columns.append(column)
+  print('| | ' + ' | '.join(root.name for root in roots) + ' |')
+  print('|---' * (len(roots) + 1) + '|')
+  for name in columns[0]:
+    print(f'| {name} | ' + ' | '.join(column[name] for column in columns)
+          + ' |')
+
+
+if __name__ == '__main__':
+  main()

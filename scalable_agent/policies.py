@@ -1,0 +1,188 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Policies: what chooses the actions of an actor's environments.
+
+`E` is the number of environments of one actor.
+"""
+
+from collections.abc import Callable
+import threading
+from typing import Any, Protocol
+import weakref
+
+import numpy as np
+from scalable_agent import agents
+from scalable_agent import dynamic_batching
+from scalable_agent import queues
+from scalable_agent import structs
+import tensorflow as tf
+import tree
+
+
+class Policy(Protocol):
+  """What an actor needs of a policy."""
+
+  @property
+  def output_spec(self) -> structs.AgentOutput:
+    """`AgentOutput` of `ArraySpec`s of one environment."""
+
+  def refresh(self, weights: structs.Weights) -> int:
+    """Acts with `weights` from now on, unless it has newer ones.
+
+    Returns:
+      The version that it acts with.
+    """
+
+  def initial_state(self, batch_size: int) -> Any:
+    """Returns the recurrent state at the start, a nest of `[E, ...]`."""
+
+  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
+           state: Any) -> tuple[structs.AgentOutput, Any]:
+    """Chooses one action per environment.
+
+    Args:
+      last_action: `[E, ...]`, the actions that led to `env_output`.
+      env_output: `StepOutput` of `[E, ...]`.
+      state: nest of `[E, ...]`, the recurrent state.
+
+    Returns:
+      `AgentOutput` of arrays `[E, ...]` and the next state.
+    """
+
+  def close(self, timeout_s: float) -> None:
+    """Ends its threads, if it has any; waits at most so long for them."""
+
+
+class AgentPolicy:
+  """An agent of its own as a `Policy`.
+
+  The agent's variables change in `refresh` alone, so one policy step never
+  mixes two versions. For one thread at a time.
+  """
+
+  def __init__(self, agent: agents.Agent, greedy: bool = False,
+               jit_compile: bool = False):
+    """Makes a policy; `refresh` gives it weights.
+
+    Args:
+      agent: the agent that acts; its variables are overwritten.
+      greedy: whether to take the most likely action instead of a sample.
+      jit_compile: whether XLA compiles the policy step.
+    """
+    self.output_spec = agent.output_spec
+    self._agent = agent
+    self._greedy = greedy
+    self._version = -1
+    # A shared policy makes steps of many sizes. XLA wants to know them.
+    self._step = tf.function(
+        self._policy_step, autograph=False, jit_compile=jit_compile,
+        reduce_retracing=not jit_compile)
+    # To look up a function by nested arguments takes longer than a small
+    # network: they are flat, and what was found for shapes and dtypes is kept.
+    self._steps: dict[Any, Callable[..., Any]] = {}
+    self._structure: Any = None
+    self._assign = tf.function(self._assign_weights, autograph=False)
+
+  def refresh(self, weights: structs.Weights) -> int:
+    """See `Policy`."""
+    if weights.version > self._version:
+      self._assign(list(weights.values))
+      self._version = weights.version
+    return self._version
+
+  def initial_state(self, batch_size: int) -> Any:
+    """See `Policy`; returns tensors."""
+    return self._agent.initial_state(batch_size)
+
+  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
+           state: Any) -> tuple[structs.AgentOutput, Any]:
+    """See `Policy`; the next state is tensors."""
+    env_output = self._agent.tokenize(env_output.for_agent())
+    arguments = (last_action, env_output, state)
+    flat = tree.flatten(arguments)
+    tensors = [tf.convert_to_tensor(x) for x in flat]
+    key = tuple([(x.shape, x.dtype) for x in flat])
+    if key not in self._steps:
+      self._structure = tree.map_structure(lambda _: 0, arguments)
+      self._steps[key] = self._step.get_concrete_function(*tensors)
+    *output, state = self._steps[key](*tensors)
+    return structs.AgentOutput(*[tensor.numpy() for tensor in output]), state
+
+  def close(self, timeout_s: float) -> None:
+    """See `Policy`; there is nothing to end."""
+
+  def _policy_step(self, *tensors):
+    output, state = self._agent.step(
+        *tree.unflatten_as(self._structure, tensors))
+    if self._greedy:
+      best = tf.argmax(output.policy, axis=-1, output_type=tf.int32)
+      output = output._replace(action=best)
+    return [*output, state]
+
+  def _assign_weights(self, values):
+    for variable, value in zip(self._agent.variables, values, strict=True):
+      variable.assign(value)
+
+
+class SharedPolicy:
+  """A `Policy` for several actors, whose steps it makes in batches.
+
+  Weights change between two batches, never within one. All actors act with
+  the weights that the latest `refresh` of any of them took over, so those of
+  the first step of an unroll can be newer than its own `refresh` said, but not
+  older.
+  """
+
+  def __init__(self, policy: AgentPolicy, minimum_batch_size: int = 1,
+               maximum_batch_size: int = 1024,
+               timeout_ms: float | None = 100):
+    """Makes a policy that many threads may call.
+
+    Args:
+      policy: makes the steps; nothing else may call it from now on.
+      minimum_batch_size: number of environments a step waits for.
+      maximum_batch_size: the largest number of environments of a step. From the
+        number of all environments on, no actor's step is computed in parts.
+      timeout_ms: see `dynamic_batching.Batcher`.
+    """
+    lock = threading.Lock()
+
+    def step(*args):
+      with lock:
+        return policy.step(*args)
+
+    self.output_spec = policy.output_spec
+    self._policy = policy
+    self._lock = lock
+    self._service = dynamic_batching.Service(
+        step, dynamic_batching.Batcher(
+            minimum_batch_size, maximum_batch_size, timeout_ms), 'policy')
+    weakref.finalize(self, self._service.close)
+
+  def refresh(self, weights: structs.Weights) -> int:
+    """See `Policy`."""
+    with self._lock:
+      return self._policy.refresh(weights)
+
+  def initial_state(self, batch_size: int) -> Any:
+    """See `Policy`."""
+    return self._policy.initial_state(batch_size)
+
+  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
+           state: Any) -> tuple[structs.AgentOutput, Any]:
+    """See `Policy`; the next state is arrays.
+
+    Raises:
+      QueueClosed: if `close` was called.
+      Exception: whatever a step raised, of this or of another actor.
+    """
+    try:
+      return self._service(last_action, env_output.for_agent(), state)
+    except tf.errors.CancelledError as e:
+      if e.__cause__ is not None:
+        raise e.__cause__  # noqa: B904  (It is the cause, not its effect.)
+      raise queues.QueueClosed() from e
+
+  def close(self, timeout_s: float) -> None:
+    """Makes every `step` raise `QueueClosed`, which ends `Actor.run`."""
+    self._service.close()
+    self._service.join(timeout_s)

@@ -1,0 +1,112 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Test mode: whole games with the latest checkpoint, and a table of scores."""
+
+import dataclasses
+
+from scalable_agent import agents
+from scalable_agent import checkpointing
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import evaluation
+from scalable_agent import metrics
+from scalable_agent import networks
+from scalable_agent import policies
+from scalable_agent.scores import files
+from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import table as table_lib
+import tensorflow as tf
+
+
+def run(config: config_lib.Config) -> int:
+  """Tests as `test` does; returns the exit code of the program."""
+  test(config)
+  return 0
+
+
+def test(config: config_lib.Config) -> dict[str, list[float]]:
+  """Plays whole games on every level with the latest checkpoint.
+
+  Prints the scores beside published ones and writes them into `logdir`, anew
+  after every level, so that little is lost where a long test is stopped.
+
+  Returns:
+    The unclipped returns of each level.
+
+  Raises:
+    ConfigError: if `logdir` holds no checkpoint.
+  """
+  tf.keras.utils.set_random_seed(config.seed)
+  networks.set_compute_dtype(config.compute_dtype)
+  if not checkpointing.latest_checkpoint(config.logdir):
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
+        'or name the directory of a trained agent.')
+  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  level_names = list(dict.fromkeys(
+      levels_lib.level_names(config.level_name, config.is_test)))
+  # Before hours are spent on the levels before a wrong one.
+  environments.check_levels(level_names, config)
+  policy, path, rows = None, None, []
+  for level in level_names:
+    with _make_environments(config, level) as env:
+      if policy is None:  # The levels have the same interface: one agent.
+        config = config.resolved(
+            env.spec.observation, on_cpu=networks.on_cpu(), num_groups=1)
+        policy, num_env_frames = _restore_policy(config, env.spec)
+        trained_with = config_lib.trained_with(config.logdir)
+      row = table_lib.make_row(level, evaluation.episode_returns(
+          env, policy, config.test_num_episodes, _count_games(config, level)))
+    rows.append(row)
+    print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
+          f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
+    print('  returns: ' + ' '.join(f'{r:g}' for r in row.returns), flush=True)
+    table = table_lib.make_table(
+        [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
+    path, written = _write_table(table, path)
+  print(f'\n{files.to_markdown(table)}\n{written}', flush=True)
+  return {row.level: list(row.returns) for row in rows}
+
+
+def _make_environments(config, level):
+  num_envs = min(config.num_actors, config.test_num_episodes)
+  return environments.make_vec(
+      [level] * num_envs,
+      [config.derive_seed('test', index) for index in range(num_envs)], config)
+
+
+def _count_games(config, level):
+  """Returns a function that prints now and then how many games are over."""
+  is_due = metrics.Interval(config.progress_secs)
+
+  def report(num_episodes):
+    if is_due():
+      print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
+            flush=True)
+  return report
+
+
+def _restore_policy(config, spec):
+  """Returns the policy of the latest checkpoint, and its frames."""
+  agent = agents.make(config, spec, config.derive_seed('learner', 0))
+  num_env_frames = checkpointing.restore_agent(
+      config.logdir, agent, agents.describe(config, spec, config.optimizer))
+  policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
+                                jit_compile=config.xla != 'none')
+  return policy, num_env_frames
+
+
+def _write_table(table, path):
+  """Writes the table to a path of its own; returns the path, and what to say.
+
+  Games are not lost where nothing can be written.
+  """
+  [run_of_table] = table.runs
+  try:
+    path = path or files.reserve_path(
+        run_of_table.config.logdir, run_of_table.num_env_frames)
+    files.write(table, path)
+  except OSError as e:
+    return path, (f'{path or run_of_table.config.logdir} could not be '
+                  f'written: {e.strerror}.')
+  return path, f'Wrote {path}.json, .csv and .md.'

@@ -1,0 +1,421 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the settings: defaults, checks, helps, and what is saved of them."""
+
+import dataclasses
+import importlib
+import json
+import math
+import os
+import pickle
+import re
+import subprocess
+import sys
+
+from absl import flags
+from absl.testing import absltest
+from absl.testing import parameterized
+import experiment
+import numpy as np
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent import structs
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# DeepMind's flags, but for the level: theirs is one of DeepMind Lab.
+_REFERENCE = dict(
+    logdir='/tmp/agent', mode='train', test_num_episodes=10, task=-1,
+    job_name='learner', total_environment_frames=1_000_000_000,
+    num_actors=4, batch_size=2, unroll_length=100, num_action_repeats=4,
+    seed=1, entropy_cost=0.00025, baseline_cost=0.5, discounting=0.99,
+    reward_clipping='abs_one', dataset_path='', width=96, height=72,
+    learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
+    level_name='ALE/Pong-v5')
+_FIELDS = {f.name: f for f in dataclasses.fields(config_lib.Config)}
+
+# Values that are refused, and with which words.
+_POSITIVE = [(0, 'must be positive'), (-1, 'must be positive')]
+_NOT_NEGATIVE = [(-1, 'must not be negative')]
+_FRACTION = [(-0.1, 'must be between 0 and 1'),
+             (1.1, 'must be between 0 and 1')]
+_BELOW_ONE = [(-0.1, 'must be at least 0 and below 1'),
+              (1., 'must be at least 0 and below 1')]
+_NO_NAME = [('', 'must name'), (' , ', 'must name')]
+_CHOICES = [('typo', 'must be one of '), ('', 'must be one of ')]
+_ALE_COUNT = [(2**31 - 1, 'must be below 2**31 - 1')]
+_REFUSED = {
+    'logdir': _NO_NAME, 'level_name': _NO_NAME,
+    **{name: _POSITIVE for name in (
+        'test_num_episodes', 'total_environment_frames', 'num_actors',
+        'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
+        'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
+        'save_summaries_secs', 'progress_secs', 'epsilon', 'step_timeout_s',
+        'plot_num_episodes')},
+    'max_episode_frames': _POSITIVE + _ALE_COUNT,
+    **{name: _NOT_NEGATIVE for name in (
+        'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
+        'clip_gradient_norm', 'micro_batch_size', 'replay_capacity',
+        'min_policy_lag')},
+    'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
+    'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
+    **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
+    **{name: _FRACTION for name in (
+        'discounting', 'decay', 'repeat_action_probability',
+        'replay_fraction')},
+    **{name: _CHOICES for name in (
+        'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
+        'compute_dtype', 'correction')},
+    'task': [(0, 'must be -1: this version trains on one machine')]}
+# Every value of their types will do.
+_FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
+         'use_last_action_reward', 'use_instruction', 'test_greedy',
+         'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
+         'fire_on_reset', 'bootstrap_truncated'}
+
+_FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
+_VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
+_WORDS = structs.ArraySpec((), np.dtype(object))
+
+
+class DefaultsTest(absltest.TestCase):
+
+  def test_reference(self):
+    self.assertLen(_REFERENCE, 23)
+    config = config_lib.Config()
+    for name, default in _REFERENCE.items():
+      self.assertEqual(getattr(config, name), default, name)
+      self.assertIs(type(getattr(config, name)), type(default), name)
+
+  def test_config_and_flags_have_the_same(self):
+    self.assertEqual(experiment.parse([]), config_lib.Config())
+    self.assertEqual({name: flags.FLAGS[name].default for name in _FIELDS},
+                     dataclasses.asdict(config_lib.Config()))
+
+  def test_some_settings_in_a_notebook(self):
+    config = config_lib.Config(batch_size=3, level_name='catch')
+    self.assertEqual((config.batch_size, config.level_name, config.num_actors),
+                     (3, 'catch', 4))
+
+  def test_section_alone(self):
+    section = config_lib.EnvironmentSettings(width=64)
+    self.assertEqual((section.width, section.height, section.is_test),
+                     (64, 72, False))
+    self.assertTrue(config_lib.EnvironmentSettings(mode='test').is_test)
+    with self.assertRaisesRegex(errors.ConfigError, '--width=0 must be posit'):
+      config_lib.EnvironmentSettings(width=0)
+    self.assertFalse(hasattr(section, 'batch_size'))
+
+  def test_config_is_every_section(self):
+    config = config_lib.Config(mode='test')
+    self.assertTrue(config.is_test)
+    for section in config_lib.SECTIONS:
+      self.assertIsInstance(config, section)
+      section()
+
+  def test_pickle(self):
+    config = config_lib.Config(mode='test', width=64)
+    self.assertEqual(pickle.loads(pickle.dumps(config)), config)
+    self.assertTrue(pickle.loads(pickle.dumps(config)).is_test)
+
+  def test_imports_nothing_of_ours_but_errors(self):
+    code = ('import sys; from scalable_agent import config; print(sorted('
+            'm for m in sys.modules if m.startswith("scalable_agent")'
+            ' or m in ("tensorflow", "absl")))')
+    self.assertEqual(
+        subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
+                       check=True, stdout=subprocess.PIPE).stdout.strip(),
+        "['numpy', 'scalable_agent', 'scalable_agent.config', "
+        "'scalable_agent.errors']")
+
+
+class ChecksTest(parameterized.TestCase):
+
+  def test_all_settings_are_here(self):
+    self.assertEqual(set(_REFUSED) | _FREE, set(_FIELDS))
+    for name in _FREE:
+      self.assertEmpty(_FIELDS[name].metadata['checks'])
+
+  @parameterized.parameters(
+      (name, value, rule)
+      for name, refused in _REFUSED.items() for value, rule in refused)
+  def test_refused(self, name, value, rule):
+    with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
+        f'--{name}={value} {rule}')) as caught:
+      config_lib.Config(**{name: value})
+    self.assertEqual(str(caught.exception)[-1], '.')
+    self.assertNotIn('\n', str(caught.exception))
+
+  @parameterized.parameters(
+      ('seed', 0), ('seed', 2**31 - 1), ('max_noops', 0),
+      ('max_noops', 2**31 - 2), ('discounting', 0), ('discounting', 1),
+      ('adam_beta1', 0), ('batch_size', 1), ('epsilon', 1e-9),
+      ('replay_fraction', 1), ('dynamic_batching', True),
+      ('save_checkpoint_secs', 1), ('logdir', ',a'), ('level_name', 'a,'))
+  def test_edges(self, name, value):
+    self.assertEqual(getattr(config_lib.Config(**{name: value}), name), value)
+
+  @parameterized.parameters(
+      ('batch_size', 2.5, 'int'), ('batch_size', '2', 'int'),
+      ('learning_rate', '0.1', 'float or int'), ('use_lstm', 'false', 'bool'),
+      ('logdir', None, 'str'), ('dynamic_batching', 1, 'bool or NoneType'))
+  def test_types(self, name, value, types):
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'--{name}={value} must be of type {types}.'):
+      config_lib.Config(**{name: value})
+
+  def test_not_a_number(self):
+    for name, field in _FIELDS.items():
+      if field.type is float:
+        with self.assertRaisesRegex(errors.ConfigError, name):
+          config_lib.Config(**{name: math.nan})
+
+  @parameterized.parameters(
+      (dict(replay_capacity=3), 'replay_capacity=3 must be 0 or at least '
+       '--batch_size=4'),
+      (dict(replay_capacity=4, replay_fraction=0.), 'replay_fraction=0.0 must '
+       'leave both fresh and replayed unrolls in a batch of --batch_size=4'),
+      (dict(replay_capacity=4, replay_fraction=1.), 'replay_fraction=1.0'))
+  def test_replay_and_batches(self, settings, text):
+    with self.assertRaisesRegex(errors.ConfigError, text):
+      config_lib.Config(batch_size=4, **settings)
+    self.assertEqual(config_lib.Config(
+        batch_size=4, replay_capacity=4).num_fresh_unrolls, 2)
+
+  def test_logdirs(self):
+    self.assertEqual(config_lib.Config(logdir=' a, ,b/c,').logdirs,
+                     ['a', 'b/c'])
+
+
+class FlagsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('--nouse_lstm', 'use_lstm', False),
+      ('--use_lstm=false', 'use_lstm', False),
+      ('--test_greedy', 'test_greedy', True),
+      ('--dynamic_batching', 'dynamic_batching', True),
+      ('--nodynamic_batching', 'dynamic_batching', False),
+      ('--agent=shallow', 'agent', 'shallow'),
+      ('--learning_rate=1', 'learning_rate', 1.0),
+      ('--total_environment_frames=7', 'total_environment_frames', 7),
+      ('--dataset_path=a b', 'dataset_path', 'a b'))
+  def test_values(self, arg, name, value):
+    config = experiment.parse([arg])
+    self.assertEqual(config, config_lib.Config(**{name: value}))
+    self.assertIs(type(getattr(config, name)), type(value))
+
+  def test_flag_file(self):
+    path = self.create_tempfile(
+        content='# A comment.\n--batch_size=5\n--nouse_lstm\n').full_path
+    self.assertEqual(
+        experiment.parse(['--seed=2', f'--flagfile={path}', '--seed=3']),
+        config_lib.Config(batch_size=5, use_lstm=False, seed=3))
+
+  @parameterized.parameters(
+      ('--batch_size=2.5', 'batch_size=2.5'), ('--agent=typo', 'auto'),
+      ('--learning_rate=x', 'learning_rate'),
+      ('--no_such_flag=1', 'no_such_flag'),
+      ('--use_lstm=maybe', 'use_lstm'))
+  def test_refused(self, arg, text):
+    with self.assertRaisesRegex(flags.Error, text):
+      experiment.parse([arg])
+
+  def test_checks(self):
+    with self.assertRaisesRegex(errors.ConfigError, '--batch_size=0 must be'):
+      experiment.parse(['--batch_size=0'])
+    with self.assertRaisesRegex(errors.ConfigError, 'Unknown arguments: a b.'):
+      experiment.parse(['a', '--seed=2', 'b'])
+
+  def test_parsing_leaves_the_flags_of_the_program(self):
+    experiment.parse(['--batch_size=9'])
+    self.assertEqual(flags.FLAGS.batch_size, 2)
+
+  def test_every_mode_is_a_function(self):
+    self.assertEqual(tuple(experiment.MODES),
+                     _FIELDS['mode'].metadata['choices'])
+    for module, function in experiment.MODES.values():
+      self.assertTrue(callable(
+          getattr(importlib.import_module(module), function)))
+
+
+class HelpTest(absltest.TestCase):
+
+  def test_every_setting_has_one(self):
+    for name, field in _FIELDS.items():
+      self.assertRegex(field.metadata['text'], r'^\S.{8,}\.$', name)
+      self.assertEqual(flags.FLAGS[name].help.split('>: ')[-1],
+                       field.metadata['text'])
+
+  def test_every_choice_of_a_mode_or_a_network_is_explained(self):
+    for name in ('mode', 'agent', 'xla', 'correction'):
+      for choice in _FIELDS[name].metadata['choices']:
+        self.assertIn(f'{choice}: ', _FIELDS[name].metadata['text'])
+
+  def test_of_actors_counts_environments(self):
+    self.assertStartsWith(_FIELDS['num_actors'].metadata['text'],
+                          'Number of environments.')
+
+  def _help(self, flag):
+    return subprocess.run(
+        [sys.executable, 'experiment.py', flag], cwd=_ROOT, text=True,
+        stdout=subprocess.PIPE).stdout
+
+  def test_helpfull_shows_sections_in_their_order(self):
+    text = self._help('--helpfull')
+    headings = re.findall(r'^(\d\d \w+):$', text, re.M)
+    self.assertEqual(headings, [
+        '01 run', '02 environment', '03 agent', '04 acting', '05 learner',
+        '06 impala', '07 replay', '08 test'])
+    shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[1:]
+    seen = set()
+    for section, part in zip(config_lib.SECTIONS, shown):
+      names = {field.name for field in dataclasses.fields(section)} - seen
+      self.assertEqual(
+          set(re.findall(r'^  --(?:\[no\])?(\w+):', part, re.M)), names)
+      seen |= names
+    self.assertEqual(seen, set(_FIELDS))
+
+  def test_help_shows_all_by_name(self):
+    names = re.findall(r'^  --(?:\[no\])?(\w+):', self._help('--help'), re.M)
+    self.assertEqual(names, sorted(_FIELDS))
+
+
+class SavedTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+    self.config = config_lib.Config(
+        logdir=self.logdir, batch_size=7, seed=5, agent='mlp')
+    self.path = os.path.join(self.logdir, 'settings.json')
+
+  def test_saved_and_read(self):
+    self.config.save()
+    self.assertEqual(os.listdir(self.logdir), ['settings.json'])
+    self.assertEqual(config_lib.trained_with(self.logdir), self.config)
+    with open(self.path) as f:
+      self.assertEqual(json.load(f), dataclasses.asdict(self.config))
+
+  def test_of_another_version(self):
+    values = dataclasses.asdict(self.config)
+    del values['agent'], values['min_policy_lag'], values['batch_size']
+    values['gone'] = [1]
+    with open(self.path, 'w') as f:
+      json.dump(values, f)
+    self.assertEqual(
+        config_lib.trained_with(self.logdir),
+        config_lib.Config(logdir=self.logdir, seed=5))
+
+  @parameterized.parameters(
+      '', '{"seed": 5', '[]', '5', 'null', '"seed"', '{"seed": "5"}',
+      '{"seed": -1}', '\udcff')
+  def test_damaged(self, text):
+    with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:
+      f.write(text)
+    self.assertIsNone(config_lib.trained_with(self.logdir))
+
+  def test_of_no_run(self):
+    self.assertIsNone(config_lib.trained_with(self.logdir))
+
+
+class SeedsTest(absltest.TestCase):
+
+  def test_those_of_earlier_versions(self):
+    config = config_lib.Config(seed=3)
+    self.assertEqual(
+        [config.derive_seed(role, 2, 1) for role in (
+            'environment', 'learner', 'actor', 'test', 'replay')],
+        [816352175, 2110316598, 355842188, 143819201, 6976088])
+
+  def test_all_differ(self):
+    seeds = [
+        config_lib.Config(seed=seed).derive_seed(role, index, part)
+        for seed in (0, 1) for role in ('environment', 'learner', 'actor')
+        for index in (0, 1, 2) for part in (0, 1)]
+    self.assertLen(set(seeds), len(seeds))
+    self.assertBetween(min(seeds), 0, 2**31 - 1)
+    self.assertBetween(max(seeds), 0, 2**31 - 1)
+
+
+class ResolvedTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (_FRAMES, 'deep'),
+      ({'frame': _FRAMES, 'instruction': _WORDS}, 'deep'),
+      ({'frame': _FRAMES}, 'deep'),
+      (_VECTOR, 'mlp'),
+      ({'frame': _VECTOR}, 'mlp'),
+      ({'position': _FRAMES}, 'mlp'),
+      (_FRAMES._replace(shape=(10, 5)), 'mlp'),
+      (_WORDS, 'mlp'))
+  def test_agent(self, observation_spec, agent):
+    resolve = lambda config: config.resolved(
+        observation_spec, on_cpu=True, num_groups=2).agent
+    self.assertEqual(resolve(config_lib.Config()), agent)
+    for given in ('deep', 'shallow', 'mlp'):
+      self.assertEqual(resolve(config_lib.Config(agent=given)), given)
+
+  @parameterized.parameters(
+      ('auto', _VECTOR, True, 'policy'), ('auto', _VECTOR, False, 'none'),
+      ('auto', _FRAMES, True, 'none'), ('auto', _FRAMES, False, 'none'),
+      ('none', _VECTOR, True, 'none'), ('policy', _FRAMES, False, 'policy'),
+      ('all', _FRAMES, True, 'all'))
+  def test_xla(self, xla, observation_spec, on_cpu, expected):
+    self.assertEqual(
+        config_lib.Config(xla=xla).resolved(
+            observation_spec, on_cpu=on_cpu, num_groups=2).xla, expected)
+
+  @parameterized.parameters(
+      (4, 4, None, True), (15, 4, None, True), (16, 4, None, False),
+      (3, 3, None, False), (2, 2, True, True), (4, 4, False, False))
+  def test_dynamic_batching(self, num_actors, num_groups, given, expected):
+    config = config_lib.Config(num_actors=num_actors, dynamic_batching=given)
+    self.assertIs(
+        config.resolved(_VECTOR, on_cpu=True, num_groups=num_groups
+                       ).dynamic_batching, expected)
+
+  @parameterized.parameters(
+      (dict(agent='deep', batch_size=32, unroll_length=20), True, 4),
+      (dict(agent='auto', batch_size=32, unroll_length=20), True, 4),
+      (dict(agent='deep', batch_size=32, unroll_length=100), True, 4),
+      (dict(agent='deep', batch_size=32, unroll_length=5), True, 14),
+      (dict(agent='deep', batch_size=3, unroll_length=20), True, 3),
+      (dict(agent='deep', batch_size=32, unroll_length=20), False, 32),
+      (dict(agent='shallow', batch_size=32, unroll_length=20), True, 32),
+      (dict(agent='shallow', batch_size=32, unroll_length=20, xla='all'), True,
+       4),
+      (dict(agent='mlp', batch_size=32, unroll_length=20, xla='all'), True, 32),
+      (dict(agent='deep', batch_size=32, micro_batch_size=5), True, 5))
+  def test_micro_batch_size(self, settings, on_cpu, expected):
+    self.assertEqual(
+        config_lib.Config(**settings).resolved(
+            _FRAMES, on_cpu=on_cpu, num_groups=2).micro_batch_size, expected)
+
+  def test_nothing_is_left_open_and_nothing_else_changes(self):
+    config = config_lib.Config(num_actors=8, batch_size=9)
+    resolved = config.resolved(_FRAMES, on_cpu=True, num_groups=2)
+    self.assertEqual(resolved, dataclasses.replace(
+        config, agent='deep', xla='none', dynamic_batching=False,
+        micro_batch_size=4))
+    self.assertNotIn('auto', dataclasses.asdict(resolved).values())
+    self.assertEqual(
+        resolved.resolved(_VECTOR, on_cpu=False, num_groups=8), resolved)
+
+  def test_what_was_chosen_is_said(self):
+    config = config_lib.Config(num_actors=8)
+    say = lambda config, spec: config_lib.choices_made(
+        config, config.resolved(spec, on_cpu=True, num_groups=2))
+    self.assertEqual(
+        say(config, _FRAMES),
+        'Chosen: --agent=deep for frames, --xla=none, '
+        '--dynamic_batching=false, --micro_batch_size=2.')
+    self.assertEqual(
+        say(dataclasses.replace(config, xla='all'), _VECTOR),
+        'Chosen: --agent=mlp for observations that are no frames, '
+        '--dynamic_batching=false, --micro_batch_size=2.')
+    resolved = config.resolved(_FRAMES, on_cpu=True, num_groups=2)
+    self.assertEqual(say(resolved, _FRAMES), '')
+    chosen = re.findall(r'--\w+=\w+', say(config, _FRAMES))
+    self.assertEqual(experiment.parse(['--num_actors=8', *chosen]), resolved)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,173 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that modules import only what lies below them.
+
+`_LAYERS` is the plan of the house. A new module needs a place in it.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+from absl.testing import absltest
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT / 'benchmarks'))
+import house  # pylint: disable=g-import-not-at-top,wrong-import-position
+
+# The number of the layer and its rooms, from the ground up. A room is a module
+# or a family (a sub-package). It imports only from lines above its own: rooms
+# of one line do not know each other.
+_LAYERS = (
+    (0, 'errors'),
+    (0, 'structs config'),
+    (0, 'scores'),
+    (1, 'environments queues'),
+    (1, 'unrolls'),
+    (1, 'replay'),
+    (2, 'vtrace losses distributions optimizers'),
+    (3, 'networks compat'),
+    (3, 'agents'),
+    (4, 'algorithms'),
+    (5, 'collectives metrics dynamic_batching'),
+    (5, 'policies learner'),
+    (5, 'actor checkpointing video export'),
+    (5, 'evaluation'),
+    (6, 'acting'),
+    (6, 'training testing distributed'),
+    (7, 'experiment'),
+)
+_PLACES = {room: place for place, (_, rooms) in enumerate(_LAYERS)
+           for room in rooms.split()}
+_LONGEST_CHAIN = 8
+_TENSORFLOW = {'tensorflow', 'tensorflow_probability', 'keras', 'tf_keras'}
+
+_IMPORTS = house.imports(_ROOT)
+
+
+def _room(module):
+  """Returns the room of a module; '' for the package itself."""
+  return (module.removeprefix('scalable_agent').removeprefix('.')
+          .partition('.')[0])
+
+
+def _without_tensorflow():
+  """Returns the modules of layers 0 and 1."""
+  return [module for module in _IMPORTS if _room(module)
+          and _LAYERS[_PLACES[_room(module)]][0] <= 1]
+
+
+def _imported_by(module):
+  """Returns all that is imported with a module, each with the way to it."""
+  ways = {module: (module,)}
+  new = [module]
+  while new:
+    name = new.pop()
+    # Python imports the packages around a module with it.
+    around = name.rpartition('.')[0]
+    for other in _IMPORTS.get(name, set()) | ({around} if around else set()):
+      if other not in ways:
+        ways[other] = ways[name] + (other,)
+        new.append(other)
+  return ways
+
+
+class LayersTest(absltest.TestCase):
+
+  def test_every_module_has_a_place(self):
+    missing = {_room(module) for module in _IMPORTS} - set(_PLACES) - {''}
+    self.assertEmpty(
+        missing, 'Give these modules a line in _LAYERS of tests/layers_test.py')
+
+  def test_imports_go_down(self):
+    wrong = []
+    for module, imported in _IMPORTS.items():
+      for other in sorted(imported & _IMPORTS.keys()):
+        here, there = _room(module), _room(other)
+        if here != there and there and (
+            not here or _PLACES[there] >= _PLACES[here]):
+          wrong.append(f'{module} imports {other}')
+    self.assertEmpty(wrong, 'Only layers below may be imported')
+
+  def test_no_cycles_and_no_long_chains(self):
+    chain = house.longest_chain(_IMPORTS)
+    self.assertLessEqual(len(chain), _LONGEST_CHAIN, ' -> '.join(chain))
+
+  def test_algorithms_share_their_base_only(self):
+    family = 'scalable_agent.algorithms.'
+    wrong = [
+        f'{module} imports {other}' for module, imported in _IMPORTS.items()
+        if module.startswith(family) for other in sorted(imported)
+        if other.startswith(family) and other != family + 'base']
+    self.assertEmpty(wrong)
+
+  def test_environment_processes_need_no_tensorflow(self):
+    wrong = []
+    for module in _without_tensorflow():
+      for name, way in _imported_by(module).items():
+        if name in _TENSORFLOW:
+          wrong.append(' -> '.join(way))
+    self.assertEmpty(wrong, 'Layers 0 and 1 must not import TensorFlow')
+
+  def test_python_finds_no_tensorflow_either(self):
+    # Libraries of others could import it, too.
+    modules = _without_tensorflow()
+    self.assertContainsSubset(
+        ['scalable_agent.structs', 'scalable_agent.environments'], modules)
+    code = (f'import {", ".join(modules)}, sys\n'
+            f'print(*sorted({_TENSORFLOW!r} & set(sys.modules)))')
+    run = subprocess.run(
+        [sys.executable, '-c', code], cwd=_ROOT, text=True, check=True,
+        stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(_ROOT)))
+    self.assertEqual(run.stdout.split(), [])
+
+  def test_ray_is_in_one_place(self):
+    self.assertEmpty(
+        [module for module, imported in _IMPORTS.items()
+         if 'ray' in imported and module != 'scalable_agent.distributed'])
+
+
+class HouseTest(absltest.TestCase):
+  """Tests that what the tests above rely on sees what it should."""
+
+  def _imports(self, **files):
+    root = pathlib.Path(self.create_tempdir().full_path)
+    files = {'experiment': '', 'scalable_agent/__init__': ''} | files
+    for name, source in files.items():
+      path = root / f'{name}.py'
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_text(source)
+    return house.imports(root)
+
+  def test_imports_are_found_in_all_their_forms(self):
+    graph = self._imports(**{
+        'experiment': 'import os.path, scalable_agent.b.c as c',
+        'scalable_agent/a': 'from scalable_agent import b\n'
+                            'from scalable_agent.b.c import X\n',
+        'scalable_agent/b/__init__': 'def f():\n  from . import c\n'
+                                     'from .. import a',
+        'scalable_agent/b/c': 'from .d import X\nif X:\n  import numpy as np\n',
+        'scalable_agent/b/d': 'from tensorflow import keras',
+        'scalable_agent/e': 'f("scalable_agent.a", "scalable_agent.e")'})
+    self.assertEqual(graph['experiment'], {'os', 'scalable_agent.b.c'})
+    self.assertEqual(graph['scalable_agent.a'],
+                     {'scalable_agent.b', 'scalable_agent.b.c'})
+    self.assertEqual(graph['scalable_agent.b'],
+                     {'scalable_agent.b.c', 'scalable_agent.a'})
+    self.assertEqual(graph['scalable_agent.b.c'],
+                     {'scalable_agent.b.d', 'numpy'})
+    self.assertEqual(graph['scalable_agent.b.d'], {'tensorflow'})
+    self.assertEqual(graph['scalable_agent.e'], {'scalable_agent.a'})
+
+  def test_a_cycle_is_named(self):
+    graph = {'a': {'b'}, 'b': {'c'}, 'c': {'b'}}
+    with self.assertRaisesRegex(ValueError, 'b -> c -> b'):
+      house.longest_chain(graph)
+
+  def test_longest_chain(self):
+    graph = {'a': {'b', 'c', 'numpy'}, 'b': {'d'}, 'c': set(), 'd': set()}
+    self.assertEqual(house.longest_chain(graph), ('a', 'b', 'd'))
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,235 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of policies: greedy, taking over weights, shared by several actors."""
+
+from concurrent import futures
+import threading
+import time
+from unittest import mock
+
+from absl.testing import parameterized
+import counting_agent
+import numpy as np
+from scalable_agent import actor as actor_lib
+from scalable_agent import agents
+from scalable_agent import environments
+from scalable_agent import metrics
+from scalable_agent import policies
+from scalable_agent import queues
+from scalable_agent import structs
+import tensorflow as tf
+import tree
+
+
+class AgentPolicyTest(tf.test.TestCase):
+
+  def test_greedy_takes_the_most_likely_action(self):
+    agent = counting_agent.CountingAgent()
+    policy = policies.AgentPolicy(agent, greedy=True)
+    output = _env_output([[0.0], [0.0]])._replace(done=np.ones([2], bool))
+    chosen, _ = policy.step(np.array([0, 2], np.int32), output,
+                            policy.initial_state(2))
+    # Logits are (0, 1, last action).
+    self.assertAllEqual(chosen.action, [1, 2])
+    chosen, _ = policy.step(np.array([2, 0], np.int64), output,
+                            policy.initial_state(2))
+    self.assertAllEqual(chosen.action, [2, 1])
+
+
+class _RecordingPolicy(policies.AgentPolicy):
+  """Notes the number of environments of every step."""
+
+  def __init__(self, *args, **kwargs):
+    super().__init__(*args, **kwargs)
+    self.batch_sizes = []
+
+  def step(self, last_action, env_output, state):
+    self.batch_sizes.append(len(last_action))
+    return super().step(last_action, env_output, state)
+
+
+class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
+
+  def in_thread(self, fn, *args):
+    """Calls `fn` in a thread of its own; returns a future."""
+    executor = futures.ThreadPoolExecutor(1)
+    future = executor.submit(fn, *args)
+    executor.shutdown(wait=False)
+    return future
+
+  def _shared(self, policy, *args, **kwargs):
+    shared = policies.SharedPolicy(policy, *args, **kwargs)
+    self.addCleanup(shared.close, 10)
+    return shared
+
+  @parameterized.parameters('mlp', 'mlp with lstm', 'instructions')
+  def test_equals_steps_of_policies_of_their_own(self, name):
+    spec = structs.ArraySpec((5,), np.float32)
+    if name == 'instructions':
+      spec = {'frame': structs.ArraySpec((8, 8, 3), np.uint8),
+              'instruction': structs.ArraySpec((), object)}
+    agent = agents.make_agent(
+        'deep' if name == 'instructions' else 'mlp', spec,
+        structs.ActionSpec((4,)),
+        use_lstm=name != 'mlp', use_last_action_reward=True,
+        use_instruction=True, seed=3)
+    rng = np.random.default_rng(4)
+    weights = structs.Weights(
+        7, [tf.constant(rng.normal(size=v.shape, scale=0.3), v.dtype)
+            for v in agent.variables])
+    policy = _RecordingPolicy(agent, greedy=True)
+    shared = self._shared(policy, 6, 6, timeout_ms=None)
+    self.assertEqual(shared.refresh(weights), 7)
+    inputs = [[_random_inputs(np.random.default_rng([i, t]), i + 1, spec)
+               for t in range(5)] for i in range(3)]
+
+    def act(policy, steps):
+      state = policy.initial_state(len(steps[0][0]))
+      outputs = []
+      for last_action, env_output in steps:
+        output, state = policy.step(last_action, env_output, state)
+        outputs.append(tree.map_structure(np.asarray, (output, state)))
+      return outputs
+
+    actors = [self.in_thread(act, shared, steps) for steps in inputs]
+    results = [actor.result() for actor in actors]
+    self.assertEqual(policy.batch_sizes, [6] * 5)
+    for steps, outputs in zip(inputs, results):
+      # Alone, and so in batches of 1, 2 and 3.
+      for expected, output in zip(act(policy, steps), outputs):
+        tree.assert_same_structure(expected, output)
+        self.assertAllEqual(expected[0].action, output[0].action)
+        tree.map_structure(
+            lambda e, o: self.assertAllClose(e, o, rtol=1e-4, atol=1e-5),
+            expected, output)
+    # Different rows: a mix-up would have been noticed.
+    logits = np.concatenate([outputs[0][0].policy
+                             for outputs in results])
+    self.assertLen(np.unique(logits[:, 0]), 6)
+
+  def test_actors_make_the_unrolls_they_make_alone(self):
+    def unrolls(policies_of_actors, num_unrolls=6):
+      with self._environment(2) as one, self._environment(3) as other:
+        actors = [self.in_thread(_make_unrolls, env, policy, num_unrolls)
+                  for env, policy in zip((one, other), policies_of_actors)]
+        return [actor.result() for actor in actors]
+
+    alone = unrolls([policies.AgentPolicy(counting_agent.CountingAgent())
+                     for _ in range(2)])
+    policy = _RecordingPolicy(counting_agent.CountingAgent())
+    shared = self._shared(policy, 5, 5, timeout_ms=None)
+    together = unrolls([shared, shared])
+    self.assertEqual(policy.batch_sizes, [5] * (6 * 4))
+    tree.map_structure(self.assertAllEqual, alone, together)
+
+  def _environment(self, num_envs):
+    return environments.make_vec(
+        ['counting'] * num_envs, list(range(num_envs)),
+        environments.EnvironmentSettings(num_action_repeats=1))
+
+  def test_refresh_serves_all(self):
+    shared = self._shared(policies.AgentPolicy(counting_agent.CountingAgent()))
+    weights = lambda version, scale: structs.Weights(
+        version, [tf.constant(scale)])
+    self.assertEqual(shared.refresh(weights(0, 1.0)), 0)
+    step = lambda: shared.step(  # pylint: disable=g-long-lambda
+        np.zeros([1], np.int32), _env_output([[5.0]]),
+        shared.initial_state(1))[0].baseline
+    self.assertAllEqual(step(), [5])
+    self.assertAllEqual(self.in_thread(step).result(), [5])
+    self.assertEqual(shared.refresh(weights(3, 2.0)), 3)
+    self.assertAllEqual(self.in_thread(step).result(), [10])
+    # An actor that is late with older ones changes nothing, and learns it.
+    self.assertEqual(shared.refresh(weights(2, 9.0)), 3)
+    self.assertAllEqual(self.in_thread(step).result(), [10])
+
+  def test_no_refresh_in_the_middle_of_a_step(self):
+    tape, entered, leave = [], threading.Event(), threading.Event()
+
+    class SlowPolicy:
+      output_spec = ()
+
+      def refresh(self, unused_weights):
+        tape.append('refresh')
+        return 1
+
+      def step(self, last_action, unused_env_output, state):
+        tape.append('step begins')
+        entered.set()
+        leave.wait()
+        tape.append('step ends')
+        return last_action, state
+
+    shared = self._shared(SlowPolicy())
+    step = self.in_thread(
+        shared.step, np.zeros([1], np.int32), _env_output([[0.0]]), ())
+    entered.wait()
+    refresh = self.in_thread(
+        shared.refresh, structs.Weights(1, [tf.constant(1.0)]))
+    time.sleep(0.05)
+    leave.set()
+    step.result()
+    self.assertEqual(refresh.result(), 1)
+    self.assertEqual(tape, ['step begins', 'step ends', 'refresh'])
+
+  def test_close_ends_actors_quietly(self):
+    shared = self._shared(
+        policies.AgentPolicy(counting_agent.CountingAgent()), 3,
+        timeout_ms=None)
+    with self._environment(2) as env:
+      run = self.in_thread(_make_actor(env, shared).run)
+      while not any(t.name == 'batcher-policy' for t in threading.enumerate()):
+        time.sleep(0.001)
+      shared.close(10)
+      self.assertIsNone(run.result())
+
+  def test_error_in_a_step_is_no_quiet_end(self):
+    policy = mock.Mock()
+    policy.step.side_effect = ValueError('Broken')
+    shared = self._shared(policy)
+    for _ in range(2):
+      with self.assertRaisesRegex(ValueError, 'Broken'):
+        shared.step(np.zeros([1], np.int32), _env_output([[0.0]]), ())
+
+
+def _make_actor(env, policy):
+  weights = structs.Weights(0, [tf.constant(1.0)])
+  return actor_lib.Actor(env, policy, lambda: weights, queues.BoundedQueue(1),
+                         4, metrics.StageTimer())
+
+
+def _make_unrolls(env, policy, num_unrolls):
+  actor = _make_actor(env, policy)
+  copies = []
+  for _ in range(num_unrolls):
+    unroll, release = actor.make_unroll()
+    copies.append(tree.map_structure(np.copy, unroll))
+    release()
+  return copies
+
+
+def _env_output(observation):
+  num_envs = len(observation)
+  return structs.StepOutput(
+      reward=np.zeros([num_envs], np.float32), info=(),
+      done=np.zeros([num_envs], np.bool_),
+      observation=np.array(observation, np.float32))
+
+
+def _random_inputs(rng, num_envs, spec):
+  """Returns last actions and a `StepOutput`."""
+  if isinstance(spec, dict):
+    observation = {
+        'frame': rng.integers(256, size=(num_envs, 8, 8, 3), dtype=np.uint8),
+        # From different numbers of words, padded to different widths.
+        'instruction': np.array([b' '.join([b'go'] * rng.integers(20))
+                                 for _ in range(num_envs)], object)}
+  else:
+    observation = rng.normal(size=(num_envs, 5)).astype(np.float32)
+  return rng.integers(4, size=num_envs, dtype=np.int32), structs.StepOutput(
+      reward=rng.normal(size=num_envs).astype(np.float32),
+      info=structs.StepOutputInfo(*(np.zeros(num_envs) for _ in range(3))),
+      done=rng.random(num_envs) < 0.3, observation=observation)
+
+
+if __name__ == '__main__':
+  tf.test.main()
