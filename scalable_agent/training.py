@@ -88,37 +88,37 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
   with contextlib.ExitStack() as stack:
     stop = stack.enter_context(_stop_on_signals())
     part = checkpointing.latest_number(config.logdir)
-    level_names = levels.level_names(config.level_name, config.is_test)
-    envs = _make_environments(config, level_names, part)
+    envs = _make_environments(config, part)
     for env in envs:
       stack.callback(env.close)
     spec = envs[0].spec
-    asked = config
-    config = asked.resolved(
+    asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
     learner = make_learner(config, spec, part)
-    replay = _make_replay(config, spec, learner.agent, part)
+    feed = _Feed(config, spec, learner, part)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, agents.describe(config, spec, config.optimizer),
         level=config.level_name)
-    restored = checkpointer.restore()
-    if restored:
-      print(f'Going on from {restored}, {learner.num_env_frames:,} frames.')
-    if learner.num_env_frames >= config.total_environment_frames:
-      print('This run is finished: raise --total_environment_frames, or use '
-            'another --logdir.')
+    if _is_finished(config, learner, checkpointer):
       return 0
     config.save()
-    _print_start(asked, config, level_names, len(envs))
+    _print_start(asked, config, len(envs))
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
-    local = acting.Local(
-        envs, _make_policies(config, spec, len(envs), part),
-        unroll_length=config.unroll_length,
-        num_buffers=config.queue_capacity + 1,
-        bootstrap_truncated=config.bootstrap_truncated)
-    feed = _Feed(config, spec, learner, replay)
-    _run(config, learner, local, feed, checkpointer, writer, stop, hooks)
+    actors = _make_actors(config, envs, part)
+    log = _Log(config, learner, checkpointer, writer, {
+        'actor': actors.seconds, 'batches': feed.seconds})
+    # Policies act with the oldest of these.
+    versions = collections.deque(
+        [learner.weights()], maxlen=config.min_policy_lag + 1)
+    stack.enter_context(_running(actors, feed, lambda: versions[0]))
+    # On the way out, this comes before the threads are waited for: a second
+    # signal may end the program at once.
+    stack.callback(log.save_at_end)
+    learn(learner, feed.batches(stop), publish=versions.append, stop=stop,
+          total_environment_frames=config.total_environment_frames,
+          hooks=(*log.hooks(), *hooks), timer=log.timer)
+    log.print_end(stop.is_set())
   return 0
 
 
@@ -182,13 +182,38 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       jit_compile=config.xla == 'all')
 
 
-def _make_environments(config, level_names, part):
+def _make_environments(config, part):
+  names = _level_names(config)
   # A part does not replay the seeds of the one before.
   indices = range(config.num_actors)
   return environments.make_groups(
-      [level_names[i % len(level_names)] for i in indices],
+      [names[i % len(names)] for i in indices],
       [config.derive_seed('environment', i, part) for i in indices],
       config, config.num_actor_groups)
+
+
+def _level_names(config):
+  return levels.level_names(config.level_name, config.is_test)
+
+
+def _is_finished(config, learner, checkpointer):
+  """Restores the latest checkpoint; returns whether nothing is left to do."""
+  restored = checkpointer.restore()
+  if restored:
+    print(f'Going on from {restored}, {learner.num_env_frames:,} frames.')
+  if learner.num_env_frames < config.total_environment_frames:
+    return False
+  print('This run is finished: raise --total_environment_frames, or use '
+        'another --logdir.')
+  return True
+
+
+def _make_actors(config, envs, part):
+  return acting.Local(
+      envs, _make_policies(config, envs[0].spec, len(envs), part),
+      unroll_length=config.unroll_length,
+      num_buffers=config.queue_capacity + 1,
+      bootstrap_truncated=config.bootstrap_truncated)
 
 
 def _make_policies(config, spec, num_groups, part):
@@ -228,8 +253,8 @@ def _allocate(config, spec, agent, num_columns):
       agent.output_spec, agent.initial_state(1))
 
 
-def _print_start(asked, config, level_names, num_groups):
-  for line in (levels.unplayed_message(level_names, config.num_actors),
+def _print_start(asked, config, num_groups):
+  for line in (levels.unplayed_message(_level_names(config), config.num_actors),
                config_lib.choices_made(asked, config)):
     if line:
       print(line)
@@ -245,16 +270,16 @@ class _Feed:
   """A thread that makes batches: one waits, one is made, one is trained on."""
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
-               learner: learner_lib.Learner,
-               replay: replay_lib.Replay | None):
+               learner: learner_lib.Learner, part: int):
     self.inbox = queues.BoundedQueue(config.queue_capacity)
-    self.timer = metrics.StageTimer()
+    self._timer = metrics.StageTimer()
     self._ready = queues.BoundedQueue(1)
     self._learner = learner
     self._num_fresh = config.num_fresh_unrolls
     self._num_new_frames = (
         self._num_fresh * config.unroll_length * spec.num_action_repeats)
     batch = _allocate(config, spec, learner.agent, config.batch_size)
+    replay = _make_replay(config, spec, learner.agent, part)
     self._batches = (
         replay_lib.batches(self.inbox, batch, replay, self._num_fresh)
         if replay else unrolls.batches(self.inbox, batch))
@@ -263,6 +288,10 @@ class _Feed:
 
   def start(self) -> None:
     self._thread.start()
+
+  def seconds(self) -> dict[str, float]:
+    """Returns the seconds that the thread spent in each stage."""
+    return dict(self._timer.seconds)
 
   def batches(self, stop: threading.Event) -> Iterator[ReadyBatch]:
     """Yields the batches, as they are ready, until `stop` is set."""
@@ -296,72 +325,64 @@ class _Feed:
       self._ready.fail(e)
 
   def _make_ready(self):
-    with self.timer.stage('collect'):  # Waits for unrolls and copies them.
+    with self._timer.stage('collect'):  # Waits for unrolls and copies them.
       batch = next(self._batches)
     # What is logged is of fresh unrolls: the others were logged before.
     fresh = unrolls.columns(batch, 0, self._num_fresh)
-    with self.timer.stage('to_device'):
+    with self._timer.stage('to_device'):
       ready = ReadyBatch(
           self._learner.to_device(batch, self._num_new_frames),
           episodes=metrics.finished_episodes(fresh),
           actions=fresh.steps.agent_outputs.action[1:].copy(),
           policy_version=fresh.start.policy_version.copy())
-    with self.timer.stage('wait'):
+    with self._timer.stage('wait'):
       self._ready.put(ready)
 
 
-def _run(config, learner, local, feed, checkpointer, writer, stop, hooks):
-  """Acts and learns; whatever happens, ends the threads and saves."""
-  # Policies act with the oldest of these.
-  versions = collections.deque(
-      [learner.weights()], maxlen=config.min_policy_lag + 1)
-  learner_timer = metrics.StageTimer()
-  log = _Log(config, learner.num_env_frames, checkpointer, writer, {
-      'actor': local.seconds,
-      'batches': lambda: metrics.total_seconds([feed.timer]),
-      'learner': lambda: metrics.total_seconds([learner_timer])})
-  local.start(lambda: versions[0], feed.inbox)
+@contextlib.contextmanager
+def _running(actors: acting.Acting, feed: _Feed,
+             published: Callable[[], structs.Weights]) -> Iterator[None]:
+  """Acts and makes batches; ends the threads on the way out."""
+  actors.start(published, feed.inbox)
   feed.start()
   try:
-    learn(learner, feed.batches(stop),
-          total_environment_frames=config.total_environment_frames,
-          publish=versions.append, stop=stop, timer=learner_timer,
-          hooks=(log.write_episodes, log.print_progress, log.write_summary,
-                 log.save_checkpoint, *hooks))
-    if stop.is_set():
-      print('\nStopping with a checkpoint. A second signal stops at once.')
-    log.print_end(learner.num_env_frames)
+    yield
   finally:
-    # Saved before the threads are waited for: after a signal, a second one may
-    # follow soon and end the program at once.
-    try:
-      print(f'Saved {log.save()}, {learner.num_env_frames:,} frames.',
-            flush=True)
-    finally:
-      deadline_s = time.monotonic() + _JOIN_TIMEOUT_S
-      feed.close()
-      local.close(_JOIN_TIMEOUT_S)
-      feed.join(max(deadline_s - time.monotonic(), 0))
+    deadline_s = time.monotonic() + _JOIN_TIMEOUT_S
+    feed.close()
+    actors.close(_JOIN_TIMEOUT_S)
+    feed.join(max(deadline_s - time.monotonic(), 0))
 
 
 class _Log:
-  """The program's own hooks: episodes, progress, summaries, checkpoints."""
+  """The program's own hooks: episodes, progress, summaries, checkpoints.
 
-  def __init__(self, config: config_lib.Config, num_env_frames: int,
+  Attributes:
+    timer: where the learner's time goes.
+  """
+
+  def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
                seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
+    self.timer = metrics.StageTimer()
+    self._learner = learner
     self._checkpointer = checkpointer
     self._writer = writer
-    self._seconds_by_role = seconds_by_role
-    self._start_s = time.monotonic() - float(checkpointer.train_time_s)
+    self._seconds_by_role = {
+        **seconds_by_role, 'learner': lambda: dict(self.timer.seconds)}
+    self._start_s = time.monotonic() - checkpointer.train_time_s
     self._progress = metrics.Progress(
-        num_env_frames, config.total_environment_frames)
-    self._speed = metrics.Speed(num_env_frames)
+        learner.num_env_frames, config.total_environment_frames)
+    self._speed = metrics.Speed(learner.num_env_frames)
     self._policy_lag = float('nan')
     self._progress_due = metrics.Interval(config.progress_secs)
     self._summary_due = metrics.Interval(config.save_summaries_secs)
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
+
+  def hooks(self) -> tuple[Hook, ...]:
+    return (self.write_episodes, self.print_progress, self.write_summary,
+            self.save_checkpoint)
 
   def write_episodes(self, update: Update) -> None:
     self._policy_lag = update.policy_lag
@@ -401,8 +422,14 @@ class _Log:
     self._checkpointer.train_time_s = self._train_time_s()
     return self._checkpointer.save()
 
-  def print_end(self, num_env_frames: int) -> None:
-    print(self._progress.line(num_env_frames, self._policy_lag))
+  def save_at_end(self) -> None:
+    print(f'Saved {self.save()}, {self._learner.num_env_frames:,} frames.',
+          flush=True)
+
+  def print_end(self, is_stopped: bool) -> None:
+    if is_stopped:
+      print('\nStopping with a checkpoint. A second signal stops at once.')
+    print(self._progress.line(self._learner.num_env_frames, self._policy_lag))
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
 
