@@ -126,7 +126,8 @@ def human_normalized_scores(
       raise ValueError(f'{name!r} is {game}, of which there are returns twice.')
     if not len(values):
       raise ValueError(f'Missing returns for game: {name!r}.')
-    scores[game] = human_normalized_score(game, np.mean(values), baselines)
+    scores[game] = human_normalized_score(
+        game, float(np.mean(values)), baselines)
   return scores
 
 

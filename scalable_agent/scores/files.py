@@ -5,11 +5,9 @@ from collections.abc import Callable
 import csv
 import dataclasses
 import io
-import itertools
 import json
 import os
 import re
-from typing import Any
 
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -50,33 +48,16 @@ def compare(config: config_lib.Config) -> int:
 def to_markdown(table: score_table.Table) -> str:
   """Returns the table as Markdown that can be read as it is."""
   suite = table.suite
-  frames = sorted({run.num_env_frames for run in table.runs})
-  what = (table.runs[0].config.level_name if len(table.runs) == 1 else
-          f'{len(table.runs)} agents')
   parts = [
-      f'# Test of {what} after '
-      f'{" to ".join(f"{n:,}" for n in dict.fromkeys((frames[0], frames[-1])))}'
-      ' frames',
+      _title(table),
       *(f'**{remark}**' for remark in table.remarks),
       _level_table(table),
       'Unclipped returns of whole games, with their standard deviation; the '
       'interval is that of the mean, a bootstrap over the games of one agent.'
       + (' In brackets and under "normalised": percent, where 0 is random '
          'and 100 is human.' if suite else '')]
-  if table.aggregates:
-    names = [agent.name for agent in suite.agents]
-    parts += [
-        f'## Over all {len(suite.human.scores)} levels of {suite.name}',
-        _markdown_table([
-            ['normalised scores, percent', 'yours', '95 % interval', *names],
-            *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
-               *(f'{value:.1f}{"*" if recomputed else ""}'
-                 for value, recomputed in a.published.values())]
-              for a in table.aggregates)]),
-        '\\* recomputed from the published scores of the levels. Intervals '
-        f'are of a bootstrap stratified by level. {suite.constants}',
-        'Published of other agents:\n\n' + '\n'.join(
-            f'- {agent}' for agent in suite.other_agents)]
+  if suite and table.aggregates:
+    parts += _aggregate_parts(suite, table.aggregates)
   if len(table.runs) > 1:
     parts += ['## Agents', '\n'.join(
         f'{i}. {run.source}, {run.num_env_frames:,} frames'
@@ -89,6 +70,32 @@ def to_markdown(table: score_table.Table) -> str:
         f'- [{i}] {column.name}: {column.source}'
         for i, column in enumerate(_columns(suite), 1))]
   return '\n\n'.join(parts) + '\n'
+
+
+def _title(table):
+  frames = sorted({run.num_env_frames for run in table.runs})
+  what = (table.runs[0].config.level_name if len(table.runs) == 1 else
+          f'{len(table.runs)} agents')
+  return (
+      f'# Test of {what} after '
+      f'{" to ".join(f"{n:,}" for n in dict.fromkeys((frames[0], frames[-1])))}'
+      ' frames')
+
+
+def _aggregate_parts(suite, aggregates):
+  names = [agent.name for agent in suite.agents]
+  return [
+      f'## Over all {len(suite.human.scores)} levels of {suite.name}',
+      _markdown_table([
+          ['normalised scores, percent', 'yours', '95 % interval', *names],
+          *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
+             *(f'{value:.1f}{"*" if recomputed else ""}'
+               for value, recomputed in a.published.values())]
+            for a in aggregates)]),
+      '\\* recomputed from the published scores of the levels. Intervals '
+      f'are of a bootstrap stratified by level. {suite.constants}',
+      'Published of other agents:\n\n' + '\n'.join(
+          f'- {agent}' for agent in suite.other_agents)]
 
 
 def _level_table(table):
@@ -192,28 +199,33 @@ def to_csv(table: score_table.Table) -> str:
                    'human_normalized_percent', 'source'])
   for run in table.runs:
     for row in run.rows:
-      known = suite is not None and row.level in suite.keys
       writer.writerow([
           row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
           len(row.returns),
-          suite.normalized(row.level, row.mean) if known else '', run.source])
-  for level in dict.fromkeys(row.level for row in table.rows):
-    for column in _columns(suite) if suite and level in suite.keys else ():
-      score = column.scores[suite.keys[level]]
-      writer.writerow([level, 'mean return', column.name, score, *[''] * 4,
-                       suite.normalized(level, score), column.source])
-  for a in table.aggregates:
-    writer.writerow([suite.name, a.name, 'yours', a.value, '', *a.interval,
-                     '', a.value, ''])
-    for agent in suite.agents:
-      value, is_recomputed = a.published[agent.name]
-      writer.writerow([
-          suite.name, a.name, agent.name, value, *[''] * 4, value,
-          ('recomputed from ' if is_recomputed else '') + agent.source])
+          suite.normalized(row.level, row.mean)
+          if suite and row.level in suite.keys else '', run.source])
+  if suite:
+    writer.writerows(_csv_published(suite, table))
   return out.getvalue()
 
 
-def reserve_path(logdir: str, label: Any) -> str:
+def _csv_published(suite, table):
+  """Yields the lines of published scores, and of all aggregates."""
+  for level in dict.fromkeys(row.level for row in table.rows):
+    for column in _columns(suite) if level in suite.keys else ():
+      score = column.scores[suite.keys[level]]
+      yield [level, 'mean return', column.name, score, *[''] * 4,
+             suite.normalized(level, score), column.source]
+  for a in table.aggregates:
+    yield [suite.name, a.name, 'yours', a.value, '', *a.interval, '', a.value,
+           '']
+    for agent in suite.agents:
+      value, is_recomputed = a.published[agent.name]
+      yield [suite.name, a.name, agent.name, value, *[''] * 4, value,
+             ('recomputed from ' if is_recomputed else '') + agent.source]
+
+
+def reserve_path(logdir: str, label: str | int) -> str:
   """Returns where a new table belongs, without extension.
 
   Args:
@@ -225,13 +237,14 @@ def reserve_path(logdir: str, label: Any) -> str:
   Raises:
     OSError: if nothing can be written there.
   """
-  for number in itertools.count(1):
+  number = 1
+  while True:
     path = os.path.join(logdir, f'scores-{label}-{number}')
     try:
       with open(f'{path}.json', 'x', encoding='utf-8'):
         return path
     except FileExistsError:
-      pass
+      number += 1
 
 
 def write(table: score_table.Table, path: str) -> None:

@@ -4,12 +4,15 @@
 from collections.abc import Sequence
 import csv
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import suites
+
+if TYPE_CHECKING:
+  import matplotlib.figure
 
 # Levels beside each other, for so many levels or fewer.
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
@@ -83,14 +86,14 @@ def read_curves(logdir: str) -> dict[str, Curve]:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
         'first, or name directories of runs: --logdir=A,B,C.') from e
-  kept = []
+  kept: list[tuple[str, float, float, float]] = []
   for episode in reversed([e for e in episodes if e]):
     if not kept or episode[1] <= kept[-1][1]:
       kept.append(episode)
   if not kept:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
-  by_level: dict[str, list[Any]] = {}
+  by_level: dict[str, list[list[float]]] = {}
   for level, *values in reversed(kept):
     by_level.setdefault(level, []).append(values)
   return {level: Curve(*np.array(values, np.float64).T)
@@ -116,7 +119,8 @@ def running_mean(values: np.ndarray, window: int) -> np.ndarray:
   return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> Any:
+def draw(runs: dict[str, dict[str, Curve]], num_episodes: int
+         ) -> 'matplotlib.figure.Figure':
   """Draws two panels per level: over frames, and over time.
 
   Args:
@@ -155,13 +159,10 @@ def _draw_level(axes, level, runs, num_episodes):
       axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
                 color=f'C{index}')
       axis.plot(x, mean, color=f'C{index}', label=label)
-  suite = suites.suite_of([level])
-  lines = (suite.human, *suite.agents, suite.random) if suite else ()
   low, high = by_frames.dataLim.intervaly
   reach = max(high - low, 1)
-  for style, published in zip(_LINE_STYLES, lines):
-    score = published.scores[suite.keys[level]]
-    label = f'{published.name} {score:,.2f}'
+  for style, (name, score) in zip(_LINE_STYLES, _published(level)):
+    label = f'{name} {score:,.2f}'
     how = dict(color='0.35', linestyle=style, linewidth=1)
     for axis in axes:
       if low - reach <= score <= high + reach:
@@ -175,6 +176,13 @@ def _draw_level(axes, level, runs, num_episodes):
   by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
   for axis in axes:
     axis.grid(alpha=0.3)
+
+
+def _published(level: str) -> list[tuple[str, float]]:
+  """Returns name and score of each published agent; none of most levels."""
+  suite = suites.suite_of([level])
+  return [(column.name, column.scores[suite.keys[level]]) for column in
+          (suite.human, *suite.agents, suite.random)] if suite else []
 
 
 def _import_matplotlib():

@@ -72,7 +72,9 @@ def differences(
     levels: the levels that the test has played so far.
     num_games: the number of games of each level.
   """
-  levels = [level for level in levels if suite and level in suite.keys]
+  if suite is None:
+    return
+  levels = [level for level in levels if level in suite.keys]
   if not levels:
     return
   if suite is suites.ATARI57:

@@ -97,9 +97,9 @@ def bootstrap_means(returns: Sequence[float],
   Returns:
     float64 `[10000]`.
   """
-  returns = np.asarray(returns, np.float64)
+  values = np.asarray(returns, np.float64)
   return np.concatenate([
-      rng.choice(returns, (_RESAMPLES_AT_ONCE, len(returns))).mean(axis=1)
+      rng.choice(values, (_RESAMPLES_AT_ONCE, len(values))).mean(axis=1)
       for _ in range(_NUM_RESAMPLES // _RESAMPLES_AT_ONCE)])
 
 
@@ -154,7 +154,7 @@ def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:
       for line, n in numbers.items())
 
 
-def _interval(means) -> tuple[float, float]:
+def _interval(means: np.ndarray) -> tuple[float, float]:
   low, high = np.percentile(means, [2.5, 97.5])
   return float(low), float(high)
 

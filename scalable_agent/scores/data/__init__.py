@@ -9,7 +9,12 @@ suite only. `vtrace_ablation.csv` has one row per agent, with its source.
 from collections.abc import Mapping
 import csv
 from importlib import resources
-from typing import Any, NamedTuple
+import io
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+_Score = TypeVar('_Score', float, np.ndarray)
 
 
 class Baselines(NamedTuple):
@@ -22,7 +27,7 @@ class Baselines(NamedTuple):
   human: Mapping[str, float]
   random: Mapping[str, float]
 
-  def normalized(self, key: str, score: Any) -> Any:
+  def normalized(self, key: str, score: _Score) -> _Score:
     """Returns a score, or an array of them, of a game or level in percent."""
     random = self.random[key]
     return (score - random) / (self.human[key] - random) * 100
@@ -30,9 +35,8 @@ class Baselines(NamedTuple):
 
 def read(name: str) -> list[dict[str, str]]:
   """Returns the rows of the table `name`, such as `atari57.csv`."""
-  path = resources.files(__name__).joinpath(name)
-  with path.open(newline='', encoding='utf-8') as f:
-    return list(csv.DictReader(f))
+  text = resources.files(__name__).joinpath(name).read_text(encoding='utf-8')
+  return list(csv.DictReader(io.StringIO(text)))
 
 
 def column(rows: list[dict[str, str]], key: str, name: str) -> dict[str, float]:
