@@ -219,7 +219,8 @@ class Progress:
       num_recent: how many episodes the mean return is over.
     """
     self._total = total_environment_frames
-    self._recent = collections.deque(maxlen=num_recent)
+    self._recent: collections.deque[float] = collections.deque(
+        maxlen=num_recent)
     self._speed = Speed(num_env_frames)
 
   def add_episodes(self, episodes: list[Episode]) -> None:
