@@ -16,7 +16,6 @@ import dataclasses
 import importlib
 import os
 import sys
-from typing import Any
 
 from absl import app
 from absl import flags
@@ -32,7 +31,7 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run')}
 
-_DEFINE: dict[Any, Callable[..., Any]] = {
+_DEFINE: dict[object, Callable[..., object]] = {
     str: flags.DEFINE_string, int: flags.DEFINE_integer,
     float: flags.DEFINE_float, bool: flags.DEFINE_bool,
     bool | None: flags.DEFINE_bool}
@@ -81,7 +80,7 @@ def parse(args: Sequence[str]) -> config_lib.Config:
   return config_of(flag_values)
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> int:
   if len(argv) > 1:
     app.usage(shorthelp=True, exitcode=1,
               detailed_error=f'Unknown arguments: {" ".join(argv[1:])}')

@@ -2,6 +2,7 @@
 """Who acts: the actors of this process, in threads."""
 
 from collections.abc import Callable, Sequence
+import functools
 import threading
 import time
 from typing import Protocol
@@ -12,13 +13,14 @@ from scalable_agent import metrics
 from scalable_agent import policies
 from scalable_agent import queues
 from scalable_agent import structs
+from scalable_agent import unrolls
 
 
 class Acting(Protocol):
   """What training needs of those who act, wherever they are."""
 
   def start(self, published: Callable[[], structs.Weights],
-            inbox: queues.BoundedQueue) -> None:
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """Begins to act, and returns at once.
 
     Args:
@@ -52,15 +54,15 @@ class Local:
     """
     self._envs = list(envs)
     self._policies = list(actor_policies)
-    self._settings = dict(
-        unroll_length=unroll_length, num_buffers=num_buffers,
+    self._make_actor = functools.partial(
+        actor.Actor, unroll_length=unroll_length, num_buffers=num_buffers,
         bootstrap_truncated=bootstrap_truncated)
     self._timers = [metrics.StageTimer() for _ in self._envs]
     self._actors: list[actor.Actor] = []
     self._threads: list[threading.Thread] = []
 
   def start(self, published: Callable[[], structs.Weights],
-            inbox: queues.BoundedQueue) -> None:
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """See `Acting`."""
 
     def act(one):
@@ -70,8 +72,7 @@ class Local:
         inbox.fail(e)
 
     self._actors = [
-        actor.Actor(env, policy, published, inbox, timer=timer,
-                    **self._settings)
+        self._make_actor(env, policy, published, inbox, timer=timer)
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
     self._threads = [

@@ -23,9 +23,9 @@ class Actor:
   def __init__(self, env: environments.FlowEnvironment,
                policy: policies.Policy,
                published: Callable[[], structs.Weights],
-               inbox: queues.BoundedQueue, unroll_length: int,
-               timer: metrics.StageTimer, num_buffers: int = 2,
-               bootstrap_truncated: bool = False):
+               inbox: queues.BoundedQueue[unrolls.Delivery],
+               unroll_length: int, timer: metrics.StageTimer,
+               num_buffers: int = 2, bootstrap_truncated: bool = False):
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:
@@ -47,7 +47,7 @@ class Actor:
     self._timer = timer
     self._bootstrap_truncated = bootstrap_truncated
     self._state = policy.initial_state(env.num_envs)
-    self._free = queues.BoundedQueue(num_buffers)
+    self._free = queues.BoundedQueue[structs.Unroll](num_buffers)
     for _ in range(num_buffers):
       self._free.put(unrolls.allocate(
           unroll_length, env.level_names, env.spec.observation,
@@ -78,44 +78,46 @@ class Actor:
     with self._timer.stage('wait'):
       buffer = self._free.get()
     buffer.start.policy_version[:] = self._policy.refresh(self._published())
-    if self._env_output is None:
-      self._env_output = self._env.initial()
+    env_output = self._env_output
+    if env_output is None:
+      env_output = self._env.initial()
     tree.map_structure(np.copyto, buffer.start.agent_state,
                        tree.map_structure(np.asarray, self._state))
-    unrolls.write(buffer, 0, self._env_output, self._agent_output,
+    unrolls.write(buffer, 0, env_output, self._agent_output,
                   self._truncation_value)
-    lasts = []
+    lasts: list[structs.LastObservation] = []
     for index in range(1, self._unroll_length + 1):
-      self._step()
+      env_output = self._step(env_output)
       with self._timer.stage('write'):
-        unrolls.write(buffer, index, self._env_output, self._agent_output,
+        unrolls.write(buffer, index, env_output, self._agent_output,
                       self._truncation_value)
-        if self._env_output.truncated.any():
-          lasts += unrolls.last_observations(index, self._env_output)
+        if env_output.truncated.any():
+          lasts += unrolls.last_observations(index, env_output)
+    self._env_output = env_output
     return unrolls.Delivery(
         buffer._replace(last_observations=tuple(lasts)),
         functools.partial(self._free.put, buffer))
 
-  def _step(self):
+  def _step(self, env_output: structs.StepOutput) -> structs.StepOutput:
     with self._timer.stage('policy'):
       self._agent_output, self._state = self._policy.step(
-          self._agent_output.action, self._env_output, self._state)
+          self._agent_output.action, env_output, self._state)
     with self._timer.stage('environment'):
-      self._env_output = self._env.step(self._agent_output.action)
+      env_output = self._env.step(self._agent_output.action)
     self._truncation_value = self._no_truncation
-    if self._bootstrap_truncated and self._env_output.truncated.any():
+    if self._bootstrap_truncated and env_output.truncated.any():
       with self._timer.stage('policy'):
-        self._truncation_value = self._estimate_truncated()
+        self._truncation_value = self._estimate_truncated(env_output)
+    return env_output
 
-  def _estimate_truncated(self) -> np.ndarray:
+  def _estimate_truncated(self, env_output: structs.StepOutput) -> np.ndarray:
     """Returns the values of last observations, 0 where there is none."""
     # As if the episode went on: the recurrent state is not reset.
-    last = self._env_output._replace(
+    last = env_output._replace(
         done=np.zeros([self._env.num_envs], bool),
-        observation=self._env_output.last_observation)
+        observation=env_output.last_observation)
     output, _ = self._policy.step(self._agent_output.action, last, self._state)
-    return np.where(
-        self._env_output.truncated, output.baseline, np.float32(0))
+    return np.where(env_output.truncated, output.baseline, np.float32(0))
 
   def close(self) -> None:
     """Makes `run` return; does not close the environments."""

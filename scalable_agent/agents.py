@@ -8,7 +8,6 @@ with the same weights and, up to rounding, the same results.
 
 import collections.abc
 import random
-from typing import Any
 
 import numpy as np
 from scalable_agent import config
@@ -31,7 +30,8 @@ class Agent(tf.keras.Model):
   def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
                instruction_encoder: networks.InstructionEncoder | None,
                core: networks.LSTM | None, use_last_action_reward: bool,
-               head_initializer: Any, action_seed: int):
+               head_initializer: str | tf.keras.Initializer,
+               action_seed: int):
     """Puts an agent together; most callers want `make_agent`.
 
     Args:
@@ -70,7 +70,7 @@ class Agent(tf.keras.Model):
         policy=structs.ArraySpec((self.num_actions,), np.dtype(np.float32)),
         baseline=structs.ArraySpec((), np.dtype(np.float32)))
 
-  def initial_state(self, batch_size: int) -> Any:
+  def initial_state(self, batch_size: int) -> structs.State:
     """Returns the recurrent state before the first step.
 
     Args:
@@ -113,7 +113,8 @@ class Agent(tf.keras.Model):
         observation, instruction=networks.hash_words(instruction)))
 
   def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
-           core_state: Any) -> tuple[structs.AgentOutput, Any]:
+           core_state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
     """Chooses actions for single steps.
 
     Args:
@@ -137,7 +138,8 @@ class Agent(tf.keras.Model):
         baseline=outputs.baseline[0]), core_state
 
   def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
-             core_state: Any) -> tuple[structs.AgentOutput, Any]:
+             core_state: structs.State
+             ) -> tuple[structs.AgentOutput, structs.State]:
     """Evaluates the agent on unrolls; chooses no actions.
 
     Args:
@@ -245,7 +247,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     observation = {'frame': observation, 'instruction': zeros(instruction_spec)}
   agent.unroll(
       tf.zeros([1, 1], tf.int32),
-      structs.StepOutput(reward=tf.zeros([1, 1]), info=(),
+      structs.StepOutput(reward=tf.zeros([1, 1]), info=structs.NO_INFO,
                          done=tf.zeros([1, 1], tf.bool),
                          observation=observation),
       agent.initial_state(1))

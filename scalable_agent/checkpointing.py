@@ -15,7 +15,6 @@ import json
 import os
 import re
 import tempfile
-from typing import Any
 
 import numpy as np
 from scalable_agent import agents
@@ -259,7 +258,8 @@ def _readable(path: str) -> Iterator[str]:
     yield os.path.join(link, os.path.basename(path))
 
 
-def _tf_variables(variables: Iterable[Any]) -> list[tf.Variable]:
+def _tf_variables(
+    variables: Iterable[tf.Variable | tf.keras.Variable]) -> list[tf.Variable]:
   # Keras variables wrap the tf.Variable that tf.train.Checkpoint tracks.
   return [v if isinstance(v, tf.Variable) else v.value for v in variables]
 

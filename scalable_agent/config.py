@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import json
 import os
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -33,12 +33,15 @@ _MIN_ENVIRONMENTS_PER_STEP = 4
 # Their order decides the seeds: new ones come last.
 _SEED_ROLES = ('environment', 'learner', 'actor', 'test', 'replay')
 
+# Of a setting; its section says of which type.
+Value: TypeAlias = Any
+
 _T = TypeVar('_T')
 
 
 class Check(NamedTuple):
   """What must hold for the value of a setting, and how to say so."""
-  is_valid: Callable[[Any], bool]
+  is_valid: Callable[[Value], bool]
   rule: str
 
 
@@ -56,8 +59,9 @@ ONE_MACHINE = Check(
     '--num_actors and --num_actor_groups')
 
 # Values that are accepted for a setting of a type.
-_ACCEPTED_TYPES = {str: (str,), bool: (bool,), int: (int,), float: (float, int),
-                   bool | None: (bool, type(None))}
+_ACCEPTED_TYPES: dict[object, tuple[type, ...]] = {
+    str: (str,), bool: (bool,), int: (int,), float: (float, int),
+    bool | None: (bool, type(None))}
 
 
 def setting(default: _T, text: str, *checks: Check,
@@ -80,11 +84,12 @@ def setting(default: _T, text: str, *checks: Check,
       'text': text, 'checks': checks, 'choices': choices})
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Section:
   """Checks the settings of the dataclasses that derive from it."""
 
   def __post_init__(self) -> None:
-    for field in dataclasses.fields(self):  # type: ignore[arg-type]
+    for field in dataclasses.fields(self):
       types = _ACCEPTED_TYPES[field.type]
       self._check(field.name, isinstance(getattr(self, field.name), types),
                   f'must be of type {" or ".join(t.__name__ for t in types)}')
@@ -372,7 +377,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
                 f'--batch_size={self.batch_size}')
 
   @classmethod
-  def from_values(cls, values: Mapping[str, Any]) -> 'Config':
+  def from_values(cls, values: Mapping[str, Value]) -> 'Config':
     """Makes settings of values by name, such as another version has saved.
 
     Settings without a value have their defaults. Values of names that are no
@@ -490,7 +495,8 @@ def _names(text: str) -> list[str]:
   return [name.strip() for name in text.split(',') if name.strip()]
 
 
-def _is_frame(observation_spec) -> bool:
-  if isinstance(observation_spec, Mapping):
-    observation_spec = observation_spec.get('frame')
-  return observation_spec is not None and len(observation_spec.shape) == 3
+def _is_frame(
+    observation_spec: _HasShape | Mapping[str, _HasShape]) -> bool:
+  frame = (observation_spec.get('frame')
+           if isinstance(observation_spec, Mapping) else observation_spec)
+  return frame is not None and len(frame.shape) == 3

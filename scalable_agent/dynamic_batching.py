@@ -25,12 +25,15 @@ import dataclasses
 import functools
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 import weakref
 
 import numpy as np
+from scalable_agent import structs
 import tensorflow as tf
 import tree
+
+DType: TypeAlias = np.dtype | tf.DType
 
 
 @dataclasses.dataclass(eq=False)
@@ -40,7 +43,7 @@ class _Request:
   Its rows may be in several batches, which end in any order.
   """
   inputs: list[np.ndarray]
-  output_dtypes: Sequence[Any] | None
+  output_dtypes: Sequence[DType] | None
   num_taken: int = 0
   num_done: int = 0
   outputs: dict[int, list[np.ndarray]] = dataclasses.field(default_factory=dict)
@@ -130,8 +133,8 @@ class Batcher:
     """Returns the number of rows that wait to be taken."""
     return self._num_rows_waiting
 
-  def compute(self, flat_args: Sequence[Any],
-              output_dtypes: Sequence[Any] | None = None
+  def compute(self, flat_args: Sequence[structs.Array],
+              output_dtypes: Sequence[DType] | None = None
               ) -> list[np.ndarray]:
     """Hands over inputs, waits, and returns their results.
 
@@ -157,7 +160,7 @@ class Batcher:
         self._changed.notify()
     return request.future.result()
 
-  def get_inputs(self, input_dtypes: Sequence[Any] | None = None
+  def get_inputs(self, input_dtypes: Sequence[DType] | None = None
                  ) -> tuple[list[np.ndarray], np.int64]:
     """Waits for a batch and takes it, the oldest rows first.
 
@@ -187,7 +190,7 @@ class Batcher:
     return [np.concatenate(arrays) for arrays in
             zip(*(part.inputs() for part in parts))], computation_id
 
-  def set_outputs(self, flat_result: Sequence[Any],
+  def set_outputs(self, flat_result: Sequence[structs.Array],
                   computation_id: int | np.int64) -> None:
     """Returns the results of a batch to its callers.
 
@@ -355,7 +358,8 @@ def _cancelled(message, cause):
 class Service:
   """Calls a function of nests of arrays for many threads, in one of its own."""
 
-  def __init__(self, function: Callable[..., Any], batcher: Batcher, name: str):
+  def __init__(self, function: Callable[..., structs.Nest], batcher: Batcher,
+               name: str):
     """Starts nothing yet.
 
     Args:
@@ -368,11 +372,11 @@ class Service:
     self._thread = threading.Thread(
         target=self._serve, name=f'batcher-{name}', daemon=True)
     self._lock = threading.Lock()
-    self._args_structure: Any = None
-    self._result_structure: Any = None
+    self._args_structure: structs.Nest = None
+    self._result_structure: structs.Nest = None
     self.close = batcher.close
 
-  def __call__(self, *args):
+  def __call__(self, *args: structs.Nest) -> structs.Nest:
     """Returns the caller's rows of the result, a nest of arrays."""
     with self._lock:
       if self._args_structure is None:
@@ -402,7 +406,7 @@ class Service:
       self._batcher.fail(e)  # Does nothing if the batcher raised it.
 
 
-def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
+def batch_fn(f: Callable[..., structs.Nest]) -> Callable[..., structs.Nest]:
   """Decorator, see `batch_fn_with_options`, with its defaults."""
   return batch_fn_with_options()(f)
 
@@ -410,7 +414,7 @@ def batch_fn(f: Callable[..., Any]) -> Callable[..., Any]:
 def batch_fn_with_options(
     minimum_batch_size: int = 1, maximum_batch_size: int = 1024,
     timeout_ms: float | None = 100
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., structs.Nest]], Callable[..., structs.Nest]]:
   """Returns a decorator that batches calls from different threads.
 
   The decorated function takes and returns nests of tensors `[N, ...]`: any
@@ -460,6 +464,7 @@ def batch_fn_with_options(
             'Python thread, outside of tf.function.')
       return tree.map_structure(tf.convert_to_tensor, service(*args))
 
+    # mypy does not know that functions can have attributes.
     wrapper.close = service.close  # type: ignore[attr-defined]
     weakref.finalize(wrapper, service.close)
     return wrapper

@@ -124,7 +124,9 @@ class Learner:
   def _update(self, data, learning_rates, seed):
     batch_size = data.steps.env_outputs.reward.shape[1]
     step = self._micro_batch_size or batch_size
-    gradients, sums, means = None, {}, {}
+    gradients = None
+    sums: dict[str, tf.Tensor] = {}
+    means: dict[str, tf.Tensor] = {}
     for start in range(0, batch_size, step):
       part = unrolls.columns(data, start, min(start + step, batch_size))
       with tf.control_dependencies(list(sums.values())[:1]):

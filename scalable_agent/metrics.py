@@ -134,7 +134,7 @@ class MetricsWriter:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
             num_env_frames, f'{train_time_s:.1f}', episode.level_name,
-            _shortest(episode.episode_return), episode.num_agent_steps,
+            shortest(episode.episode_return), episode.num_agent_steps,
             frames))
         _write_scalar(f'{episode.level_name}/episode_return',
                       episode.episode_return)
@@ -177,7 +177,7 @@ def _missing_end(path):
   return '"\n' if line.count(b'"') % 2 else '\n'
 
 
-def _shortest(value: float) -> str:
+def shortest(value: float) -> str:
   """Returns the shortest text that is read as the same number.
 
   That is the same float32, if `value` is one, and else the same float64.

@@ -62,7 +62,8 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
   def __init__(self, seed: _Seed = None):
     self._seed = seed or tf.keras.random.SeedGenerator()
 
-  def __call__(self, shape, dtype=None):
+  def __call__(self, shape: Sequence[int],
+               dtype: str | None = None) -> tf.Tensor:
     fan_in = math.prod(shape[:-1])
     return tf.keras.random.truncated_normal(
         shape, stddev=1 / math.sqrt(fan_in), dtype=dtype, seed=self._seed)
@@ -78,7 +79,8 @@ class ZeroMeanNormal(tf.keras.initializers.Initializer):
   def __init__(self, seed: _Seed = None):
     self._seed = seed or tf.keras.random.SeedGenerator()
 
-  def __call__(self, shape, dtype=None):
+  def __call__(self, shape: Sequence[int],
+               dtype: str | None = None) -> tf.Tensor:
     axes = tuple(range(len(shape) - 1))
     stddev = 4 * math.sqrt(2 / math.prod(shape[:-1]))
     kernel = tf.keras.random.normal(
@@ -118,13 +120,13 @@ class DeepTorso(tf.keras.layers.Layer):
 class ResNetSection(tf.keras.layers.Layer):
   """Convolution, pooling to half the size, two residual blocks."""
 
-  def __init__(self, channels, seed):
+  def __init__(self, channels: int, seed: _Seed):
     super().__init__()
     conv = lambda: _conv(channels, 3, 1, 'same', None, seed)
     self._conv = conv()
     self._blocks = tuple((conv(), conv()) for _ in range(2))
 
-  def call(self, x):
+  def call(self, x: tf.Tensor) -> tf.Tensor:
     x = self._conv(x)
     x = tf.nn.max_pool2d(x, ksize=3, strides=2, padding='SAME')
     for first, second in self._blocks:
@@ -296,7 +298,8 @@ class LSTM(tf.keras.layers.Layer):
     self._units = units
     self._initializer = tf.keras.initializers.GlorotUniform(seed=seed)
 
-  def build(self, inputs_shape, *unused_shapes):
+  def build(self, inputs_shape: Sequence[int],
+            *unused_shapes: Sequence[int]) -> None:
     self.kernel = self.add_weight(
         shape=[inputs_shape[-1] + self._units, 4 * self._units],
         initializer=self._initializer, name='kernel')
@@ -367,7 +370,7 @@ class InstructionEncoder(tf.keras.layers.Layer):
         stddev=1., seed=seed)
     self._lstm = LSTM(_INSTRUCTION_UNITS, seed)
 
-  def build(self, unused_word_ids_shape):
+  def build(self, unused_word_ids_shape: Sequence[int]) -> None:
     self.embeddings = self.add_weight(
         shape=[_NUM_HASH_BUCKETS, _EMBEDDING_SIZE],
         initializer=self._initializer, name='embeddings')

@@ -2,7 +2,7 @@
 """TensorFlow 1's RMSProp, the learning rate schedule, the gradient's norm."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -46,7 +46,7 @@ class Adam(tf.keras.optimizers.Adam):
   moments are those of the sum, and the moments of all rows decay.
   """
 
-  def update_step(self, gradient: Gradient, variable: Any,
+  def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
@@ -91,7 +91,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.momentum = momentum
     self.epsilon = epsilon
 
-  def build(self, variables: Sequence[Any]) -> None:
+  def build(self, variables: Sequence[tf.keras.Variable]) -> None:
     """Makes the slots of `variables`; `apply` calls it if it was not called."""
     if self.built:
       return
@@ -102,7 +102,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self._steps = [self.add_variable_from_reference(v, 'step')
                    for v in variables] if self.momentum else []
 
-  def update_step(self, gradient: Gradient, variable: tf.Variable,
+  def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     index = self._get_variable_index(variable)
@@ -125,7 +125,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       step = tf.where(is_updated, step, 0.0)
     self.assign_sub(variable, step)
 
-  def get_config(self) -> dict[str, Any]:
+  def get_config(self) -> dict[str, float | str]:
     """Returns the arguments that make an equal optimizer."""
     return dict(learning_rate=float(self.learning_rate), decay=self.decay,
                 momentum=self.momentum, epsilon=self.epsilon, name=self.name)

@@ -6,7 +6,7 @@
 
 from collections.abc import Callable
 import threading
-from typing import Any, Protocol
+from typing import Protocol
 import weakref
 
 import numpy as np
@@ -32,11 +32,12 @@ class Policy(Protocol):
       The version that it acts with.
     """
 
-  def initial_state(self, batch_size: int) -> Any:
+  def initial_state(self, batch_size: int) -> structs.State:
     """Returns the recurrent state at the start, a nest of `[E, ...]`."""
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> tuple[structs.AgentOutput, Any]:
+           state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
     """Chooses one action per environment.
 
     Args:
@@ -78,8 +79,8 @@ class AgentPolicy:
         reduce_retracing=not jit_compile)
     # To look up a function by nested arguments takes longer than a small
     # network: they are flat, and what was found for shapes and dtypes is kept.
-    self._steps: dict[Any, Callable[..., Any]] = {}
-    self._structure: Any = None
+    self._steps: dict[tuple, Callable[..., list[structs.Nest]]] = {}
+    self._structure: structs.Nest = None
     self._assign = tf.function(self._assign_weights, autograph=False)
 
   def refresh(self, weights: structs.Weights) -> int:
@@ -89,12 +90,13 @@ class AgentPolicy:
       self._version = weights.version
     return self._version
 
-  def initial_state(self, batch_size: int) -> Any:
+  def initial_state(self, batch_size: int) -> structs.State:
     """See `Policy`; returns tensors."""
     return self._agent.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> tuple[structs.AgentOutput, Any]:
+           state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
     """See `Policy`; the next state is tensors."""
     env_output = self._agent.tokenize(env_output.for_agent())
     arguments = (last_action, env_output, state)
@@ -163,12 +165,13 @@ class SharedPolicy:
     with self._lock:
       return self._policy.refresh(weights)
 
-  def initial_state(self, batch_size: int) -> Any:
+  def initial_state(self, batch_size: int) -> structs.State:
     """See `Policy`."""
     return self._policy.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: Any) -> tuple[structs.AgentOutput, Any]:
+           state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
     """See `Policy`; the next state is arrays.
 
     Raises:

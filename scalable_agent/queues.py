@@ -4,7 +4,9 @@
 import collections
 import threading
 import time
-from typing import Any
+from typing import Generic, TypeVar
+
+_T = TypeVar('_T')
 
 
 class QueueClosed(Exception):
@@ -15,7 +17,7 @@ class QueueTimeout(Exception):
   """Nothing happened on the queue within the given time."""
 
 
-class BoundedQueue:
+class BoundedQueue(Generic[_T]):
   """First in, first out; `put` blocks while full and `get` while empty.
 
   Unlike `queue.Queue` it can be closed, which ends every wait. It can also
@@ -34,7 +36,7 @@ class BoundedQueue:
     if capacity < 1:
       raise ValueError(f'capacity must be at least 1 but was {capacity}.')
     self._capacity = capacity
-    self._items: collections.deque[Any] = collections.deque()
+    self._items: collections.deque[_T] = collections.deque()
     self._changed = threading.Condition()
     self._closed = False
     self._error: BaseException | None = None
@@ -42,7 +44,7 @@ class BoundedQueue:
   def __len__(self) -> int:
     return len(self._items)
 
-  def put(self, item: Any, timeout_s: float | None = None) -> None:
+  def put(self, item: _T, timeout_s: float | None = None) -> None:
     """Appends `item`, waiting up to `timeout_s` (None: for ever) for room.
 
     Raises:
@@ -54,7 +56,7 @@ class BoundedQueue:
       self._items.append(item)
       self._changed.notify_all()
 
-  def get(self, timeout_s: float | None = None) -> Any:
+  def get(self, timeout_s: float | None = None) -> _T:
     """Takes the oldest item, waiting up to `timeout_s` (None: for ever).
 
     Raises:

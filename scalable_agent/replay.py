@@ -28,7 +28,8 @@ class Replay:
       seed: of what is drawn.
     """
     self._storage = storage
-    self._last_observations = [()] * storage.num_columns
+    self._last_observations: list[tuple[structs.LastObservation, ...]] = (
+        [()] * storage.num_columns)
     self._rng = np.random.default_rng(seed)
     self._num_added = 0
 
@@ -49,7 +50,7 @@ class Replay:
       The last observations of these columns.
     """
     size = min(self._num_added, self._storage.num_columns)
-    lasts = []
+    lasts: list[structs.LastObservation] = []
     for column in range(start, batch.num_columns):
       slot = int(self._rng.integers(size))
       unrolls.copy_columns(batch, column, self._storage, slot, 1)
@@ -64,8 +65,9 @@ def num_bytes(unroll: structs.Unroll) -> int:
       (unroll.steps, unroll.start)))
 
 
-def batches(inbox: queues.BoundedQueue, batch: structs.Unroll, replay: Replay,
-            num_fresh: int) -> Iterator[structs.Unroll]:
+def batches(inbox: queues.BoundedQueue[unrolls.Delivery],
+            batch: structs.Unroll, replay: Replay, num_fresh: int
+            ) -> Iterator[structs.Unroll]:
   """Fills `batch` with fresh unrolls first, and replayed ones after them.
 
   Fresh unrolls enter the replay before it is drawn from, so that it is never

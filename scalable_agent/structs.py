@@ -33,9 +33,16 @@ This module must not import TensorFlow: environment processes import it.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
+
+# NumPy's or TensorFlow's, which this module cannot name. `()`: it is left out.
+Array: TypeAlias = Any
+# An array, or a tuple or dictionary of nests, such as an observation.
+Nest: TypeAlias = Any
+# A recurrent state: a nest of `[E, ...]`, `()` for feed-forward agents.
+State: TypeAlias = Nest
 
 
 class ArraySpec(NamedTuple):
@@ -89,9 +96,13 @@ class StepOutputInfo(NamedTuple):
     episode_step: int32 `[...]`, number of agent steps (not frames).
     episode_end: bool `[...]`, whether the whole game ended in this step.
   """
-  episode_return: Any
-  episode_step: Any
-  episode_end: Any
+  episode_return: Array
+  episode_step: Array
+  episode_end: Array
+
+
+# Of what agents see.
+NO_INFO = StepOutputInfo((), (), ())
 
 
 class StepOutput(NamedTuple):
@@ -110,16 +121,16 @@ class StepOutput(NamedTuple):
       last one of the episode that was cut off; elsewhere without meaning. `()`
       in a step without truncation, and in unrolls.
   """
-  reward: Any
+  reward: Array
   info: StepOutputInfo
-  done: Any
-  observation: Any
-  truncated: Any = ()
-  last_observation: Any = ()
+  done: Array
+  observation: Nest
+  truncated: Array = ()
+  last_observation: Nest = ()
 
   def for_agent(self) -> 'StepOutput':
     """Returns what agents see: reward, done and observation."""
-    return self._replace(info=(), truncated=(), last_observation=())
+    return self._replace(info=NO_INFO, truncated=(), last_observation=())
 
 
 class AgentOutput(NamedTuple):
@@ -131,9 +142,9 @@ class AgentOutput(NamedTuple):
       made of: for a softmax policy over `A` actions its `A` logits.
     baseline: float32 `[...]`, estimate of the value.
   """
-  action: Any
-  policy: Any
-  baseline: Any
+  action: Array
+  policy: Array
+  baseline: Array
 
 
 class Steps(NamedTuple):
@@ -148,7 +159,7 @@ class Steps(NamedTuple):
   """
   env_outputs: StepOutput
   agent_outputs: AgentOutput
-  truncation_values: Any
+  truncation_values: Array
 
 
 class Start(NamedTuple):
@@ -161,9 +172,9 @@ class Start(NamedTuple):
     policy_version: int64 `[E]`, how many updates the weights had seen that
       chose the first action (at least: with a shared policy, also later ones).
   """
-  level_name: Any
-  agent_state: Any
-  policy_version: Any
+  level_name: Array
+  agent_state: State
+  policy_version: Array
 
 
 class LastObservation(NamedTuple):
@@ -176,7 +187,7 @@ class LastObservation(NamedTuple):
   """
   time: int
   column: int
-  observation: Any
+  observation: Nest
 
 
 class Unroll(NamedTuple):
@@ -211,8 +222,8 @@ class Batch(NamedTuple):
   """
   data: Unroll
   num_new_frames: int
-  weights: Any = ()
-  positions: Any = ()
+  weights: Array = ()
+  positions: Array = ()
 
 
 class Weights(NamedTuple):
@@ -223,4 +234,4 @@ class Weights(NamedTuple):
     values: one array or tensor per variable, in the order of `agent.variables`.
   """
   version: int
-  values: Sequence[Any]
+  values: Sequence[Array]

@@ -60,7 +60,8 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
     rows.append(row)
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
-    print('  returns: ' + ' '.join(f'{r:g}' for r in row.returns), flush=True)
+    print('  returns: ' + ' '.join(map(metrics.shortest, row.returns)),
+          flush=True)
     table = table_lib.make_table(
         [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
     path, written = _write_table(table, path)

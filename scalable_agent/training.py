@@ -226,7 +226,8 @@ def _make_policies(config, spec, num_groups, part):
   return [make(index, config.xla != 'none') for index in range(num_groups)]
 
 
-def _make_replay(config, spec, agent, part) -> replay_lib.Replay | None:
+def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 agent: agents.Agent, part: int) -> replay_lib.Replay | None:
   """Returns the replay that `config` asks for, None if it asks for none.
 
   Raises:
@@ -271,9 +272,9 @@ class _Feed:
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                learner: learner_lib.Learner, part: int):
-    self.inbox = queues.BoundedQueue(config.queue_capacity)
+    self.inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
     self._timer = metrics.StageTimer()
-    self._ready = queues.BoundedQueue(1)
+    self._ready = queues.BoundedQueue[ReadyBatch](1)
     self._learner = learner
     self._num_fresh = config.num_fresh_unrolls
     self._num_new_frames = (

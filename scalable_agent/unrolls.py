@@ -6,7 +6,7 @@ from there into a preallocated batch, which TensorFlow copies to its device.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import queues
@@ -28,7 +28,7 @@ class Delivery(NamedTuple):
 def allocate(unroll_length: int, level_names: Sequence[str],
              observation_spec: structs.ObservationSpec,
              output_spec: structs.AgentOutput,
-             agent_state: Any) -> structs.Unroll:
+             agent_state: structs.State) -> structs.Unroll:
   """Allocates an unroll (or a batch) with one column per level name.
 
   Args:
@@ -124,7 +124,7 @@ def move_columns(
                if start <= last.column < end)
 
 
-def batches(inbox: queues.BoundedQueue,
+def batches(inbox: queues.BoundedQueue[Delivery],
             batch: structs.Unroll) -> Iterator[structs.Unroll]:
   """Fills `batch` with the columns of unrolls, first in, first out.
 
@@ -139,9 +139,11 @@ def batches(inbox: queues.BoundedQueue,
   Yields:
     `batch`, filled anew; its arrays are overwritten for the next one.
   """
-  delivery, start = None, 0
+  delivery: Delivery | None = None
+  start = 0
   while True:
-    filled, lasts = 0, []
+    filled = 0
+    lasts: list[structs.LastObservation] = []
     while filled < batch.num_columns:
       if delivery is None:
         delivery, start = inbox.get(), 0

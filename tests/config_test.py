@@ -123,8 +123,7 @@ class DefaultsTest(absltest.TestCase):
     self.assertEqual(
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
-        "['numpy', 'scalable_agent', 'scalable_agent.config', "
-        "'scalable_agent.errors']")
+        "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors']")
 
 
 class ChecksTest(parameterized.TestCase):

@@ -6,7 +6,7 @@ actor-critic with two optimizers has two.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from scalable_agent import agents
 from scalable_agent import structs
@@ -26,7 +26,7 @@ class Loss(NamedTuple):
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
   means: Mapping[str, tf.Tensor]
-  priorities: Any = ()
+  priorities: structs.Array = ()
 
 
 class Algorithm(Protocol):

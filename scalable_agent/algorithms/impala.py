@@ -88,28 +88,33 @@ class Impala:
     returns = self._returns(
         log_rhos, discounts, rewards, baseline, bootstrap_value)
 
+    sums = self._losses(policy_logits, behaviour.action, baseline, returns)
+    means = {
+        'entropy': (-sums['entropy_loss']
+                    / tf.cast(tf.size(rewards), tf.float32)),
+        'mean_baseline': tf.reduce_mean(baseline),
+        'mean_log_rho': tf.reduce_mean(log_rhos),
+    }
+    return base.Loss({'agent': sums['total_loss']}, sums, means)
+
+  def after_update(self) -> None:
+    """Nothing follows the weights."""
+
+  def _losses(self, policy_logits, actions, baseline, returns):
+    """Returns the total loss and its parts, by name."""
+    settings = self._settings
     policy_loss = losses.compute_policy_gradient_loss(
-        policy_logits, behaviour.action, returns.pg_advantages,
+        policy_logits, actions, returns.pg_advantages,
         epsilon=_EPSILON if settings.correction == 'epsilon' else 0.0)
     baseline_loss = losses.compute_baseline_loss(returns.vs - baseline)
     entropy_loss = losses.compute_entropy_loss(policy_logits)
-    total_loss = (policy_loss + settings.baseline_cost * baseline_loss
-                  + settings.entropy_cost * entropy_loss)
-    sums = {
-        'total_loss': total_loss,
+    return {
+        'total_loss': (policy_loss + settings.baseline_cost * baseline_loss
+                       + settings.entropy_cost * entropy_loss),
         'policy_loss': policy_loss,
         'baseline_loss': baseline_loss,
         'entropy_loss': entropy_loss,
     }
-    means = {
-        'entropy': -entropy_loss / tf.cast(tf.size(rewards), tf.float32),
-        'mean_baseline': tf.reduce_mean(baseline),
-        'mean_log_rho': tf.reduce_mean(log_rhos),
-    }
-    return base.Loss({'agent': total_loss}, sums, means)
-
-  def after_update(self) -> None:
-    """Nothing follows the weights."""
 
   def _returns(self, log_rhos, discounts, rewards, values, bootstrap_value):
     """Returns the `VTraceReturns` of `correction`, see the module."""

@@ -34,14 +34,15 @@ is a dict of the means `mu` and the standard deviations `sigma` of a diagonal
 Gaussian, both `[T, B, N]`.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import cast, NamedTuple, TypeAlias
 
 import numpy as np
 from scalable_agent import vtrace
 import tensorflow as tf
 
 TensorLike: TypeAlias = vtrace.TensorLike
-Output: TypeAlias = TensorLike | dict[str, TensorLike]
+Gaussian: TypeAlias = dict[str, TensorLike]
+Output: TypeAlias = TensorLike | Gaussian
 
 
 # DI-engine's names of the two tuples are part of its interface.
@@ -99,7 +100,7 @@ def compute_importance_weights(
     dtype = _float_type(target_output)
     log_probs = _discrete_log_probs
   elif action_space_type == 'continuous':
-    dtype = _float_type(target_output['mu'])  # type: ignore
+    dtype = _float_type(cast(Gaussian, target_output)['mu'])
     log_probs = _continuous_log_probs
   else:
     raise ValueError(f'Unknown action_space_type {action_space_type!r}: must '
@@ -238,7 +239,7 @@ def vtrace_error_continuous_action(
   """
   dtype = _float_type(data.value)
   log_probs = _continuous_log_probs(*data[:3], dtype)
-  sigma = tf.cast(data.target_output['sigma'], dtype)  # type: ignore
+  sigma = tf.cast(cast(Gaussian, data.target_output)['sigma'], dtype)
   entropies = tf.reduce_sum(
       tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e), axis=-1)
   return _losses(

@@ -14,7 +14,7 @@ Importing this package does not import TensorFlow.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scalable_agent import errors
@@ -25,6 +25,7 @@ from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
+from scalable_agent.environments.base import Factory
 from scalable_agent.environments.base import FlowEnvironment
 from scalable_agent.environments.base import unknown_level
 from scalable_agent.environments.base import VectorEnvironment
@@ -39,7 +40,8 @@ class Levels(Protocol):
   def known_levels(self) -> Iterable[str]:
     """Returns the names of levels, for errors."""
 
-  def look_up(self, level_name: str, settings: EnvironmentSettings) -> Any:
+  def look_up(self, level_name: str,
+              settings: EnvironmentSettings) -> str | Factory:
     """Returns what the family's vector makes an environment from.
 
     Raises:

@@ -86,35 +86,18 @@ class AtariVector:
     Raises:
       errors.EnvironmentSpecError: the games have different numbers of actions.
     """
-    # `look_up` says what to do where ale-py is missing.
-    from ale_py import vector_env  # pylint: disable=g-import-not-at-top
-
     self._life_loss_is_done = settings.life_loss_ends_episode
     self._seeds = np.asarray(seeds, np.int32)
     self._no_truncation = base.no_truncation(len(level_names))
 
     games = dict(zip(level_names, roms, strict=True))
     # The indices of a game's environments, and ALE's vector of them.
-    self._parts: list[tuple[np.ndarray, vector_env.AtariVectorEnv]] = []
+    self._parts: list[tuple[np.ndarray, gymnasium.vector.VectorEnv]] = []
     for name, rom in games.items():
       indices = np.flatnonzero([n == name for n in level_names])
-      self._parts.append((indices, vector_env.AtariVectorEnv(
-          rom,
-          len(indices),
-          num_threads=num_threads and max(1, num_threads // len(games)),
-          max_num_frames_per_episode=settings.max_episode_frames,
-          repeat_action_probability=settings.repeat_action_probability,
-          full_action_space=settings.full_action_space,
-          autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP,
-          img_height=_FRAME_SIZE,
-          img_width=_FRAME_SIZE,
-          stack_num=_NUM_STACKED_FRAMES,
-          frameskip=settings.num_action_repeats,
-          noop_max=settings.max_noops + 1,  # ALE draws below it.
-          # Not `episodic_life`, which starts a new game at each lost life.
-          life_loss_info=settings.life_loss_ends_episode,
-          reward_clipping=False,
-          use_fire_reset=settings.fire_on_reset)))
+      self._parts.append((indices, _make_part(
+          rom, len(indices),
+          num_threads and max(1, num_threads // len(games)), settings)))
 
     num_actions = [_num_actions(part) for _, part in self._parts]
     if len(set(num_actions)) > 1:
@@ -196,11 +179,37 @@ class AtariVector:
     return out
 
 
-def _num_actions(part) -> int:
+def _make_part(
+    rom: str, num_envs: int, num_threads: int,
+    settings: config.EnvironmentSettings) -> gymnasium.vector.VectorEnv:
+  """Returns ALE's vector of one game."""
+  # `look_up` says what to do where ale-py is missing.
+  from ale_py import vector_env  # pylint: disable=g-import-not-at-top
+
+  return vector_env.AtariVectorEnv(
+      rom,
+      num_envs,
+      num_threads=num_threads,
+      max_num_frames_per_episode=settings.max_episode_frames,
+      repeat_action_probability=settings.repeat_action_probability,
+      full_action_space=settings.full_action_space,
+      autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP,
+      img_height=_FRAME_SIZE,
+      img_width=_FRAME_SIZE,
+      stack_num=_NUM_STACKED_FRAMES,
+      frameskip=settings.num_action_repeats,
+      noop_max=settings.max_noops + 1,  # ALE draws below it.
+      # Not `episodic_life`, which starts a new game at each lost life.
+      life_loss_info=settings.life_loss_ends_episode,
+      reward_clipping=False,
+      use_fire_reset=settings.fire_on_reset)
+
+
+def _num_actions(part: gymnasium.vector.VectorEnv) -> int:
   return int(part.single_action_space.n)
 
 
-def _game_start(info) -> np.ndarray:
+def _game_start(info: dict[str, np.ndarray]) -> np.ndarray:
   """The emulator's frame count at which each game began, int `[E]`.
 
   It changes exactly when a game ends, by game over or by truncation, and not

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import difflib
 import importlib
 import re
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
@@ -21,6 +21,18 @@ Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
 # Builds one environment. Workers receive it, so cloudpickle must know how to
 # pickle it.
 Factory = Callable[[], gymnasium.Env]
+
+
+class FrameAndInstruction(TypedDict, total=False):
+  """A dictionary that a gymnasium environment may have as observation."""
+  frame: np.ndarray
+  instruction: str
+
+
+# What `reset` and `step` of a gymnasium environment return.
+RawObservation: TypeAlias = np.ndarray | FrameAndInstruction
+Reset: TypeAlias = tuple[RawObservation, dict]
+Step: TypeAlias = tuple[RawObservation, float, bool, bool, dict]
 
 
 class VectorStep(NamedTuple):
@@ -169,10 +181,10 @@ class FlowEnvironment:
     if self._closed:
       raise RuntimeError('This environment is closed.')
 
-  def __enter__(self):
+  def __enter__(self) -> 'FlowEnvironment':
     return self
 
-  def __exit__(self, *exc_info):
+  def __exit__(self, *exc_info: object) -> None:
     self.close()
 
 
@@ -184,7 +196,7 @@ class ActionRepeat(gymnasium.Wrapper):
     super().__init__(env)
     self._num_action_repeats = num_action_repeats
 
-  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+  def step(self, action: int) -> Step:
     total_reward = 0.0
     for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)

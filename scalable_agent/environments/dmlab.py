@@ -14,6 +14,7 @@ import functools
 import os
 import shutil
 import string
+from typing import Protocol, TypedDict
 import uuid
 
 import gymnasium
@@ -115,6 +116,30 @@ class LocalLevelCache:
     os.replace(part, path)
 
 
+class _LabObservations(TypedDict):
+  RGB_INTERLEAVED: np.ndarray
+  INSTR: str
+
+
+class _Lab(Protocol):
+  """What is used of `deepmind_lab.Lab`."""
+
+  def reset(self, *, episode: int, seed: int) -> None:
+    """Begins an episode."""
+
+  def step(self, action: np.ndarray, *, num_steps: int) -> float:
+    """Acts for some frames; returns the sum of their rewards."""
+
+  def is_running(self) -> bool:
+    """Whether the episode goes on."""
+
+  def observations(self) -> _LabObservations:
+    """Returns the observations by Lab's names."""
+
+  def close(self) -> None:
+    """Ends it."""
+
+
 class DmLab(gymnasium.Env):
   """One level. Lab itself is started by the first `reset`.
 
@@ -138,8 +163,7 @@ class DmLab(gymnasium.Env):
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
     self._actions = np.array(DEFAULT_ACTION_SET, np.intc)
-    self._lab = None
-    self._observation = None
+    self._lab: _Lab | None = None
     size = int(config['height']), int(config['width'])
     self.observation_space = gymnasium.spaces.Dict({
         'frame': gymnasium.spaces.Box(0, 255, size + (3,), np.uint8),
@@ -147,7 +171,8 @@ class DmLab(gymnasium.Env):
             _MAX_INSTRUCTION_LENGTH, min_length=0, charset=string.printable)})
     self.action_space = gymnasium.spaces.Discrete(len(DEFAULT_ACTION_SET))
 
-  def reset(self, *, seed=None, options=None):
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
     if self._lab is None or seed is not None:
       # The reference's stream of seeds. Lab counts episodes by itself, but
       # does not go back to 0 when the environment begins anew.
@@ -158,33 +183,36 @@ class DmLab(gymnasium.Env):
     self._lab.reset(episode=self._episode,
                     seed=int(self._random_state.randint(0, 2**31 - 1)))
     self._episode += 1
-    self._observe()
+    self._observation = _observation(self._lab)
     return self._observation, {}
 
-  def step(self, action):
-    reward = self._lab.step(self._actions[int(action)],
-                            num_steps=self._num_action_repeats)
-    terminated = not self._lab.is_running()
+  def step(self, action: int) -> base.Step:
+    lab = self._lab
+    assert lab is not None  # Started by `reset`.
+    reward = lab.step(self._actions[int(action)],
+                      num_steps=self._num_action_repeats)
+    terminated = not lab.is_running()
     if not terminated:  # Lab has no observation after the end.
-      self._observe()
+      self._observation = _observation(lab)
     return self._observation, reward, terminated, False, {}
 
-  def close(self):
+  def close(self) -> None:
     if self._lab is not None:
       self._lab.close()
       self._lab = None
 
-  def _start(self):
+  def _start(self) -> _Lab:
     import deepmind_lab  # pylint: disable=g-import-not-at-top
     return deepmind_lab.Lab(
         self._level, ['RGB_INTERLEAVED', 'INSTR'], self._config,
         level_cache=(LocalLevelCache(self._level_cache_dir)
                      if self._level_cache_dir else None))
 
-  def _observe(self):
-    observations = self._lab.observations()
-    self._observation = {'frame': observations['RGB_INTERLEAVED'],
-                         'instruction': observations['INSTR']}
+
+def _observation(lab: _Lab) -> base.FrameAndInstruction:
+  observations = lab.observations()
+  return {'frame': observations['RGB_INTERLEAVED'],
+          'instruction': observations['INSTR']}
 
 
 def _check_installed(level_name):

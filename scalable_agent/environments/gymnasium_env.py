@@ -8,7 +8,7 @@ ids that are registered with gymnasium.
 
 from collections.abc import Iterable, Sequence
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -52,7 +52,8 @@ def look_up(
   return functools.partial(_make, spec, settings.num_action_repeats)
 
 
-def _make(spec, num_action_repeats) -> gymnasium.Env:
+def _make(spec: gymnasium.envs.registration.EnvSpec,
+          num_action_repeats: int) -> gymnasium.Env:
   # The description travels to the worker, so that levels need only be
   # registered in the parent.
   return base.ActionRepeat(gymnasium.make(spec), num_action_repeats)
@@ -151,16 +152,19 @@ class _Transport(gymnasium.ObservationWrapper):
       if isinstance(text, gymnasium.spaces.Text):
         self._text_size = _max_bytes(text)
 
-  def observation(self, observation: Any) -> dict[str, Any]:
+  def observation(
+      self, observation: base.RawObservation
+  ) -> dict[str, np.ndarray]:
     if not isinstance(observation, dict):
       return {'frame': observation}
+    frame = observation['frame']
     if 'instruction' not in observation:
-      return observation
+      return {'frame': frame}
     text = observation['instruction'].encode()
     if len(text) > self._text_size:
       raise ValueError(f'Instruction {text!r} is longer than its space permits '
                        f'({self._text_size} bytes).')
-    return {**observation, 'instruction': np.frombuffer(
+    return {'frame': frame, 'instruction': np.frombuffer(
         text.ljust(self._text_size, b'\0'), np.uint8)}
 
 

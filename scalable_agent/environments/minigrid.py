@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import io
 import string
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -68,7 +67,7 @@ def look_up(
       _make, dataclasses.replace(spec, disable_env_checker=True))
 
 
-def _make(spec) -> gymnasium.Env:
+def _make(spec: gymnasium.envs.registration.EnvSpec) -> gymnasium.Env:
   return PixelsAndMission(gymnasium.make(spec))
 
 
@@ -81,8 +80,7 @@ class PixelsAndMission(gymnasium.Wrapper):
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
-    space: Any = env.observation_space
-    columns, rows, _ = space['image'].shape
+    columns, rows, _ = env.observation_space['image'].shape
     self._agent_cell = columns // 2, rows - 1
     self.observation_space = gymnasium.spaces.Dict({
         'frame': gymnasium.spaces.Box(
@@ -90,13 +88,14 @@ class PixelsAndMission(gymnasium.Wrapper):
         'instruction': gymnasium.spaces.Text(
             _MAX_MISSION_LENGTH, min_length=0, charset=string.printable)})
 
-  def reset(self, *, seed=None, options=None):
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
     # BabyAI prints when it has to draw a world again.
     with contextlib.redirect_stdout(io.StringIO()):
       observation, info = self.env.reset(seed=seed, options=options)
     return self._adapt(observation), info
 
-  def step(self, action):
+  def step(self, action: int) -> base.Step:
     observation, reward, terminated, truncated, info = self.env.step(action)
     return self._adapt(observation), reward, terminated, truncated, info
 
@@ -111,7 +110,8 @@ class PixelsAndMission(gymnasium.Wrapper):
 
 
 @functools.cache
-def _tile(object_type: int, color: int, state: int, has_agent: bool):
+def _tile(object_type: int, color: int, state: int,
+          has_agent: bool) -> np.ndarray:
   """MiniGrid's picture of a cell of its encoded view, uint8 `[8, 8, 3]`."""
   # pylint: disable=g-import-not-at-top
   from minigrid.core import grid

@@ -1,9 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Small environments with known optima: `catch`, `memory`, `counting`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import functools
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -27,7 +26,7 @@ def look_up(
   return functools.partial(_make, level_name, settings.num_action_repeats)
 
 
-def _make(level_name, num_action_repeats) -> gymnasium.Env:
+def _make(level_name: str, num_action_repeats: int) -> gymnasium.Env:
   return base.ActionRepeat(LEVELS[level_name](), num_action_repeats)
 
 
@@ -48,14 +47,15 @@ class Catch(gymnasium.Env):
         0, 1, (self._ROWS, self._COLUMNS), np.float32)
     self.action_space = gymnasium.spaces.Discrete(3)
 
-  def reset(self, *, seed=None, options=None):
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
     super().reset(seed=seed)
     self._ball_row = 0
     self._ball_column = int(self.np_random.integers(self._COLUMNS))
     self._paddle = self._COLUMNS // 2
     return self._board(), {}
 
-  def step(self, action):
+  def step(self, action: int) -> base.Step:
     self._paddle = min(max(self._paddle + int(action) - 1, 0),
                        self._COLUMNS - 1)
     self._ball_row += 1
@@ -93,13 +93,14 @@ class Memory(gymnasium.Env):
     self.observation_space = gymnasium.spaces.Box(0, 1, (3,), np.float32)
     self.action_space = gymnasium.spaces.Discrete(2)
 
-  def reset(self, *, seed=None, options=None):
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
     super().reset(seed=seed)
     self._step = 0
     self._cue = int(self.np_random.integers(2))
     return self._observation(), {}
 
-  def step(self, action):
+  def step(self, action: int) -> base.Step:
     chosen = self._step == self._delay + 1
     reward = 0.0
     if chosen:
@@ -136,7 +137,8 @@ class Counting(gymnasium.Env):
     self.action_space = gymnasium.spaces.Discrete(3)
     self._restart()
 
-  def reset(self, *, seed=None, options=None):
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
     super().reset(seed=seed)
     if seed is not None:
       self._restart()
@@ -145,7 +147,7 @@ class Counting(gymnasium.Env):
     self._episode += 1
     return self._observation(), {}
 
-  def step(self, action):
+  def step(self, action: int) -> base.Step:
     self._count += 1
     self._action = int(action)
     self._steps_left -= 1
@@ -162,5 +164,5 @@ class Counting(gymnasium.Env):
 
 
 # Environments by level name.
-LEVELS: dict[str, Any] = {
+LEVELS: dict[str, Callable[[], gymnasium.Env]] = {
     'catch': Catch, 'memory': Memory, 'counting': Counting}

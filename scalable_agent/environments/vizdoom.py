@@ -82,7 +82,8 @@ def look_up(
   return functools.partial(_make, spec, width, height)
 
 
-def _make(spec, width, height) -> gymnasium.Env:
+def _make(spec: gymnasium.envs.registration.EnvSpec, width: int,
+          height: int) -> gymnasium.Env:
   return Screen(gymnasium.make(spec), width, height)
 
 
@@ -105,10 +106,10 @@ class Screen(gymnasium.Wrapper):
     super().__init__(env)
     self.observation_space = gymnasium.spaces.Box(
         0, 255, (height, width, 3), np.uint8)
-    self._frame = None
-    self._clean_up = None
+    self._clean_up: subprocess.Popen | None = None
 
-  def reset(self, *, seed=None, options=None):
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
     if self._clean_up is None:
       observation, info = self._start(seed, options)
     else:
@@ -116,14 +117,14 @@ class Screen(gymnasium.Wrapper):
     self._frame = self._scaled(observation['screen'])
     return self._frame, info
 
-  def step(self, action):
+  def step(self, action: int) -> base.Step:
     observation, reward, terminated, truncated, info = self.env.step(action)
     if not (terminated or truncated):
       self._frame = self._scaled(observation['screen'])
     # ViZDoom calls an episode that ran out of time terminated as well.
     return (self._frame, reward, terminated and not truncated, truncated, info)
 
-  def close(self):
+  def close(self) -> None:
     try:
       super().close()
     finally:
@@ -152,6 +153,6 @@ class Screen(gymnasium.Wrapper):
       return screen
     import pygame  # pylint: disable=g-import-not-at-top
     surface = pygame.image.frombuffer(
-        np.ascontiguousarray(screen), screen.shape[1::-1], 'RGB')
+        np.ascontiguousarray(screen).data, screen.shape[1::-1], 'RGB')
     surface = pygame.transform.smoothscale(surface, (width, height))
     return pygame.surfarray.array3d(surface).swapaxes(0, 1)

@@ -22,7 +22,7 @@ import threading
 import time
 import traceback
 import types
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -172,7 +172,7 @@ class Workers:
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)
 
-  def _command(self, command: bytes):
+  def _command(self, command: bytes) -> None:
     with self._failures_explained():
       with self._lock:
         if self._closed:
@@ -212,7 +212,7 @@ class Workers:
       self.close()
       raise
 
-  def _explain(self, error) -> str:
+  def _explain(self, error: Exception) -> str:
     if self._closed:
       return 'These environments are closed, or have failed before.'
     failed = np.flatnonzero(self.exchange.status == _FAILED)
@@ -312,25 +312,29 @@ def _write_report(array, error):
 
 def _exit_with_parent():
   """Ends this process, whatever it is doing, when its parent has died."""
-  multiprocessing.parent_process().join()
+  parent = multiprocessing.parent_process()
+  assert parent is not None  # This process is a worker.
+  parent.join()
   os._exit(1)
 
 
 class _SharedArray(NamedTuple):
   """An array on its way to a worker."""
-  memory: Any
+  memory: ctypes.Array[ctypes.c_byte]
   shape: Sequence[int]
   dtype: np.dtype
 
   def open(self) -> np.ndarray:
-    return np.frombuffer(self.memory, self.dtype).reshape(self.shape)
+    memory = memoryview(self.memory)
+    return np.frombuffer(memory, self.dtype).reshape(self.shape)
 
 
 # The fields of an `Exchange`.
 _Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
 
 
-def _allocate(context, num_envs, observation_spec) -> _Shared:
+def _allocate(context: multiprocessing.context.BaseContext, num_envs: int,
+              observation_spec: dict[str, structs.ArraySpec]) -> _Shared:
   """Allocates the arrays of an `Exchange` in shared memory."""
 
   def array(dtype, *shape):
@@ -352,7 +356,7 @@ def _allocate(context, num_envs, observation_spec) -> _Shared:
 
 def _open(shared: _Shared) -> Exchange:
   """Returns the arrays, in this process."""
-  arrays: dict[str, Any] = {
+  arrays: dict[str, structs.Nest] = {
       field: {name: array.open() for name, array in entry.items()}
              if isinstance(entry, dict) else entry.open()
       for field, entry in shared.items()}

@@ -117,7 +117,7 @@ def human_normalized_scores(
     name = LEVEL_MAPPING.get(name, name)
     if not len(values):
       raise ValueError(f'Missing returns for level: {name!r}: ')
-    scores[name] = float(baselines.normalized(name, np.mean(values)))
+    scores[name] = float(baselines.normalized(name, float(np.mean(values))))
   return scores
 
 

@@ -106,10 +106,12 @@ def _atari57() -> Suite:
                    for name, agent in agents.items()),
       statistics=(
           Statistic('median', _median, atari57.BASELINES,
-                    {name: agent.median for name, agent in agents.items()}),
+                    {name: agent.median for name, agent in agents.items()
+                     if agent.median is not None}),
           Statistic("mean, with the constants of the paper's means", _mean,
                     atari57.PAPER_MEAN_BASELINES,
-                    {name: agent.mean for name, agent in agents.items()}),
+                    {name: agent.mean for name, agent in agents.items()
+                     if agent.mean is not None}),
           Statistic('mean', _mean, atari57.BASELINES, {}),
           Statistic('interquartile mean', interquartile_mean,
                     atari57.BASELINES, {})),
@@ -145,7 +147,8 @@ def _dmlab30() -> Suite:
       statistics=(
           Statistic("mean capped at 100, with the paper's constants",
                     _capped_mean, dmlab30.PAPER_BASELINES,
-                    {name: a.mean_capped for name, a in agents.items()}),
+                    {name: agent.mean_capped for name, agent in agents.items()
+                     if agent.mean_capped is not None}),
           Statistic('mean capped at 100', _capped_mean, dmlab30.BASELINES, {}),
           Statistic('mean', _mean, dmlab30.BASELINES, {}),
           Statistic('interquartile mean', interquartile_mean,
