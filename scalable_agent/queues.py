@@ -8,7 +8,7 @@ from typing import Any
 
 
 class QueueClosed(Exception):
-  """The queue was closed: no item comes or is taken any more."""
+  """The queue is closed: it takes and returns no more items."""
 
 
 class QueueTimeout(Exception):
@@ -16,10 +16,10 @@ class QueueTimeout(Exception):
 
 
 class BoundedQueue:
-  """First in, first out; `put` blocks while full and `get` while empty.
+  """First in, first out. `put` waits for room, and `get` for an item.
 
-  Unlike `queue.Queue` it can be closed, which ends every wait. It can also
-  fail, which raises an exception of one side in the other.
+  Unlike `queue.Queue`, it can be closed, which ends every wait. With `fail` one
+  thread closes it with an error, which is then raised in all other threads.
   """
 
   def __init__(self, capacity: int):
@@ -43,7 +43,7 @@ class BoundedQueue:
     return len(self._items)
 
   def put(self, item: Any, timeout_s: float | None = None) -> None:
-    """Appends `item`, waiting up to `timeout_s` (None: for ever) for room.
+    """Appends `item`; waits up to `timeout_s` (None: no limit) for room.
 
     Raises:
       QueueClosed: if the queue is closed, now or while waiting.
@@ -55,7 +55,7 @@ class BoundedQueue:
       self._changed.notify_all()
 
   def get(self, timeout_s: float | None = None) -> Any:
-    """Takes the oldest item, waiting up to `timeout_s` (None: for ever).
+    """Takes the oldest item; waits up to `timeout_s` (None: no limit).
 
     Raises:
       QueueClosed: if the queue is closed, now or while waiting.
