@@ -409,7 +409,7 @@ class ResolvedTest(parameterized.TestCase):
         '--dynamic_batching=false, --micro_batch_size=2.')
     self.assertEqual(
         say(dataclasses.replace(config, xla='all'), _VECTOR),
-        'Chosen: --agent=mlp for observations that are no frames, '
+        'Chosen: --agent=mlp for observations that are not frames, '
         '--dynamic_batching=false, --micro_batch_size=2.')
     resolved = config.resolved(_FRAMES, on_cpu=True, num_groups=2)
     self.assertEqual(say(resolved, _FRAMES), '')

@@ -399,7 +399,7 @@ class FlagsTest(parameterized.TestCase):
       training.train(config_lib.Config(
           logdir=logdir, level_name='CartPole-v1', unroll_length=5,
           total_environment_frames=1))
-    self.assertIn('Chosen: --agent=mlp for observations that are no frames, ',
+    self.assertIn('Chosen: --agent=mlp for observations that are not frames, ',
                   stdout.getvalue())
     saved = config_lib.trained_with(logdir)
     self.assertEqual(saved.agent, 'mlp')
