@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Atari-57: its games, human and random scores, and the normalised scores.
 
-Human and random scores are those of DQN Zoo, by which Espeholt et al. 2018
-(arXiv 1802.01561) is usually compared. With them the published medians come out
-of the published scores of the games (93.2 shallow, 191.8 deep, 59.7 multi-task)
-but the published means do not: those need `PAPER_MEAN_BASELINES`, which differ
-in two games, a human score of 9.3 in Pong and a random score of 0 in Video
-Pinball. The paper does not say so; the two values are what makes its three
-means (466.4, 957.6, 176.9) come out at once; its medians come out with either.
+Human and random scores are those of DQN Zoo, which are usual in comparisons
+with Espeholt et al. 2018 (arXiv 1802.01561). With them, the published scores of
+the games give the published medians (93.2 shallow, 191.8 deep, 59.7
+multi-task), but not the published means (466.4, 957.6, 176.9). The means need
+`PAPER_MEAN_BASELINES`, which differ in two games: the human score in Pong is
+9.3, and the random score in Video Pinball is 0. The paper does not say so, but
+with these two values all three means are right. The medians are right with
+both.
 
 All scores are in percent: 0 is random, 100 is human.
 """
@@ -27,18 +28,18 @@ class Summary(NamedTuple):
 
 
 class PublishedAgent(NamedTuple):
-  """What is published of an agent.
+  """What is published about an agent.
 
   Attributes:
     name: as the paper writes it.
-    scores: by game; without the games that have none, which may be all.
+    scores: published scores by game; there may be none.
     median: over the games, in percent, or None.
-    median_verified: whether `median` was read or recomputed, rather than
-      remembered.
-    mean: likewise.
-    mean_verified: likewise.
+    median_verified: whether `median` was read or recomputed, and is not from
+      memory.
+    mean: over the games, in percent, or None.
+    mean_verified: as `median_verified`, for `mean`.
     source: where it is published.
-    note: what else there is to know, or ''.
+    note: other facts, or ''.
   """
   name: str
   scores: Mapping[str, float]
@@ -80,7 +81,7 @@ LEVELS = tuple(_GAME_OF_LEVEL)
 
 
 def game_of(name: str) -> str:
-  """Returns the game that a level (`ALE/MsPacman-v5`) or game name stands for.
+  """Returns the game of a level (`ALE/MsPacman-v5`) or of a game's name.
 
   Raises:
     ValueError: if it is not one of the 57; names the most similar ones.
@@ -109,7 +110,7 @@ def human_normalized_score(name: str, score: float,
 def human_normalized_scores(
     returns: Mapping[str, Sequence[float]],
     baselines: data.Baselines = BASELINES) -> dict[str, float]:
-  """Returns the score of the mean return of every game there is one of.
+  """Returns the normalised score of the mean return of each game.
 
   Args:
     returns: returns of whole games by game or level.
@@ -117,13 +118,13 @@ def human_normalized_scores(
 
   Raises:
     ValueError: for a name that is not in Atari-57, or without returns, or if
-      two names stand for the same game.
+      two names are the same game.
   """
   scores = {}
   for name, values in returns.items():
     game = game_of(name)
     if game in scores:
-      raise ValueError(f'{name!r} is {game}, of which there are returns twice.')
+      raise ValueError(f'{name!r} is {game}, which has returns already.')
     if not len(values):
       raise ValueError(f'Missing returns for game: {name!r}.')
     scores[game] = human_normalized_score(game, np.mean(values), baselines)

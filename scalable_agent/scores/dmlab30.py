@@ -2,11 +2,12 @@
 """DMLab-30: its levels, human and random scores, and the normalised score.
 
 Human and random scores are those published with the code of Espeholt et al.
-2018 (arXiv 1802.01561). Table B.1 of the paper has the same, rounded to one
-decimal, but for the four lasertag levels, where small and large are swapped.
-The published means (44.5 experts, 49.4 with PBT) come out of the published
-scores of the levels, to their rounding, with the table (44.4, 49.3), and not
-with the code (45.7, 50.1): `PAPER_BASELINES` are those of the table.
+2018 (arXiv 1802.01561). Table B.1 of the paper has the same scores, rounded to
+one decimal. Only in the four lasertag levels they differ: small and large are
+swapped. The published means are 44.5 (experts) and 49.4 (PBT). With the table,
+the published scores of the levels give 44.4 and 49.3, which are equal up to
+rounding. With the code they give 45.7 and 50.1. So `PAPER_BASELINES` are those
+of the table.
 
 All scores are in percent: 0 is random, 100 is human.
 """
@@ -19,17 +20,17 @@ from scalable_agent.scores import data
 
 
 class PublishedAgent(NamedTuple):
-  """What is published of an agent.
+  """What is published about an agent.
 
   Attributes:
     name: as the source writes it.
     scores: percent by test level, or empty.
-    returns: return by test level, or empty. Either this, or `scores`, or none
-      is published.
+    returns: return by test level, or empty. At most one of `scores` and
+      `returns` is published.
     mean_capped: mean over the levels of scores capped at 100 %, or None.
     verified: whether `mean_capped` was read at its source.
     source: where it is published.
-    note: what else there is to know, or ''.
+    note: other facts, or ''.
   """
   name: str
   scores: Mapping[str, float]
@@ -71,7 +72,7 @@ PUBLISHED: dict[str, PublishedAgent] = {
     key: _published(key, row) for key, row in _SOURCES.items()
     if key not in BASELINE_SOURCES}
 
-# From training level to test level: the same one, but for two.
+# From training level to test level: the same name, except for two levels.
 LEVEL_MAPPING: dict[str, str] = {
     name[:-len('_test')] + '_train' if name.endswith('_test') else name: name
     for name in HUMAN_SCORES}
@@ -79,18 +80,18 @@ LEVEL_MAPPING: dict[str, str] = {
 # Every level of training or test.
 ALL_LEVELS = frozenset(LEVEL_MAPPING) | frozenset(LEVEL_MAPPING.values())
 
-# What DeepMind Lab's own names of them begin with.
+# DeepMind Lab's own names of these levels begin with this.
 LAB_PREFIX = 'contributed/dmlab30/'
 
 
 def plain_name(level_name: str) -> str:
-  """Returns the name without `LAB_PREFIX`, if it is that of a level here."""
+  """Returns the name without `LAB_PREFIX`, if it is a level of DMLab-30."""
   name = level_name.removeprefix(LAB_PREFIX)
   return name if name in ALL_LEVELS else level_name
 
 
 def levels(is_test: bool) -> tuple[str, ...]:
-  """Returns the 30 levels to train on or, `is_test`, to test on."""
+  """Returns the 30 levels to train on, or if `is_test`, to test on."""
   return tuple(LEVEL_MAPPING.values() if is_test else LEVEL_MAPPING)
 
 
@@ -105,7 +106,7 @@ def human_normalized_scores(
     baselines: `data.Baselines`.
 
   Returns:
-    Percent by test level, of the levels there are returns of.
+    Percent by test level, for the levels that have returns.
 
   Raises:
     ValueError: if a level has no returns.
@@ -161,8 +162,8 @@ def compute_human_normalized_score(
 class TrainingScores:
   """The scores of a run while it trains, as the reference logs them.
 
-  A score is over all returns since the last one, and due as soon as there is at
-  least one return of every level: the slowest level sets the pace.
+  Scores are due as soon as every level has at least one return. They are over
+  all returns since the last scores.
   """
 
   def __init__(self):
@@ -170,15 +171,15 @@ class TrainingScores:
 
   def add(self, level_name: str,
           episode_return: float) -> dict[str, float] | None:
-    """Adds an episode, in the order in which they ended.
+    """Adds an episode; call it in the order in which episodes end.
 
     Args:
       level_name: training (or test) level; others are ignored.
       episode_return: its unclipped return.
 
     Returns:
-      None, or the scores in percent by the name of their summary, if they are
-      due. The next ones start from nothing.
+      If scores are due, the scores in percent, by the name of their summary;
+      else None.
     """
     if level_name in ALL_LEVELS:
       self._returns.setdefault(LEVEL_MAPPING.get(level_name, level_name),

@@ -19,14 +19,15 @@ _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
 def compare(config: config_lib.Config) -> int:
-  """Prints tests of several agents as one table, and writes it to the first.
+  """Prints the tests of several agents as one table, and writes it.
 
-  The paper's experts are an agent for each game, and so are their numbers over
-  all games.
+  It is written to the first directory. The paper's experts are one agent for
+  each game. So only such a table can be compared with their numbers over all
+  games.
 
   Args:
-    config: `logdir=A,B,C` names directories, whose latest tests are read, or
-      files of tests.
+    config: `logdir=A,B,C` names directories or files of tests. In a directory,
+      the latest test is read.
 
   Returns:
     The program's exit code.
@@ -75,7 +76,7 @@ def to_markdown(table: score_table.Table) -> str:
               for a in table.aggregates)]),
         '\\* recomputed from the published scores of the levels. Intervals '
         f'are of a bootstrap stratified by level. {suite.constants}',
-        'Published of other agents:\n\n' + '\n'.join(
+        'Published numbers of other agents:\n\n' + '\n'.join(
             f'- {agent}' for agent in suite.other_agents)]
   if len(table.runs) > 1:
     parts += ['## Agents', '\n'.join(
@@ -135,7 +136,7 @@ def _interval_text(interval, num_decimals):
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
-  """Aligns the cells of a table; the first column to the left."""
+  """Returns a table with aligned cells; the first column is to the left."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   lines = ['| ' + ' | '.join(
       cell.rjust(width) if i else cell.ljust(width)
@@ -183,7 +184,7 @@ def _json_row(row, suite):
 
 
 def to_csv(table: score_table.Table) -> str:
-  """Returns a line per level or aggregate and agent as CSV."""
+  """Returns CSV with a line for each agent and level or aggregate."""
   suite = table.suite
   out = io.StringIO()
   writer = csv.writer(out, lineterminator='\n')
@@ -218,9 +219,8 @@ def reserve_path(logdir: str, label: Any) -> str:
 
   Args:
     logdir: the directory.
-    label: for the name: the frames trained, or how many agents there are. A
-      number follows that no other table has, not even one that is made at the
-      same time.
+    label: for the name: the frames trained, or the number of agents. After it
+      comes a number that no other table has, even if two are made at once.
 
   Raises:
     OSError: if nothing can be written there.
@@ -235,7 +235,7 @@ def reserve_path(logdir: str, label: Any) -> str:
 
 
 def write(table: score_table.Table, path: str) -> None:
-  """Writes `<path>.json`, `.csv` and `.md`, each of which a kill leaves whole.
+  """Writes `<path>.json`, `.csv` and `.md`. A kill never cuts a file.
 
   Raises:
     OSError: if one cannot be written.
@@ -255,8 +255,8 @@ def read(path: str) -> score_table.Run:
   """Reads the table of a test, of one agent.
 
   Args:
-    path: the file (JSON), or a directory: of its tests the latest of the agent
-      that was trained longest.
+    path: the file (JSON), or a directory. In a directory, it is the test of the
+      agent that was trained longest; if there are several, the latest.
 
   Raises:
     ConfigError: if there is none, or if it cannot be read.

@@ -11,7 +11,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import suites
 
-# Levels beside each other, for so many levels or fewer.
+# (a, b): if there are at most a levels, b of them are drawn side by side.
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
 _LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
 
@@ -43,12 +43,12 @@ def run(config: config_lib.Config) -> int:
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
       else 'learning_curves_compared.png')
   stem, extension = os.path.splitext(path)
-  # Where matplotlib adds an extension without saying so.
+  # Otherwise matplotlib adds an extension, and the path printed is wrong.
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
   figure = draw(runs, config.plot_num_episodes)
   try:
-    # Into the file itself: matplotlib tells the format by its name.
+    # To the file itself: its name tells matplotlib the format.
     figure.savefig(path, dpi=110)
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
@@ -66,9 +66,9 @@ def labels(logdirs: Sequence[str]) -> list[str]:
 def read_curves(logdir: str) -> dict[str, Curve]:
   """Returns the curves of a run by level.
 
-  What a killed part of the run did after its last checkpoint was done again by
-  the next part: it is left out from the first episode on that ended there. So
-  are lines that a kill cut off.
+  After a kill, the next part of the run repeats what came after the last
+  checkpoint. So a line is left out if a later line has fewer frames. Lines that
+  a kill cut off are left out, too.
 
   Raises:
     ConfigError: if there is no finished episode.
@@ -109,7 +109,7 @@ def _parse(row):
 
 
 def running_mean(values: np.ndarray, window: int) -> np.ndarray:
-  """Returns the mean of the last `window` values, of fewer at the beginning."""
+  """Returns the mean of the last `window` values, at first of fewer."""
   sums = np.cumsum(np.concatenate([[0.0], values]))
   ends = np.arange(1, len(values) + 1)
   starts = np.maximum(ends - window, 0)
@@ -121,7 +121,7 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> Any:
 
   Args:
     runs: curves by level, by label of the run.
-    num_episodes: how many episodes the mean return is over.
+    num_episodes: number of episodes in the mean return.
 
   Returns:
     The matplotlib figure.
