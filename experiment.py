@@ -23,9 +23,9 @@ from absl import logging
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 
-# The function of every mode: Config in, exit code of the program out. Its
-# module is imported when it is needed: main must set variables of TensorFlow
-# before that, and environment processes import this module without TensorFlow.
+# The function of every mode takes a Config and returns the exit code. Its
+# module is imported only when it is needed: main must first set environment
+# variables of TensorFlow, and environment processes must not import TensorFlow.
 MODES = {'train': ('scalable_agent.training', 'train'),
          'test': ('scalable_agent.testing', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
@@ -55,7 +55,7 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 
 
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
-  """Returns the settings that flags have.
+  """Returns the settings in flags.
 
   Raises:
     ConfigError: if one of them is wrong.
@@ -64,9 +64,9 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
 
 
 def parse(args: Sequence[str]) -> config_lib.Config:
-  """Returns the settings that `['--batch_size=8', ...]` stand for.
+  """Returns the settings in arguments such as `['--batch_size=8', ...]`.
 
-  Flag files are read. The flags of this program remain as they are.
+  Flag files are read. The flags of this program do not change.
 
   Raises:
     ConfigError: if a setting is wrong.
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
     app.usage(shorthelp=True, exitcode=1,
               detailed_error=f'Unknown arguments: {" ".join(argv[1:])}')
   logging.set_verbosity(logging.WARNING)
-  # What fails raises; what TensorFlow logs beside it is of no use to users.
+  # Errors are raised. What TensorFlow logs besides does not help users.
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
   os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
   # TensorFlow leaves oneDNN off on CPUs without AVX-512, where it makes an
@@ -100,7 +100,7 @@ def main(argv: Sequence[str]) -> int:
     return e.exit_code
   except KeyboardInterrupt:
     return 130
-  except BrokenPipeError:  # The reader of the output has gone: say no more.
+  except BrokenPipeError:  # The reader of the output has ended: print no more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 

@@ -5,10 +5,10 @@
       [--replay=0,10000] [--seeds=5] [--jobs=2] [-- FLAGS]
 
 Runs experiment.py once for each correction, capacity of the replay (0: none)
-and seed. With --level_name or --flagfile among them, FLAGS are all that is set;
-without, they change the settings below, of `catch`: -- --min_policy_lag=30.
-Every run has a directory of its own below --out. Where one has finished it is
-not run again, where one was cut off it starts anew. Writes ablation.json,
+and seed. FLAGS such as --min_policy_lag=30 change the settings below, which are
+those of `catch`. If FLAGS have --level_name or --flagfile, they replace these
+settings. Every run has a directory of its own below --out. A finished run is
+not run again; a run that was cut off starts again. Writes ablation.json,
 ablation.md and ablation.png.
 
 *   The final return is the mean over the last tenth of the learning curve, as
@@ -17,11 +17,11 @@ ablation.md and ablation.png.
 *   The area is that of the learning curve, divided by the frames: the mean
     return over the whole run.
 *   Policy lag is in updates. With half of a batch replayed there are twice as
-    many updates for the same frames, so that the same lag is half the frames.
-*   Intervals are of the mean over seeds, 95 %, from Student's t distribution;
-    those of differences are Welch's.
-*   The paper's numbers are of DeepMind Lab: final returns on its five tasks.
-    Their order is to be compared, not their size.
+    many updates for the same frames, so the same lag is half as many frames.
+*   Intervals are 95 % intervals of the mean over seeds, from Student's t
+    distribution. Those of differences are Welch's.
+*   The paper's numbers are final returns on five tasks of DeepMind Lab. Compare
+    their order, not their size.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def common_flags(flags: list[str]) -> list[str]:
 
 
 def is_finished(cell: Cell, out: pathlib.Path, common: list[str]) -> bool:
-  """Says whether a run is there already, with the same flags."""
+  """Returns whether a run with the same flags has finished."""
   path = cell.directory(out) / 'finished.json'
   if not path.exists():
     return False
@@ -110,7 +110,7 @@ def is_finished(cell: Cell, out: pathlib.Path, common: list[str]) -> bool:
 
 def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
             timeout_s: float) -> list[str]:
-  """Makes the runs, `jobs` at a time; returns what failed, a line each."""
+  """Makes the runs, `jobs` at a time; returns a line for each failure."""
   waiting, running, failures = list(cells), {}, []
   try:
     while waiting or running:
@@ -143,10 +143,10 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
 
 def _start(cell, out, common):
   directory = cell.directory(out)
-  shutil.rmtree(directory, ignore_errors=True)  # What was cut off.
+  shutil.rmtree(directory, ignore_errors=True)  # A run that was cut off.
   directory.mkdir(parents=True)
   with open(directory / 'log.txt', 'w', encoding='utf-8') as log:
-    # In the user's directory, which paths among the flags are relative to.
+    # In the user's directory, because paths in the flags are relative to it.
     return subprocess.Popen(
         [sys.executable, str(_ROOT / 'experiment.py'), *cell.flags(common),
          f'--logdir={directory}', '--progress_secs=1',
@@ -258,7 +258,7 @@ def summarise(curves: dict[tuple[int, str], dict[int, np.ndarray]],
 
 
 def table(rows: list[dict]) -> str:
-  """Returns the rows in Markdown, with the paper's numbers at their ends."""
+  """Returns the rows in Markdown, each with the paper's numbers at its end."""
   levels = vtrace_ablation.LEVELS
   lines = ['| replay | correction | seeds | final return | V-trace minus it | '
            'area | V-trace minus it | policy lag | '

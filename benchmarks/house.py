@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Measures how the code is built, of one checkout or of several beside another.
+"""Measures the structure of the code, of one checkout or of several.
 
   python benchmarks/house.py [--trace] [--time] [DIRECTORY ...]
 
@@ -150,7 +150,7 @@ def functions(root: pathlib.Path) -> list[Function]:
 
 
 def num_anys(root: pathlib.Path) -> int:
-  """Returns how often the package, without its imports, says `Any`."""
+  """Returns how often `Any` is in the package, without its imports."""
   return sum(
       isinstance(node, ast.Name) and node.id == 'Any'
       or isinstance(node, ast.Attribute) and node.attr == 'Any'
@@ -183,7 +183,7 @@ def _size(paths: list[pathlib.Path]) -> str:
 
 
 def measures(root: pathlib.Path) -> dict[str, str]:
-  """Returns what is read from the files of a checkout."""
+  """Returns the measurements of the files of a checkout."""
   longest, *_ = found = functions(root)
   longest_with = max(found, key=lambda f: f.lines_with_docstring)
   chain = longest_chain(imports(root))

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Who acts: the actors of this process, in threads."""
+"""Acting: the actors of this process, in threads."""
 
 from collections.abc import Callable, Sequence
 import functools
@@ -17,19 +17,20 @@ from scalable_agent import unrolls
 
 
 class Acting(Protocol):
-  """What training needs of those who act, wherever they are."""
+  """What training needs from acting, in this process or elsewhere."""
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """Begins to act, and returns at once.
+    """Starts to act, and returns at once.
 
     Args:
       published: returns the latest weights; may be called from any thread.
-      inbox: takes the `unrolls.Delivery`s; what fails fails it.
+      inbox: takes the `unrolls.Delivery`s. If an actor fails, its error is
+        passed to `inbox.fail`.
     """
 
   def close(self, timeout_s: float) -> None:
-    """Ends acting; waits at most so long. Does not close the environments."""
+    """Ends acting; waits at most `timeout_s`. Environments stay open."""
 
   def seconds(self) -> dict[str, float]:
     """Returns the seconds spent in each stage, over all actors."""
@@ -42,14 +43,14 @@ class Local:
                actor_policies: Sequence[policies.Policy], *,
                unroll_length: int, num_buffers: int,
                bootstrap_truncated: bool):
-    """Starts nothing yet.
+    """Makes the object; `start` starts the threads.
 
     Args:
       envs: the environments of each actor.
-      actor_policies: the policy of each actor. One that several have must be a
-        `policies.SharedPolicy`. They are closed with this object.
+      actor_policies: the policy of each actor. Several actors can have the same
+        `policies.SharedPolicy`. `close` closes the policies.
       unroll_length: agent steps.
-      num_buffers: how many unrolls each actor uses in turn.
+      num_buffers: number of unrolls that each actor uses in turn.
       bootstrap_truncated: see `actor.Actor`.
     """
     self._envs = list(envs)
@@ -83,7 +84,7 @@ class Local:
       thread.start()
 
   def close(self, timeout_s: float) -> None:
-    """See `Acting`. The inbox must be closed before."""
+    """See `Acting`. Close the inbox first."""
     deadline_s = time.monotonic() + timeout_s
     left_s = lambda: max(deadline_s - time.monotonic(), 0)
     for one in self._actors:

@@ -30,12 +30,13 @@ class Actor:
 
     Args:
       env: `E` environments.
-      policy: no other thread uses it, unless it is a `SharedPolicy`.
+      policy: chooses the actions. Other threads may use it only if it is a
+        `SharedPolicy`.
       published: returns the latest weights; called from the actor's thread.
       inbox: takes `unrolls.Delivery`s.
       unroll_length: `T`, agent steps.
-      timer: where the time goes is added up here.
-      num_buffers: how many unrolls are allocated and used in turn.
+      timer: adds up the time of each stage.
+      num_buffers: number of unrolls to allocate. They are used in turn.
       bootstrap_truncated: whether to estimate the value of the last
         observation where a time limit ends an episode.
     """
@@ -111,8 +112,8 @@ class Actor:
     return env_output
 
   def _estimate_truncated(self, env_output: structs.StepOutput) -> np.ndarray:
-    """Returns the values of last observations, 0 where there is none."""
-    # As if the episode went on: the recurrent state is not reset.
+    """Returns the values of last observations, 0 without truncation."""
+    # The episode was not over, so the recurrent state is not reset.
     last = env_output._replace(
         done=np.zeros([self._env.num_envs], bool),
         observation=env_output.last_observation)

@@ -23,8 +23,7 @@ _LSTM_UNITS = 256
 class Agent(tf.keras.Model):
   """Policy and baseline from observations, last action and last reward.
 
-  All variables exist once `make_agent` returns, in an order that depends on
-  nothing but its arguments.
+  `make_agent` makes all variables. Their order depends only on its arguments.
   """
 
   def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
@@ -50,20 +49,20 @@ class Agent(tf.keras.Model):
     self._instruction_encoder = instruction_encoder
     self._core = core
     self._use_last_action_reward = use_last_action_reward
-    # Heads, and the loss behind them, stay float32 under any dtype policy.
+    # The heads and the loss are float32 under any dtype policy.
     self._policy_logits, self._baseline = (
         tf.keras.layers.Dense(
             units, dtype='float32', name=name,
             kernel_initializer=head_initializer)
         for units, name in ((num_actions, 'policy_logits'), (1, 'baseline')))
-    # The method and not the generator itself, which Keras would put into
-    # checkpoints: restored agents should not repeat each other's choices.
+    # Only the method is kept. Keras would save a generator in checkpoints, and
+    # then restored agents would repeat each other's choices.
     self._uniform = tf.random.Generator.from_seed(
         action_seed, alg='philox').uniform
 
   @property
   def output_spec(self) -> structs.AgentOutput:
-    """`AgentOutput` of `ArraySpec`s: what `step` returns of one environment.
+    """`AgentOutput` of `ArraySpec`s: what `step` returns per environment.
     """
     return structs.AgentOutput(
         action=structs.ArraySpec((), np.dtype(np.int32)),
@@ -84,16 +83,16 @@ class Agent(tf.keras.Model):
   def tokenize(self, env_outputs: structs.StepOutput) -> structs.StepOutput:
     """Replaces instructions by numbers, see `networks.hash_words`.
 
-    `unroll` and `step` do this themselves where it was not done before, but not
-    within a `tf.function`: call it on the function's arguments.
+    `unroll` and `step` call this if instructions are still strings. Within a
+    `tf.function` that is an error: call it on the function's arguments.
 
     Args:
       env_outputs: `StepOutput` of `[...]`.
 
     Returns:
       `StepOutput` with int32 `[..., W]` for string `[...]`, or without the
-      instructions if the agent does not see them; `env_outputs` itself if there
-      are none, or numbers already.
+      instructions if the agent does not see them. If there are none, or they
+      are numbers already, it is `env_outputs` itself.
 
     Raises:
       ValueError: for strings within a `tf.function`.
@@ -107,8 +106,8 @@ class Agent(tf.keras.Model):
     if tf.as_dtype(instruction.dtype) != tf.string:
       return env_outputs
     if tf.is_symbolic_tensor(instruction):
-      raise ValueError('Words are not hashed within a tf.function: call '
-                       'agent.tokenize on its arguments.')
+      raise ValueError('Words cannot be hashed within a tf.function: '
+                       'call agent.tokenize on its arguments.')
     return env_outputs._replace(observation=dict(
         observation, instruction=networks.hash_words(instruction)))
 
@@ -119,8 +118,8 @@ class Agent(tf.keras.Model):
 
     Args:
       last_action: int32 `[B]`, the actions that led to `env_output`.
-      env_output: `StepOutput` of `[B, ...]`; only what `for_agent` leaves is
-        read.
+      env_output: `StepOutput` of `[B, ...]`; only the fields that `for_agent`
+        keeps are read.
       core_state: the recurrent state, see `initial_state`.
 
     Returns:
@@ -144,8 +143,9 @@ class Agent(tf.keras.Model):
 
     Args:
       last_actions: int32 `[T, B]`, the actions that led to `env_outputs`.
-      env_outputs: `StepOutput` of `[T, B, ...]`; only what `for_agent` leaves
-        is read. Where `done[t]`, the recurrent state is zeroed before step `t`.
+      env_outputs: `StepOutput` of `[T, B, ...]`; only the fields that
+        `for_agent` keeps are read. Where `done[t]`, the recurrent state is set
+        to zero before step `t`.
       core_state: the recurrent state before the first step.
 
     Returns:
@@ -207,9 +207,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: whether the agent sees its last action and reward.
     use_instruction: whether the agent sees the instructions, if there are any.
-    seed: of the initial weights and of the choice of actions. Agents that act
-      side by side need different ones. None takes one from Python's `random`,
-      which `tf.keras.utils.set_random_seed` seeds.
+    seed: seed of the initial weights and of the choice of actions. Agents that
+      act at the same time need different seeds. None: it is drawn from Python's
+      `random`, which `tf.keras.utils.set_random_seed` seeds.
 
   Returns:
     An `Agent`. `deep` with everything on is the paper's agent for DMLab-30.
@@ -236,8 +236,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
           if instruction_spec is not None else None),
       core=networks.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
       use_last_action_reward=use_last_action_reward,
-      # Heads of zeros let the baseline find the mean return before its gradient
-      # reaches the torso, where it would switch off relu units for good.
+      # With heads of zeros, the baseline finds the mean return before its
+      # gradient reaches the torso. Otherwise this gradient switches off relu
+      # units for good.
       head_initializer=('zeros' if network == 'shallow' else
                         networks.FanInTruncatedNormal(initializer_seed)),
       action_seed=seed)
@@ -267,7 +268,7 @@ def make(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
 
 def describe(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
              optimizer: str) -> str:
-  """Says in one line what must be equal for weights to be interchangeable."""
+  """Returns a line that is equal for agents that can exchange weights."""
   observation = spec.observation
   shapes = ({name: entry.shape for name, entry in observation.items()}
             if isinstance(observation, dict) else observation.shape)
@@ -279,7 +280,7 @@ def describe(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
 
 
 def _make_torso(network, frame_spec, seed):
-  """Returns the torso called `network`, or says why it does not fit."""
+  """Returns the torso called `network`; raises if it does not fit."""
   shape = tuple(frame_spec.shape)
   if network not in NETWORKS:
     raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
@@ -306,13 +307,13 @@ def _make_torso(network, frame_spec, seed):
 
 
 def _data_format(frame_shape):
-  """Says where the channels are: on the smaller of the outer axes."""
+  """Returns where the channels are: on the smaller of the outer axes."""
   is_first = frame_shape[0] < frame_shape[2]
   return 'channels_first' if is_first else 'channels_last'
 
 
 def _frame_and_instruction(observation):
-  """Returns the two parts of an observation, or of its spec."""
+  """Returns frame and instruction of an observation, or of its spec."""
   if not isinstance(observation, collections.abc.Mapping):
     return observation, None
   if not {'frame'} <= set(observation) <= {'frame', 'instruction'}:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Checkpoints that survive a kill and refuse another agent's weights.
+"""Checkpoints: a kill does no harm, and another agent's weights are refused.
 
 The files are those of `tf.train.CheckpointManager`: `ckpt-N.index` and
 `ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest. The
@@ -41,11 +41,11 @@ class Checkpointer:
     Args:
       logdir: the directory; made if missing.
       learner: what to save and restore.
-      description: says which agent it is; a directory that holds an agent of
-        another description is refused.
-      level: what is trained on, or None to only read; a directory of a run on
-        another level is refused.
-      max_to_keep: how many checkpoints are kept.
+      description: describes the agent, see `agents.describe`. A directory of an
+        agent with another description is refused.
+      level: the levels that are trained on; None to only read. A directory of a
+        run on other levels is refused.
+      max_to_keep: number of checkpoints that are kept.
 
     Raises:
       CheckpointError: if `logdir` cannot be written or holds another agent.
@@ -55,7 +55,7 @@ class Checkpointer:
     self._identity = {'agent': description, 'level': level}
     self.train_time_s = 0.0
     _check_directory(logdir, self._identity)
-    # What the host counts, as TensorFlow can save it.
+    # The counters of the host, in the form that TensorFlow can save.
     self._num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
     self._num_updates = tf.Variable(0, dtype=tf.int64, trainable=False)
     self._train_time_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
@@ -66,7 +66,7 @@ class Checkpointer:
            for name, variables in learner.state.items() if variables})
     self._max_to_keep = max_to_keep
     self._latest = latest_checkpoint(logdir)
-    self._is_mine = False  # Whether these weights were read from the latest.
+    self._is_mine = False  # Whether this object wrote or read the latest.
 
   def restore(self) -> str | None:
     """Restores the latest checkpoint; returns its path, None if none exists.
@@ -87,12 +87,12 @@ class Checkpointer:
   def save(self) -> str:
     """Writes a checkpoint and returns its path.
 
-    One that was written or restored by this object after as many updates is not
-    written again.
+    If there was no update since this object wrote or restored a checkpoint, it
+    is not written again.
 
     Raises:
-      DivergedError: if a weight is not finite: the last good checkpoint is
-        then kept.
+      DivergedError: if a weight is not finite. The last good checkpoint is
+        kept.
     """
     for variable in self._learner.agent.variables:
       if not bool(tf.reduce_all(tf.math.is_finite(variable))):
@@ -103,7 +103,7 @@ class Checkpointer:
             f'and were not saved. {start} with a lower --learning_rate or '
             'with --clip_gradient_norm.')
     _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))
-    # As arrays: TensorFlow keeps the tensor of every Python number for ever.
+    # As arrays: TensorFlow never frees the tensor of a Python number.
     learner = self._learner
     self._num_env_frames.assign(np.array(learner.num_env_frames))
     self._num_updates.assign(np.array(learner.num_updates))
@@ -114,14 +114,14 @@ class Checkpointer:
     """Writes the files; a kill between any two leaves a usable directory."""
     path = os.path.join(self._logdir, name)
     if self._is_mine and path == self._latest:
-      return path  # It has the same weights, and is not put at risk.
+      return path  # It has the same weights. Writing could only damage it.
     if self._latest is None:
       # Otherwise a kill before the end would leave a checkpoint that no file
       # names. A name without a checkpoint does no harm.
       self._write_state(name)
-    self._checkpoint.save_counter.assign_add(1)  # Restoring asks for one.
+    self._checkpoint.save_counter.assign_add(1)  # Restoring needs one.
     self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
-    # `.data-*` before `.index`, by which a checkpoint is recognised.
+    # `.data-*` before `.index`: a checkpoint with an index counts as whole.
     for file in sorted(os.listdir(self._logdir)):
       if file.startswith(f'{_UNFINISHED}.'):
         os.replace(os.path.join(self._logdir, file),
@@ -142,10 +142,10 @@ class Checkpointer:
     _write_whole(_state_path(self._logdir), '\n'.join(lines) + '\n')
 
   def _kept(self, name):
-    """Returns the names of the checkpoints that stay, `name` the last.
+    """Returns the names of the checkpoints to keep, `name` as the last.
 
-    Checkpoints after `name` stay, too, and are not counted: they are there if a
-    user went back to an older one.
+    Checkpoints after `name` are kept, too, but are not among these names. They
+    exist if a user went back to an older checkpoint.
     """
     older = [n for n in _checkpoint_names(self._logdir)
              if _number(n) < _number(name)]
@@ -164,8 +164,8 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
 
   Args:
     logdir: the directory, with a checkpoint.
-    agent: takes the weights over.
-    description: as the agent was saved with, see `Checkpointer`.
+    agent: gets the weights.
+    description: the description that it was saved with, see `Checkpointer`.
 
   Returns:
     The environment frames that the agent was trained for.
@@ -188,7 +188,7 @@ def latest_checkpoint(logdir: str) -> str | None:
   """Returns the path of the latest checkpoint, None if there is none.
 
   Raises:
-    CheckpointError: if there are checkpoints, but which is the latest is lost.
+    CheckpointError: if there are checkpoints, but no file names the latest.
   """
   try:
     state = tf.train.get_checkpoint_state(logdir)
@@ -202,7 +202,7 @@ def latest_checkpoint(logdir: str) -> str | None:
     raise errors.CheckpointError(
         f'--logdir={logdir} holds checkpoints ({", ".join(names)}), but no '
         'readable file `checkpoint` that names one of them. Use another '
-        f'--logdir, or write to {_state_path(logdir)} the line '
+        f'--logdir, or write this line to {_state_path(logdir)}: '
         f'model_checkpoint_path: "{names[-1]}"')
   return path
 
@@ -218,7 +218,7 @@ def latest_number(logdir: str) -> int:
 
 
 def _restore(path, checkpoint, all_of_it=False):
-  """Restores all of the objects; `all_of_it`: also all of the checkpoint."""
+  """Restores all objects; `all_of_it`: from all of the checkpoint."""
   try:
     with _readable(path) as readable:
       status = checkpoint.restore(readable).expect_partial()
@@ -246,7 +246,8 @@ def _advice_on_others(path):
 def _readable(path: str) -> Iterator[str]:
   """Yields a path of the same checkpoint that TensorFlow can read.
 
-  That is a path through a link, if the pattern `path` does not match itself.
+  If `path`, read as a pattern, does not match itself, it is a path through a
+  temporary link.
   """
   index = f'{path}.index'
   if tf.io.gfile.glob(index) == [index]:

@@ -3,11 +3,11 @@
 
 A section is a frozen dataclass of settings; `Config` is all sections in one.
 `experiment.py` makes a flag of every setting. In a program or a notebook,
-`Config(level_name='catch', batch_size=8)` takes the defaults for the rest, and
-a section alone, `EnvironmentSettings(width=64)`, checks itself as well. Where a
-section is asked for, a `Config` will do.
+`Config(level_name='catch', batch_size=8)` has the defaults for all other
+settings. A section can also be made alone: `EnvironmentSettings(width=64)`. A
+function that takes a section also takes a `Config`.
 
-Like the layers that it belongs to, this module does not import TensorFlow.
+This module must not import TensorFlow: environment processes import it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,18 +19,19 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from scalable_agent import errors
 
-# What is corrected in unrolls of older policies, see `algorithms.impala`.
+# Corrections for unrolls of older policies, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 
-# On a CPU, the learner processes so many observations of a batch at once, but
-# never fewer unrolls than this: larger parts need more memory and were not
-# faster (docs/measurements.md, "The learner").
+# On a CPU, a micro-batch has at most this many observations, but at least this
+# many unrolls. Larger ones need more memory and were not faster
+# (docs/measurements.md, "The learner").
 _OBSERVATIONS_PER_MICRO_BATCH = 84
 _MIN_MICRO_BATCH_SIZE = 4
-# So many groups with fewer environments each share their policy steps.
+# Groups share their policy steps if there are at least this many groups, and
+# each has fewer environments than this.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
-# Their order decides the seeds: new ones come last.
+# Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = ('environment', 'learner', 'actor', 'test', 'replay')
 
 # Of a setting; its section says of which type.
@@ -40,7 +41,7 @@ _T = TypeVar('_T')
 
 
 class Check(NamedTuple):
-  """What must hold for the value of a setting, and how to say so."""
+  """A rule for the value of a setting, and its text in error messages."""
   is_valid: Callable[[Value], bool]
   rule: str
 
@@ -55,10 +56,10 @@ DIRECTORIES = Check(lambda x: bool(_names(x)), 'must name a directory')
 LEVELS = Check(lambda x: bool(_names(x)), 'must name at least one level')
 ONE_MACHINE = Check(
     lambda x: x == -1,
-    'must be -1: this version trains on one machine, whose actors are set by '
-    '--num_actors and --num_actor_groups')
+    'must be -1: this version trains on one machine. Set the number of '
+    'environments with --num_actors')
 
-# Values that are accepted for a setting of a type.
+# For each type of setting, the types of its values.
 _ACCEPTED_TYPES: dict[object, tuple[type, ...]] = {
     str: (str,), bool: (bool,), int: (int,), float: (float, int),
     bool | None: (bool, type(None))}
@@ -71,8 +72,8 @@ def setting(default: _T, text: str, *checks: Check,
   Args:
     default: its default.
     text: its help text, in whole sentences.
-    *checks: what must hold for its value.
-    choices: the values that there are, if it is one of a few.
+    *checks: rules for its value.
+    choices: all its values, if it has only a few.
 
   Returns:
     The dataclass field, with `text`, `checks` and `choices` as its metadata.
@@ -86,7 +87,7 @@ def setting(default: _T, text: str, *checks: Check,
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Section:
-  """Checks the settings of the dataclasses that derive from it."""
+  """Base of all sections: checks their settings."""
 
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
@@ -103,29 +104,29 @@ class _Section:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _ModeSettings(_Section):
-  """What runs and environments both need to know."""
+  """The setting that runs and environments share."""
   mode: str = setting(
       'train',
       'What to do. train: train an agent. test: play whole games with the '
       'latest checkpoint and make a table of scores beside published ones. '
-      'table: put the latest tests in --logdir=A,B,C, or the tests that it '
-      'names, into one table. plot: draw the learning curves of '
-      '--logdir=A,B,C.',
+      'table: make one table of the tests in --logdir=A,B,C, which names '
+      'directories (their latest tests) or files of tests. plot: draw the '
+      'learning curves of --logdir=A,B,C.',
       choices=('train', 'test', 'table', 'plot'))
 
   @property
   def is_test(self) -> bool:
     """Whether suites and environments are those of tests.
 
-    DeepMind Lab then plays what is held out from training: its test levels, and
-    the seeds of tests.
+    In tests, DeepMind Lab plays the levels and the seeds that are held out from
+    training.
     """
     return self.mode == 'test'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSettings(_ModeSettings):
-  """What is run, for how long, and what it reports."""
+  """What to run, for how long, and how often to report."""
   logdir: str = setting(
       '/tmp/agent',
       'Directory of checkpoints, curves and scores. If it has a checkpoint, '
@@ -159,8 +160,9 @@ class EnvironmentSettings(_ModeSettings):
   """How environments are made. The defaults are the paper's for training."""
   num_action_repeats: int = setting(
       4,
-      'Environment frames per agent step: each action is repeated so often. '
-      'Rewards are summed. Atari frames are the maximum over the last two.',
+      'Environment frames per agent step: each action is repeated this many '
+      'times, and the rewards are summed. An Atari observation is the maximum '
+      'over the last two frames.',
       POSITIVE)
   width: int = setting(
       96, 'DeepMind Lab and ViZDoom: width of the frames in pixels.', POSITIVE)
@@ -172,12 +174,12 @@ class EnvironmentSettings(_ModeSettings):
       'actions). Machado et al. use 0.25.', FRACTION)
   full_action_space: bool = setting(
       False,
-      'Atari: use all 18 actions, not only those of the game. One agent for '
-      'games with different actions needs it.')
+      'Atari: use all 18 actions, not only those of the game. An agent that '
+      'plays games with different actions needs it.')
   life_loss_ends_episode: bool = setting(
       True,
-      'Atari: a lost life ends the episode for the learner. Returns are of '
-      'whole games. Test mode plays whole games in any case.')
+      'Atari: a lost life ends the episode for the learner, but returns are '
+      'those of whole games. In test mode, a lost life never ends an episode.')
   max_noops: int = setting(
       30,
       'Atari: a game begins with 0 to this many frames without action.',
@@ -185,12 +187,12 @@ class EnvironmentSettings(_ModeSettings):
   fire_on_reset: bool = setting(
       False, 'Atari: press FIRE at the start of a game.')
   max_episode_frames: int = setting(
-      108_000, 'Atari: a game is cut off after so many frames.',
+      108_000, 'Atari: a game is cut off after this many frames.',
       POSITIVE, ALE_COUNT)
   step_timeout_s: float = setting(
       300.,
-      'An environment process that takes more seconds to start, to reset or '
-      'for a step counts as hung, and the run ends.', POSITIVE)
+      'Seconds that an environment process may take to start, to reset or to '
+      'step. If it takes longer, the run ends with an error.', POSITIVE)
   dataset_path: str = setting(
       '',
       'DeepMind Lab: directory of the images that two psychlab levels need.')
@@ -218,7 +220,7 @@ class AgentSettings(_Section):
       'float32',
       'Type in which the networks multiply. bfloat16 is meant for GPUs that '
       'support it; its speed was never measured. Weights, the state of the '
-      'LSTM, V-trace and losses are float32 in any case.',
+      'LSTM, V-trace and losses are always float32.',
       choices=('float32', 'bfloat16'))
   xla: str = setting(
       'auto',
@@ -234,20 +236,20 @@ class ActingSettings(_Section):
   """How experience is made."""
   num_actors: int = setting(
       4,
-      'Number of environments. The name is that of the reference, where every '
-      'actor has one environment; here, --num_actor_groups threads step them.',
+      'Number of environments. In the reference every actor has one '
+      'environment, hence the name. Here --num_actor_groups threads step them.',
       POSITIVE)
   num_actor_groups: int = setting(
       2,
-      'Number of threads that act. The environments are divided among them; '
+      'Number of threads that act. The environments are divided among them, so '
       'there are never more groups than environments. While one group steps '
       'its environments, another one can run the policy.', POSITIVE)
   unroll_length: int = setting(100, 'Agent steps per unroll.', POSITIVE)
   queue_capacity: int = setting(
       1,
-      'How many sets of unrolls may wait for the learner; a set has one '
-      'unroll of every environment of a group. More of them mean more policy '
-      'lag.', POSITIVE)
+      'Number of places for unrolls that wait for the learner. One place holds '
+      'the unrolls of all environments of a group. More places mean more '
+      'policy lag.', POSITIVE)
   dynamic_batching: bool | None = setting(
       None,
       'The groups run their policy steps together, in one batch. If not set, '
@@ -256,14 +258,15 @@ class ActingSettings(_Section):
   min_policy_lag: int = setting(
       0,
       'For experiments: act with weights that are this many updates old. '
-      'Before there are so many updates, act with the first weights. Queues '
-      'add lag of their own.', NOT_NEGATIVE)
+      'Until there are that many updates, act with the first weights. Queues '
+      'add more lag.', NOT_NEGATIVE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LearnerSettings(_Section):
-  """How an update is made of a batch."""
-  batch_size: int = setting(2, 'Unrolls per update.', POSITIVE)
+  """How a batch becomes an update."""
+  batch_size: int = setting(
+      2, 'Unrolls per update, each of one environment.', POSITIVE)
   learning_rate: float = setting(
       0.00048, 'Learning rate at frame 0.', NOT_NEGATIVE)
   optimizer: str = setting(
@@ -285,11 +288,12 @@ class LearnerSettings(_Section):
       NOT_NEGATIVE)
   micro_batch_size: int = setting(
       0,
-      'Unrolls of a batch that are processed at once. The update is that of '
-      'the whole batch; smaller parts need less memory. 0 to let the program '
-      'choose: on a CPU, the deep network (with --xla=all also the shallow '
-      'one) takes four unrolls, or more if they have no more than 84 '
-      'observations together; otherwise the whole batch is processed at once.',
+      'Unrolls of a batch that are processed at once. The update is always '
+      'that of the whole batch. Smaller values need less memory. 0 to let the '
+      'program choose: on a CPU, the deep network (with --xla=all also the '
+      'shallow one) processes as many unrolls as have 84 observations '
+      'together, but at least four. In all other cases, the whole batch is '
+      'processed at once.',
       NOT_NEGATIVE)
 
 
@@ -309,9 +313,9 @@ class ImpalaSettings(_Section):
       choices=('abs_one', 'soft_asymmetric'))
   bootstrap_truncated: bool = setting(
       False,
-      'If a time limit cuts an episode off, the return goes on with the value '
-      'of the last observation. Off, as in the reference, a time limit is an '
-      'end like any other.')
+      'If a time limit cuts an episode off, add the value of the last '
+      'observation to the return. If this is off, as in the reference, a time '
+      'limit is an end like any other.')
   correction: str = setting(
       'vtrace',
       'What is corrected in unrolls of older policies (table 2 of the paper). '
@@ -325,13 +329,13 @@ class ReplaySettings(_Section):
   """Learning again from earlier unrolls."""
   replay_capacity: int = setting(
       0,
-      'How many of the latest unrolls are kept, to learn from them again. The '
-      'paper keeps 10,000. 0 for no replay. They are in memory only, not in '
-      'checkpoints.', NOT_NEGATIVE)
+      'Number of the latest unrolls that are kept, to learn from them again. '
+      'The paper keeps 10,000. 0 for no replay. They are kept in memory, not '
+      'in checkpoints.', NOT_NEGATIVE)
   replay_fraction: float = setting(
       .5,
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
-      'returns and policy lag are counted for the fresh ones only.', FRACTION)
+      'returns and policy lag are those of the fresh unrolls only.', FRACTION)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -341,24 +345,24 @@ class TestSettings(_Section):
       10, 'Episodes per level in test mode.', POSITIVE)
   test_greedy: bool = setting(
       False,
-      'Test mode takes the most likely action. Off, it draws actions at random '
-      'from the policy, as the reference does.')
+      'Test mode takes the most likely action. If this is off, it draws '
+      'actions from the policy at random, as the reference does.')
   plot_file: str = setting(
       '',
       'File that plot mode draws to, a PNG. If empty, learning_curves.png in '
       'the directory of the run, or learning_curves_compared.png in the first '
       'of several.')
   plot_num_episodes: int = setting(
-      100, 'A learning curve shows the mean return of so many episodes.',
+      100, 'A learning curve shows the mean return of this many episodes.',
       POSITIVE)
 
 
 class _HasShape(Protocol):
-  """What is needed of a `structs.ArraySpec` here."""
+  """An object with a shape, such as a `structs.ArraySpec`."""
 
   @property
   def shape(self) -> Sequence[int]:
-    """Of an observation, without the axes of time and environment."""
+    """Shape of an observation, without the axes of time and environment."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -378,27 +382,28 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
 
   @classmethod
   def from_values(cls, values: Mapping[str, Value]) -> 'Config':
-    """Makes settings of values by name, such as another version has saved.
+    """Makes settings from values by name, such as those of a `settings.json`.
 
-    Settings without a value have their defaults. Values of names that are no
-    settings are left out.
+    It may be from another version: settings without a value get their defaults,
+    and unknown names are ignored.
 
     Raises:
       ConfigError: if a value is not valid.
     """
     if not isinstance(values, Mapping):
-      raise errors.ConfigError(f'Settings must have names: {values!r}.')
+      raise errors.ConfigError(
+          f'Settings must be a dictionary, not {values!r}.')
     names = {field.name for field in dataclasses.fields(cls)}
     return cls(**{k: v for k, v in values.items() if k in names})
 
   @property
   def logdirs(self) -> list[str]:
-    """The directories of `--logdir=A,B,C`, where a mode reads several."""
+    """The directories of `--logdir=A,B,C`, for modes that read several."""
     return _names(self.logdir)
 
   @property
   def num_fresh_unrolls(self) -> int:
-    """The unrolls of a batch that are trained on for the first time."""
+    """The number of unrolls in a batch that are new to the learner."""
     if not self.replay_capacity:
       return self.batch_size
     return self.batch_size - round(self.batch_size * self.replay_fraction)
@@ -406,20 +411,20 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   def resolved(
       self, observation_spec: _HasShape | Mapping[str, _HasShape], *,
       on_cpu: bool, num_groups: int) -> 'Config':
-    """Returns these settings with a choice made for all that were left open.
+    """Returns these settings with a value for each one that was left open.
 
-    These are `agent`, `xla`, `dynamic_batching` and `micro_batch_size`.
+    `agent`, `xla`, `dynamic_batching` and `micro_batch_size` can be left open.
 
     Args:
       observation_spec: a `structs.ArraySpec`, or a dictionary of them with
         `frame`.
       on_cpu: whether networks are computed on the CPU.
-      num_groups: how many groups of environments there are.
+      num_groups: number of groups of environments.
     """
     agent, xla, sharing = self.agent, self.xla, self.dynamic_batching
     if agent == 'auto':
       agent = 'deep' if _is_frame(observation_spec) else 'mlp'
-    if xla == 'auto':  # What was faster on CPUs. It was not measured on GPUs.
+    if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
       xla = 'policy' if on_cpu and agent != 'deep' else 'none'
     if sharing is None:
       sharing = (num_groups >= _MIN_GROUPS_SHARING and
@@ -436,12 +441,12 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     return min(max(size, _MIN_MICRO_BATCH_SIZE), self.batch_size)
 
   def derive_seed(self, role: str, index: int, part: int = 0) -> int:
-    """Returns a seed of its own for each thing that is random.
+    """Returns a different seed for each role, index and part.
 
     Args:
       role: one of `_SEED_ROLES`.
-      index: differs between things of the same role.
-      part: differs between the parts of a run.
+      index: a number that differs between things of the same role.
+      part: a number that differs between the parts of a run.
 
     Returns:
       An int within `[0, 2**31)`.
@@ -451,7 +456,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     return int(sequence.generate_state(1)[0] % 2**31)
 
   def save(self) -> None:
-    """Writes `<logdir>/settings.json`: what the latest part was trained with.
+    """Writes `<logdir>/settings.json`: the settings of the latest part.
 
     Raises:
       OSError: if it cannot be written.
@@ -462,14 +467,14 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     os.replace(f'{path}.tmp', path)
 
 
-# In the order in which users are shown them.
+# In the order of --helpfull.
 SECTIONS = Config.__bases__
 
 
 def choices_made(config: Config, resolved: Config) -> str:
-  """Says in a line, in flags, what `config.resolved` chose; '' for nothing."""
+  """Returns a line with the flags that `config.resolved` chose, or ''."""
   reasons = {'--agent=deep': ' for frames',
-             '--agent=mlp': ' for observations that are no frames'}
+             '--agent=mlp': ' for observations that are not frames'}
   flags = [f'--{name}={str(getattr(resolved, name)).lower()}'
            for name in ('agent', 'xla', 'dynamic_batching', 'micro_batch_size')
            if getattr(config, name) != getattr(resolved, name)]

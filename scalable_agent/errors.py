@@ -1,16 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What can go wrong by a user's doing: errors that end in one clear line.
+"""Errors: those that a user can correct, and a failed environment process.
 
 `experiment.py` prints the message of a `UserError`, without a traceback, and
-ends with its exit code. All other exceptions are faults of programs.
+ends with its exit code. All other exceptions end it with a traceback.
 """
 
 
 class UserError(Exception):
-  """Something that a user can mend; the message says what was wrong and how.
+  """An error that a user can correct; the message says what to do.
 
   Attributes:
-    exit_code: of the program.
+    exit_code: exit code of the program.
   """
   exit_code = 2
 
@@ -20,7 +20,7 @@ class ConfigError(UserError, ValueError):
 
 
 class LevelError(ConfigError):
-  """A level that cannot be run, with what to do about it."""
+  """A level cannot be played; the message says what to do."""
 
 
 class UnknownLevelError(LevelError):
@@ -40,9 +40,9 @@ class CheckpointError(ConfigError):
 
 
 class DivergedError(UserError):
-  """Training went astray: the loss or a weight is not finite."""
+  """Training diverged: the loss or a weight is not finite."""
   exit_code = 1
 
 
 class EnvironmentProcessError(RuntimeError):
-  """The process of an environment raised, died or stopped answering."""
+  """The process of an environment raised an error, died or does not answer."""

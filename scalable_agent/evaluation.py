@@ -20,12 +20,13 @@ def episode_returns(
 
   Args:
     env: `E` environments.
-    policy: the policy, with its weights; the recurrent state is carried.
+    policy: the policy, with its weights.
     num_episodes: how many games, at least `E`.
-    report: called with the number of games that are over, after each.
+    report: called after each game with the number of games that are over.
 
   Returns:
-    `num_episodes` returns, game by game of environment 0, then 1, ...
+    `num_episodes` returns: those of environment 0 in order, then those of
+    environment 1, and so on.
   """
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1

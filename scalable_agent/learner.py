@@ -18,7 +18,7 @@ class Learner:
   The counters are on the host: no update waits for the device.
 
   Attributes:
-    algorithm: what is learned.
+    algorithm: the algorithm that it learns by.
     agent: the agent of the algorithm.
     num_env_frames: int, environment frames learned from.
     num_updates: int, updates made.
@@ -32,15 +32,15 @@ class Learner:
     """Makes a learner.
 
     Args:
-      algorithm: gives the losses, which are sums over the batch.
+      algorithm: computes the losses, which are sums over the batch.
       optimizers: an optimizer and its learning rate for each group of the
         algorithm.
-      seed: of what is random in the losses.
+      seed: seed of the losses' random numbers.
       clip_gradient_norm: the largest global norm of the gradient of a group,
         or None.
-      micro_batch_size: how many unrolls of a batch are processed at once, one
-        such part after the other; None for all. The update is that of the whole
-        batch, and needs the memory of a part.
+      micro_batch_size: how many columns of a batch are processed at once; None
+        for all. Micro-batches are processed one after the other. The update is
+        that of the whole batch, but needs the memory of one micro-batch only.
       jit_compile: whether XLA compiles the update.
 
     Raises:
@@ -60,8 +60,8 @@ class Learner:
     self._compiled_update = tf.function(self._update, autograph=False)
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
-    # Functions of their own are what XLA compiles, and what all micro-batches
-    # share; otherwise they only cost time.
+    # XLA compiles these functions, and all micro-batches share them. Otherwise
+    # a function of its own only costs time.
     if jit_compile or micro_batch_size:
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
@@ -71,7 +71,7 @@ class Learner:
 
   @property
   def state(self) -> dict[str, list[tf.Variable]]:
-    """All variables that a checkpoint has to hold, by kind."""
+    """All variables that a checkpoint must hold, by kind."""
     return {
         'variables': self.agent.variables,
         'optimizer': [variable for group in self.algorithm.groups for variable
@@ -83,11 +83,11 @@ class Learner:
     """Copies a batch of arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
-    observations, which are not learned from, are left out.
+    observations are left out: no loss reads them.
 
     Args:
       unroll: `Unroll` of arrays `[T + 1, B, ...]`.
-      num_new_frames: environment frames in it that were never learned from.
+      num_new_frames: environment frames that no update has learned from.
     """
     steps = unroll.steps._replace(env_outputs=self.agent.tokenize(
         unroll.steps.env_outputs.for_agent()))
@@ -104,8 +104,9 @@ class Learner:
       batch: from `to_device`.
 
     Returns:
-      Scalars by name: those of the loss, and `learning_rate` and
-      `gradient_norm` (before clipping), of each group if there are several.
+      Scalars by name: those of the loss, `learning_rate`, and `gradient_norm`
+      before clipping. With several groups, each has these two, as
+      `<group>/learning_rate` and `<group>/gradient_norm`.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}
@@ -130,7 +131,7 @@ class Learner:
     for start in range(0, batch_size, step):
       part = unrolls.columns(data, start, min(start + step, batch_size))
       with tf.control_dependencies(list(sums.values())[:1]):
-        # One after the other: side by side they would need the memory of all.
+        # One after the other: at once they would need the memory of all.
         part = tree.map_structure(tf.identity, part)
       part_gradients, part_sums, part_means = self._compiled_gradients(
           part, seed)
@@ -164,8 +165,8 @@ class Learner:
     return scalars
 
   def _apply_group(self, optimizer, gradients, variables, learning_rate):
-    """Moves the variables of a group; returns the norm of its gradient."""
-    # Slices forget the static shape of the whole between two functions.
+    """Updates the variables of a group; returns its gradient's norm."""
+    # `tf.IndexedSlices` lose the variable's static shape between functions.
     gradients = [
         tf.IndexedSlices(g.values, g.indices, tf.constant(v.shape.as_list()))
         if isinstance(g, tf.IndexedSlices) else g

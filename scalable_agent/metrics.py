@@ -52,7 +52,7 @@ def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
 
 
 class Interval:
-  """True once every `seconds`, asked by calling it."""
+  """A call returns True if `seconds` have passed since the last True."""
 
   def __init__(self, seconds: float):
     self._seconds = seconds
@@ -66,7 +66,7 @@ class Interval:
 
 
 class StageTimer:
-  """Adds up wall time by stage. Each thread has its own."""
+  """Adds up wall time by stage. Each thread needs a timer of its own."""
 
   def __init__(self):
     self.seconds: dict[str, float] = collections.defaultdict(float)
@@ -127,7 +127,8 @@ class MetricsWriter:
                      train_time_s: float) -> None:
     """Writes episodes under the reference's names, at `num_env_frames`.
 
-    Once every level of DMLab-30 has a return, also the scores of the suite.
+    When every level of DMLab-30 has a return, it also writes the scores of the
+    suite.
     """
     with self._as_default(num_env_frames):
       for episode in episodes:
@@ -154,7 +155,7 @@ class MetricsWriter:
     self.flush()
 
   def flush(self) -> None:
-    """Hands all that was written to the operating system."""
+    """Passes all that was written to the operating system."""
     self._summaries.flush()
     self._file.flush()
 
@@ -180,7 +181,8 @@ def _missing_end(path):
 def shortest(value: float) -> str:
   """Returns the shortest text that is read as the same number.
 
-  That is the same float32, if `value` is one, and else the same float64.
+  If `value` is a float32, it is read as the same float32, else as the same
+  float64.
   """
   if value.is_integer() and abs(value) < _MAX_WHOLE:
     return str(int(value))
@@ -189,7 +191,7 @@ def shortest(value: float) -> str:
 
 
 def _write_scalar(name, value):
-  # An array: TensorFlow keeps the tensor of every Python number for ever.
+  # An array: TensorFlow never frees the tensor of a Python number.
   tf.summary.scalar(name, np.array(value, np.float32))
 
 
@@ -200,7 +202,7 @@ class Speed:
     self._last = time.perf_counter(), count
 
   def __call__(self, count: int) -> float:
-    """Returns the growth per second since the last call, or the beginning."""
+    """Returns the growth per second since the last call, or the start."""
     (last_time, last_count), self._last = (
         self._last, (time.perf_counter(), count))
     return (count - last_count) / max(self._last[0] - last_time, 1e-9)
@@ -216,7 +218,7 @@ class Progress:
     Args:
       num_env_frames: frames already learned from.
       total_environment_frames: frames at the end of the run.
-      num_recent: how many episodes the mean return is over.
+      num_recent: number of episodes in the mean return.
     """
     self._total = total_environment_frames
     self._recent: collections.deque[float] = collections.deque(
@@ -236,7 +238,7 @@ class Progress:
 
     Args:
       num_env_frames: frames learned from so far.
-      policy_lag: updates between acting and learning, mean over the batch.
+      policy_lag: the lag, mean over the batch.
     """
     frames_per_s = self._speed(num_env_frames)
     left = max(self._total - num_env_frames, 0)

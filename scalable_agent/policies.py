@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Policies: what chooses the actions of an actor's environments.
+"""Policies: they choose the actions of an actor's environments.
 
 `E` is the number of environments of one actor.
 """
@@ -19,7 +19,7 @@ import tree
 
 
 class Policy(Protocol):
-  """What an actor needs of a policy."""
+  """What an actor needs from a policy."""
 
   @property
   def output_spec(self) -> structs.AgentOutput:
@@ -29,7 +29,7 @@ class Policy(Protocol):
     """Acts with `weights` from now on, unless it has newer ones.
 
     Returns:
-      The version that it acts with.
+      The version of the weights that it acts with.
     """
 
   def initial_state(self, batch_size: int) -> structs.State:
@@ -50,14 +50,14 @@ class Policy(Protocol):
     """
 
   def close(self, timeout_s: float) -> None:
-    """Ends its threads, if it has any; waits at most so long for them."""
+    """Ends its threads, if it has any; waits at most `timeout_s`."""
 
 
 class AgentPolicy:
-  """An agent of its own as a `Policy`.
+  """A `Policy` with an agent of its own.
 
-  The agent's variables change in `refresh` alone, so one policy step never
-  mixes two versions. For one thread at a time.
+  Only `refresh` changes the agent's variables, so one policy step never mixes
+  two versions. Only one thread may use it at a time.
   """
 
   def __init__(self, agent: agents.Agent, greedy: bool = False,
@@ -73,12 +73,14 @@ class AgentPolicy:
     self._agent = agent
     self._greedy = greedy
     self._version = -1
-    # A shared policy makes steps of many sizes. XLA wants to know them.
+    # A shared policy makes steps of many sizes, which need not be traced one
+    # by one. XLA must know the size.
     self._step = tf.function(
         self._policy_step, autograph=False, jit_compile=jit_compile,
         reduce_retracing=not jit_compile)
-    # To look up a function by nested arguments takes longer than a small
-    # network: they are flat, and what was found for shapes and dtypes is kept.
+    # With nested arguments, finding the traced function takes longer than a
+    # step of a small network. So arguments are flat, and functions are kept by
+    # shapes and dtypes.
     self._steps: dict[tuple, Callable[..., list[structs.Nest]]] = {}
     self._structure: structs.Nest = None
     self._assign = tf.function(self._assign_weights, autograph=False)
@@ -110,7 +112,7 @@ class AgentPolicy:
     return structs.AgentOutput(*[tensor.numpy() for tensor in output]), state
 
   def close(self, timeout_s: float) -> None:
-    """See `Policy`; there is nothing to end."""
+    """See `Policy`; there are no threads to end."""
 
   def _policy_step(self, *tensors):
     output, state = self._agent.step(
@@ -126,12 +128,12 @@ class AgentPolicy:
 
 
 class SharedPolicy:
-  """A `Policy` for several actors, whose steps it makes in batches.
+  """A `Policy` for several actors; it computes their steps in batches.
 
-  Weights change between two batches, never within one. All actors act with
-  the weights that the latest `refresh` of any of them took over, so those of
-  the first step of an unroll can be newer than its own `refresh` said, but not
-  older.
+  Weights change between two batches, never within one. If one actor calls
+  `refresh`, all actors act with the new weights. So the weights of the first
+  step of an unroll can be newer than the version that the actor's own `refresh`
+  returned, but not older.
   """
 
   def __init__(self, policy: AgentPolicy, minimum_batch_size: int = 1,
@@ -141,9 +143,9 @@ class SharedPolicy:
 
     Args:
       policy: makes the steps; nothing else may call it from now on.
-      minimum_batch_size: number of environments a step waits for.
-      maximum_batch_size: the largest number of environments of a step. From the
-        number of all environments on, no actor's step is computed in parts.
+      minimum_batch_size: number of environments that a step waits for.
+      maximum_batch_size: the largest number of environments of a step. If it is
+        at least the number of all environments, no actor's step is divided.
       timeout_ms: see `dynamic_batching.Batcher`.
     """
     lock = threading.Lock()
@@ -176,7 +178,7 @@ class SharedPolicy:
 
     Raises:
       QueueClosed: if `close` was called.
-      Exception: whatever a step raised, of this or of another actor.
+      Exception: the error of a step of this actor or of another one.
     """
     try:
       return self._service(last_action, env_output.for_agent(), state)

@@ -10,7 +10,7 @@ _T = TypeVar('_T')
 
 
 class QueueClosed(Exception):
-  """The queue was closed: no item comes or is taken any more."""
+  """The queue is closed: it takes and returns no more items."""
 
 
 class QueueTimeout(Exception):
@@ -18,10 +18,10 @@ class QueueTimeout(Exception):
 
 
 class BoundedQueue(Generic[_T]):
-  """First in, first out; `put` blocks while full and `get` while empty.
+  """First in, first out. `put` waits for room, and `get` for an item.
 
-  Unlike `queue.Queue` it can be closed, which ends every wait. It can also
-  fail, which raises an exception of one side in the other.
+  Unlike `queue.Queue`, it can be closed, which ends every wait. With `fail` one
+  thread closes it with an error, which is then raised in all other threads.
   """
 
   def __init__(self, capacity: int):
@@ -45,7 +45,7 @@ class BoundedQueue(Generic[_T]):
     return len(self._items)
 
   def put(self, item: _T, timeout_s: float | None = None) -> None:
-    """Appends `item`, waiting up to `timeout_s` (None: for ever) for room.
+    """Appends `item`; waits up to `timeout_s` (None: no limit) for room.
 
     Raises:
       QueueClosed: if the queue is closed, now or while waiting.
@@ -57,7 +57,7 @@ class BoundedQueue(Generic[_T]):
       self._changed.notify_all()
 
   def get(self, timeout_s: float | None = None) -> _T:
-    """Takes the oldest item, waiting up to `timeout_s` (None: for ever).
+    """Takes the oldest item; waits up to `timeout_s` (None: no limit).
 
     Raises:
       QueueClosed: if the queue is closed, now or while waiting.

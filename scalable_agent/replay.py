@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Unrolls that are trained on again: a ring of copies. NumPy only.
+"""Replay: copies of the latest unrolls, to learn from them again. NumPy only.
 
-The replay of Espeholt et al. 2018 (arXiv 1802.01561), section 5.2.2: part of
-every batch is drawn uniformly at random from the latest unrolls.
+As in Espeholt et al. 2018 (arXiv 1802.01561), section 5.2.2, some columns of
+every batch are drawn uniformly at random from the latest unrolls.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,18 @@ import tree
 
 
 class Replay:
-  """Copies of the latest unrolls, with all that learning from them needs.
+  """A ring of copies of columns: a new copy replaces the oldest one.
 
-  The recurrent state of an unroll is the one that it was made with.
+  A copy has everything that learning needs. Its recurrent state is the one that
+  the actor began the unroll with.
   """
 
   def __init__(self, storage: structs.Unroll, seed: int):
     """Makes an empty replay.
 
     Args:
-      storage: from `unrolls.allocate`, with one column per unroll that is kept.
-      seed: of what is drawn.
+      storage: from `unrolls.allocate`, with as many columns as are kept.
+      seed: seed of the draws.
     """
     self._storage = storage
     self._last_observations: list[tuple[structs.LastObservation, ...]] = (
@@ -34,7 +35,7 @@ class Replay:
     self._num_added = 0
 
   def add(self, batch: structs.Unroll) -> None:
-    """Copies all columns of `batch`; the oldest ones make room."""
+    """Adds copies of all columns of `batch`."""
     for column in range(batch.num_columns):
       slot = self._num_added % self._storage.num_columns
       unrolls.copy_columns(self._storage, slot, batch, column, 1)
@@ -44,7 +45,9 @@ class Replay:
 
   def draw(self, batch: structs.Unroll,
            start: int) -> list[structs.LastObservation]:
-    """Fills the columns of `batch` from `start` on, with replacement.
+    """Fills the columns of `batch` from `start` on with copies it draws.
+
+    The draws are uniform, with replacement.
 
     Returns:
       The last observations of these columns.
@@ -60,7 +63,7 @@ class Replay:
 
 
 def num_bytes(unroll: structs.Unroll) -> int:
-  """Returns the size of the arrays; what strings hold is not counted."""
+  """Returns the size of the arrays, without the contents of strings."""
   return sum(array.nbytes for array in tree.flatten(
       (unroll.steps, unroll.start)))
 
@@ -68,14 +71,14 @@ def num_bytes(unroll: structs.Unroll) -> int:
 def batches(inbox: queues.BoundedQueue[unrolls.Delivery],
             batch: structs.Unroll, replay: Replay, num_fresh: int
             ) -> Iterator[structs.Unroll]:
-  """Fills `batch` with fresh unrolls first, and replayed ones after them.
+  """Fills `batch` with fresh columns first, and replayed ones after them.
 
-  Fresh unrolls enter the replay before it is drawn from, so that it is never
-  empty: the first batches repeat unrolls of their own.
+  Fresh columns are added to the replay before it draws, so it is never empty.
+  Because of that, the first batches have some columns twice.
 
   Args:
-    inbox: the source of fresh unrolls, see `unrolls.batches`: none is lost, and
-      none is fresh twice.
+    inbox: the source of fresh unrolls, see `unrolls.batches`. Each column is
+      fresh in one batch, and in no other.
     batch: from `unrolls.allocate`.
     replay: gets a copy of every fresh unroll.
     num_fresh: how many columns of `batch` are fresh.

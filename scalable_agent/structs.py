@@ -2,20 +2,24 @@
 """The vocabulary: what travels between environments, actors and learner.
 
 `T` is the unroll length, `B` the batch size, `E` the number of environments of
-one actor, `A` the number of actions. Tensors are time-major.
+one actor, `A` the number of actions. Time is the first axis.
 
 A glossary:
 
-*   agent step: one action. Environment frames are agent steps x action repeats.
-*   actor: a thread that steps `E` environments with a policy.
-*   group: the environments of one actor; or, in a learner, the variables that
-    one optimizer moves.
-*   unroll: `T` agent steps in a row of a group. Its columns are those of single
-    environments; a batch is made of `B` columns.
-*   part: what one start of the program adds to a run that goes on from a
-    checkpoint.
-*   lag: how many updates the learner has made since it published the weights
-    that acted.
+*   agent step: one action of one environment, with all its repeats.
+*   frames: environment frames, which are agent steps x action repeats. Users
+    see frames only. As an observation, a frame is an image.
+*   actor: a thread that steps the `E` environments of one group with a policy.
+*   group: the environments of one actor. In a learner, a group is the variables
+    that one optimizer changes.
+*   unroll: `T` agent steps in a row of one group.
+*   column: the part of an unroll that comes from one environment. It is itself
+    an unroll, of one environment. A batch has `B` columns.
+*   part: of a run, what one start of the program adds. Each start goes on from
+    the latest checkpoint. Of an action, one of its numbers.
+*   version: the number of updates that made some weights.
+*   lag: the number of updates between the weights that acted and the weights
+    that learn from it.
 
 The one time convention (the reference's):
 
@@ -25,8 +29,8 @@ The one time convention (the reference's):
 *   An unroll has `T + 1` entries. Its first entry is the last entry of the
     unroll before, bit for bit.
 *   `done[t]` says that observation `t` begins a new episode: environments reset
-    in the step that ends an episode, and the recurrent state is zeroed before
-    observation `t` is processed.
+    in the step that ends an episode, and the recurrent state is set to zero
+    before observation `t` is processed.
 
 Fields are NumPy arrays on the acting side and tensors on the learning side.
 This module must not import TensorFlow: environment processes import it.
@@ -50,7 +54,7 @@ class ArraySpec(NamedTuple):
 
   Attributes:
     shape: tuple of int, without the axes of time and environment.
-    dtype: NumPy dtype; `object` stands for strings (`bytes`), of shape `()`.
+    dtype: NumPy dtype; `object` means strings (`bytes`), of shape `()`.
   """
   shape: tuple[int, ...]
   dtype: np.dtype
@@ -61,19 +65,20 @@ ObservationSpec = Union[ArraySpec, 'dict[str, ArraySpec]']
 
 
 class ActionSpec(NamedTuple):
-  """Which actions there are; exactly one of the two is set.
+  """The actions of an environment. Exactly one of the two fields is set.
 
   Attributes:
-    num_values: for discrete actions, how many values each part has; one part
-      is a plain number, `Discrete` in gymnasium.
-    size: for continuous actions, how many numbers within [-1, 1] an action has.
+    num_values: for discrete actions, the number of values of each part of an
+      action. An action of one part is a plain number: `Discrete` in gymnasium.
+    size: for continuous actions, the number of parts. Each one is a number
+      within [-1, 1].
   """
   num_values: tuple[int, ...] = ()
   size: int = 0
 
 
 class EnvironmentSpec(NamedTuple):
-  """What agents and learners need to know of an environment.
+  """What agents and learners need to know about an environment.
 
   Attributes:
     observation: an `ArraySpec`, or a dictionary of them.
@@ -88,7 +93,7 @@ class EnvironmentSpec(NamedTuple):
 class StepOutputInfo(NamedTuple):
   """Statistics of the running episode, up to and including this step.
 
-  An episode here is a whole game: it goes on when a lost life sets `done` for
+  Here, an episode is a whole game. It goes on when a lost life sets `done` for
   the learner.
 
   Attributes:
@@ -116,10 +121,10 @@ class StepOutput(NamedTuple):
       `[C, H, W]` for stacked Atari frames), a vector, or a dictionary with
       `frame` and `instruction` (bytes).
     truncated: bool `[...]`, whether a time limit, and nothing else, ended an
-      episode in this step: `done`, too, but the episode was not over.
-    last_observation: nest `[E, ...]` like `observation`: where `truncated`, the
-      last one of the episode that was cut off; elsewhere without meaning. `()`
-      in a step without truncation, and in unrolls.
+      episode in this step. Then `done` is True, too.
+    last_observation: nest `[E, ...]` like `observation`. Where `truncated`, it
+      is the last observation of the episode that was cut off. Other entries
+      have no meaning. `()` in a step without truncation, and in unrolls.
   """
   reward: Array
   info: StepOutputInfo
@@ -138,8 +143,8 @@ class AgentOutput(NamedTuple):
 
   Attributes:
     action: int32 `[...]`.
-    policy: float32 `[..., P]`, the numbers that the policy's distribution is
-      made of: for a softmax policy over `A` actions its `A` logits.
+    policy: float32 `[..., P]`, the parameters of the policy's distribution. For
+      a softmax policy over `A` actions, these are its `A` logits.
     baseline: float32 `[...]`, estimate of the value.
   """
   action: Array
@@ -154,8 +159,8 @@ class Steps(NamedTuple):
     env_outputs: `StepOutput` of `[T + 1, E, ...]`.
     agent_outputs: `AgentOutput` of `[T + 1, E, ...]`.
     truncation_values: float32 `[T + 1, E]`. Where `truncated`, the actor's
-      estimate of the value of the last observation. Elsewhere, and everywhere
-      unless asked for, 0.
+      estimate of the value of the last observation. 0 elsewhere, and
+      everywhere without `bootstrap_truncated`.
   """
   env_outputs: StepOutput
   agent_outputs: AgentOutput
@@ -163,14 +168,14 @@ class Steps(NamedTuple):
 
 
 class Start(NamedTuple):
-  """What is known of each column where its unroll begins.
+  """What is known about each column at the start of its unroll.
 
   Attributes:
     level_name: object `[E]`, level names.
     agent_state: nest of `[E, ...]`, the recurrent state before the observation
       of entry 0 is processed; `()` for feed-forward agents.
-    policy_version: int64 `[E]`, how many updates the weights had seen that
-      chose the first action (at least: with a shared policy, also later ones).
+    policy_version: int64 `[E]`, the version of the weights that chose the first
+      action. With a shared policy, these weights can be newer.
   """
   level_name: Array
   agent_state: State
@@ -181,8 +186,8 @@ class LastObservation(NamedTuple):
   """The last observation of an episode that a time limit cut off.
 
   Attributes:
-    time: entry of the unroll that has `truncated`.
-    column: column of that entry.
+    time: index of the entry that has `truncated`, along time.
+    column: column of this entry.
     observation: nest of arrays, without the axes of time and column.
   """
   time: int
@@ -199,8 +204,8 @@ class Unroll(NamedTuple):
   Attributes:
     steps: `Steps` of `[T + 1, E, ...]`.
     start: `Start` of `[E, ...]`.
-    last_observations: `LastObservation`s, one for each entry from 1 on with
-      `truncated`; few, and most often none.
+    last_observations: one `LastObservation` for each entry from 1 on that has
+      `truncated`; usually there is none.
   """
   steps: Steps
   start: Start
@@ -208,6 +213,7 @@ class Unroll(NamedTuple):
 
   @property
   def num_columns(self) -> int:
+    """The number of columns: `E`, or `B` for a batch."""
     return len(self.start.policy_version)
 
 
@@ -215,7 +221,7 @@ class Batch(NamedTuple):
   """What one update learns from.
 
   Attributes:
-    data: `Unroll` of tensors, without what is not learned from.
+    data: `Unroll` of tensors. Fields that no loss reads are `()`.
     num_new_frames: environment frames that no update has learned from before.
     weights: float32 `[B]`, importance weights of prioritised replay; or `()`.
     positions: int64 `[B]`, where the replay keeps the columns; or `()`.
@@ -227,7 +233,7 @@ class Batch(NamedTuple):
 
 
 class Weights(NamedTuple):
-  """A published version of an agent's weights, never changed afterwards.
+  """A published version of an agent's weights. It never changes.
 
   Attributes:
     version: number of updates that made them.

@@ -27,8 +27,8 @@ def run(config: config_lib.Config) -> int:
 def test(config: config_lib.Config) -> dict[str, list[float]]:
   """Plays whole games on every level with the latest checkpoint.
 
-  Prints the scores beside published ones and writes them into `logdir`, anew
-  after every level, so that little is lost where a long test is stopped.
+  Prints the scores beside published ones and writes them into `logdir`. They
+  are written after every level, so a long test that is stopped loses little.
 
   Returns:
     The unclipped returns of each level.
@@ -45,12 +45,12 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   config = dataclasses.replace(config, life_loss_ends_episode=False)
   level_names = list(dict.fromkeys(
       levels_lib.level_names(config.level_name, config.is_test)))
-  # Before hours are spent on the levels before a wrong one.
+  # A wrong level ends the test now, not after hours on the levels before it.
   environments.check_levels(level_names, config)
   policy, path, rows = None, None, []
   for level in level_names:
     with _make_environments(config, level) as env:
-      if policy is None:  # The levels have the same interface: one agent.
+      if policy is None:  # All levels have one spec: one agent.
         config = config.resolved(
             env.spec.observation, on_cpu=networks.on_cpu(), num_groups=1)
         policy, num_env_frames = _restore_policy(config, env.spec)
@@ -77,7 +77,7 @@ def _make_environments(config, level):
 
 
 def _count_games(config, level):
-  """Returns a function that prints now and then how many games are over."""
+  """Returns a function that sometimes prints how many games are over."""
   is_due = metrics.Interval(config.progress_secs)
 
   def report(num_episodes):
@@ -98,9 +98,9 @@ def _restore_policy(config, spec):
 
 
 def _write_table(table, path):
-  """Writes the table to a path of its own; returns the path, and what to say.
+  """Writes the table to a new path; returns the path and a message.
 
-  Games are not lost where nothing can be written.
+  If it cannot be written, the message says so: the test goes on.
   """
   [run_of_table] = table.runs
   try:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Training: who acts, the learner and the loop between them, wired together."""
+"""Training: connects acting and the learner; has the loop between them."""
 
 import collections
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ _JOIN_TIMEOUT_S = 30
 
 
 class ReadyBatch(NamedTuple):
-  """A batch on the learner's device, and what the log needs of it.
+  """A batch on the learner's device, and what the log needs from it.
 
   Attributes:
     batch: the `structs.Batch`.
@@ -50,13 +50,13 @@ class ReadyBatch(NamedTuple):
 
 
 class Update(NamedTuple):
-  """What a hook is told after each update.
+  """What a hook gets after each update.
 
   Attributes:
     scalars: from `Learner.step`, by name.
     ready: the `ReadyBatch` that was learned from.
     learner: the learner, after the update.
-    policy_lag: updates between acting and learning, mean over the batch.
+    policy_lag: the lag, mean over the batch.
   """
   scalars: dict[str, tf.Tensor]
   ready: ReadyBatch
@@ -74,14 +74,14 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
 
   Args:
     config: the settings.
-    hooks: called after each update, after those of the program.
+    hooks: called after each update, after the hooks of the program.
 
   Returns:
     0, also when SIGINT or SIGTERM ended the run with a checkpoint.
 
   Raises:
-    Exception: whatever an environment or the learner raised, after a checkpoint
-      was written.
+    Exception: any error of an environment or of the learner. A checkpoint is
+      written first.
   """
   tf.keras.utils.set_random_seed(config.seed)
   networks.set_compute_dtype(config.compute_dtype)
@@ -127,16 +127,18 @@ def learn(learner: learner_lib.Learner, batches: Iterator[ReadyBatch], *,
           publish: Callable[[structs.Weights], None],
           hooks: Sequence[Hook], stop: threading.Event,
           timer: metrics.StageTimer) -> None:
-  """Learns from batches until enough frames, a stop, or no batch is left.
+  """Learns from batches until the frames are reached, or a stop.
+
+  It also ends when no batch is left.
 
   Args:
     learner: makes the updates.
     batches: what to learn from.
-    total_environment_frames: where to end.
+    total_environment_frames: the frames to reach.
     publish: called with the weights after each update.
     hooks: called after each update, one after the other.
     stop: ends the loop once it is set.
-    timer: where the time goes is added up here.
+    timer: adds up the time of each stage.
   """
   while (learner.num_env_frames < total_environment_frames
          and not stop.is_set()):
@@ -159,8 +161,8 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
   Args:
     config: the settings.
-    spec: what is known of the environments; there need not be any.
-    part: differs between the parts of a run.
+    spec: the spec of the environments. No environment is needed.
+    part: a number that differs between the parts of a run.
 
   Raises:
     ConfigError: if the agent does not fit the environments.
@@ -184,7 +186,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_environments(config, part):
   names = _level_names(config)
-  # A part does not replay the seeds of the one before.
+  # A part of a run has other seeds than the part before.
   indices = range(config.num_actors)
   return environments.make_groups(
       [names[i % len(names)] for i in indices],
@@ -268,7 +270,10 @@ def _print_start(asked, config, num_groups):
 
 
 class _Feed:
-  """A thread that makes batches: one waits, one is made, one is trained on."""
+  """A thread that makes batches.
+
+  While the learner learns from one, one waits and one is made.
+  """
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                learner: learner_lib.Learner, part: int):
@@ -296,7 +301,7 @@ class _Feed:
 
   def batches(self, stop: threading.Event) -> Iterator[ReadyBatch]:
     """Yields the batches, as they are ready, until `stop` is set."""
-    # Signals are handled between waits, so no wait may be for ever.
+    # Signals are handled between waits, so every wait has a limit.
     while not stop.is_set():
       try:
         ready = self._ready.get(timeout_s=0.5)
@@ -309,7 +314,7 @@ class _Feed:
       yield ready
 
   def close(self) -> None:
-    """Ends every wait for this object; `join` waits for the thread."""
+    """Ends all waits for batches and for room in the inbox."""
     self.inbox.close()
     self._ready.close()
 
@@ -328,7 +333,7 @@ class _Feed:
   def _make_ready(self):
     with self._timer.stage('collect'):  # Waits for unrolls and copies them.
       batch = next(self._batches)
-    # What is logged is of fresh unrolls: the others were logged before.
+    # Only fresh unrolls are logged: the others were logged before.
     fresh = unrolls.columns(batch, 0, self._num_fresh)
     with self._timer.stage('to_device'):
       ready = ReadyBatch(

@@ -19,7 +19,8 @@ class Delivery(NamedTuple):
 
   Attributes:
     unroll: the `structs.Unroll`.
-    release: says that `unroll` has been read: its arrays may be overwritten.
+    release: to be called when `unroll` has been read. Its arrays may be
+      overwritten from then on.
   """
   unroll: structs.Unroll
   release: Callable[[], None]
@@ -107,7 +108,7 @@ def last_observations(
 def columns(unroll: structs.Unroll, start: int, end: int) -> structs.Unroll:
   """Returns the columns `start` to `end`, which share the memory of `unroll`.
 
-  Also of an unroll of tensors, without last observations.
+  An unroll of tensors must not have last observations.
   """
   return structs.Unroll(
       steps=tree.map_structure(lambda x: x[:, start:end], unroll.steps),
@@ -119,7 +120,10 @@ def columns(unroll: structs.Unroll, start: int, end: int) -> structs.Unroll:
 def move_columns(
     lasts: Sequence[structs.LastObservation], start: int, end: int, by: int
 ) -> tuple[structs.LastObservation, ...]:
-  """Returns the last observations of some columns, as of columns `by` on."""
+  """Returns the last observations of the columns `start` to `end`.
+
+  Their column numbers are larger by `by`.
+  """
   return tuple(last._replace(column=last.column + by) for last in lasts
                if start <= last.column < end)
 
@@ -128,12 +132,13 @@ def batches(inbox: queues.BoundedQueue[Delivery],
             batch: structs.Unroll) -> Iterator[structs.Unroll]:
   """Fills `batch` with the columns of unrolls, first in, first out.
 
-  Batch size and number of environments need not divide each other: what is
-  left of an unroll goes into the next batch. No column is dropped or repeated.
+  The batch size need not be a multiple of the number of environments, nor the
+  other way round: the rest of an unroll goes into the next batch. No column is
+  dropped or repeated.
 
   Args:
-    inbox: the source of `Delivery`s, which are released once all their columns
-      are copied; its `QueueClosed` or error passes through.
+    inbox: the source of `Delivery`s. Each one is released when all its columns
+      are copied. The `QueueClosed` or the error of the inbox is raised here.
     batch: from `allocate`, with one column per unroll of the batch.
 
   Yields:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of acting: what stands at which index, and hand-over between unrolls.
+"""Tests of acting: which entry holds what, and how unrolls join up.
 
 A counting environment in real processes and a counting agent prove it by
 equality.
@@ -92,7 +92,7 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(False, True)
   def test_values_of_truncated_episodes(self, bootstrap_truncated):
     class Revealing(counting_agent.CountingAgent):
-      """Its baseline tells observation, state, last action and reward."""
+      """Its baseline shows observation, state, last action and reward."""
 
       def __init__(self):
         super().__init__()
@@ -107,8 +107,9 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
             baseline=output.baseline + 10 * state[0] + env_output.reward / 8
             + 100 * tf.cast(last_action, tf.float32)), state
 
-    # Episodes of three steps; the observation is the step in the episode. The
-    # second one of the first environment reaches its end and its limit at once.
+    # Episodes of three steps; the observation is the step in the episode. In
+    # the first environment, the second episode reaches its end and its limit at
+    # the same time.
     with environments.make_vec(
         ['fake_environments:fake/TimeLimited-v0',
          'fake_environments:fake/Plain-v0'], [1, 2],
@@ -134,7 +135,7 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(dones, [t % 3 == 0 for t in range(1, 13)])
     self.assertAllEqual(
         truncated, [[t in (3, 9), False] for t in range(1, 13)])
-    # Whether values are asked for or not: the observation before the reset.
+    # The observation before the reset, with and without values.
     self.assertEqual([(time, column) for time, column, _ in lasts],
                      [(3, 0), (9, 0)])
     for _, _, observation in lasts:

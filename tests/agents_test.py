@@ -73,7 +73,7 @@ def _random_state(agent, batch_size):
 
 
 def _randomize(agent, seed=0):
-  """Makes biases, too, something else than zero."""
+  """Changes all variables, so that no bias is zero."""
   rng = np.random.default_rng(seed)
   for variable in agent.variables:
     variable.assign_add(.1 * rng.normal(size=variable.shape))

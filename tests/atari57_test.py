@@ -75,7 +75,7 @@ class ScoresTest(parameterized.TestCase):
   def test_bad_returns(self):
     with self.assertRaisesRegex(ValueError, "Missing returns for game: 'pong'"):
       atari57.human_normalized_scores({'pong': []})
-    with self.assertRaisesRegex(ValueError, "'ALE/Pong-v5' is pong, of which"):
+    with self.assertRaisesRegex(ValueError, "'ALE/Pong-v5' is pong, which"):
       atari57.human_normalized_scores({'pong': [1], 'ALE/Pong-v5': [2]})
 
   def test_summary(self):

@@ -17,12 +17,12 @@ from scalable_agent import errors
 from scalable_agent import training
 import tensorflow as tf
 
-# TensorFlow takes paths for patterns. This one does not match itself.
+# TensorFlow reads paths as patterns. This one does not match itself.
 _PATTERN = 'a[b]*?'
 
 
 def _tiny_learner(num_updates=0):
-  """Returns what a checkpointer needs of a learner; its weight counts up."""
+  """Returns a fake learner for a checkpointer; its weight is its number."""
   variables = [tf.Variable(float(num_updates)) for _ in range(2)]
   return types.SimpleNamespace(
       agent=types.SimpleNamespace(variables=variables[:1]),
@@ -39,7 +39,7 @@ def _step(learner, count=1):
 
 
 def _restored(logdir):
-  """Returns the updates that a new checkpointer restores, None for nothing."""
+  """Returns the number of updates that a new checkpointer restores, or None."""
   learner = _tiny_learner()
   if checkpointing.Checkpointer(logdir, learner, 'agent').restore() is None:
     return None
@@ -49,7 +49,7 @@ def _restored(logdir):
 
 
 def _manager(logdir, learner):
-  """Returns what checkpoints were written and read with before."""
+  """Returns TensorFlow's objects, by which older programs saved."""
   counter = lambda count: tf.Variable(count, dtype=tf.int64)
   return tf.train.CheckpointManager(tf.train.Checkpoint(
       variables=learner.state['variables'],
@@ -326,7 +326,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     _step(resumed)
     checkpointer.save()
     self.assertEqual(_restored(logdir), 6)
-    # What was never deleted in such a directory is deleted now.
+    # Older programs never deleted these in such a directory.
     self.assertCountEqual(
         [f for f in os.listdir(logdir) if f.endswith('.index')],
         ['ckpt-4.index', 'ckpt-5.index', 'ckpt-6.index'])

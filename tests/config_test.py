@@ -21,7 +21,7 @@ from scalable_agent import errors
 from scalable_agent import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# DeepMind's flags, but for the level: theirs is one of DeepMind Lab.
+# DeepMind's flags and defaults; only the default of the level is ours.
 _REFERENCE = dict(
     logdir='/tmp/agent', mode='train', test_num_episodes=10, task=-1,
     job_name='learner', total_environment_frames=1_000_000_000,
@@ -32,7 +32,7 @@ _REFERENCE = dict(
     level_name='ALE/Pong-v5')
 _FIELDS = {f.name: f for f in dataclasses.fields(config_lib.Config)}
 
-# Values that are refused, and with which words.
+# Values that are refused, and the text of the error.
 _POSITIVE = [(0, 'must be positive'), (-1, 'must be positive')]
 _NOT_NEGATIVE = [(-1, 'must not be negative')]
 _FRACTION = [(-0.1, 'must be between 0 and 1'),
@@ -65,7 +65,7 @@ _REFUSED = {
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction')},
     'task': [(0, 'must be -1: this version trains on one machine')]}
-# Every value of their types will do.
+# All values of their types are valid.
 _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
@@ -408,7 +408,7 @@ class ResolvedTest(parameterized.TestCase):
         '--dynamic_batching=false, --micro_batch_size=2.')
     self.assertEqual(
         say(dataclasses.replace(config, xla='all'), _VECTOR),
-        'Chosen: --agent=mlp for observations that are no frames, '
+        'Chosen: --agent=mlp for observations that are not frames, '
         '--dynamic_batching=false, --micro_batch_size=2.')
     resolved = config.resolved(_FRAMES, on_cpu=True, num_groups=2)
     self.assertEqual(say(resolved, _FRAMES), '')

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""An agent whose decisions tell what it saw."""
+"""An agent whose outputs show its inputs."""
 
 import numpy as np
 from scalable_agent import structs
@@ -7,9 +7,9 @@ import tensorflow as tf
 
 
 class CountingAgent:
-  """Acts by the observation; its state counts the steps of the episode.
+  """Its state counts the steps of the episode.
 
-  Logits are (observation, state, last action): a decision tells what it saw.
+  Its logits are (observation, state, last action).
   """
 
   def __init__(self):

@@ -243,7 +243,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
 
 
 class DmLabTest(_FakeLab, absltest.TestCase):
-  """One environment in this process, and what it asks of Lab."""
+  """One environment in this process, and its calls of Lab."""
 
   def make(self, num_action_repeats=4, level_cache_dir=''):
     self.lab.Lab.calls.clear()

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of dynamic batching: what is in one batch, and who gets which rows."""
+"""Tests of dynamic batching: the rows of a batch, and of each caller."""
 
 from concurrent import futures
 import gc
@@ -429,7 +429,7 @@ class BatchFnTest(_TestCase):
     calls.append(self.in_thread(function, tf.constant([3])))
     while not calls[-1].running():
       time.sleep(0.001)
-    time.sleep(0.05)  # So that the third waits; late, it would be told so.
+    time.sleep(0.05)  # For the third to wait. If late, it fails all the same.
     leave.set()
     for call in calls[:2]:
       self.assert_cancelled(call, 'Compute was cancelled',

@@ -115,7 +115,7 @@ class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
       cues.extend(remembered)
       for step in range(7):
         output = env.step(remembered if step == 6 else 1 - remembered)
-        if step < 6:  # The same for either cue: nothing but the time.
+        if step < 6:  # The same for both cues: only the time.
           np.testing.assert_array_equal(
               output.observation, [[0, 0, step == 5]] * 3)
           np.testing.assert_array_equal(output.reward, [0] * 3)
@@ -594,7 +594,7 @@ class LevelErrorsTest(parameterized.TestCase):
 
   @contextlib.contextmanager
   def _atari_ids(self, is_registered):
-    """Within it, gymnasium knows Atari games or, as at first, does not."""
+    """Within it, Atari games are registered with gymnasium, or they are not."""
     with mock.patch.dict(gymnasium.registry):
       for env_id, spec in list(gymnasium.registry.items()):
         if str(spec.entry_point).startswith('ale_py') and not is_registered:
@@ -771,7 +771,7 @@ class FamiliesTest(absltest.TestCase):
 
 
 class ProcessesTest(absltest.TestCase):
-  """What happens around a program: imports, Ctrl-C, sudden death."""
+  """Whole programs: imports, Ctrl-C, a kill."""
 
   def start(self, program, **kwargs):
     """Starts a main program, from a file, that has no main guard."""
@@ -789,7 +789,7 @@ class ProcessesTest(absltest.TestCase):
     return process
 
   def _end(self, process):
-    """Ends a program and whatever it may have left behind."""
+    """Ends a program and all processes that it may have left."""
     try:
       os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

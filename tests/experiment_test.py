@@ -168,7 +168,7 @@ class ProcessTest(parameterized.TestCase):
   )
   def test_signal_ends_with_a_checkpoint(self, kill, number):
     # Long unrolls: the learner waits for environments when the signal comes,
-    # and SIGTERM to the group ends them under its eyes.
+    # and SIGTERM to the group ends them while it waits.
     process = _start(f'--logdir={self.logdir}', '--unroll_length=500',
                      '--nouse_lstm')
     _wait_for(process, ' of ')
@@ -231,7 +231,7 @@ class ProcessTest(parameterized.TestCase):
                      '--level_name=MountainCar-v0,counting',
                      '--unroll_length=50', '--save_summaries_secs=0.2')
     self.addCleanup(process.kill)
-    # Each environment that counts begins with 1 + 2, and never has it again.
+    # An environment that counts has the return 1 + 2 in its first episode only.
     begins = lambda: sum(e['episode_return'] == '3' for e in self._episodes())
     deadline = time.monotonic() + 120
     while (begins() < 3 or 'MountainCar-v0' not in {
@@ -251,7 +251,7 @@ class ProcessTest(parameterized.TestCase):
     process = _start(f'--logdir={self.logdir}',
                      '--level_name=fake_environments:fake/RaisesLater-v0')
     children = []
-    while process.poll() is None:  # Whatever children it has, ever.
+    while process.poll() is None:  # All children that it ever has.
       with contextlib.suppress(psutil.NoSuchProcess):
         children.extend(psutil.Process(process.pid).children(recursive=True))
       time.sleep(0.1)
@@ -399,7 +399,7 @@ class FlagsTest(parameterized.TestCase):
       training.train(config_lib.Config(
           logdir=logdir, level_name='CartPole-v1', unroll_length=5,
           total_environment_frames=1))
-    self.assertIn('Chosen: --agent=mlp for observations that are no frames, ',
+    self.assertIn('Chosen: --agent=mlp for observations that are not frames, ',
                   stdout.getvalue())
     saved = config_lib.trained_with(logdir)
     self.assertEqual(saved.agent, 'mlp')

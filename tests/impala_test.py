@@ -2,8 +2,8 @@
 """Tests of IMPALA's loss and of the paper's alternatives to V-trace.
 
 Everything is compared with sums and gradients in NumPy, straight from the
-formulas. That the loss takes the right entries of unrolls is in
-`learner_test.py`, too.
+formulas. `learner_test.py` also tests that the loss takes the right entries of
+unrolls.
 """
 
 from absl.testing import parameterized
@@ -20,7 +20,7 @@ _ENTROPY_COST = 0.02
 
 
 class _TableAgent:
-  """Its outputs are its variables, so gradients can be written down."""
+  """Its outputs are its variables, so their gradients have formulas."""
 
   def __init__(self, rng):
     logits = 2 * rng.normal(size=[_T + 1, _B, _A])

@@ -15,9 +15,9 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
 import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 
-# The number of the layer and its rooms, from the ground up. A room is a module
-# or a family (a sub-package). It imports only from lines above its own: rooms
-# of one line do not know each other.
+# The number of a layer and its rooms, the lowest layer first. A room is a
+# module or a family (a sub-package). It imports only from rooms in the lines
+# above its own, and not from other rooms in its line.
 _LAYERS = (
     (0, 'errors'),
     (0, 'structs config'),
@@ -58,7 +58,7 @@ def _without_tensorflow():
 
 
 def _imported_by(module):
-  """Returns all that is imported with a module, each with the way to it."""
+  """Returns all that a module imports, each with the chain of imports."""
   ways = {module: (module,)}
   new = [module]
   while new:
@@ -128,7 +128,7 @@ class LayersTest(absltest.TestCase):
 
 
 class HouseTest(absltest.TestCase):
-  """Tests that what the tests above rely on sees what it should."""
+  """Tests of `house.imports`, on which the tests above rely."""
 
   def _imports(self, **files):
     root = pathlib.Path(self.create_tempdir().full_path)

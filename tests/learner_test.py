@@ -22,7 +22,7 @@ import tree
 _SPEC = structs.ArraySpec((3,), np.dtype(np.float32))
 _NUM_ACTIONS = 4
 _ACTIONS = structs.ActionSpec((_NUM_ACTIONS,))
-_NUM_FRAMES = 32 * 100 * 4  # Of an update, so much as the learner knows.
+_NUM_FRAMES = 32 * 100 * 4  # Frames per update, by choice of the tests.
 
 
 def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
@@ -156,7 +156,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(old, new)
 
   def test_loss_is_that_of_the_shifted_sequences(self):
-    """Entry t of the learner's outputs stands against the others' t + 1."""
+    """Entry t of the learner's outputs belongs to entry t + 1 of the others."""
     learner = make_learner(discounting=0.9)
     batch = random_batch(learner)
     env_outputs, agent_outputs, truncation_values = batch.data.steps
@@ -178,7 +178,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       log_pi = taken(logits[t], actions[t + 1])
       rho = np.minimum(
           1, np.exp(log_pi - taken(behaviour[t + 1], actions[t + 1])))
-      # The value of what was cut off is not clipped with the reward.
+      # The value where a time limit cut off is not clipped with the reward.
       reward = (np.clip(env_outputs.reward[t + 1].numpy(), -1, 1)
                 + 0.9 * truncation_values[t + 1].numpy())
       discount = 0.9 * (1 - env_outputs.done[t + 1].numpy())
@@ -267,7 +267,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
   def test_micro_batches_of_words_make_the_same_update(self):
-    # The gradient of the embedding has a slice per word of each part.
+    # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,
             'instruction': structs.ArraySpec((), np.dtype(object))}
     whole = make_learner(spec=spec)
@@ -314,7 +314,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         learner.agent.trainable_variables, *gradients, strict=True):
       self.assertEqual(found.dtype, np.float32)
       error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-      # Relu units near 0 switch; a gradient of another thing is over 1 away.
+      # Relu units near 0 may differ. A wrong gradient differs by more than 1.
       self.assertBetween(error, 1e-7, tolerance, variable.path)
 
   def test_one_compilation_serves_all_updates(self):
@@ -329,7 +329,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 class _TwoGroups:
   """An algorithm with two optimizers, a target and a random loss.
 
-  Each group's loss looks at the variables of both.
+  Each group's loss depends on the variables of both groups.
   """
 
   def __init__(self):

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of the names of levels, and of which ones are played."""
+"""Tests of the names of levels, and of the levels that are played."""
 
 from absl.testing import absltest
 from absl.testing import parameterized

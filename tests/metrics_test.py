@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of what a run tells its user."""
+"""Tests of what a run reports."""
 
 import csv
 import glob
@@ -71,7 +71,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
       return psutil.Process().memory_info().rss
 
     before = write(range(1_000))
-    # Megabytes for each of the numbers, were they kept.
+    # If each number were kept, this would be megabytes.
     self.assertLess(write(range(1_000, 6_000)) - before, 1.5e6)
 
   def test_files(self):

@@ -3,9 +3,9 @@
 
   python tests/mutations.py [--jobs=2] [--first] [--only=REGULAR_EXPRESSION]
 
-Every mutation is made in a copy of the package, where tests/vtrace_test.py is
-then run. Prints a table of them in Markdown. The exit code is 1 if the tests
-pass with one of them, or fail without any.
+Each mutation is made in a copy of the package. Then tests/vtrace_test.py runs
+there. Prints a table of the mutations in Markdown. The exit code is 1 if the
+tests pass with a mutation, or fail without any.
 """
 
 import argparse
@@ -127,7 +127,7 @@ _MUTATIONS = (
      'if mix_advantages:', 'if True:'),
     ('never mixed',
      'if mix_advantages:', 'if False:'),
-    # What must not get through.
+    # What gradients and NaN must not pass.
     ('gradients not stopped',
      'tf.stop_gradient(x) for x in (', 'x for x in ('),
     ('gradients of log_rhos stopped',

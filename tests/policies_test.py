@@ -101,7 +101,7 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
         tree.map_structure(
             lambda e, o: self.assertAllClose(e, o, rtol=1e-4, atol=1e-5),
             expected, output)
-    # Different rows: a mix-up would have been noticed.
+    # The rows differ, so a mix-up would show.
     logits = np.concatenate([outputs[0][0].policy
                              for outputs in results])
     self.assertLen(np.unique(logits[:, 0]), 6)
@@ -138,7 +138,8 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(self.in_thread(step).result(), [5])
     self.assertEqual(shared.refresh(weights(3, 2.0)), 3)
     self.assertAllEqual(self.in_thread(step).result(), [10])
-    # An actor that is late with older ones changes nothing, and learns it.
+    # An actor that is late with older weights changes nothing. It gets the
+    # version that acts.
     self.assertEqual(shared.refresh(weights(2, 9.0)), 3)
     self.assertAllEqual(self.in_thread(step).result(), [10])
 

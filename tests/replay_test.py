@@ -37,10 +37,10 @@ def _allocate(num_columns):
 
 
 def _fill(unroll, columns):
-  """Makes every entry of column i tell of columns[i].
+  """Fills all entries of column i with values made from columns[i].
 
   Returns:
-    `unroll` with last observations in the columns that tell of odd numbers.
+    `unroll`, with last observations in the columns of odd numbers.
   """
   for column, number in enumerate(columns):
     one = unrolls.columns(unroll, column, column + 1)
@@ -52,11 +52,11 @@ def _fill(unroll, columns):
 
 
 def _numbers(test, unroll):
-  """Returns what each column tells of, once all of it tells the same."""
+  """Returns the number of each column; all its entries must agree."""
   numbers = [int(v) for v in unroll.start.policy_version]
   expected = _fill(_allocate(len(numbers)), numbers)
   tree.map_structure(np.testing.assert_array_equal, unroll, expected)
-  test.assertLess(max(numbers), 200)  # Above is what overwrites read buffers.
+  test.assertLess(max(numbers), 200)  # Larger numbers overwrite read buffers.
   return numbers
 
 
@@ -188,8 +188,8 @@ class RunTest(parameterized.TestCase):
         self.assertLess(age, 10)
         num_older += age >= 2
     self.assertGreater(num_older, 60)
-    # The fresh ones alone are every environment's steps, each once: unroll i is
-    # of environment i % 3.
+    # The fresh unrolls have each step of each environment once. Unroll i is of
+    # environment i % 3.
     for environment in range(3):
       counts = [steps.env_outputs.observation[:, 0]
                 for steps, _ in fresh[environment::3]]
@@ -199,7 +199,7 @@ class RunTest(parameterized.TestCase):
                  for steps, _ in fresh[environment::3]]
       np.testing.assert_array_equal(
           np.concatenate(rewards), np.arange(1, 5 * len(counts) + 1))
-    # An episode is logged once, however often its end was trained on.
+    # An episode is logged once, even if its end is in several batches.
     with open(os.path.join(config.logdir, 'episodes.csv'), newline='') as f:
       episodes = list(csv.DictReader(f))
     ends = sum(np.sum(steps.env_outputs.done[1:]) for steps, _ in fresh)
@@ -213,7 +213,7 @@ class RunTest(parameterized.TestCase):
     self.assertTrue(np.any(states))  # Of the LSTM: not all zero.
     starts = [b.steps.env_outputs.observation[0, :, 0] for b in batches]
     for batch, start in zip(batches, starts):
-      # The first unrolls of environments alone begin with a state of zeros.
+      # Only the first unroll of each environment begins with a state of zeros.
       np.testing.assert_array_equal(
           np.any(batch.start.agent_state[0], axis=-1), start > 0)
 

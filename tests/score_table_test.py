@@ -33,8 +33,8 @@ def _run(num_env_frames=200_000_000, trained_on='ALE/Pong-v5',
          training=None, **settings):
   """A test, and a training with the same settings but `training`.
 
-  The training has an environment for each level of a suite. Nothing is known of
-  a training on None. Nothing is played yet.
+  The training has an environment for each level of a suite. If `trained_on` is
+  None, the training is unknown. No game is played yet.
   """
   config = config_lib.Config(**settings)
   trained_with = None if trained_on is None else dataclasses.replace(
@@ -293,7 +293,7 @@ class WordsTest(parameterized.TestCase):
     self.assertEqual(table.remarks, (
         'Not the environment of the training: num_action_repeats 4 instead '
         f'of 1{more}.',))
-    text = score_files.to_markdown(table)  # It is to be seen before the scores.
+    text = score_files.to_markdown(table)  # It comes before the scores.
     self.assertLess(text.index(table.remarks[0]), text.index('| level'))
     unknown = _run(**{**settings, 'trained_on': None})
     self.assertEmpty(_table(returns, unknown).remarks)
@@ -421,7 +421,7 @@ class FormatsTest(absltest.TestCase):
     self.assertCountEqual(os.listdir(logdir), [
         'scores-1000-1.json', 'scores-1000-1.csv', 'scores-1000-1.md',
         'scores-1000-2.json'])
-    # A table that could not be finished leaves the one before it whole.
+    # If a table cannot be finished, the one before it stays whole.
     with open(first + '.json') as f:
       before = f.read()
     with mock.patch.object(os, 'replace', side_effect=OSError(28, 'full')):

@@ -45,8 +45,8 @@ class VizdoomTest(parameterized.TestCase):
         num_action_repeats=num_repeats, width=160, height=120)
     env = self.make(level, [7], settings)
     self.assertEqual(env.spec.num_action_repeats, num_repeats)
-    # What shots whirl up depends on which frames were rendered, so that frames
-    # are those of the package's own repetition.
+    # Puffs of shots depend on which frames were rendered. So the frames are
+    # those of the package's own repetition.
     own, by_frame = (
         gymnasium.make(level, disable_env_checker=True, frame_skip=frame_skip,
                        screen_resolution='RES_160X120')
@@ -191,7 +191,7 @@ def _processes(program=None):
   processes = psutil.Process(program).children(recursive=True)
   engines = [p for p in processes if '+viz_instance_id' in p.cmdline()]
   engine, = engines
-  # What its worker started beside it. The servers of multiprocessing outlive
+  # Processes that its worker started. The servers of multiprocessing outlive
   # environments.
   others = [p for p in processes
             if p != engine and engine.parent() in p.parents()]
@@ -200,7 +200,7 @@ def _processes(program=None):
 
 
 def _traces(engine):
-  """Returns what an engine has beside its process: files and a directory."""
+  """Returns the files and the directory of an engine."""
   command = engine.cmdline()
   instance = command[command.index('+viz_instance_id') + 1]
   shared = glob.glob(f'/dev/shm/ViZDoom*{instance}')

@@ -130,8 +130,8 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(loop, scan, rtol=1e-5, atol=1e-5)
 
   @parameterized.parameters(
-      # Products of c and discount overflow float32, before a discount of 0,
-      # behind one, and nothing is there that they could multiply.
+      # Products of c and discount overflow float32, without a discount of 0,
+      # and before and after one. Almost all that they multiply is 0.
       dict(length=1000, ends=[]), dict(length=200, ends=[50]),
       dict(length=200, ends=[0, 199]), dict(length=300, ends=[100, 101, 250]))
   def test_associative_scan_survives_infinite_products(self, length, ends):

@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What an algorithm is to the learner: losses by group of variables.
+"""What the learner needs from an algorithm: losses by group of variables.
 
-A group is a list of variables that one optimizer moves. IMPALA has one, an
-actor-critic with two optimizers has two.
+A group is a list of variables that one optimizer changes. IMPALA has one group.
+An actor-critic with two optimizers has two.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ import tensorflow as tf
 
 
 class Loss(NamedTuple):
-  """The losses of a batch, and what describes them.
+  """The losses of a batch, and scalars for the log.
 
   Attributes:
-    by_group: scalar by name of the group. The loss of a group moves the
-      variables of that group only.
-    sums: scalars for the log that are sums over the batch, by name.
-    means: scalars for the log that are means over the batch, by name.
+    by_group: one scalar loss for each group, by name of the group. It changes
+      the variables of this group only.
+    sums: scalars for the log, by name: sums over the batch.
+    means: scalars for the log, by name: means over the batch.
     priorities: float32 `[B]`, new priorities of replayed columns; or `()`.
   """
   by_group: Mapping[str, tf.Tensor]
@@ -30,11 +30,11 @@ class Loss(NamedTuple):
 
 
 class Algorithm(Protocol):
-  """A learning rule and the variables that it is for.
+  """A learning rule and its variables.
 
   Attributes:
-    agent: what acts; its variables are published.
-    groups: the variables that are learned, by name of the group.
+    agent: the agent that acts; its variables are published.
+    groups: the variables that the losses change, by name of the group.
     targets: variables that are saved but never published, such as those of
       target networks.
   """
@@ -43,12 +43,12 @@ class Algorithm(Protocol):
   targets: list[tf.Variable]
 
   def loss(self, data: structs.Unroll, seed: tf.Tensor) -> Loss:
-    """Computes the losses of a batch, in a graph.
+    """Computes the losses of a batch; called within a `tf.function`.
 
     Args:
       data: `Unroll` of tensors `[T + 1, B, ...]`.
-      seed: int32 `[2]`, another one for each update.
+      seed: int32 `[2]`, different in each update.
     """
 
   def after_update(self) -> None:
-    """Changes what follows the weights, such as targets; in a graph."""
+    """Updates the targets, if any; called within a `tf.function`."""

@@ -1,26 +1,25 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """IMPALA's loss: V-trace actor-critic (Espeholt et al. 2018, section 4.2).
 
-Beside V-trace there are the three variants that the paper compares it with
-(section 5.2.2, table 2). With the policies `mu`, which acted, and `pi`, which
-is learned, `rho_t = pi(a_t | x_t) / mu(a_t | x_t)`, and the return of A3C, up
-to the end of the episode or of the unroll, whose last value is the bootstrap
-value,
+There are also the three variants that the paper compares V-trace with (section
+5.2.2, table 2). The policy `mu` acted, the policy `pi` is learned, and `rho_t`
+is `pi(a_t | x_t) / mu(a_t | x_t)`. The return of A3C is `R_t`. It ends with the
+episode, or with the unroll and its bootstrap value:
 
     R_t = r_t + gamma_t R_{t+1},    R_T = V(x_T)
 
-they differ in the target of the baseline, the advantage and the logarithm of
-the policy loss, `-sum(log * advantage)`:
+The variants differ in the target of the baseline, in the advantage, and in the
+logarithm of the policy loss `-sum(log * advantage)`:
 
     vtrace:    v_t,  min(1, rho_t) (r_t + gamma_t v_{t+1} - V(x_t)),  log pi
     one_step:  R_t,  min(1, rho_t) (R_t - V(x_t)),                    log pi
     epsilon:   R_t,  R_t - V(x_t),                          log(pi + 1e-6)
     none:      R_t,  R_t - V(x_t),                                    log pi
 
-Where `pi = mu` they are all the same, up to the epsilon. The paper says of
-one_step that it has no off-policy correction of the baseline and an importance
-weight on each advantage; that the weight is clipped as in V-trace is our
-reading. The entropy loss is that of `pi` in all of them.
+If `pi = mu`, all variants are equal, up to the epsilon. According to the paper,
+one_step has no off-policy correction of the baseline, and an importance weight
+on each advantage. We clip this weight as V-trace does, which is our reading. In
+all variants, the entropy loss is that of `pi`.
 """
 
 
@@ -57,7 +56,7 @@ class Impala:
 
     Args:
       data: `Unroll` of tensors `[T + 1, B, ...]`.
-      seed: not used: nothing here is random.
+      seed: not used, because nothing here is random.
     """
     del seed
     settings = self._settings
@@ -67,8 +66,8 @@ class Impala:
     bootstrap_value = learner_outputs.baseline[-1]
 
     # Entry t + 1 holds the action that was chosen at observation t, its reward
-    # and whether it ended the episode; entry t of the learner's outputs is
-    # about observation t.
+    # and whether it ended the episode. Entry t of the learner's outputs belongs
+    # to observation t.
     behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
     rewards = losses.clip_rewards(
         env_outputs.reward[1:], settings.reward_clipping)
@@ -76,8 +75,8 @@ class Impala:
     policy_logits = learner_outputs.policy[:-1]
     baseline = learner_outputs.baseline[:-1]
     discounts = tf.cast(~done, tf.float32) * settings.discounting
-    # The value of what a time limit cut off is added to the last reward. The
-    # discount there is 0, so nothing of the next episode comes in.
+    # Where a time limit cut an episode off, its value is added to the last
+    # reward. The discount there is 0, so the next episode has no effect.
     rewards += settings.discounting * truncation_values[1:]
 
     log_rhos = (
@@ -117,7 +116,7 @@ class Impala:
     }
 
   def _returns(self, log_rhos, discounts, rewards, values, bootstrap_value):
-    """Returns the `VTraceReturns` of `correction`, see the module."""
+    """Returns the `VTraceReturns` of the variant `correction`."""
     if self._settings.correction == 'vtrace':
       return vtrace.from_importance_weights(
           log_rhos, discounts, rewards, values, bootstrap_value)

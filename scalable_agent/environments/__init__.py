@@ -3,14 +3,15 @@
 
 *   `ALE/Pong-v5`: Atari games, on C++ threads, with the paper's protocol.
 *   `explore_goal_locations_small` and the others of DMLab-30, `lab/NAME`:
-    DeepMind Lab, each environment in a process of its own.
+    DeepMind Lab.
 *   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0` and the others of MiniGrid:
-    pixels and a mission in words, likewise.
-*   `VizdoomBasic-v1` and the others of ViZDoom: first person, likewise.
-*   `catch`, `memory`, `counting`: toys with known optima, likewise.
-*   Everything else: gymnasium ids, likewise.
+    pixels, and a mission in words.
+*   `VizdoomBasic-v1` and the others of ViZDoom: first person.
+*   `catch`, `memory`, `counting`: toys with known optima.
+*   Everything else: gymnasium ids.
 
-Importing this package does not import TensorFlow.
+Each environment has a process of its own, except for Atari games. Importing
+this package does not import TensorFlow.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +43,7 @@ class Levels(Protocol):
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> str | Factory:
-    """Returns what the family's vector makes an environment from.
+    """Returns what the family's vector needs to make an environment.
 
     Raises:
       errors.LevelError: there is no such level, or it cannot be played.
@@ -54,16 +55,18 @@ class Family(NamedTuple):
 
   Attributes:
     levels: the module of the adapter.
-    kind: in words. One vector plays levels of one kind.
-    make_vector: makes the vector of `E` level names, what `look_up` returned
-      for each of them, `E` seeds, settings and a number of threads.
+    kind: the kind of its levels, for errors. One vector plays levels of one
+      kind.
+    make_vector: makes a vector. Its arguments are `E` level names, what
+      `look_up` returned for each of them, `E` seeds, settings and a number of
+      threads.
   """
   levels: Levels
   kind: str
   make_vector: Callable[..., VectorEnvironment]
 
 
-# The first family whose level a name is makes its environments.
+# A level belongs to the first family whose `is_level` is true.
 FAMILIES = (
     Family(atari, 'Atari games', atari.AtariVector),
     Family(dmlab, 'levels of DeepMind Lab', gymnasium_env.GymnasiumVector),
@@ -88,7 +91,7 @@ def make_vec(
     seeds: `E` ints within `[0, 2**31)`. The same levels, seeds and actions give
       the same stream.
     settings: `EnvironmentSettings`.
-    num_threads: threads for Atari games, 0 for as many as there are cores.
+    num_threads: threads for Atari games; 0 for one per core.
 
   Returns:
     `FlowEnvironment`; the caller closes it.
@@ -128,15 +131,15 @@ def make_groups(
     level_names: `E` level names.
     seeds: `E` ints within `[0, 2**31)`.
     settings: `EnvironmentSettings`.
-    num_groups: how many vectors to make, at least 1. There are fewer groups
-      where there are fewer environments.
+    num_groups: number of vectors to make, at least 1. If there are fewer
+      environments than this, each one is a group.
 
   Returns:
     One `FlowEnvironment` per group; the caller closes them.
 
   Raises:
     EnvironmentSpecError: the observations or actions of groups differ.
-    Exception: whatever `make_vec` raises. No group is left open.
+    Exception: any error of `make_vec`. No group is left open.
   """
   _check_arguments(level_names, seeds)
   groups: list[FlowEnvironment] = []
@@ -157,8 +160,8 @@ def check_levels(
     level_names: Sequence[str], settings: EnvironmentSettings) -> None:
   """Raises for levels that cannot be made, or that one agent cannot play.
 
-  Every level is made once and closed. One level alone is not checked: whoever
-  makes it finds its faults at once.
+  Every level is made once and closed. A single level is not checked: its faults
+  show anyway when it is made.
   """
   first = None
   for name in level_names if len(level_names) > 1 else []:
@@ -182,8 +185,8 @@ def _family(level_name: str) -> Family:
   for family in FAMILIES:
     if family.levels.is_level(level_name):
       return family
-  # A mistyped name may be meant for any family. Games come last: they are what
-  # their old ids, registered or not, stand for.
+  # A mistyped name may belong to any family. Atari games come last, so that the
+  # error suggests them for their old ids.
   raise unknown_level(level_name, [
       name for family in reversed(FAMILIES)
       for name in family.levels.known_levels()])

@@ -6,8 +6,7 @@ frames, the last four of them stacked channels-first, 0 to 30 no-op frames at
 the beginning of a game, no reward clipping (the learner clips), games cut off
 after 108,000 frames. https://arxiv.org/abs/1802.01561
 
-With `repeat_action_probability` 0, the seed decides nothing but the number of
-no-ops.
+With `repeat_action_probability` 0, the seed decides only the number of no-ops.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,10 +24,7 @@ _NUM_STACKED_FRAMES = 4
 
 
 def is_level(level_name: str) -> bool:
-  """Whether a name is meant for an Atari game, as `ALE/Pong-v5` is.
-
-  `atari57` is, too.
-  """
+  """Whether a name means an Atari game, such as `ALE/Pong-v5`, or `atari57`."""
   return level_name.startswith('ALE/') or level_name == 'atari57'
 
 
@@ -48,8 +44,8 @@ def look_up(level_name: str, settings: config.EnvironmentSettings) -> str:
   del settings
   if level_name == 'atari57':
     raise errors.EnvironmentSpecError(
-        'atari57 is a suite: here its levels are named one by one, see '
-        'atari57.LEVELS.')
+        'atari57 is a suite. Here, name its levels one by one: see '
+        'scores.atari57.LEVELS.')
   try:
     import ale_py  # pylint: disable=g-import-not-at-top
   except ImportError as e:
@@ -66,8 +62,8 @@ def look_up(level_name: str, settings: config.EnvironmentSettings) -> str:
 class AtariVector:
   """`E` Atari games; implements `base.VectorEnvironment`.
 
-  Observations are uint8 `[E, 4, 84, 84]`, oldest frame first. Games of
-  different names are stepped side by side, one ALE vector each.
+  Observations are uint8 `[E, 4, 84, 84]`, oldest frame first. Each game has an
+  ALE vector of its own. All vectors are stepped at the same time.
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
@@ -80,8 +76,8 @@ class AtariVector:
       roms: the ROMs of the `E` games, see `look_up`.
       seeds: `E` ints within `[0, 2**31)`.
       settings: `config.EnvironmentSettings`.
-      num_threads: C++ threads, 0 for as many as there are cores. Every game
-        name takes at least one.
+      num_threads: C++ threads; 0 for one per core. Every game has at least
+        one.
 
     Raises:
       errors.EnvironmentSpecError: the games have different numbers of actions.
@@ -210,9 +206,8 @@ def _num_actions(part: gymnasium.vector.VectorEnv) -> int:
 
 
 def _game_start(info: dict[str, np.ndarray]) -> np.ndarray:
-  """The emulator's frame count at which each game began, int `[E]`.
+  """Returns the emulator's frame count at the start of each game, int `[E]`.
 
-  It changes exactly when a game ends, by game over or by truncation, and not
-  when a life is lost.
+  It changes when a game ends or is truncated, and not when a life is lost.
   """
   return info['frame_number'] - info['episode_frame_number']

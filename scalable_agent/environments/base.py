@@ -18,7 +18,7 @@ from scalable_agent import structs
 
 # Of one environment, or with the axis `E` of a vector.
 Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
-# Builds one environment. Workers receive it, so cloudpickle must know how to
+# Builds one environment. Workers receive it, so cloudpickle must be able to
 # pickle it.
 Factory = Callable[[], gymnasium.Env]
 
@@ -45,9 +45,9 @@ class VectorStep(NamedTuple):
     observation: nest of `[E, ...]`.
     truncated: bool `[E]`, whether a time limit, and nothing else, ended an
       episode in this step.
-    last_observation: nest of `[E, ...]` like `observation`; where `truncated`,
-      the last one of the episode; elsewhere without meaning. `()` if nothing is
-      `truncated`.
+    last_observation: nest of `[E, ...]` like `observation`. Where `truncated`,
+      it is the last observation of the episode. Other entries have no meaning.
+      `()` if nothing is `truncated`.
   """
   reward: np.ndarray
   done: np.ndarray
@@ -66,10 +66,10 @@ class VectorEnvironment(Protocol):
   spec: structs.EnvironmentSpec
 
   def initial(self) -> Observation:
-    """Begins anew from the seeds; returns the first observation `[E, ...]`."""
+    """Starts all from their seeds; returns observations `[E, ...]`."""
 
   def step(self, actions: np.ndarray) -> VectorStep:
-    """Steps all environments; an episode that ends is followed by the next.
+    """Steps all environments; after an episode, the next one begins.
 
     Args:
       actions: int32 `[E]`.
@@ -91,7 +91,7 @@ class FlowEnvironment:
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str]):
-    """Wraps `env`, which this object closes.
+    """Wraps `env`; `close` closes it.
 
     Args:
       env: `VectorEnvironment` of `E` environments with discrete actions of one
@@ -108,7 +108,7 @@ class FlowEnvironment:
     self._closed = False
 
   def initial(self) -> structs.StepOutput:
-    """Begins anew, from the same seeds each time.
+    """Starts all environments, each time from the same seeds.
 
     Returns:
       `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True,
@@ -142,7 +142,7 @@ class FlowEnvironment:
     Raises:
       ValueError: actions of another shape, not integers, or out of range.
       RuntimeError: called before `initial` or after `close`.
-      EnvironmentProcessError: an environment failed; only `close` can follow.
+      EnvironmentProcessError: an environment failed; only `close` still works.
     """
     self._check_open()
     if self._episode_return is None:
@@ -207,7 +207,7 @@ class ActionRepeat(gymnasium.Wrapper):
 
 
 def no_truncation(num_envs: int) -> np.ndarray:
-  """Returns zeros bool `[E]`, to be shared by all steps without truncation."""
+  """Returns a read-only bool `[E]` of False, for steps without truncation."""
   zeros = np.zeros([num_envs], bool)
   zeros.flags.writeable = False
   return zeros
@@ -243,12 +243,12 @@ def without_module(level_name: str) -> str:
 
 def unknown_level(
     level_name: str, known: Iterable[str]) -> errors.UnknownLevelError:
-  """The error for a level that does not exist, with the most similar names.
+  """Returns the error for an unknown level; it suggests similar names.
 
   Args:
     level_name: the level that the user named.
-    known: the names of levels. Of two that differ in spelling alone, the error
-      names the last.
+    known: the names of levels. If two differ only in spelling, the error
+      suggests the last one.
   """
   names = {_spelling(name): name for name in known}
   spelling = _spelling(level_name)
@@ -260,7 +260,9 @@ def unknown_level(
 
 
 def _spelling(level_name):
-  """Returns `mspacman` for ALE/MsPacman-v5, ms_pacman, MsPacmanNoFrameskip-v4.
+  """Returns the name without its variants of spelling.
+
+  It is `mspacman` for ALE/MsPacman-v5, ms_pacman and MsPacmanNoFrameskip-v4.
   """
   return re.sub(r'^ale/|_|noframeskip|deterministic|-v\d+$', '',
                 level_name.lower())

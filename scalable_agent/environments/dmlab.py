@@ -1,11 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""DeepMind Lab, by its Python API: each level in a process of its own.
+"""DeepMind Lab, by its Python API.
 
 Level names are those of DMLab-30, with or without `contributed/dmlab30/`;
 `seekavoid_arena_01`, the paper's fifth single task; and `lab/NAME` for any
 other level under Lab's own name for it.
 
-Lab is not on PyPI: what to install is said where it is missing. Its API:
+Lab is not on PyPI. If it is missing, an error says how to install it. Its API:
 https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
@@ -24,7 +24,7 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.scores import dmlab30
 
-# The reference's actions. Numbers of a native action: look right and down, in
+# The reference's actions. The numbers of an action are: look right and down, in
 # pixels per frame, strafe right, move forward, fire, jump, crouch.
 DEFAULT_ACTION_SET = (
     (0, 0, 0, 1, 0, 0, 0),  # Forward.
@@ -53,7 +53,7 @@ _HOW_TO_INSTALL = (
 
 
 def is_level(level_name: str) -> bool:
-  """Whether a name is meant for DeepMind Lab; `dmlab30` is, too."""
+  """Whether a name means a level of DeepMind Lab, or `dmlab30`."""
   return (level_name in dmlab30.ALL_LEVELS or level_name in _OTHER_LEVELS
           or level_name.startswith((_DMLAB30, _ANY_LEVEL))
           or level_name == 'dmlab30')
@@ -86,7 +86,7 @@ def look_up(
 
 
 class LocalLevelCache:
-  """Compiled maps in a directory, which any number of processes may share.
+  """A directory of compiled maps; many processes may share it.
 
   Levels that make a new map for each episode compile it first, which takes
   seconds. Nothing is ever removed.
@@ -110,7 +110,7 @@ class LocalLevelCache:
     path = os.path.join(self._cache_dir, key)
     if os.path.exists(path):
       return
-    # It is renamed at the end, so that no process fetches half a map.
+    # Renamed when it is whole, so that no process fetches half a map.
     part = f'{path}.{uuid.uuid4().hex}'
     shutil.copyfile(pk3_path, part)
     os.replace(part, path)
@@ -150,13 +150,13 @@ class DmLab(gymnasium.Env):
 
   def __init__(self, level: str, config: Mapping[str, str],
                num_action_repeats: int, level_cache_dir: str = ''):
-    """Starts nothing yet.
+    """Makes the environment; `reset` starts Lab.
 
     Args:
       level: Lab's name of the level.
       config: settings of Lab; width and height must be among them.
       num_action_repeats: frames per step, each with the same action.
-      level_cache_dir: where compiled maps are kept; '' for nowhere.
+      level_cache_dir: directory of compiled maps; '' if they are not kept.
     """
     self._level = level
     self._config = dict(config)
@@ -247,8 +247,8 @@ def _lab_level(name: str, is_test: bool) -> str:
   """Returns Lab's own name of a level."""
   if name == 'dmlab30':
     raise errors.EnvironmentSpecError(
-        'dmlab30 is a suite: here its levels are named one by one, see '
-        'dmlab30.levels.')
+        'dmlab30 is a suite. Here, name its levels one by one: see '
+        'scores.dmlab30.levels.')
   if name in _OTHER_LEVELS:
     return name
   if name.startswith(_ANY_LEVEL):

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Gymnasium environments with discrete actions, one per worker process.
 
-The vector here plays the levels of all families but Atari: a family gives it
-factories of environments. As a family itself, this module has what is left: the
-ids that are registered with gymnasium.
+The vector here plays the levels of all families except Atari. A family gives it
+factories of environments. This module is also a family itself: that of all
+other ids that are registered with gymnasium.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from scalable_agent.environments import workers
 
 
 def is_level(level_name: str) -> bool:
-  """Whether gymnasium knows the id, or a module is named that registers it."""
+  """Whether gymnasium knows the id, or it is `module:id`."""
   return ':' in level_name or level_name in gymnasium.registry
 
 
@@ -54,8 +54,8 @@ def look_up(
 
 def _make(spec: gymnasium.envs.registration.EnvSpec,
           num_action_repeats: int) -> gymnasium.Env:
-  # The description travels to the worker, so that levels need only be
-  # registered in the parent.
+  # The worker gets the description, so only the parent must have registered
+  # the level.
   return base.ActionRepeat(gymnasium.make(spec), num_action_repeats)
 
 
@@ -74,11 +74,11 @@ class GymnasiumVector:
 
     Args:
       level_names: `E` names, for errors.
-      factories: `E` factories, the same object for the same level. A step of
-        their environments is `num_action_repeats` frames.
+      factories: `E` factories, the same object for the same level. One step
+        of their environments is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
       settings: `config.EnvironmentSettings`.
-      num_threads: without effect, because every environment has a process.
+      num_threads: not used, because every environment has a process.
 
     Raises:
       errors.MissingDependencyError: a package the level needs is not installed.
@@ -127,7 +127,7 @@ class GymnasiumVector:
     self._workers.close()
 
   def _decode(self, arrays: dict[str, np.ndarray]) -> base.Observation:
-    """Returns observations, their instructions as bytes `[E]`."""
+    """Returns observations with instructions as bytes `[E]`."""
     if not self._is_dict:
       return arrays['frame']
     if 'instruction' not in arrays:
@@ -142,7 +142,7 @@ def _in_transport(factory: base.Factory) -> gymnasium.Env:
 
 
 class _Transport(gymnasium.ObservationWrapper):
-  """Makes observations dictionaries of arrays, their text UTF-8 in uint8."""
+  """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
@@ -198,7 +198,7 @@ def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
 
 
 def _level_spaces(level_name: str, factory: base.Factory) -> _Spaces:
-  """Returns the spaces of a level, of which it builds one environment."""
+  """Returns the spaces of a level; builds one environment for that."""
   try:
     env = factory()
   except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
@@ -224,7 +224,7 @@ def _in_words(spaces: _Spaces) -> str:
 
 def _arrays_spec(
     space: gymnasium.Space, level_name: str) -> dict[str, structs.ArraySpec]:
-  """The specs of the arrays of `_Transport`; raises for other spaces."""
+  """Returns the specs of `_Transport`'s arrays; raises for other spaces."""
   parts = {'frame': space}
   if isinstance(space, gymnasium.spaces.Dict):
     parts = dict(space.spaces)
@@ -252,7 +252,7 @@ def _max_bytes(space: gymnasium.spaces.Text) -> int:
 
 def _decoded_spec(
     arrays: dict[str, structs.ArraySpec]) -> dict[str, structs.ArraySpec]:
-  """The specs of dictionaries after decoding: instructions are `bytes`."""
+  """Returns the specs after decoding: instructions are `bytes`."""
   text = structs.ArraySpec((), np.dtype(object))
   return {name: text if name == 'instruction' else spec
           for name, spec in arrays.items()}

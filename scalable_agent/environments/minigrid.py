@@ -18,7 +18,7 @@ from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# The deep network's three sections halve 56 pixels to 7: a place per tile. The
+# The deep network halves 56 pixels three times, to 7: one place per tile. The
 # shallow network's first kernel has the size of a tile.
 _TILE_SIZE = 8
 # The longest mission of the grammar, four parts of BossLevel, has 341 letters.
@@ -29,7 +29,7 @@ _UP = 3
 
 
 def is_level(level_name: str) -> bool:
-  """Whether the name is meant for a level of MiniGrid or BabyAI."""
+  """Whether the name means a level of MiniGrid or BabyAI."""
   return base.without_module(level_name).lower().startswith(
       ('minigrid', 'babyai'))
 
@@ -112,7 +112,7 @@ class PixelsAndMission(gymnasium.Wrapper):
 @functools.cache
 def _tile(object_type: int, color: int, state: int,
           has_agent: bool) -> np.ndarray:
-  """MiniGrid's picture of a cell of its encoded view, uint8 `[8, 8, 3]`."""
+  """Returns MiniGrid's picture of an encoded cell, uint8 `[8, 8, 3]`."""
   # pylint: disable=g-import-not-at-top
   from minigrid.core import grid
   from minigrid.core import world_object

@@ -79,8 +79,8 @@ class Memory(gymnasium.Env):
   first observation) and whether this is the time to choose. Only the choice
   matters, so the return is 1 with memory and 0 on average without.
 
-  An agent that sees its last action can carry the cue in its actions, without
-  any recurrent state.
+  An agent that sees its last action can remember the cue by its actions,
+  without any recurrent state.
   """
 
   def __init__(self, delay: int = 5):
@@ -121,8 +121,8 @@ class Counting(gymnasium.Env):
 
   In step `k` (from 1, never reset) the reward is `k` and the observation is
   float32 `[2]`: `k`, and the action that led to it. The first observation is
-  `(0, -1)`. The observation that begins a later episode is, in the step that
-  ends the one before, that same pair.
+  `(0, -1)`. A later episode begins in the step that ends the one before it, and
+  its first observation is the pair of that step.
   """
 
   def __init__(self, episode_lengths: Sequence[int] = (2, 3, 5)):

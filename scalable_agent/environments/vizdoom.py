@@ -20,11 +20,12 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 
 # Width and height of the engine's screens. Frames are scaled down from the
-# smallest that is large enough: rendering takes most of the engine's time.
+# smallest screen that is large enough: rendering takes most of the engine's
+# time.
 _RESOLUTIONS = ((160, 120), (320, 240), (640, 480), (1280, 960))
 # The engine and its shared memory outlive a worker that is killed. This script
-# waits until its input ends, because the worker closed it or died, and ends the
-# engine: the process that runs in the directory `$0`.
+# waits until its input ends, because the worker closed it or died. Then it ends
+# the engine: the process that runs in the directory `$0`.
 _CLEAN_UP = """
 read -r _
 for process in /proc/[0-9]*; do
@@ -39,7 +40,7 @@ rm -rf "$0"
 
 
 def is_level(level_name: str) -> bool:
-  """Whether the name is meant for a level of ViZDoom."""
+  """Whether the name means a level of ViZDoom."""
   return base.without_module(level_name).lower().startswith('vizdoom')
 
 
@@ -90,18 +91,18 @@ def _make(spec: gymnasium.envs.registration.EnvSpec, width: int,
 class Screen(gymnasium.Wrapper):
   """Observations are the screen, uint8 `[height, width, 3]`.
 
-  The first `reset` starts the engine, a process of its own. It ends with this
-  process, also when this one is killed. There is no screen after the end of an
-  episode, so that its last observation is the screen before.
+  The first `reset` starts the engine, a process of its own. The engine ends
+  with this process, even if this process is killed. After the end of an episode
+  there is no screen, so the last observation is the screen before the end.
   """
 
   def __init__(self, env: gymnasium.Env, width: int, height: int):
-    """Starts nothing yet.
+    """Makes the environment; `reset` starts the engine.
 
     Args:
       env: ViZDoom's own environment.
-      width: of the observations, pixels.
-      height: likewise.
+      width: width of the observations, pixels.
+      height: height of the observations, pixels.
     """
     super().__init__(env)
     self.observation_space = gymnasium.spaces.Box(
@@ -121,7 +122,7 @@ class Screen(gymnasium.Wrapper):
     observation, reward, terminated, truncated, info = self.env.step(action)
     if not (terminated or truncated):
       self._frame = self._scaled(observation['screen'])
-    # ViZDoom calls an episode that ran out of time terminated as well.
+    # If time runs out, ViZDoom also sets `terminated`.
     return (self._frame, reward, terminated and not truncated, truncated, info)
 
   def close(self) -> None:

@@ -29,22 +29,22 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent import structs
 
-# A server process, which has imported this package but has nothing else of the
-# parent (no TensorFlow, no main module), forks a worker in milliseconds.
+# A server process forks a worker in milliseconds. It has imported this package,
+# and has nothing else of the parent: no TensorFlow and no main module.
 _START_METHOD = 'forkserver'
-# When they are closed, workers have so long to finish a step, and then to end.
+# The time that workers have, when closed, to finish a step and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 10.0
 _start_lock = threading.Lock()
 
-# Commands. A worker whose pipe is closed reads nothing, which means to close.
+# Commands. A closed pipe reads as nothing, so that is the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
 # The answers of a worker, and the values of its `status`.
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
 _BUSY, _DONE, _FAILED = range(3)
 _MAX_REPORT_BYTES = 16_384
 _MAX_MESSAGE_LENGTH = 4_096
-# Selectors refuse to wait for weeks.
+# Selectors raise an error for timeouts of weeks.
 _MAX_SELECT_S = 86_400
 
 
@@ -58,8 +58,8 @@ class Exchange(NamedTuple):
     truncated: bool `[E]`.
     observation: dictionary of `[E, ...]`; where an episode ended, the first one
       of the next.
-    last_observation: likewise; where `truncated` and not `terminated`, the last
-      one of the episode.
+    last_observation: dictionary of `[E, ...]`; where `truncated` and not
+      `terminated`, the last one of the episode.
     status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
     report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: the error of a worker that
       failed.
@@ -102,7 +102,7 @@ class Workers:
     self._names = tuple(names)
     self._timeout_s = timeout_s
     self._closed = False
-    # Held while pipes of commands are written to or closed.
+    # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
     self._processes: list[multiprocessing.process.BaseProcess] = []
@@ -183,7 +183,7 @@ class Workers:
       self._wait()
 
   def _wait(self):
-    """Waits until all workers are done; raises what `_explain` explains."""
+    """Waits for all workers; raises errors that `_explain` explains."""
     deadline_s = time.monotonic() + self._timeout_s
     num_busy = len(self._processes)
     while num_busy:
@@ -223,7 +223,7 @@ class Workers:
       hung = np.flatnonzero(self.exchange.status == _BUSY)
       return (f'{self._describe(hung)} did not answer within '
               f'{self._timeout_s:g} seconds (step_timeout_s).')
-    # The pipe breaks some time before the exit of the process is known.
+    # The pipe breaks a little before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
         error, (EOFError, BrokenPipeError)) else 0)
@@ -296,8 +296,7 @@ def _write(arrays, index, observation):
 
 
 def _write_report(array, error):
-  """Writes the text of an exception, because not all of them can be pickled.
-  """
+  """Writes an exception as text: not all exceptions can be pickled."""
   try:
     message = str(error)[:_MAX_MESSAGE_LENGTH]
   except Exception:  # pylint: disable=broad-except
@@ -311,7 +310,7 @@ def _write_report(array, error):
 
 
 def _exit_with_parent():
-  """Ends this process, whatever it is doing, when its parent has died."""
+  """Ends this process at once when its parent has died."""
   parent = multiprocessing.parent_process()
   assert parent is not None  # This process is a worker.
   parent.join()
@@ -365,7 +364,7 @@ def _open(shared: _Shared) -> Exchange:
 
 @contextlib.contextmanager
 def _main_module_hidden() -> Iterator[None]:
-  """Workers started within do not import the main module, nor TensorFlow."""
+  """Workers started within import neither the main module nor TensorFlow."""
   main_module = sys.modules['__main__']
   sys.modules['__main__'] = types.ModuleType('__main__')
   try:

@@ -123,7 +123,7 @@ def human_normalized_scores(
   for name, values in returns.items():
     game = game_of(name)
     if game in scores:
-      raise ValueError(f'{name!r} is {game}, of which there are returns twice.')
+      raise ValueError(f'{name!r} is {game}, which has returns already.')
     if not len(values):
       raise ValueError(f'Missing returns for game: {name!r}.')
     scores[game] = human_normalized_score(

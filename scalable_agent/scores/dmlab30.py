@@ -84,13 +84,13 @@ LAB_PREFIX = 'contributed/dmlab30/'
 
 
 def plain_name(level_name: str) -> str:
-  """Returns the name without `LAB_PREFIX`, if it is that of a level here."""
+  """Returns the name without `LAB_PREFIX`, if it is a level of DMLab-30."""
   name = level_name.removeprefix(LAB_PREFIX)
   return name if name in ALL_LEVELS else level_name
 
 
 def levels(is_test: bool) -> tuple[str, ...]:
-  """Returns the 30 levels to train on or, `is_test`, to test on."""
+  """Returns the 30 levels to train on, or if `is_test`, to test on."""
   return tuple(LEVEL_MAPPING.values() if is_test else LEVEL_MAPPING)
 
 
@@ -170,15 +170,15 @@ class TrainingScores:
 
   def add(self, level_name: str,
           episode_return: float) -> dict[str, float] | None:
-    """Adds an episode, in the order in which they ended.
+    """Adds an episode; call it in the order in which episodes end.
 
     Args:
       level_name: training (or test) level; others are ignored.
       episode_return: its unclipped return.
 
     Returns:
-      None, or the scores in percent by the name of their summary, if they are
-      due. The next ones start from nothing.
+      If scores are due, the scores in percent, by the name of their summary;
+      else None.
     """
     if level_name in ALL_LEVELS:
       self._returns.setdefault(LEVEL_MAPPING.get(level_name, level_name),

@@ -19,7 +19,7 @@ _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
 def compare(config: config_lib.Config) -> int:
-  """Prints tests of several agents as one table, and writes it to the first.
+  """Prints the tests of several agents as one table, and writes it.
 
   The paper's experts are one agent for each game, so that their numbers over
   all games need such a table.
@@ -141,7 +141,7 @@ def _interval_text(interval, num_decimals):
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
-  """Aligns the cells of a table; the first column to the left."""
+  """Returns a table with aligned cells; the first column is to the left."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   lines = ['| ' + ' | '.join(
       cell.rjust(width) if i else cell.ljust(width)
@@ -189,7 +189,7 @@ def _json_row(row, suite):
 
 
 def to_csv(table: score_table.Table) -> str:
-  """Returns a line per level or aggregate and agent as CSV."""
+  """Returns CSV with a line for each agent and level or aggregate."""
   out = io.StringIO()
   writer = csv.writer(out, lineterminator='\n')
   writer.writerow(['level', 'statistic', 'agent', 'value', 'std',

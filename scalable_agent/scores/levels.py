@@ -17,12 +17,12 @@ _NUM_NAMED = 3
 def level_names(level_name: str, is_test: bool) -> list[str]:
   """Returns the levels of `--level_name=A,B,C`.
 
-  The suites `atari57` and `dmlab30` stand for their levels. Levels of DMLab-30
-  get their plain names, as the tables of scores have them.
+  The suites `atari57` and `dmlab30` are replaced by their levels. Levels of
+  DMLab-30 get the plain names that the tables of scores have.
 
   Args:
-    level_name: names, separated by commas; blanks around them do not count.
-    is_test: whether `dmlab30` stands for the levels of tests.
+    level_name: names, separated by commas; blanks around them are ignored.
+    is_test: whether `dmlab30` means the levels of tests.
   """
   suites = {'atari57': atari57.LEVELS, 'dmlab30': dmlab30.levels(is_test)}
   names = [dmlab30.plain_name(name.strip())
@@ -72,12 +72,12 @@ def _are(number):
 
 
 def is_atari(level: str) -> bool:
-  """Says whether the settings of Atari games change this level."""
+  """Returns whether the settings of Atari games change this level."""
   return level.startswith(_ATARI_PREFIX)
 
 
 def has_frame_size(level: str) -> bool:
-  """Says whether `--width` and `--height` change this level."""
+  """Returns whether `--width` and `--height` change this level."""
   return (level in dmlab30.ALL_LEVELS or level in _OTHER_LAB_LEVELS
           or level.startswith(_LAB_PREFIXES)
           # Without the module of `module:id`.

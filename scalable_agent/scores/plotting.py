@@ -46,12 +46,12 @@ def run(config: config_lib.Config) -> int:
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
       else 'learning_curves_compared.png')
   stem, extension = os.path.splitext(path)
-  # Where matplotlib adds an extension without saying so.
+  # Otherwise matplotlib adds an extension, and the path printed is wrong.
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
   figure = draw(runs, config.plot_num_episodes)
   try:
-    # Into the file itself: matplotlib tells the format by its name.
+    # To the file itself: its name tells matplotlib the format.
     figure.savefig(path, dpi=110)
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
@@ -112,7 +112,7 @@ def _parse(row):
 
 
 def running_mean(values: np.ndarray, window: int) -> np.ndarray:
-  """Returns the mean of the last `window` values, of fewer at the beginning."""
+  """Returns the mean of the last `window` values, at first of fewer."""
   sums = np.cumsum(np.concatenate([[0.0], values]))
   ends = np.arange(1, len(values) + 1)
   starts = np.maximum(ends - window, 0)
@@ -124,7 +124,7 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> 'Figure':
 
   Args:
     runs: curves by level, by label of the run.
-    num_episodes: how many episodes the mean return is over.
+    num_episodes: number of episodes in the mean return.
 
   Returns:
     The matplotlib figure.

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""In words: how a test differs from its training and from published tests."""
+"""Lines of text: how a test differs from its training and published tests."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,8 +14,8 @@ _COMMON_RECIPE = dict(
     num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
     optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
     min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32')
-# These change what Atari games are like. Lost lives never end the episodes of
-# tests.
+# These settings change Atari games. `life_loss_ends_episode` is not among them,
+# because lost lives never end the episodes of tests.
 _ATARI_SETTINGS = ('repeat_action_probability', 'full_action_space',
                    'max_noops', 'fire_on_reset', 'max_episode_frames')
 _ATARI_RECIPE = dict(
@@ -33,11 +33,11 @@ _DMLAB_RECIPE = dict(
 def training_remarks(
     config: config_lib.Config, trained_with: config_lib.Config | None,
     levels: Sequence[str]) -> Iterator[str]:
-  """Yields a line for each way in which a test is not what was trained.
+  """Yields a line for each difference between a test and its training.
 
   Args:
     config: the settings of the test.
-    trained_with: the settings of the training, None where they are lost.
+    trained_with: the settings of the training, None if they are lost.
     levels: the levels that the test has played so far.
   """
   all_levels = set(_level_names(config))
@@ -62,12 +62,12 @@ def differences(
     suite: suites.Suite | None, config: config_lib.Config,
     trained_with: config_lib.Config | None, num_env_frames: int,
     levels: Sequence[str], num_games: int) -> Iterator[str]:
-  """Yields a line for each difference to the published tests of a suite.
+  """Yields a line for each difference from the published tests of a suite.
 
   Args:
     suite: the suite; without one there are no differences.
     config: the settings of the test.
-    trained_with: the settings of the training, None where they are lost.
+    trained_with: the settings of the training, None if they are lost.
     num_env_frames: the frames of the training.
     levels: the levels that the test has played so far.
     num_games: the number of games of each level.
@@ -101,12 +101,12 @@ def _level_names(config):
 
 
 def _trained_levels(trained_with):
-  """Returns the levels that the training has played, not all it names."""
+  """Returns the levels that the training has played: not always all."""
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
 
 def _environment_settings(levels):
-  """Yields the names of the settings that change what the levels are like."""
+  """Yields the names of the settings that change the levels."""
   yield 'num_action_repeats'
   if any(map(levels_lib.is_atari, levels)):
     yield from _ATARI_SETTINGS
@@ -162,8 +162,8 @@ def _atari_environment(config):
 def _dmlab_agent(trained_with, num_env_frames):
   num_levels = trained_with and len(_trained_levels(trained_with))
   if num_levels == 1:
-    yield (f'Frames trained: {num_env_frames:,} here; how many an expert had '
-           'is not known to this table.')
+    yield (f'Frames trained: {num_env_frames:,} here; not known '
+           'for the experts.')
     yield ('Agents: one for this level alone here, as the experts; PBT is the '
            'best of 24 that are for all levels and adapt their settings.')
     return

@@ -44,14 +44,15 @@ class Suite(NamedTuple):
 
   Attributes:
     name: as people write it.
-    keys: the level's name in `Published.scores`, by the environment's name.
+    keys: the name of a level in `Published.scores`, by its name in
+      `--level_name`.
     random: uniformly random actions.
     human: a human player.
-    agents: these have a column in the table.
+    agents: agents that have a column in the table.
     statistics: numbers over all levels.
-    num_published_games: a published score is the mean of so many games.
-    constants: says which random and human scores the published means need.
-    other_agents: these have no column: a line each.
+    num_published_games: number of games in a published score, a mean.
+    constants: text: the random and human scores that the published means need.
+    other_agents: texts: one line for each agent that has no column.
   """
   name: str
   keys: Mapping[str, str]
@@ -117,9 +118,9 @@ def _atari57() -> Suite:
                     atari57.BASELINES, {})),
       num_published_games=200,
       constants=(
-          "The paper's means come out with a human score of 9.3 in Pong, not "
-          '14.6, and a random score of 0 in Video Pinball, not 16,256.9, which '
-          'it does not say; its medians come out with either.'),
+          "The paper's means need a human score of 9.3 in Pong, not 14.6, and "
+          'a random score of 0 in Video Pinball, not 16,256.9. The paper does '
+          'not say so. Its medians are the same with both.'),
       other_agents=tuple(
           f'{agent.name}: {statistic} of {value:g} ({agent.source})'
           for key, agent in atari57.PUBLISHED.items() if key not in names
@@ -155,9 +156,9 @@ def _dmlab30() -> Suite:
                     dmlab30.BASELINES, {})),
       num_published_games=500,
       constants=(
-          "The paper's means come out with its table B.1, which is rounded and "
-          'has small and large maps of lasertag swapped; all other numbers '
-          "are with the scores of the reference's code."),
+          "The paper's means need its table B.1, which is rounded and has "
+          'small and large maps of lasertag swapped. All other numbers use the '
+          "scores of the reference's code."),
       other_agents=tuple(
           f'{agent.name}: mean capped at 100 of {agent.mean_capped:g} '
           f'({agent.source}{"; " + agent.note if agent.note else ""})'

@@ -15,9 +15,9 @@ from scalable_agent import config as config_lib
 from scalable_agent.scores import protocol
 from scalable_agent.scores import suites
 
-# With fewer games the interval misses the true mean too often. With 10 games it
-# covers the mean of normal, exponential and log-normal returns in 90, 88 and 78
-# of 100 cases, with 30 games in 94, 93 and 89.
+# With fewer games, the interval misses the true mean too often. It contains the
+# mean of normal, exponential and log-normal returns in 90, 88 and 78 of 100
+# cases with 10 games, and in 94, 93 and 89 with 30 games.
 MIN_GAMES = 30
 _NUM_RESAMPLES = 10_000
 _RESAMPLES_AT_ONCE = 100
@@ -47,7 +47,7 @@ class Aggregate(NamedTuple):
     name: of the statistic.
     value: ours.
     interval: its 95 % stratified bootstrap interval.
-    published: `(value, whether it is recomputed)` by name of the agent.
+    published: `(value, whether it is recomputed)`, by name of the agent.
   """
   name: str
   value: float
@@ -56,12 +56,12 @@ class Aggregate(NamedTuple):
 
 
 class Run(NamedTuple):
-  """An agent that was tested, and how.
+  """The test of an agent.
 
   Attributes:
     config: the settings of the test.
     num_env_frames: the frames of its training.
-    trained_with: the settings of its training, None where they are lost.
+    trained_with: the settings of its training, None if they are lost.
     rows: one for each level that the test has played.
     source: the file that this was read from, without extension, or ''.
   """
@@ -73,7 +73,7 @@ class Run(NamedTuple):
 
 
 class Table(NamedTuple):
-  """Everything that is written about the tests of one or several agents."""
+  """All that is written about the tests of one or several agents."""
   runs: tuple[Run, ...]
   suite: suites.Suite | None
   aggregates: tuple[Aggregate, ...]
@@ -114,7 +114,7 @@ def make_table(runs: Sequence[Run]) -> Table:
   """Puts the rows of tests beside what is published.
 
   Args:
-    runs: one agent and its games each. Several agents count as one, like the
+    runs: the tests, one for each agent. Several agents count as one, like the
       experts of the paper.
   """
   rows = [row for run in runs for row in run.rows]
@@ -137,11 +137,11 @@ def _differences(suite, run):
   return protocol.differences(
       suite, run.config, run.trained_with, run.num_env_frames,
       [row.level for row in run.rows],
-      num_games=len(run.rows[0].returns))  # Each level has as many.
+      num_games=len(run.rows[0].returns))  # The same for each level.
 
 
 def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:
-  """Returns each line once. A line of some agents only names these agents."""
+  """Returns each line once. If only some agents have it, it names them."""
   numbers = collections.defaultdict(list)
   num_runs = 0
   for num_runs, lines in enumerate(lines_of_runs, 1):

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""A stand-in for DeepMind Lab with its Python API, and its checks, exactly.
+"""A fake of DeepMind Lab with exactly its Python API and its checks.
 
-Of the API as https://github.com/google-deepmind/lab describes it in
-docs/users/python_api.md and python/dmlab_module.c implements it. The world is
-noise: everything in an episode follows from the level, `mixerSeed`, seed and
+https://github.com/google-deepmind/lab describes the API in
+docs/users/python_api.md and implements it in python/dmlab_module.c. The world
+is noise: everything in an episode follows from the level, `mixerSeed`, seed and
 number of the episode, and the actions of its frames.
 
 Levels: those of DMLab-30, and, as examples of others, `seekavoid_arena_01`,

@@ -2,8 +2,9 @@
 """Tables shipped with the package: scores by game or level, and their sources.
 
 A table `<suite>.csv` has one row per game or level. `<suite>_sources.csv` has
-one row per column of it, and rows of agents with a published score over the
-suite only. `vtrace_ablation.csv` has one row per agent, with its source.
+one row for each of its columns, and one for each agent that has only a score
+over the whole suite. `vtrace_ablation.csv` has one row per agent, with its
+source.
 """
 
 from collections.abc import Mapping
@@ -17,13 +18,13 @@ class Baselines(NamedTuple):
 
   Attributes:
     human: score of a human player by game or test level.
-    random: score of uniformly random actions, likewise.
+    random: score of uniformly random actions by game or test level.
   """
   human: Mapping[str, float]
   random: Mapping[str, float]
 
   def normalized(self, key: str, score: Any) -> Any:
-    """Returns a score, or an array of them, of a game or level in percent."""
+    """Returns the score (or array of scores) of a game or level in percent."""
     random = self.random[key]
     return (score - random) / (self.human[key] - random) * 100
 
@@ -35,7 +36,7 @@ def read(name: str) -> list[dict[str, str]]:
 
 
 def column(rows: list[dict[str, str]], key: str, name: str) -> dict[str, float]:
-  """Returns the numbers of column `name` by those of column `key`.
+  """Returns the numbers of column `name`, by the texts of column `key`.
 
   Empty cells are left out; a column that does not exist is empty.
   """
