@@ -90,7 +90,7 @@ class Learner:
       num_new_frames: environment frames that no update has learned from.
     """
     steps = unroll.steps._replace(env_outputs=self.agent.tokenize(
-        unroll.steps.env_outputs.for_agent()))
+        unroll.steps.env_outputs._replace(info=(), last_observation=())))
     start = unroll.start._replace(level_name=(), policy_version=())
     data = tree.map_structure(
         lambda array: tf.identity(tf.convert_to_tensor(array)),
@@ -134,7 +134,7 @@ class Learner:
         # One after the other: at once they would need the memory of all.
         part = tree.map_structure(tf.identity, part)
       part_gradients, part_sums, part_means = self._compiled_gradients(
-          part, seed)
+          part, tf.random.experimental.stateless_fold_in(seed, start))
       share = part.steps.env_outputs.reward.shape[1] / batch_size
       gradients = part_gradients if gradients is None else {
           group: [_add(g, p) for g, p in zip(gradients[group], new,
