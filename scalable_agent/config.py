@@ -34,7 +34,7 @@ _MIN_ENVIRONMENTS_PER_STEP = 4
 # Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = ('environment', 'learner', 'actor', 'test', 'replay')
 
-# Of a setting; its section says of which type.
+# The value of a setting. Its type is in the section.
 Value: TypeAlias = Any
 
 _T = TypeVar('_T')

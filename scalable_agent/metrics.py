@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What a run tells its user: episodes, scalars, progress, use of time."""
+"""What a run reports: episodes, scalars, progress, time per stage."""
 
 import collections
 from collections.abc import Iterable, Iterator, Mapping

@@ -136,7 +136,7 @@ class Scheduled(NamedTuple):
 
   Attributes:
     optimizer: a Keras optimizer.
-    schedule: the learning rate after so many environment frames.
+    schedule: returns the learning rate after a number of environment frames.
   """
   optimizer: tf.keras.optimizers.Optimizer
   schedule: Callable[[int], float]

@@ -41,7 +41,8 @@ from typing import Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-# NumPy's or TensorFlow's, which this module cannot name. `()`: it is left out.
+# An array of NumPy or a tensor, whose type this module cannot name; `()` where
+# it is left out.
 Array: TypeAlias = Any
 # An array, or a tuple or dictionary of nests, such as an observation.
 Nest: TypeAlias = Any
@@ -106,7 +107,7 @@ class StepOutputInfo(NamedTuple):
   episode_end: Array
 
 
-# Of what agents see.
+# The `info` of what agents see.
 NO_INFO = StepOutputInfo((), (), ())
 
 

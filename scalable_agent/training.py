@@ -108,12 +108,12 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     actors = _make_actors(config, envs, part)
     log = _Log(config, learner, checkpointer, writer, {
         'actor': actors.seconds, 'batches': feed.seconds})
-    # Policies act with the oldest of these.
+    # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
     stack.enter_context(_running(actors, feed, lambda: versions[0]))
-    # On the way out, this comes before the threads are waited for: a second
-    # signal may end the program at once.
+    # This runs before the threads are waited for: a second signal may end the
+    # program while it waits.
     stack.callback(log.save_at_end)
     learn(learner, feed.batches(stop), publish=versions.append, stop=stop,
           total_environment_frames=config.total_environment_frames,
@@ -348,7 +348,7 @@ class _Feed:
 @contextlib.contextmanager
 def _running(actors: acting.Acting, feed: _Feed,
              published: Callable[[], structs.Weights]) -> Iterator[None]:
-  """Acts and makes batches; ends the threads on the way out."""
+  """Acts and makes batches while within; ends the threads at the end."""
   actors.start(published, feed.inbox)
   feed.start()
   try:
@@ -364,7 +364,7 @@ class _Log:
   """The program's own hooks: episodes, progress, summaries, checkpoints.
 
   Attributes:
-    timer: where the learner's time goes.
+    timer: adds up the time of the learner's stages.
   """
 
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,

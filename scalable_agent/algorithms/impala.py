@@ -97,7 +97,7 @@ class Impala:
     return base.Loss({'agent': sums['total_loss']}, sums, means)
 
   def after_update(self) -> None:
-    """Nothing follows the weights."""
+    """Does nothing: there are no targets."""
 
   def _losses(self, policy_logits, actions, baseline, returns):
     """Returns the total loss and its parts, by name."""

@@ -179,7 +179,7 @@ def _make_part(
     rom: str, num_envs: int, num_threads: int,
     settings: config.EnvironmentSettings) -> gymnasium.vector.VectorEnv:
   """Returns ALE's vector of one game."""
-  # `look_up` says what to do where ale-py is missing.
+  # If ale-py is missing, `look_up` has said what to do.
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
 
   return vector_env.AtariVectorEnv(

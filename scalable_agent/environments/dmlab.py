@@ -122,7 +122,7 @@ class _LabObservations(TypedDict):
 
 
 class _Lab(Protocol):
-  """What is used of `deepmind_lab.Lab`."""
+  """What we use of `deepmind_lab.Lab`."""
 
   def reset(self, *, episode: int, seed: int) -> None:
     """Begins an episode."""
@@ -137,7 +137,7 @@ class _Lab(Protocol):
     """Returns the observations by Lab's names."""
 
   def close(self) -> None:
-    """Ends it."""
+    """Ends Lab."""
 
 
 class DmLab(gymnasium.Env):

@@ -35,8 +35,8 @@ class PublishedAgent(NamedTuple):
     median: over the games, in percent, or None.
     median_verified: True if `median` was read or recomputed, False if it was
       written from memory.
-    mean: likewise.
-    mean_verified: likewise.
+    mean: over the games, in percent, or None.
+    mean_verified: as `median_verified`, for `mean`.
     source: the publication.
     note: other remarks, or ''.
   """

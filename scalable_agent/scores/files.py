@@ -93,7 +93,7 @@ def _aggregate_parts(
             for a in aggregates)]),
       '\\* recomputed from the published scores of the levels. Intervals '
       f'are of a bootstrap stratified by level. {suite.constants}',
-      'Published of other agents:\n\n' + '\n'.join(
+      'Published numbers of other agents:\n\n' + '\n'.join(
           f'- {agent}' for agent in suite.other_agents)]
 
 
