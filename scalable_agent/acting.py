@@ -92,7 +92,8 @@ class Local:
     for policy in set(self._policies):
       policy.close(left_s())
     for thread in self._threads:
-      thread.join(left_s())
+      if thread.ident is not None:  # It was started.
+        thread.join(left_s())
 
   def seconds(self) -> dict[str, float]:
     """See `Acting`."""

@@ -92,7 +92,11 @@ class _Section:
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
       types = _ACCEPTED_TYPES[field.type]
-      self._check(field.name, isinstance(getattr(self, field.name), types),
+      value = getattr(self, field.name)
+      # A bool is an int to Python, but batch_size=True is a mistake.
+      is_type = isinstance(value, types) and (
+          bool in types or not isinstance(value, bool))
+      self._check(field.name, is_type,
                   f'must be of type {" or ".join(t.__name__ for t in types)}')
       for is_valid, rule in field.metadata['checks']:
         self._check(field.name, is_valid(getattr(self, field.name)), rule)

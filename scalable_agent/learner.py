@@ -90,7 +90,8 @@ class Learner:
       num_new_frames: environment frames that no update has learned from.
     """
     steps = unroll.steps._replace(env_outputs=self.agent.tokenize(
-        unroll.steps.env_outputs._replace(info=(), last_observation=())))
+        unroll.steps.env_outputs._replace(
+            info=structs.NO_INFO, last_observation=())))
     start = unroll.start._replace(level_name=(), policy_version=())
     data = tree.map_structure(
         lambda array: tf.identity(tf.convert_to_tensor(array)),

@@ -4,6 +4,7 @@
 import collections
 import threading
 import time
+import types
 from typing import Generic, TypeVar
 
 _T = TypeVar('_T')
@@ -40,6 +41,7 @@ class BoundedQueue(Generic[_T]):
     self._changed = threading.Condition()
     self._closed = False
     self._error: BaseException | None = None
+    self._traceback: types.TracebackType | None = None
 
   def __len__(self) -> int:
     return len(self._items)
@@ -82,6 +84,7 @@ class BoundedQueue(Generic[_T]):
     with self._changed:
       if not self._closed:
         self._error = error
+        self._traceback = error.__traceback__
     self.close()
 
   def _wait(self, ready, timeout_s):
@@ -92,6 +95,7 @@ class BoundedQueue(Generic[_T]):
         raise QueueTimeout(f'Nothing happened for {timeout_s} s.')
       self._changed.wait(left_s)
     if self._error is not None:
-      raise self._error
+      # All threads raise the same object, and each adds to its traceback.
+      raise self._error.with_traceback(self._traceback)
     if self._closed:
       raise QueueClosed()

@@ -215,7 +215,7 @@ class Unroll(NamedTuple):
   @property
   def num_columns(self) -> int:
     """The number of columns: `E`, or `B` for a batch."""
-    return len(self.start.policy_version)
+    return self.steps.env_outputs.reward.shape[1]
 
 
 class Batch(NamedTuple):
@@ -224,13 +224,9 @@ class Batch(NamedTuple):
   Attributes:
     data: `Unroll` of tensors. Fields that no loss reads are `()`.
     num_new_frames: environment frames that no update has learned from before.
-    weights: float32 `[B]`, importance weights of prioritised replay; or `()`.
-    positions: int64 `[B]`, where the replay keeps the columns; or `()`.
   """
   data: Unroll
   num_new_frames: int
-  weights: Array = ()
-  positions: Array = ()
 
 
 class Weights(NamedTuple):

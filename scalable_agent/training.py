@@ -319,7 +319,8 @@ class _Feed:
     self._ready.close()
 
   def join(self, timeout_s: float) -> None:
-    self._thread.join(timeout_s)
+    if self._thread.ident is not None:  # It was started.
+      self._thread.join(timeout_s)
 
   def _run(self):
     try:
@@ -349,9 +350,9 @@ class _Feed:
 def _running(actors: acting.Acting, feed: _Feed,
              published: Callable[[], structs.Weights]) -> Iterator[None]:
   """Acts and makes batches while within; ends the threads at the end."""
-  actors.start(published, feed.inbox)
-  feed.start()
   try:
+    actors.start(published, feed.inbox)
+    feed.start()
     yield
   finally:
     deadline_s = time.monotonic() + _JOIN_TIMEOUT_S
@@ -407,9 +408,10 @@ class _Log:
       return
     num_env_frames = update.learner.num_env_frames
     values = {name: float(value) for name, value in update.scalars.items()}
-    if not np.isfinite(values['total_loss']):
-      raise errors.DivergedError(
-          f'The loss is {values["total_loss"]} at {num_env_frames:,} frames.')
+    for name, value in values.items():
+      if name.endswith('loss') and not np.isfinite(value):
+        raise errors.DivergedError(
+            f'The {name} is {value} at {num_env_frames:,} frames.')
     values['policy_lag'] = self._policy_lag
     values['frames_per_second'] = self._speed(num_env_frames)
     values['mean_return'] = self._progress.mean_return

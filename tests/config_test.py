@@ -154,6 +154,7 @@ class ChecksTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('batch_size', 2.5, 'int'), ('batch_size', '2', 'int'),
+      ('batch_size', True, 'int'), ('discounting', True, 'float or int'),
       ('learning_rate', '0.1', 'float or int'), ('use_lstm', 'false', 'bool'),
       ('logdir', None, 'str'), ('dynamic_batching', 1, 'bool or NoneType'))
   def test_types(self, name, value, types):

@@ -494,6 +494,8 @@ class FlagsTest(parameterized.TestCase):
                            side_effect=ValueError('Broken')):
       with self.assertRaisesRegex(ValueError, 'Broken'):
         training.train(config)
+    self.assertEmpty([t.name for t in threading.enumerate()
+                      if t.name.startswith(('actor-', 'batch'))])
 
   def test_flag_files_parse(self):
     configs = os.path.join(_ROOT, 'configs')

@@ -17,16 +17,14 @@ class Loss(NamedTuple):
   """The losses of a batch, and scalars for the log.
 
   Attributes:
-    by_group: one scalar loss for each group, by name of the group. It changes
-      the variables of this group only.
+    by_group: one scalar loss for each group, by name of the group: a sum over
+      the batch. It changes the variables of this group only.
     sums: scalars for the log, by name: sums over the batch.
     means: scalars for the log, by name: means over the batch.
-    priorities: float32 `[B]`, new priorities of replayed columns; or `()`.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
   means: Mapping[str, tf.Tensor]
-  priorities: structs.Array = ()
 
 
 class Algorithm(Protocol):

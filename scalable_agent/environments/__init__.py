@@ -195,8 +195,10 @@ def _family(level_name: str) -> Family:
 def _check_same_spec(one: FlowEnvironment, other: FlowEnvironment) -> None:
   for what, of_one, of_other in (
       ('observations', one.spec.observation, other.spec.observation),
-      ('numbers of actions', *(env.spec.action.num_values[0]
-                               for env in (one, other)))):
+      ('numbers of actions', *(
+          ', '.join(map(str, env.spec.action.num_values))
+          or f'{env.spec.action.size} continuous ones'
+          for env in (one, other)))):
     if of_one != of_other:
       raise errors.EnvironmentSpecError(
           f'One agent cannot play {one.level_names[0]} and '

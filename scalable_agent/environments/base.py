@@ -102,6 +102,10 @@ class FlowEnvironment:
     self.level_names = tuple(level_names)
     self.num_envs = len(self.level_names)
     self.spec = env.spec
+    if len(env.spec.action.num_values) != 1:
+      raise errors.EnvironmentSpecError(
+          f'{self.level_names[0]} has actions {env.spec.action}, but only '
+          'discrete ones of one part are supported.')
     [self._num_actions] = env.spec.action.num_values
     self._episode_return: np.ndarray | None = None
     self._episode_step = np.zeros([self.num_envs], np.int32)

@@ -91,7 +91,7 @@ def differences(
            "reference's code samples them.")
   if trained_with is None:
     yield ('Settings of training: not known, as settings.json in the logdir is '
-           'missing or of another version.')
+           'missing or damaged.')
   else:
     yield from _training(suite, trained_with, num_env_frames)
 

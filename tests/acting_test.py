@@ -1,0 +1,88 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of actors in threads: what they deliver, how they fail and end."""
+
+import threading
+
+from absl.testing import absltest
+import counting_agent
+import numpy as np
+from scalable_agent import acting
+from scalable_agent import environments
+from scalable_agent import policies
+from scalable_agent import queues
+from scalable_agent import structs
+import tensorflow as tf
+
+
+class _Broken(counting_agent.CountingAgent):
+
+  def step(self, last_action, env_output, state):
+    raise ValueError('Broken agent')
+
+
+class LocalTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.envs = environments.make_groups(
+        ['counting'] * 3, [1, 2, 3],
+        environments.EnvironmentSettings(num_action_repeats=1), num_groups=2)
+    for env in self.envs:
+      self.addCleanup(env.close)
+    self.inbox = queues.BoundedQueue(1)
+
+  def _start(self, *actor_policies):
+    local = acting.Local(self.envs, actor_policies, unroll_length=2,
+                         num_buffers=2, bootstrap_truncated=False)
+    self.addCleanup(local.close, 10)
+    self.addCleanup(self.inbox.close)
+    local.start(lambda: structs.Weights(3, [tf.constant(1.0)]), self.inbox)
+    return local
+
+  def _assert_ended(self):
+    alive = [t.name for t in threading.enumerate()
+             if t.name.startswith(('actor-', 'batcher-'))]
+    self.assertEmpty(alive)
+
+  def test_every_group_delivers_and_all_ends(self):
+    policy = lambda: policies.AgentPolicy(counting_agent.CountingAgent())
+    local = self._start(policy(), policy())
+    counts = {}
+    while len(counts) < 2 or min(counts.values()) < 4:
+      unroll, release = self.inbox.get()
+      np.testing.assert_array_equal(unroll.start.policy_version, 3)
+      num_columns, n = unroll.num_columns, counts.get(unroll.num_columns, 0)
+      # Each unroll goes on where the last one of the same group ended.
+      np.testing.assert_array_equal(
+          unroll.steps.env_outputs.observation[:, :, 0],
+          np.tile(2 * n + np.arange(3)[:, None], num_columns))
+      counts[num_columns] = n + 1
+      release()
+    self.assertEqual(set(counts), {1, 2})  # Three environments, two groups.
+    self.inbox.close()
+    local.close(10)
+    self._assert_ended()
+    self.assertGreater(local.seconds()['environment'], 0)
+
+  def test_an_error_reaches_the_inbox_and_all_ends(self):
+    local = self._start(policies.AgentPolicy(counting_agent.CountingAgent()),
+                        policies.AgentPolicy(_Broken()))
+    with self.assertRaisesRegex(ValueError, 'Broken agent'):
+      while True:
+        _, release = self.inbox.get()
+        release()
+    local.close(10)
+    self._assert_ended()
+
+  def test_a_shared_policy_ends_with_its_actors(self):
+    shared = policies.SharedPolicy(
+        policies.AgentPolicy(counting_agent.CountingAgent()))
+    local = self._start(shared, shared)
+    self.inbox.get().release()
+    self.inbox.close()
+    local.close(10)
+    self._assert_ended()
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,95 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the loop that learns: order, ends, what hooks are told."""
+
+import threading
+
+from absl.testing import absltest
+import numpy as np
+from scalable_agent import metrics
+from scalable_agent import structs
+from scalable_agent import training
+
+
+class _Learner:
+  """Notes what is called; an update has 10 frames."""
+
+  def __init__(self, tape):
+    self.num_env_frames = 0
+    self.num_updates = 0
+    self._tape = tape
+
+  def step(self, batch):
+    self._tape.append(f'step {batch}')
+    self.num_env_frames += 10
+    self.num_updates += 1
+    return {'total_loss': float(self.num_updates)}
+
+  def weights(self):
+    return structs.Weights(self.num_updates, [])
+
+
+def _ready(number, version=0):
+  return training.ReadyBatch(number, [], np.zeros([1]), np.array([version] * 2))
+
+
+class LearnTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.tape = []
+    self.learner = _Learner(self.tape)
+    self.stop = threading.Event()
+
+  def _learn(self, batches, hooks=(), total=1000):
+    timer = metrics.StageTimer()
+    training.learn(
+        self.learner, iter(batches), total_environment_frames=total,
+        publish=lambda weights: self.tape.append(f'publish {weights.version}'),
+        hooks=hooks, stop=self.stop, timer=timer)
+    return timer
+
+  def test_order_of_an_update(self):
+    hooks = [lambda update: self.tape.append(f'first hook {update.policy_lag}'),
+             lambda update: self.tape.append(
+                 f'second hook {update.scalars["total_loss"]}')]
+    timer = self._learn([_ready('a'), _ready('b', 1), _ready('c')], hooks)
+    self.assertEqual(self.tape, [
+        'step a', 'publish 1', 'first hook 0.0', 'second hook 1.0',
+        'step b', 'publish 2', 'first hook 0.0', 'second hook 2.0',
+        'step c', 'publish 3', 'first hook 2.0', 'second hook 3.0'])
+    self.assertEqual(set(timer.seconds), {'wait', 'learn'})
+
+  def test_ends_at_the_total_and_takes_no_further_batch(self):
+    batches = iter([_ready(i) for i in range(9)])
+    self._learn(batches, total=25)
+    self.assertEqual(self.learner.num_env_frames, 30)
+    self.assertEqual(next(batches).batch, 3)
+
+  def test_a_hook_can_stop(self):
+    told = []
+
+    def hook(update):
+      told.append(update.learner.num_updates)
+      if len(told) == 2:
+        self.stop.set()
+
+    self._learn([_ready(i) for i in range(9)], [hook])
+    self.assertEqual(told, [1, 2])
+
+  def test_nothing_is_learned_after_a_stop(self):
+    self.stop.set()
+    self._learn([_ready(0)])
+    self.assertEmpty(self.tape)
+
+  def test_errors_of_batches_pass_through(self):
+    def batches():
+      yield _ready(0)
+      raise RuntimeError('environment 3')
+
+    with self.assertRaisesRegex(RuntimeError, 'environment 3'):
+      self._learn(batches())
+    self.assertEqual(self.tape, ['step 0', 'publish 1'])
+
+
+if __name__ == '__main__':
+  absltest.main()
