@@ -1,31 +1,38 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the program as its users run it: real processes, real signals."""
 
+import collections
 import contextlib
 import csv
+import functools
 import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from unittest import mock
 
+from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment
 import numpy as np
 import psutil
+import pytest
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import learner as learner_lib
+from scalable_agent import networks
 from scalable_agent import policies
 from scalable_agent import structs
 from scalable_agent import testing
@@ -39,6 +46,8 @@ _VECTOR = structs.EnvironmentSpec(
 _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
           '--num_actors=2', '--batch_size=2', '--unroll_length=5',
           '--progress_secs=0.5')
+# For tests in which it does not matter what is computed: half the start-up.
+_CHEAP = ('--nouse_lstm', '--xla=none')
 
 
 def _start(*args, **env):
@@ -49,6 +58,20 @@ def _start(*args, **env):
       [sys.executable, os.path.join(_ROOT, 'experiment.py'), *_CATCH, *args],
       env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
       start_new_session=True)  # A process group of its own, as from a shell.
+
+
+def _main(*args):
+  """Runs the program in this process; returns its exit code and output."""
+  with flagsaver.flagsaver(), contextlib.redirect_stdout(
+      io.StringIO()) as output, contextlib.redirect_stderr(output):
+    argv = flags.FLAGS(['experiment.py', *_CATCH, *args])
+    code = experiment.main(argv)
+  return code, output.getvalue()
+
+
+def _episodes(logdir):
+  with open(os.path.join(logdir, 'episodes.csv'), newline='') as f:
+    return list(csv.DictReader(f))
 
 
 def _wait_for(process, text):
@@ -77,6 +100,18 @@ def _wait_until_gone(processes):
   return alive
 
 
+class WrongFlagTest(absltest.TestCase):
+
+  def test_exit_code_of_the_process(self):
+    logdir = self.create_tempdir().full_path
+    process = _start(f'--logdir={logdir}', '--batch_size=-1')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 2, output)
+    self.assertEqual(
+        output, 'experiment.py: --batch_size=-1 must be positive.\n')
+
+
+@pytest.mark.slow
 class ProcessTest(parameterized.TestCase):
 
   def setUp(self):
@@ -88,25 +123,19 @@ class ProcessTest(parameterized.TestCase):
     output, _ = process.communicate()
     return process.returncode, output
 
-  def _episodes(self):
-    path = os.path.join(self.logdir, 'episodes.csv')
-    if not os.path.exists(path):
-      return []
-    with open(path, newline='') as f:
-      return list(csv.DictReader(f))
-
   def test_trains_goes_on_and_tests(self):
     code, output = self._run('--total_environment_frames=1000')
     self.assertEqual(code, 0, output)
     self.assertIn('1,000 of 1,000 frames (100.0 %)', output)
-    code, output = self._run('--total_environment_frames=1500')
+    main = functools.partial(_main, f'--logdir={self.logdir}')
+    code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')
     self.assertIn('1,500 of 1,500 frames (100.0 %)', output)
-    code, output = self._run('--total_environment_frames=1500')
+    code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertIn('This run is finished', output)
-    episodes = self._episodes()
+    episodes = _episodes(self.logdir)
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.
     self.assertBetween(len(episodes), 1500 // 9 - 4, 1500 // 9)
@@ -116,7 +145,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertContainsSubset({e['episode_return'] for e in episodes},
                               {'1', '-1'})
 
-    code, output = self._run('--mode=test', '--test_num_episodes=5')
+    code, output = main('--mode=test', '--test_num_episodes=5')
     self.assertEqual(code, 0, output)
     [returns] = re.findall(r'returns: (.*)', output)
     self.assertLen(returns.split(), 5)
@@ -132,17 +161,18 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(agent['trained_with']['level_name'], 'catch')
     self.assertEqual(agent['trained_with']['mode'], 'train')
 
-    code, output = self._run('--mode=table')
+    code, output = main('--mode=table')
     self.assertEqual(code, 0, output)
     self.assertIn('# Test of catch after 1,500 frames', output)
 
-    code, output = self._run('--agent=mlp', '--nouse_lstm')
+    code, output = main('--agent=mlp', '--nouse_lstm')
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertNotIn('Traceback', output)
 
   def test_kill_loses_only_what_came_after_the_checkpoint(self):
-    process = _start(f'--logdir={self.logdir}', '--save_checkpoint_secs=1')
+    process = _start(f'--logdir={self.logdir}', '--save_checkpoint_secs=1',
+                     *_CHEAP)
     while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
       _wait_for(process, ' frames')
     children = _children(process)
@@ -150,7 +180,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEmpty(_wait_until_gone(children))
     process.communicate()
 
-    resumed = _start(f'--logdir={self.logdir}')
+    resumed = _start(f'--logdir={self.logdir}', *_CHEAP)
     line = _wait_for(resumed, 'Going on from').split('ckpt-')[1]
     restored = _frames(line)
     # All of the last checkpoint: an update learns from 2 x 5 frames.
@@ -170,7 +200,7 @@ class ProcessTest(parameterized.TestCase):
     # Long unrolls: the learner waits for environments when the signal comes,
     # and SIGTERM to the group ends them while it waits.
     process = _start(f'--logdir={self.logdir}', '--unroll_length=500',
-                     '--nouse_lstm')
+                     *_CHEAP)
     _wait_for(process, ' of ')
     children = _children(process)
     kill(process.pid, number)
@@ -182,7 +212,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEmpty(_wait_until_gone(children))
 
   def test_second_signal_ends_at_once(self):
-    process = _start(f'--logdir={self.logdir}')
+    process = _start(f'--logdir={self.logdir}', *_CHEAP)
     _wait_for(process, ' of ')
     children = _children(process)
     try:
@@ -203,7 +233,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEmpty(_wait_until_gone(children))
 
   def test_two_signals_in_quick_succession(self):
-    process = _start(f'--logdir={self.logdir}')
+    process = _start(f'--logdir={self.logdir}', *_CHEAP)
     _wait_for(process, ' of ')
     children = _children(process)
     process.send_signal(signal.SIGINT)
@@ -225,30 +255,8 @@ class ProcessTest(parameterized.TestCase):
     for function in ('__gradients_', '__apply_', '__policy_step_'):
       self.assertTrue(any(function in name for name in compiled), function)
 
-  def test_environment_i_plays_level_i_modulo_n(self):
-    # Environments 0 1 2 | 3 4 5, in two groups, play A B A | B A B.
-    process = _start(f'--logdir={self.logdir}', '--num_actors=6',
-                     '--level_name=MountainCar-v0,counting',
-                     '--unroll_length=50', '--save_summaries_secs=0.2')
-    self.addCleanup(process.kill)
-    # An environment that counts has the return 1 + 2 in its first episode only.
-    begins = lambda: sum(e['episode_return'] == '3' for e in self._episodes())
-    deadline = time.monotonic() + 120
-    while (begins() < 3 or 'MountainCar-v0' not in {
-        e['level_name'] for e in self._episodes()}):
-      self.assertIsNone(process.poll())
-      self.assertLess(time.monotonic(), deadline, self._episodes())
-      time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    self.assertEqual(begins(), 3)
-    self.assertEqual(
-        {(e['level_name'], e['num_agent_steps']) for e in self._episodes()},
-        {('MountainCar-v0', '200'), ('counting', '2'), ('counting', '3'),
-         ('counting', '5')})
-
   def test_error_of_an_environment(self):
-    process = _start(f'--logdir={self.logdir}',
+    process = _start(f'--logdir={self.logdir}', *_CHEAP,
                      '--level_name=fake_environments:fake/RaisesLater-v0')
     children = []
     while process.poll() is None:  # All children that it ever has.
@@ -301,15 +309,25 @@ class BadInputTest(parameterized.TestCase):
 
 class TestModeTest(absltest.TestCase):
 
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    trained = tempfile.TemporaryDirectory()
+    cls.addClassCleanup(trained.cleanup)
+    cls.trained_logdir = trained.name
+    cls.settings_of_class = dict(
+        num_actors=1, batch_size=1, unroll_length=2, num_action_repeats=1,
+        use_lstm=False, xla='none', level_name='MountainCar-v0,counting',
+        test_num_episodes=2)
+    training.train(config_lib.Config(
+        **cls.settings_of_class, logdir=trained.name,
+        total_environment_frames=1))
+
   def setUp(self):
     super().setUp()
-    self.settings = dict(
-        logdir=self.create_tempdir().full_path, num_actors=1, batch_size=1,
-        unroll_length=2, num_action_repeats=1, use_lstm=False,
-        level_name='MountainCar-v0,counting', test_num_episodes=2)
-    training.train(config_lib.Config(
-        **self.settings, total_environment_frames=1))
-    self.settings['mode'] = 'test'
+    logdir = os.path.join(self.create_tempdir().full_path, 'copy')
+    shutil.copytree(self.trained_logdir, logdir)
+    self.settings = dict(self.settings_of_class, logdir=logdir, mode='test')
 
   def _test(self, **settings):
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
@@ -391,11 +409,60 @@ class TestModeTest(absltest.TestCase):
     self.assertIs(agent['trained_with']['life_loss_ends_episode'], True)
 
 
+class LevelsTest(absltest.TestCase):
+
+  def test_environment_i_plays_level_i_modulo_n(self):
+    logdir = self.create_tempdir().full_path
+    played = collections.Counter()
+
+    def stop_when_all_have_played(update):
+      # Each environment that counts begins with 1 + 2, and never has it again.
+      played.update(e.level_name for e in update.ready.episodes
+                    if e.episode_return == 3 or e.level_name != 'counting')
+      if played['counting'] >= 3 and played['MountainCar-v0']:
+        signal.raise_signal(signal.SIGTERM)
+
+    # Environments 0 1 2 | 3 4 5, in two groups, play A B A | B A B.
+    training.train(
+        config_lib.Config(
+            logdir=logdir, num_actors=6, num_actor_groups=2, batch_size=2,
+            unroll_length=50, num_action_repeats=1, use_lstm=False, xla='none',
+            level_name='MountainCar-v0,counting',
+            total_environment_frames=1_000_000),
+        hooks=[stop_when_all_have_played])
+    episodes = _episodes(logdir)
+    self.assertEqual(sum(e['episode_return'] == '3' for e in episodes), 3)
+    self.assertEqual(
+        {(e['level_name'], e['num_agent_steps']) for e in episodes},
+        {('MountainCar-v0', '200'), ('counting', '2'), ('counting', '3'),
+         ('counting', '5')})
+
+
+def _made(config):
+  """Returns what a run with these settings makes, with an agent that is none.
+
+  Returns:
+    The settings as they were resolved, the policy of each group and the
+    settings of the learner.
+  """
+  config = config.resolved(_VECTOR.observation, on_cpu=networks.on_cpu(),
+                           num_groups=config.num_actor_groups)
+  with mock.patch.object(agents, 'make'), mock.patch.object(
+      learner_lib, 'Learner') as learner:
+    used = training._make_policies(config, _VECTOR, config.num_actor_groups, 0)
+    training.make_learner(config, _VECTOR)
+  return config, used, learner.call_args.kwargs
+
+
 class FlagsTest(parameterized.TestCase):
 
   def test_what_was_chosen_is_said_and_saved(self):
     logdir = self.create_tempdir().full_path
-    with contextlib.redirect_stdout(io.StringIO()) as stdout:
+    with contextlib.redirect_stdout(io.StringIO()) as stdout, \
+        mock.patch.object(training, '_make_policies',
+                          wraps=training._make_policies) as make_policies, \
+        mock.patch.object(training, 'make_learner',
+                          wraps=training.make_learner) as make_learner:
       training.train(config_lib.Config(
           logdir=logdir, level_name='CartPole-v1', unroll_length=5,
           total_environment_frames=1))
@@ -406,15 +473,19 @@ class FlagsTest(parameterized.TestCase):
     self.assertIs(saved.dynamic_batching, False)
     self.assertEqual(saved.micro_batch_size, 2)
     self.assertIn(saved.xla, ('none', 'policy'))
+    # It is also what is made.
+    for make in (make_policies, make_learner):
+      self.assertEqual(make.call_args.args[0], saved)
 
   @parameterized.parameters(False, True)
   def test_bootstrap_truncated_reaches_the_actors(self, bootstrap_truncated):
     config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
-        unroll_length=5, total_environment_frames=1,
-        bootstrap_truncated=bootstrap_truncated)
-    with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
-      training.train(config)
+        unroll_length=5, bootstrap_truncated=bootstrap_truncated)
+    with mock.patch.object(actor_lib, 'Actor') as actor:
+      actor.return_value.run.side_effect = ValueError('Enough')
+      with self.assertRaisesRegex(ValueError, 'Enough'):
+        training.train(config)
     self.assertEqual(
         [call.kwargs['bootstrap_truncated'] for call in actor.call_args_list],
         [bootstrap_truncated] * 2)
@@ -426,15 +497,25 @@ class FlagsTest(parameterized.TestCase):
       (dict(num_actors=4, num_actor_groups=4, dynamic_batching=False), False),
       (dict(num_actors=2, num_actor_groups=2, dynamic_batching=True), True))
   def test_actors_share_a_policy(self, settings, is_shared):
-    config = config_lib.Config(
-        logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
-        unroll_length=5, total_environment_frames=50, xla='none', **settings)
-    with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
-      training.train(config)
-    used = [call.args[1] for call in actor.call_args_list]
+    config, used, _ = _made(config_lib.Config(agent='mlp', **settings))
+    self.assertIs(config.dynamic_batching, is_shared)
+    self.assertLen(used, settings['num_actor_groups'])
     self.assertLen(set(used), 1 if is_shared else len(used))
     self.assertEqual(
         {isinstance(p, policies.SharedPolicy) for p in used}, {is_shared})
+    for policy in set(used):
+      policy.close(timeout_s=60)
+
+  def test_shared_policy_of_a_run(self):
+    config = config_lib.Config(
+        logdir=self.create_tempdir().full_path, level_name='catch',
+        unroll_length=5, total_environment_frames=50, num_actors=4,
+        num_actor_groups=4)
+    with mock.patch.object(actor_lib, 'Actor', wraps=actor_lib.Actor) as actor:
+      training.train(config)
+    policy, *others = [call.args[1] for call in actor.call_args_list]
+    self.assertEqual(others, [policy] * 3)
+    self.assertIsInstance(policy, policies.SharedPolicy)
     # Nothing of the run goes on.
     self.assertNotIn('batcher-policy', [t.name for t in threading.enumerate()])
 
@@ -446,31 +527,20 @@ class FlagsTest(parameterized.TestCase):
       ('policy', 'mlp', True, True, False),
       ('all', 'mlp', True, True, True))
   def test_what_xla_compiles(self, xla, agent, has_gpu, policy, learner):
-    config = config_lib.Config(
-        logdir=self.create_tempdir().full_path, agent=agent, unroll_length=2,
-        level_name='fake_environments:fake/FrameOnly-v0',
-        total_environment_frames=1, xla=xla)
     with mock.patch.object(tf.config, 'list_physical_devices',
                            return_value=['GPU:0'] if has_gpu else []), \
-        mock.patch.object(policies, 'AgentPolicy',
-                          wraps=policies.AgentPolicy) as made, \
-        mock.patch.object(learner_lib, 'Learner',
-                          wraps=learner_lib.Learner) as learners:
-      training.train(config)
+        mock.patch.object(policies, 'AgentPolicy') as made:
+      _, _, settings = _made(config_lib.Config(agent=agent, xla=xla))
     self.assertEqual([c.kwargs['jit_compile'] for c in made.call_args_list],
                      [policy] * 2)
-    self.assertEqual([c.kwargs['jit_compile'] for c in learners.call_args_list],
-                     [learner])
+    self.assertEqual(settings['jit_compile'], learner)
 
   @parameterized.parameters(
       (5, 5), (32, None), (40, None))
   def test_unrolls_at_once(self, asked, micro_batch_size):
-    config = config_lib.Config(
-        agent='mlp', batch_size=32, micro_batch_size=asked)
-    with mock.patch.object(learner_lib, 'Learner') as learner:
-      training.make_learner(config, _VECTOR)
-    self.assertEqual(learner.call_args.kwargs['micro_batch_size'],
-                     micro_batch_size)
+    _, _, settings = _made(config_lib.Config(
+        agent='mlp', batch_size=32, micro_batch_size=asked))
+    self.assertEqual(settings['micro_batch_size'], micro_batch_size)
 
   @parameterized.parameters(('float32', 'float32'),
                             ('bfloat16', 'mixed_bfloat16'))
@@ -480,7 +550,8 @@ class FlagsTest(parameterized.TestCase):
     training.train(
         config_lib.Config(
             logdir=self.create_tempdir().full_path, level_name='catch',
-            unroll_length=5, total_environment_frames=10,
+            num_actors=1, batch_size=1, unroll_length=2, use_lstm=False,
+            xla='none', total_environment_frames=1,
             compute_dtype=compute_dtype),
         hooks=[lambda update: found.append(
             update.learner.agent.get_layer(index=0).dtype_policy.name)])

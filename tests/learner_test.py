@@ -1,8 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the learner: alignment with actors, frames, rates, weights."""
 
+import functools
+
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import config
@@ -81,6 +84,18 @@ def _with_observation(batch, observation):
   return batch._replace(data=batch.data._replace(steps=steps))
 
 
+@functools.cache
+def _updates_of_the_whole(optimizer):
+  """Returns the scalars of three updates, and the weights after them.
+
+  They are neither compiled by XLA nor made in parts.
+  """
+  learner = make_learner(optimizer=optimizer, clip_gradient_norm=5.0)
+  scalars = [learner.step(random_batch(learner, seed, batch_size=5))
+             for seed in range(3)]
+  return scalars, [v.numpy() for v in learner.agent.variables]
+
+
 def _learner_of(agent):
   optimizer = optimizers.RMSProp(0.1)
   return learner_lib.Learner(
@@ -93,10 +108,16 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.named_parameters(
       ('catch_in_processes', 'catch', 'mlp', 7, True, 24),
       ('memory_in_processes', 'memory', 'mlp', 5, True, 24),
-      ('atari_in_threads', 'ALE/Breakout-v5', 'shallow', 10, True, 24),
       ('feed_forward', 'catch', 'mlp', 7, False, 20))
   def test_learner_logits_equal_the_actors(
       self, level, network, unroll_length, use_lstm, num_unrolls):
+    self._check(level, network, unroll_length, use_lstm, num_unrolls)
+
+  @pytest.mark.slow
+  def test_learner_logits_equal_the_actors_of_atari_in_threads(self):
+    self._check('ALE/Breakout-v5', 'shallow', 10, True, 24)
+
+  def _check(self, level, network, unroll_length, use_lstm, num_unrolls):
     with environments.make_vec(
         [level] * 2, [1, 2],
         environments.EnvironmentSettings(num_action_repeats=1
@@ -205,7 +226,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     twice = once._replace(data=structs.Unroll(
         tree.map_structure(double(1), once.data.steps),
         tree.map_structure(double(0), once.data.start)))
-    norm = make_learner().step(once)['gradient_norm']
+    norm = learner.step(once)['gradient_norm']
     self.assertAllClose(make_learner().step(twice)['gradient_norm'], 2 * norm,
                         rtol=1e-4)
 
@@ -235,37 +256,36 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual((published.version, later.version), (0, 2))
     self.assertNotAllEqual(later.values[0], copies[0])
 
-  @parameterized.parameters('rmsprop', 'adam')
-  def test_xla_makes_the_same_update(self, optimizer):
-    plain = make_learner(optimizer=optimizer)
-    compiled = make_learner(optimizer=optimizer, jit_compile=True)
-    for seed in range(3):
-      batch = random_batch(plain, seed)
-      expected, found = plain.step(batch), compiled.step(batch)
-      for name in expected:
-        self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-6)
-    for one, other in zip(plain.agent.variables, compiled.agent.variables):
+  def _assert_same_updates(self, learner, expected):
+    """Asserts that a learner makes the updates of `_updates_of_the_whole`."""
+    scalars, weights = expected
+    for seed, expected_of_update in enumerate(scalars):
+      found = learner.step(random_batch(learner, seed, batch_size=5))
+      self.assertEqual(set(expected_of_update), set(found))
+      for name, value in expected_of_update.items():
+        self.assertAllClose(value, found[name], rtol=1e-4, atol=1e-5)
+    self.assertEqual(learner.num_updates, 3)
+    self.assertEqual(learner.num_env_frames, 3 * _NUM_FRAMES)
+    for one, other in zip(weights, learner.agent.variables, strict=True):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
-  @parameterized.parameters(
-      ('rmsprop', False, 1), ('adam', True, 2), ('adam', False, 9))
+  @parameterized.parameters(('rmsprop', 1), ('adam', 9))
   def test_micro_batches_make_the_same_update(
-      self, optimizer, jit_compile, micro_batch_size):
-    whole = make_learner(optimizer=optimizer, clip_gradient_norm=5.0)
-    parts = make_learner(optimizer=optimizer, clip_gradient_norm=5.0,
-                         jit_compile=jit_compile,
-                         micro_batch_size=micro_batch_size)
-    for seed in range(3):
-      batch = random_batch(whole, seed, batch_size=5)
-      expected, found = whole.step(batch), parts.step(batch)
-      self.assertEqual(set(expected), set(found))
-      for name in expected:
-        self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-5)
-    self.assertEqual(parts.num_updates, 3)
-    self.assertEqual(parts.num_env_frames, 3 * _NUM_FRAMES)
-    for one, other in zip(whole.agent.variables, parts.agent.variables):
-      self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
+      self, optimizer, micro_batch_size):
+    self._assert_same_updates(
+        make_learner(optimizer=optimizer, clip_gradient_norm=5.0,
+                     micro_batch_size=micro_batch_size),
+        _updates_of_the_whole(optimizer))
 
+  @parameterized.parameters(('rmsprop', None), ('adam', None), ('adam', 2))
+  @pytest.mark.slow
+  def test_xla_makes_the_same_update(self, optimizer, micro_batch_size):
+    self._assert_same_updates(
+        make_learner(optimizer=optimizer, clip_gradient_norm=5.0,
+                     micro_batch_size=micro_batch_size, jit_compile=True),
+        _updates_of_the_whole(optimizer))
+
+  @pytest.mark.slow
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,
