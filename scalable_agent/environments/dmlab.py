@@ -260,7 +260,7 @@ def _lab_level(name: str, is_test: bool) -> str:
   if level not in dmlab30.LEVEL_MAPPING and not is_test:
     raise errors.LevelError(
         f'{name} is held out for testing: train on '
-        f'{level.removesuffix("_test")}_train, or set mode='test' (--mode=test).')
+        f'{level.removesuffix("_test")}_train, or use --mode=test.')
   return _DMLAB30 + level
 
 
