@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import agents
 from scalable_agent import networks
 from scalable_agent import structs
@@ -103,7 +104,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     env_outputs = _env_outputs(spec, [num_steps, batch_size])
     last_actions = _last_actions([num_steps, batch_size])
     state = _random_state(agent, batch_size)
-    step = tf.function(agent.step)
+    step = tf.function(agent.step, autograph=False)
 
     outputs, last_state = agent.unroll(last_actions, env_outputs, state)
     self.assertEqual(outputs.policy.shape,
@@ -138,6 +139,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllGreater(difference[:1, 1], 1e-5)
     self.assertAllEqual(difference[1:, 1], np.zeros(4))
 
+  @pytest.mark.slow
   def test_instruction_is_an_option(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
                               use_instruction=False, seed=3)
@@ -150,7 +152,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
         last_actions, env_outputs._replace(
             observation=env_outputs.observation['frame']),
         other.initial_state(3))
-    found, _ = tf.function(agent.unroll, jit_compile=True)(
+    found, _ = tf.function(agent.unroll, autograph=False, jit_compile=True)(
         last_actions, agent.tokenize(env_outputs)._replace(info=()),
         agent.initial_state(3))
     self.assertAllClose(expected.policy, found.policy)
@@ -214,6 +216,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   # XLA takes 20 s for `deep`.
   @parameterized.parameters(
       ('mlp', _WITH_INSTRUCTION, True), ('shallow', _STACK, False))
+  @pytest.mark.slow
   def test_xla_agrees(self, network, spec, use_lstm):
     agent = agents.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
     env_outputs = agent.tokenize(_env_outputs(spec, [3, 2]))
@@ -228,8 +231,10 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
       return (outputs, last_state,
               [tf.convert_to_tensor(gradient) for gradient in gradients])
 
-    self.assertAllClose(tf.function(gradients, jit_compile=True)(),
-                        tf.function(gradients)(), 1e-3, 1e-4)
+    compiled, plain = (
+        tf.function(gradients, autograph=False, jit_compile=jit_compile)
+        for jit_compile in (True, False))
+    self.assertAllClose(compiled(), plain(), 1e-3, 1e-4)
 
   def test_unroll_of_unknown_size(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
@@ -289,7 +294,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
 
   def _choose(self, agent, num_steps, batch_size=64, jit_compile=False):
     env_output = _env_outputs(_VECTOR, [batch_size])
-    step = tf.function(agent.step, jit_compile=jit_compile)
+    step = tf.function(agent.step, autograph=False, jit_compile=jit_compile)
     return np.stack([
         step(np.zeros([batch_size], np.int32), env_output,
              agent.initial_state(batch_size))[0].action

@@ -12,6 +12,7 @@ from absl.testing import parameterized
 import ale_py
 import gymnasium
 import numpy as np
+import pytest
 from scalable_agent.scores import atari57
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -116,6 +117,7 @@ class ScoresTest(parameterized.TestCase):
       self.assertEmpty(agent.scores)
 
 
+@pytest.mark.slow
 class WheelTest(absltest.TestCase):
 
   def test_tables_come_with_the_package(self):

@@ -12,6 +12,7 @@ from absl.testing import parameterized
 import experiment
 import learner_test
 import numpy as np
+import pytest
 from scalable_agent import checkpointing
 from scalable_agent import errors
 from scalable_agent import training
@@ -69,6 +70,7 @@ def _save(manager, learner):
 class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters('rmsprop', 'adam')
+  @pytest.mark.slow
   def test_resumed_update_equals_the_uninterrupted_one(self, optimizer):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner(seed=1, optimizer=optimizer)
@@ -331,6 +333,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         [f for f in os.listdir(logdir) if f.endswith('.index')],
         ['ckpt-4.index', 'ckpt-5.index', 'ckpt-6.index'])
 
+  @pytest.mark.slow
   def test_kill_between_two_file_operations(self):
 
     class Killed(Exception):

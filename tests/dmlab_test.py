@@ -13,6 +13,7 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
+import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
@@ -363,6 +364,7 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
         self.frames(['contributed/dmlab30/rooms_watermaze'], [3], settings,
                     num_steps=5))
 
+  @pytest.mark.slow
   def test_trains_and_tests(self):
     cache = self.create_tempdir().full_path
     values = dict(

@@ -22,6 +22,7 @@ import environment_contract
 import fake_environments
 import gymnasium
 import numpy as np
+import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import structs
@@ -190,6 +191,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
     self.assertEqual([bool(output.done[0]) for output in outputs],
                      [t in (0, 50) for t in range(len(ends))])
 
+  @pytest.mark.slow
   def test_last_observation_of_a_truncated_episode(self):
     # The same games with a later limit show what came at step 300; a game of
     # Breakout beside them ends by itself, and at other times.
@@ -223,6 +225,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
     self.assertEqual(output.last_observation, ())
 
 
+@pytest.mark.slow
 class BreakoutTest(environment_contract.EnvironmentContract,
                    absltest.TestCase):
   level_name = 'ALE/Breakout-v5'
@@ -230,6 +233,7 @@ class BreakoutTest(environment_contract.EnvironmentContract,
   num_steps = 300
 
 
+@pytest.mark.slow
 class AtariTest(parameterized.TestCase):
 
   @parameterized.product(game=['Breakout', 'Seaquest'], life_loss=[True, False])

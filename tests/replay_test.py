@@ -10,6 +10,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import learner as learner_lib
@@ -166,6 +167,7 @@ def _train(test, **settings):
   return config, batches
 
 
+@pytest.mark.slow
 class RunTest(parameterized.TestCase):
 
   def test_a_run_with_replay(self):

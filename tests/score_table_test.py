@@ -13,6 +13,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import atari57
@@ -453,6 +454,7 @@ class SeveralAgentsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('impala_shallow', 'shallow', '93.2', '466.4'),
       ('impala_deep', 'deep', '191.8', '957.6'))
+  @pytest.mark.slow
   def test_experts_of_the_paper(self, key, agent, median, mean):
     logdirs = [
         self._write(_table(
