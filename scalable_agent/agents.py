@@ -242,6 +242,12 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       head_initializer=('zeros' if network == 'shallow' else
                         networks.FanInTruncatedNormal(initializer_seed)),
       action_seed=seed)
+  _make_variables(agent, frame_spec, instruction_spec)
+  return agent
+
+
+def _make_variables(agent, frame_spec, instruction_spec):
+  """Makes all variables: evaluates the agent on one step of zeros."""
   zeros = lambda spec: tf.zeros([1, 1, *spec.shape], tf.as_dtype(spec.dtype))
   observation = zeros(frame_spec)
   if instruction_spec is not None:
@@ -253,7 +259,6 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                          observation=observation),
       agent.initial_state(1))
   agent.built = True
-  return agent
 
 
 def make(settings: config.AgentSettings, spec: structs.EnvironmentSpec,

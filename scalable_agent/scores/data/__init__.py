@@ -10,7 +10,11 @@ source.
 from collections.abc import Mapping
 import csv
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+_Score = TypeVar('_Score', float, np.ndarray)
 
 
 class Baselines(NamedTuple):
@@ -23,7 +27,7 @@ class Baselines(NamedTuple):
   human: Mapping[str, float]
   random: Mapping[str, float]
 
-  def normalized(self, key: str, score: Any) -> Any:
+  def normalized(self, key: str, score: _Score) -> _Score:
     """Returns the score (or array of scores) of a game or level in percent."""
     random = self.random[key]
     return (score - random) / (self.human[key] - random) * 100
