@@ -157,6 +157,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
         agent.initial_state(3))
     self.assertAllClose(expected.policy, found.policy)
 
+  @pytest.mark.slow
   def test_order_of_features(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
                               use_lstm=False)
@@ -236,6 +237,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
         for jit_compile in (True, False))
     self.assertAllClose(compiled(), plain(), 1e-3, 1e-4)
 
+  @pytest.mark.slow
   def test_unroll_of_unknown_size(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     env_outputs = agent.tokenize(_env_outputs(_WITH_INSTRUCTION, [4, 2]))
@@ -250,6 +252,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     constants = tf.nest.map_structure(tf.constant, (actions, env_outputs))
     self.assertAllClose(unroll(*constants, state), expected, 1e-4, 1e-5)
 
+  @pytest.mark.slow
   def test_tokens_or_strings(self):
     agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
@@ -268,6 +271,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertIs(plain.tokenize(env_outputs), env_outputs)
 
   @parameterized.parameters(*_ALL_AGENTS)
+  @pytest.mark.slow
   def test_checkpoints_hold_every_weight(self, network, spec, use_lstm):
     make = lambda: agents.make_agent(network, spec, _ACTIONS,
                                      use_lstm=use_lstm)
@@ -278,6 +282,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     tf.train.Checkpoint(agent=restored).restore(path).assert_consumed()
     self.assertAllClose(saved.get_weights(), restored.get_weights(), 0, 0)
 
+  @pytest.mark.slow
   def test_float32_heads_under_mixed_precision(self):
     tf.keras.config.set_dtype_policy('mixed_bfloat16')
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
@@ -323,6 +328,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(self._choose(agent, 1, 1000)[0], np.ones(1000))
 
   @parameterized.parameters(False, True)
+  @pytest.mark.slow
   def test_seed_decides_weights_and_actions(self, jit_compile):
     make = lambda seed: agents.make_agent('mlp', _VECTOR, _ACTIONS,
                                           seed=seed)

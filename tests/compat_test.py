@@ -161,6 +161,7 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
         di_engine.vtrace_nstep_return(rhos, cs, rewards, values, **arguments),
         rtol=1e-12)
 
+  @pytest.mark.slow
   def test_nstep_return_and_advantage_are_differentiable(self):
     x = tf.Variable([[.5]], dtype=tf.float64)
     values = tf.Variable([[2.], [3.]], dtype=tf.float64)

@@ -5,6 +5,7 @@ import math
 
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import distributions
 from scalable_agent import vtrace
 import tensorflow as tf
@@ -335,6 +336,7 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose([math.log(1000.)] * 2, found)
     self.assertAllClose(np.zeros([2, 2]), tape.gradient(found, x))
 
+  @pytest.mark.slow
   def test_extreme_parameters_inside(self):
     for loc, log_scale in ((1e4, -20.), (-1e4, -20.), (1e4, 2.), (0., -20.)):
       x = tf.Variable([loc, log_scale])
@@ -442,6 +444,7 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
 class VTraceTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(False, True)
+  @pytest.mark.slow
   def test_log_probs_give_importance_weights(self, jit_compile):
     behaviour, target = (
         _random_params(seed).astype(np.float32) for seed in (8, 9))

@@ -9,6 +9,7 @@ from unittest import mock
 
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import dynamic_batching
 import tensorflow as tf
 import tree
@@ -391,6 +392,7 @@ class BatchFnTest(_TestCase):
     self.assertAllEqual(function(tf.ones([2, 5])), 2 * np.ones([2, 5]))
     self.assertEqual(shapes, [[None, 4], [None, 5]])
 
+  @pytest.mark.slow
   def test_function_compiled_by_xla(self):
     function = self.batched()(
         tf.function(lambda a: tf.cumsum(a, axis=1), jit_compile=True))

@@ -179,6 +179,7 @@ class InstructedTest(_SerialReference, environment_contract.EnvironmentContract,
         seen, {word.encode() for word in fake_environments.WORDS})
 
 
+@pytest.mark.slow
 class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
   level_name = 'ALE/Pong-v5'
   settings = environments.EnvironmentSettings(max_episode_frames=200)
@@ -474,6 +475,7 @@ class GymnasiumTest(parameterized.TestCase):
       output = env.step(np.array([0, 0]))
       np.testing.assert_array_equal(output.reward, [step] * 2)
 
+  @pytest.mark.slow
   def test_hanging_worker(self):
     env = self.make(
         'fake/Hangs-v0', 'fake/Hangs-v0',
@@ -543,6 +545,7 @@ class GymnasiumTest(parameterized.TestCase):
         step.result()
     self.assertEmpty(multiprocessing.active_children())
 
+  @pytest.mark.slow
   def test_hanging_close(self):
     env = self.make('catch', 'catch')
     env.initial()
@@ -839,6 +842,7 @@ class ProcessesTest(absltest.TestCase):
     output, errors = process.communicate(timeout=120)
     self.assertEqual(output, '[[7.0]]\n', errors)
 
+  @pytest.mark.slow
   def test_interrupt_is_left_to_the_parent(self):
     process = self.start("""
         import signal
@@ -865,6 +869,7 @@ class ProcessesTest(absltest.TestCase):
     self.assertEqual(output, 'closed\n')
     self.assertEqual(errors, '')
 
+  @pytest.mark.slow
   def test_workers_die_with_their_parent(self):
     process = self.start("""
         import numpy as np

@@ -307,6 +307,7 @@ class BadInputTest(parameterized.TestCase):
       self.assertEqual(os.listdir(settings['logdir']), before)
 
 
+@pytest.mark.slow
 class TestModeTest(absltest.TestCase):
 
   @classmethod
@@ -411,6 +412,7 @@ class TestModeTest(absltest.TestCase):
 
 class LevelsTest(absltest.TestCase):
 
+  @pytest.mark.slow
   def test_environment_i_plays_level_i_modulo_n(self):
     logdir = self.create_tempdir().full_path
     played = collections.Counter()
@@ -456,6 +458,7 @@ def _made(config):
 
 class FlagsTest(parameterized.TestCase):
 
+  @pytest.mark.slow
   def test_what_was_chosen_is_said_and_saved(self):
     logdir = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()) as stdout, \
@@ -478,6 +481,7 @@ class FlagsTest(parameterized.TestCase):
       self.assertEqual(make.call_args.args[0], saved)
 
   @parameterized.parameters(False, True)
+  @pytest.mark.slow
   def test_bootstrap_truncated_reaches_the_actors(self, bootstrap_truncated):
     config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch', agent='mlp',
@@ -506,6 +510,7 @@ class FlagsTest(parameterized.TestCase):
     for policy in set(used):
       policy.close(timeout_s=60)
 
+  @pytest.mark.slow
   def test_shared_policy_of_a_run(self):
     config = config_lib.Config(
         logdir=self.create_tempdir().full_path, level_name='catch',
@@ -544,6 +549,7 @@ class FlagsTest(parameterized.TestCase):
 
   @parameterized.parameters(('float32', 'float32'),
                             ('bfloat16', 'mixed_bfloat16'))
+  @pytest.mark.slow
   def test_compute_dtype(self, compute_dtype, dtype_policy):
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
     found = []

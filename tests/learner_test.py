@@ -219,6 +219,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         found['total_loss'],
         policy_loss + 0.5 * baseline_loss + 0.00025 * entropy_loss, rtol=1e-4)
 
+  @pytest.mark.slow
   def test_duplicated_batch_doubles_the_gradient(self):
     learner = make_learner()
     once = random_batch(learner)
@@ -230,6 +231,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(make_learner().step(twice)['gradient_norm'], 2 * norm,
                         rtol=1e-4)
 
+  @pytest.mark.slow
   def test_gradient_is_clipped_by_its_global_norm(self):
     free, clipped = make_learner(), make_learner(clip_gradient_norm=0.01)
     batch = random_batch(free)
@@ -243,6 +245,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     # ms stays near 0.99, so the step is lr * 0.01 / sqrt(0.99 + 0.1).
     self.assertAllClose(moved, 0.00048 * 0.01 / np.sqrt(1.09), rtol=1e-2)
 
+  @pytest.mark.slow
   def test_published_weights_are_not_changed_by_updates(self):
     learner = make_learner()
     batch = random_batch(learner)
@@ -270,6 +273,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
   @parameterized.parameters(('rmsprop', 1), ('adam', 9))
+  @pytest.mark.slow
   def test_micro_batches_make_the_same_update(
       self, optimizer, micro_batch_size):
     self._assert_same_updates(
@@ -307,6 +311,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
   @parameterized.parameters(('mlp', 0.05), ('shallow', 0.2), ('deep', 0.4))
+  @pytest.mark.slow
   def test_bfloat16_has_nearly_the_same_gradient(self, network, tolerance):
     spec = structs.ArraySpec((4, 24, 24), np.dtype(np.uint8))
     frames = np.random.RandomState(1).randint(256, size=(6, 3, *spec.shape))
@@ -337,6 +342,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       # Relu units near 0 may differ. A wrong gradient differs by more than 1.
       self.assertBetween(error, 1e-7, tolerance, variable.path)
 
+  @pytest.mark.slow
   def test_one_compilation_serves_all_updates(self):
     learner = make_learner(micro_batch_size=1)
     for seed in range(3):

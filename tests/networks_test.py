@@ -3,6 +3,7 @@
 
 from absl.testing import parameterized
 import numpy as np
+import pytest
 from scalable_agent import networks
 import tensorflow as tf
 
@@ -75,6 +76,7 @@ class LSTMTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose((outputs, *state), expected, 1e-5, 1e-5)
 
   @parameterized.parameters(1, 7)
+  @pytest.mark.slow
   def test_gradients_are_those_of_a_plain_loop(self, num_steps):
     layer, inputs, reset, c, h = _lstm_data(num_steps)
     sources = [tf.constant(x) for x in (inputs, c, h)]
@@ -231,6 +233,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                           tape.gradient(expected_loss, frames), 1e-4, 1e-4)
 
   @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso)
+  @pytest.mark.slow
   def test_channels_first_is_transposed(self, torso_class):
     frames = _frames(3, 24, 30, 4)
     last = torso_class('channels_last')

@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import hypothesis
 from hypothesis import strategies as st
 import numpy as np
+import pytest
 from scalable_agent import vtrace
 import tensorflow as tf
 
@@ -108,6 +109,7 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       thresholds=st.tuples(*[st.none() | st.floats(0.1, 5.0)] * 3),
       lambda_=st.floats(0.0, 1.0), mix_advantages=st.booleans(),
       associative_scan=st.booleans())
+  @pytest.mark.slow
   def test_formula_at_random(self, seed, length, shapes, thresholds, lambda_,
                              mix_advantages, associative_scan):
     arguments = _random_arguments(seed, *shapes, length=length)
