@@ -386,6 +386,7 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
     self.assertEqual([x.dtype for x in results], [dtype] * 6)
 
   @parameterized.parameters(False, True)
+  @pytest.mark.slow
   def test_compiled_is_eager(self, continuous):
     data = tf.nest.map_structure(tf.constant, _random_data(8, continuous))
     self.assertAllClose(_error(continuous)(data),

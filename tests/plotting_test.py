@@ -14,6 +14,7 @@ from absl.testing import parameterized
 import experiment
 from matplotlib import image
 import numpy as np
+import pytest
 from scalable_agent import errors
 from scalable_agent import metrics
 from scalable_agent.scores import atari57
@@ -106,6 +107,7 @@ class PlottingTest(parameterized.TestCase):
         line.get_label() for line in figure.axes[0].get_lines()])
 
   @parameterized.parameters((1, 1, 2), (3, 3, 2), (4, 2, 4), (57, 15, 8))
+  @pytest.mark.slow
   def test_layout(self, num_levels, num_rows, num_columns):
     curve = plotting.Curve(*np.ones([3, 1]))
     levels = atari57.LEVELS[:num_levels]

@@ -9,6 +9,7 @@ from unittest import mock
 from absl.testing import parameterized
 import counting_agent
 import numpy as np
+import pytest
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import environments
@@ -62,6 +63,7 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
     return shared
 
   @parameterized.parameters('mlp', 'mlp with lstm', 'instructions')
+  @pytest.mark.slow
   def test_equals_steps_of_policies_of_their_own(self, name):
     spec = structs.ArraySpec((5,), np.float32)
     if name == 'instructions':

@@ -14,6 +14,7 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
+import pytest
 import psutil
 from scalable_agent import environments
 from scalable_agent import errors
@@ -38,6 +39,7 @@ class VizdoomTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('VizdoomBasic-v1', 4), ('VizdoomHealthGathering-v1', 6))
+  @pytest.mark.slow
   def test_is_what_the_package_plays(self, level, num_repeats):
     """Replays games, also frame by frame, at the smallest resolution."""
     self.enter_context(_working_directory(self.create_tempdir().full_path))
@@ -85,6 +87,7 @@ class VizdoomTest(parameterized.TestCase):
       self.assertGreater(num_truncated, 0)
 
   @parameterized.parameters((40, 30), (96, 72))
+  @pytest.mark.slow
   def test_frames_are_scaled_by_area(self, width, height):
     env = self.make('VizdoomBasic-v1', [3], environments.EnvironmentSettings(
         width=width, height=height))
@@ -128,6 +131,7 @@ class VizdoomTest(parameterized.TestCase):
     self.assertEqual(os.listdir(directory), [])
     self.assert_gone([engine, *others], traces)
 
+  @pytest.mark.slow
   def test_engine_ends_with_a_killed_worker(self):
     env = self.make('VizdoomBasic-v1', [1])
     env.initial()
@@ -140,6 +144,7 @@ class VizdoomTest(parameterized.TestCase):
         errors.EnvironmentProcessError, 'died with exit code -9'):
       env.step(np.array([0]))
 
+  @pytest.mark.slow
   def test_engine_ends_with_a_killed_program(self):
     process = subprocess.Popen(
         [sys.executable, '-c', """if True:
