@@ -106,7 +106,8 @@ def to_batch(arrays, learner):
           policy=arrays['logits'],
           baseline=np.zeros(steps, np.float32)),
       truncation_values=np.zeros(steps, np.float32))
-  start = structs.Start((), learner.agent.initial_state(steps[1]), ())
+  start = structs.Start(
+      (), (), learner.agent.initial_state(steps[1]), ())
   return learner.to_device(
       structs.Unroll(steps_of_batch, start),
       num_new_frames=(steps[0] - 1) * steps[1])

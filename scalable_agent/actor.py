@@ -50,9 +50,11 @@ class Actor:
     self._state = policy.initial_state(env.num_envs)
     self._free = queues.BoundedQueue[structs.Unroll](num_buffers)
     for _ in range(num_buffers):
-      self._free.put(unrolls.allocate(
+      buffer = unrolls.allocate(
           unroll_length, env.level_names, env.spec.observation,
-          policy.output_spec, self._state))
+          policy.output_spec, self._state)
+      buffer.start.environment[:] = env.indices
+      self._free.put(buffer)
     self._env_output: structs.StepOutput | None = None
     self._agent_output = structs.AgentOutput(*[
         np.zeros([env.num_envs, *spec.shape], spec.dtype)
@@ -92,7 +94,7 @@ class Actor:
       with self._timer.stage('write'):
         unrolls.write(buffer, index, env_output, self._agent_output,
                       self._truncation_value)
-        if env_output.truncated.any():
+        if env_output.info.episode_end.any():
           lasts += unrolls.last_observations(index, env_output)
     self._env_output = env_output
     return unrolls.Delivery(

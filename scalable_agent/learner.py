@@ -92,7 +92,8 @@ class Learner:
     steps = unroll.steps._replace(env_outputs=self.agent.tokenize(
         unroll.steps.env_outputs._replace(
             info=structs.NO_INFO, last_observation=())))
-    start = unroll.start._replace(level_name=(), policy_version=())
+    start = unroll.start._replace(
+        level_name=(), environment=(), policy_version=())
     data = tree.map_structure(
         lambda array: tf.identity(tf.convert_to_tensor(array)),
         structs.Unroll(steps, start))

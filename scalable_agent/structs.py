@@ -123,9 +123,9 @@ class StepOutput(NamedTuple):
       `frame` and `instruction` (bytes).
     truncated: bool `[...]`, whether a time limit, and nothing else, ended an
       episode in this step. Then `done` is True, too.
-    last_observation: nest `[E, ...]` like `observation`. Where `truncated`, it
-      is the last observation of the episode that was cut off. Other entries
-      have no meaning. `()` in a step without truncation, and in unrolls.
+    last_observation: nest `[E, ...]` like `observation`. Where
+      `info.episode_end`, it is the last observation of the episode. Other
+      entries have no meaning. `()` in a step without an end, and in unrolls.
   """
   reward: Array
   info: StepOutputInfo
@@ -173,21 +173,24 @@ class Start(NamedTuple):
 
   Attributes:
     level_name: object `[E]`, level names.
+    environment: int64 `[E]`, which environment of the run it is. The unrolls of
+      an environment come one after the other, without a gap.
     agent_state: nest of `[E, ...]`, the recurrent state before the observation
       of entry 0 is processed; `()` for feed-forward agents.
     policy_version: int64 `[E]`, the version of the weights that chose the first
       action. With a shared policy, these weights can be newer.
   """
   level_name: Array
+  environment: Array
   agent_state: State
   policy_version: Array
 
 
 class LastObservation(NamedTuple):
-  """The last observation of an episode that a time limit cut off.
+  """The last observation of an episode.
 
   Attributes:
-    time: index of the entry that has `truncated`, along time.
+    time: index of the entry that has `info.episode_end`, along time.
     column: column of this entry.
     observation: nest of arrays, without the axes of time and column.
   """
@@ -206,7 +209,7 @@ class Unroll(NamedTuple):
     steps: `Steps` of `[T + 1, E, ...]`.
     start: `Start` of `[E, ...]`.
     last_observations: one `LastObservation` for each entry from 1 on that has
-      `truncated`; usually there is none.
+      `info.episode_end`; there are few.
   """
   steps: Steps
   start: Start
@@ -216,6 +219,25 @@ class Unroll(NamedTuple):
   def num_columns(self) -> int:
     """The number of columns: `E`, or `B` for a batch."""
     return self.steps.env_outputs.reward.shape[1]
+
+
+class Transition(NamedTuple):
+  """What follows from an action, over one agent step or `n` of them.
+
+  Attributes:
+    observation: nest of `[B, ...]`, what the action was chosen for.
+    action: `[B, ...]`, the action as the environment executed it.
+    reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
+    discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
+      step. If a time limit cut it off, it is `gamma^k`.
+    next_observation: nest of `[B, ...]`, after `k` steps. If the episode was cut
+      off there, its last observation.
+  """
+  observation: Nest
+  action: Array
+  reward: Array
+  discount: Array
+  next_observation: Nest
 
 
 class Batch(NamedTuple):

@@ -60,6 +60,7 @@ def allocate(unroll_length: int, level_names: Sequence[str],
           truncation_values=np.empty(steps, np.float32)),
       start=structs.Start(
           level_name=np.array(level_names, dtype=object),
+          environment=np.arange(columns, dtype=np.int64),
           agent_state=tree.map_structure(
               lambda s: np.empty((columns, *s.shape[1:]), np.float32),
               agent_state),
@@ -92,7 +93,7 @@ def _write(arrays, index, values):
 def last_observations(
     index: int, env_output: structs.StepOutput
 ) -> list[structs.LastObservation]:
-  """Returns copies of the last observations of the episodes cut off in a step.
+  """Returns copies of the last observations of episodes that end in a step.
 
   Args:
     index: the entry of the step in its unroll.
@@ -102,7 +103,7 @@ def last_observations(
       structs.LastObservation(index, int(column), tree.map_structure(
           lambda array, column=column: np.array(array[column]),
           env_output.last_observation))
-      for column in np.flatnonzero(env_output.truncated)]
+      for column in np.flatnonzero(env_output.info.episode_end)]
 
 
 def columns(unroll: structs.Unroll, start: int, end: int) -> structs.Unroll:

@@ -59,7 +59,7 @@ def _batch(rng, behaviour_logits):
           tf.constant(rng.normal(size=steps), tf.float32)),
       truncation_values=tf.constant(
           done * rng.normal(size=steps), tf.float32)),
-                        structs.Start((), (), ()))
+                        structs.Start((), (), (), ()))
 
 
 def _with_actions(batch, action):

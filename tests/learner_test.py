@@ -54,6 +54,7 @@ def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
   done[2, 0] = True
   start = structs.Start(
       level_name=np.array(['level'] * batch_size, object),
+      environment=np.arange(batch_size),
       agent_state=tree.map_structure(
           lambda s: rng.normal(size=[batch_size, *s.shape[1:]]).astype('f'),
           learner.agent.initial_state(1)),

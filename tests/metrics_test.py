@@ -25,7 +25,8 @@ def _batch(episode_end, episode_return, episode_step, done=None):
       structs.StepOutput(reward=(), info=info, done=done, observation=()),
       agent_outputs=(), truncation_values=())
   return structs.Unroll(steps, structs.Start(
-      np.array(['a', 'b'], object), agent_state=(), policy_version=()))
+      np.array(['a', 'b'], object), environment=(), agent_state=(),
+      policy_version=()))
 
 
 def _scalars(logdir):

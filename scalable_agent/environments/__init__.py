@@ -82,6 +82,7 @@ def make_vec(
     seeds: Sequence[int],
     settings: EnvironmentSettings = EnvironmentSettings(),  # noqa: B008
     num_threads: int = 0,
+    first_index: int = 0,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments.
 
@@ -92,6 +93,7 @@ def make_vec(
       the same stream.
     settings: `EnvironmentSettings`.
     num_threads: threads for Atari games; 0 for one per core.
+    first_index: which environment of the run the first one is.
 
   Returns:
     `FlowEnvironment`; the caller closes it.
@@ -116,7 +118,7 @@ def make_vec(
   make_vector = families[level_names[0]].make_vector
   env = make_vector(level_names, [found[name] for name in level_names], seeds,
                     settings, num_threads)
-  return FlowEnvironment(env, level_names)
+  return FlowEnvironment(env, level_names, first_index)
 
 
 def make_groups(
@@ -147,7 +149,8 @@ def make_groups(
     for indices in np.array_split(np.arange(len(level_names)),
                                   min(num_groups, len(level_names))):
       groups.append(make_vec([level_names[i] for i in indices],
-                             [seeds[i] for i in indices], settings))
+                             [seeds[i] for i in indices], settings,
+                             first_index=int(indices[0])))
       _check_same_spec(groups[0], groups[-1])
   except BaseException:
     for group in groups:

@@ -132,13 +132,10 @@ class AtariVector:
     result = base.VectorStep(
         reward.astype(np.float32), done, episode_end, observation,
         self._no_truncation)
-    if not truncated.any():
+    if not done.any():
       return result
-    truncated = truncated & ~terminated
-    if not truncated.any():
-      return result
-    return result._replace(
-        truncated=truncated, last_observation=info['final_obs'])
+    return result._replace(truncated=truncated & ~terminated,
+                           last_observation=info['final_obs'])
 
   def close(self) -> None:
     self._parts = []  # The threads end with the ALE vector that owns them.

@@ -45,9 +45,9 @@ class VectorStep(NamedTuple):
     observation: nest of `[E, ...]`.
     truncated: bool `[E]`, whether a time limit, and nothing else, ended an
       episode in this step.
-    last_observation: nest of `[E, ...]` like `observation`. Where `truncated`,
-      it is the last observation of the episode. Other entries have no meaning.
-      `()` if nothing is `truncated`.
+    last_observation: nest of `[E, ...]` like `observation`. Where
+      `episode_end`, it is the last observation of the episode. Other entries
+      have no meaning. `()` if no episode ends.
   """
   reward: np.ndarray
   done: np.ndarray
@@ -87,20 +87,24 @@ class FlowEnvironment:
   Attributes:
     num_envs: int, `E`.
     level_names: tuple of `E` names.
+    indices: range of `E` numbers: which environments of the run these are.
     spec: the `structs.EnvironmentSpec` of one environment.
   """
 
-  def __init__(self, env: VectorEnvironment, level_names: Sequence[str]):
+  def __init__(self, env: VectorEnvironment, level_names: Sequence[str],
+               first_index: int = 0):
     """Wraps `env`; `close` closes it.
 
     Args:
       env: `VectorEnvironment` of `E` environments with discrete actions of one
         part.
       level_names: `E` names.
+      first_index: which environment of the run the first one is.
     """
     self._env = env
     self.level_names = tuple(level_names)
     self.num_envs = len(self.level_names)
+    self.indices = range(first_index, first_index + self.num_envs)
     self.spec = env.spec
     if len(env.spec.action.num_values) != 1:
       raise errors.EnvironmentSpecError(

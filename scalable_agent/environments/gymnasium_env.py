@@ -114,13 +114,10 @@ class GymnasiumVector:
     result = base.VectorStep(
         exchange.reward.copy(), done, done, self._decode(exchange.observation),
         self._no_truncation)
-    if not exchange.truncated.any():
-      return result
-    truncated = exchange.truncated & ~exchange.terminated
-    if not truncated.any():
+    if not done.any():
       return result
     return result._replace(
-        truncated=truncated,
+        truncated=exchange.truncated & ~exchange.terminated,
         last_observation=self._decode(exchange.last_observation))
 
   def close(self) -> None:

@@ -58,8 +58,8 @@ class Exchange(NamedTuple):
     truncated: bool `[E]`.
     observation: dictionary of `[E, ...]`; where an episode ended, the first one
       of the next.
-    last_observation: dictionary of `[E, ...]`; where `truncated` and not
-      `terminated`, the last one of the episode.
+    last_observation: dictionary of `[E, ...]`; where an episode ended, its last
+      one.
     status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
     report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: the error of a worker that
       failed.
@@ -276,9 +276,8 @@ def _step(env, exchange, index):
   exchange.reward[index] = float(reward)
   exchange.terminated[index] = terminated
   exchange.truncated[index] = truncated
-  if truncated and not terminated:
-    _write(exchange.last_observation, index, observation)
   if terminated or truncated:
+    _write(exchange.last_observation, index, observation)
     observation, _ = env.reset()
   _write(exchange.observation, index, observation)
 
