@@ -274,15 +274,18 @@ class LearnerSettings(_Section):
   learning_rate: float = setting(
       0.00048, 'Learning rate at frame 0.', NOT_NEGATIVE)
   optimizer: str = setting(
-      'rmsprop', 'Optimizer. rmsprop is that of TensorFlow 1.',
-      choices=('rmsprop', 'adam'))
+      'rmsprop',
+      'Optimizer. rmsprop is that of TensorFlow 1, torch_rmsprop that of '
+      'PyTorch: its second moment starts at 0 instead of 1. adam is that of '
+      'the paper and of PyTorch.',
+      choices=('rmsprop', 'torch_rmsprop', 'adam'))
   decay: float = setting(
       .99, 'RMSProp: decay of the second moment.', FRACTION)
   momentum: float = setting(0., 'RMSProp: momentum.', NOT_NEGATIVE)
   epsilon: float = setting(
       .1,
-      'Epsilon of the optimizer. RMSProp adds it inside the square root, Adam '
-      'outside; Adam needs a smaller one, such as 0.00001.', POSITIVE)
+      'Epsilon of the optimizer. rmsprop adds it inside the square root, the '
+      'others outside; they need a smaller one, such as 0.00001.', POSITIVE)
   adam_beta1: float = setting(
       .9, 'Adam: decay of the first moment.', BELOW_ONE)
   adam_beta2: float = setting(

@@ -13,24 +13,23 @@ The parts of one action are independent of each other. Their log-probs and
 entropies are summed, so `vtrace.from_action_log_probs` can take the log-probs
 of all these policies. Results have the type of the parameters, float32 or
 float64. A seed is a pair of integers; without one, each call gives other
-actions. `log_prob` broadcasts actions as TensorFlow Probability does;
-`tanh_normal`'s does not.
+actions. XLA compiles all of it.
 
-`N` is the number of parts of an action, `A` the number of discrete actions.
+`N` is the number of parts of an action, `A` the number of discrete actions,
+`M` the number of samples.
 
-This module takes seconds to import, because it needs TensorFlow Probability.
-Softmax policies do not need it: see `vtrace.from_logits` and `losses`.
+TensorFlow Probability has these distributions, too. It takes seconds to import,
+which is too long for processes that only act.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_probability as tfp
-from tensorflow_probability import distributions as tfd
 
-# A pair of integers, or any other seed of TensorFlow Probability.
-Seed = Sequence[int] | None
+# A pair of integers, or None.
+Seed: TypeAlias = Sequence[int] | tf.Tensor | None
 
 # As in Spinning Up and PyTorchRL: from e^-20 to e^2, about 2e-9 to 7.4.
 _MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
@@ -45,7 +44,7 @@ _NODES = np.linspace(-6.0, 6.0, 64)
 _WEIGHTS = np.exp(-0.5 * _NODES ** 2) / np.sum(np.exp(-0.5 * _NODES ** 2))
 
 
-def categorical(logits: tf.Tensor) -> tfd.Distribution:
+def categorical(logits: tf.Tensor) -> 'Categorical':
   """Returns a softmax policy over discrete actions.
 
   Args:
@@ -54,12 +53,15 @@ def categorical(logits: tf.Tensor) -> tfd.Distribution:
   Returns:
     A distribution of int32 `[...]` in `[0, A)`. On a CPU its `log_prob` raises
     `tf.errors.InvalidArgumentError` if an action is out of range.
+
+  Raises:
+    ValueError: if `logits` are not floats.
   """
-  return tfd.Categorical(logits=logits, dtype=tf.int32)
+  return Categorical(_to_params('logits', logits))
 
 
-def multi_categorical(logits: tf.Tensor,
-                      num_actions: Sequence[int]) -> tfd.Distribution:
+def multi_categorical(
+    logits: tf.Tensor, num_actions: Sequence[int]) -> 'MultiCategorical':
   """Returns a softmax policy for each part of a `MultiDiscrete` action.
 
   Args:
@@ -83,18 +85,10 @@ def multi_categorical(logits: tf.Tensor,
   if not num_actions or logits.shape[-1] != sum(num_actions):
     raise ValueError(f'logits: Shape {logits.shape} does not fit num_actions '
                      f'{num_actions}: the last axis must be their sum')
-  # Actions of probability 0 are added, so that all parts are equally long.
-  batch_axes = [[0, 0]] * (logits.shape.rank - 1)
-  parts = [
-      tf.pad(part, batch_axes + [[0, max(num_actions) - part.shape[-1]]],
-             constant_values=-np.inf)
-      for part in tf.split(logits, num_actions, axis=-1)]
-  return tfd.Independent(
-      tfd.Categorical(logits=tf.stack(parts, axis=-2), dtype=tf.int32),
-      reinterpreted_batch_ndims=1)
+  return MultiCategorical(tf.split(logits, num_actions, axis=-1))
 
 
-def normal(params: tf.Tensor) -> tfd.Distribution:
+def normal(params: tf.Tensor) -> 'Normal':
   """Returns a Gaussian policy with a diagonal covariance.
 
   Args:
@@ -108,8 +102,7 @@ def normal(params: tf.Tensor) -> tfd.Distribution:
   Raises:
     ValueError: if `params` are not floats or the last axis is not even.
   """
-  return tfd.Independent(
-      tfd.Normal(*_split(params)), reinterpreted_batch_ndims=1)
+  return Normal(*_split(params))
 
 
 def tanh_normal(params: tf.Tensor) -> 'TanhNormal':
@@ -127,6 +120,124 @@ def tanh_normal(params: tf.Tensor) -> 'TanhNormal':
   return TanhNormal(*_split(params))
 
 
+class Categorical:
+  """A random number in `[0, A)`."""
+
+  def __init__(self, logits: tf.Tensor):
+    """Creates the distribution from logits `[..., A]`."""
+    self._logits = logits
+
+  def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probabilities `[...]` of integers `[...]`."""
+    return -tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=actions, logits=self._logits)
+
+  def entropy(self) -> tf.Tensor:
+    """Returns the entropy, `[...]`."""
+    return -tf.reduce_sum(
+        tf.nn.softmax(self._logits) * tf.nn.log_softmax(self._logits), axis=-1)
+
+  def mode(self) -> tf.Tensor:
+    """Returns the most probable actions, int32 `[...]`."""
+    return tf.argmax(self._logits, axis=-1, output_type=tf.int32)
+
+  def sample(self, seed: Seed = None) -> tf.Tensor:
+    """Returns random actions, int32 `[...]`."""
+    # The Gumbel-max trick: XLA does not compile
+    # `tf.random.stateless_categorical`. The smallest number keeps log finite.
+    shape, dtype = tf.shape(self._logits), self._logits.dtype
+    tiny = np.finfo(dtype.as_numpy_dtype).tiny
+    if seed is None:
+      uniform = tf.random.uniform(shape, tiny, 1.0, dtype)
+    else:
+      uniform = tf.random.stateless_uniform(shape, seed, tiny, 1.0, dtype)
+    noise = -tf.math.log(-tf.math.log(uniform))
+    return tf.argmax(self._logits + noise, axis=-1, output_type=tf.int32)
+
+
+class MultiCategorical:
+  """Independent random numbers, each with a range of its own."""
+
+  def __init__(self, logits: Sequence[tf.Tensor]):
+    """Creates the distribution from `N` logits `[..., A_n]`."""
+    self._parts = [Categorical(part) for part in logits]
+    # Actions of probability 0 are added, so that all parts are equally long.
+    longest = max(part.shape[-1] for part in logits)
+    batch_axes = [[0, 0]] * (logits[0].shape.rank - 1)
+    self._stacked = Categorical(tf.stack([
+        tf.pad(part, batch_axes + [[0, longest - part.shape[-1]]],
+               constant_values=-np.inf) for part in logits], axis=-2))
+
+  def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probabilities `[...]` of integers `[..., N]`."""
+    return tf.reduce_sum(self._stacked.log_prob(actions), axis=-1)
+
+  def entropy(self) -> tf.Tensor:
+    """Returns the entropy, `[...]`."""
+    # Not that of the stacked parts, where 0 times -inf would be NaN.
+    return tf.add_n([part.entropy() for part in self._parts])
+
+  def mode(self) -> tf.Tensor:
+    """Returns the most probable actions, int32 `[..., N]`."""
+    return self._stacked.mode()
+
+  def sample(self, seed: Seed = None) -> tf.Tensor:
+    """Returns random actions, int32 `[..., N]`."""
+    return self._stacked.sample(seed)
+
+
+class Normal:
+  """Independent, normally distributed random numbers.
+
+  Attributes:
+    loc: `[..., N]`, means.
+    scale: `[..., N]`, standard deviations.
+  """
+
+  def __init__(self, loc: tf.Tensor, scale: tf.Tensor):
+    """Creates the distribution from means and standard deviations."""
+    self.loc = loc
+    self.scale = scale
+
+  def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
+    """Returns the log-densities `[...]` of actions `[..., N]`.
+
+    Actions are cast to the type of the means and may have more axes in front:
+    those of `[M, ..., N]` are `[M, ...]`.
+    """
+    actions = _to_actions(actions, self.loc.dtype)
+    return tf.reduce_sum(_log_density(actions, self.loc, self.scale), axis=-1)
+
+  def entropy(self) -> tf.Tensor:
+    """Returns the differential entropy, `[...]`."""
+    return tf.reduce_sum(
+        0.5 * np.log(2 * np.pi * np.e) + tf.math.log(self.scale), axis=-1)
+
+  def mode(self) -> tf.Tensor:
+    """Returns the means, `[..., N]`."""
+    return self.loc
+
+  def sample(self, seed: Seed = None,
+             num_samples: int | None = None) -> tf.Tensor:
+    """Returns random actions.
+
+    Args:
+      seed: see the module's docstring.
+      num_samples: `M`; if not given, one sample without an axis for it.
+
+    Returns:
+      `[M, ..., N]` or `[..., N]`. Gradients flow through it.
+    """
+    shape = tf.shape(self.loc)
+    if num_samples is not None:
+      shape = tf.concat([[num_samples], shape], axis=0)
+    if seed is None:
+      noise = tf.random.normal(shape, dtype=self.loc.dtype)
+    else:
+      noise = tf.random.stateless_normal(shape, seed, dtype=self.loc.dtype)
+    return self.loc + self.scale * noise
+
+
 class TanhNormal:
   """Independent random numbers `tanh(u)` with normally distributed `u`."""
 
@@ -137,7 +248,7 @@ class TanhNormal:
       loc: `[..., N]`, means of `u`.
       scale: `[..., N]`, standard deviations of `u`.
     """
-    self._normal = tfd.Normal(loc, scale)
+    self._normal = Normal(loc, scale)
 
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
     """Returns the logarithm of the density, made finite at the bounds.
@@ -164,18 +275,14 @@ class TanhNormal:
       ValueError: if `actions` do not have the shape of the means.
     """
     loc, scale = self._normal.loc, self._normal.scale
-    # The hint keeps the digits of Python floats for float64.
-    actions = tf.cast(
-        tf.convert_to_tensor(actions, dtype_hint=loc.dtype), loc.dtype)
+    actions = _to_actions(actions, loc.dtype)
     if not actions.shape.is_compatible_with(loc.shape):
       raise ValueError(f'actions: Shape {actions.shape} does not fit shape '
                        f'{loc.shape} of the means')
     u = tf.atanh(tf.clip_by_value(actions, -_TAIL, _TAIL))
-    density = self._normal.log_prob(u) - _log_slope(u)
-    # The gradient of tfd.Normal's `log_cdf` is NaN from 5e9 standard deviations
-    # on, which are reached if scales are small.
+    density = _log_density(u, loc, scale) - _log_slope(u)
     distance = (np.arctanh(_TAIL) - tf.sign(actions) * loc) / scale
-    tail = tfp.math.logerfc(distance / np.sqrt(2)) - np.log(2 * (1 - _TAIL))
+    tail = _log_erfc(distance / np.sqrt(2)) - np.log(2 * (1 - _TAIL))
     return tf.reduce_sum(
         tf.where(tf.abs(actions) < _TAIL, density, tail), axis=-1)
 
@@ -194,7 +301,7 @@ class TanhNormal:
     u = (loc[..., tf.newaxis]
          + scale[..., tf.newaxis] * tf.constant(_NODES, loc.dtype))
     log_slope = tf.linalg.matvec(_log_slope(u), tf.constant(_WEIGHTS, u.dtype))
-    return tf.reduce_sum(self._normal.entropy() + log_slope, axis=-1)
+    return self._normal.entropy() + tf.reduce_sum(log_slope, axis=-1)
 
   def mode(self) -> tf.Tensor:
     """Returns `tanh` of the means, `[..., N]`.
@@ -205,10 +312,11 @@ class TanhNormal:
 
   def sample(self, seed: Seed = None) -> tf.Tensor:
     """Returns random actions `[..., N]`."""
-    return tf.tanh(self._normal.sample(seed=seed))
+    return tf.tanh(self._normal.sample(seed))
 
   def sample_and_log_prob(
-      self, seed: Seed = None) -> tuple[tf.Tensor, tf.Tensor]:
+      self, seed: Seed = None, noise: tf.Tensor | None = None
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns random actions and their log-densities.
 
     The densities are computed before squashing, so they are exact even where
@@ -217,13 +325,17 @@ class TanhNormal:
 
     Args:
       seed: see the module's docstring.
+      noise: `[..., N]`, standard normal, instead of what the seed gives.
 
     Returns:
       Actions `[..., N]` and log-densities `[...]`. Gradients flow through both.
     """
-    u = self._normal.sample(seed=seed)
-    log_probs = self._normal.log_prob(u) - _log_slope(u)
-    return tf.tanh(u), tf.reduce_sum(log_probs, axis=-1)
+    if noise is None:
+      u = self._normal.sample(seed)
+    else:
+      u = self._normal.loc + self._normal.scale * noise
+    log_slope = tf.reduce_sum(_log_slope(u), axis=-1)
+    return tf.tanh(u), self._normal.log_prob(u) - log_slope
 
 
 def _to_params(name, params):
@@ -232,6 +344,11 @@ def _to_params(name, params):
     raise ValueError(f'{name}: {params.dtype.name} of shape {params.shape} '
                      'must be floats of rank at least 1')
   return params
+
+
+def _to_actions(actions, dtype):
+  # The hint keeps the digits of Python floats for float64.
+  return tf.cast(tf.convert_to_tensor(actions, dtype_hint=dtype), dtype)
 
 
 def _split(params):
@@ -243,6 +360,26 @@ def _split(params):
   loc, log_scale = tf.split(params, 2, axis=-1)
   return loc, tf.exp(
       tf.clip_by_value(log_scale, _MIN_LOG_SCALE, _MAX_LOG_SCALE))
+
+
+def _log_density(x, loc, scale):
+  """Returns the logarithms of the densities of normal distributions."""
+  return (-0.5 * tf.square((x - loc) / scale) - tf.math.log(scale)
+          - 0.5 * np.log(2 * np.pi))
+
+
+def _log_erfc(x):
+  """Returns `log(1 - erf(x))` with a finite gradient, also if erf(x) is 1."""
+  # Laplace's continued fraction has all digits of float64 from 5 on.
+  is_large = x > 5.0
+  large = tf.maximum(x, 5.0)
+  fraction = large
+  for k in reversed(range(1, 21)):
+    fraction = large + 0.5 * k / fraction
+  return tf.where(
+      is_large,
+      -tf.square(large) - tf.math.log(fraction) - 0.5 * np.log(np.pi),
+      tf.math.log(tf.math.erfc(tf.minimum(x, 5.0))))
 
 
 def _log_slope(u):

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""TensorFlow 1's RMSProp, the learning rate schedule, the gradient's norm."""
+"""Adam and two forms of RMSProp, the learning rate schedule, clipping."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -15,12 +15,13 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
   """Makes an optimizer by name.
 
   Args:
-    name: `rmsprop` (see `RMSProp`) or `adam` (see `Adam`).
+    name: `rmsprop` (see `RMSProp`), `torch_rmsprop` (see `TorchRMSProp`) or
+      `adam` (see `Adam`).
     learning_rate: the learning rate; assign to the optimizer's
       `learning_rate` to change it.
     decay: decay of the second moment of RMSProp.
     momentum: momentum of RMSProp.
-    epsilon: inside the root for RMSProp, outside for Adam.
+    epsilon: inside the root for `rmsprop`, outside for the others.
     beta_1: decay of Adam's first moment.
     beta_2: decay of Adam's second moment.
 
@@ -32,26 +33,108 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
   """
   if name == 'rmsprop':
     return RMSProp(learning_rate, decay, momentum, epsilon)
+  if name == 'torch_rmsprop':
+    return TorchRMSProp(learning_rate, decay, momentum, epsilon)
   if name == 'adam':
     return Adam(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
-  raise ValueError(f'Unknown optimizer {name!r}: must be rmsprop or adam.')
+  raise ValueError(f'Unknown optimizer {name!r}: must be rmsprop, '
+                   'torch_rmsprop or adam.')
 
 
 class Adam(tf.keras.optimizers.Adam):
-  """Keras' Adam, but it sums the slices of a row before it squares them.
+  """Adam with the epsilon of the paper, and with slices that are summed.
+
+  In update `t`, with the gradient `g`:
+
+      m <- beta_1 m + (1 - beta_1) g
+      v <- beta_2 v + (1 - beta_2) g^2
+      variable <- variable - learning_rate / (1 - beta_1^t) m
+                             / (sqrt(v / (1 - beta_2^t)) + epsilon)
+
+  This is algorithm 1 of Kingma and Ba 2015 (arXiv 1412.6980), as in PyTorch and
+  optax. Keras has `sqrt(v)` there, without the correction of `v`. Then epsilon
+  counts up to 32 times as much in the first updates.
 
   Keras squares the slices of a `tf.IndexedSlices` one by one. If `n` slices
   belong to the same row, the row's second moment is up to `n` times too small,
   and its step is up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the
   moments are those of the sum, and the moments of all rows decay.
   """
+  epsilon: float
 
   def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
       gradient = _sum_slices(gradient, variable.shape)
+    # Keras' formula is the one above if its epsilon has this factor.
+    step = tf.cast(self.iterations + 1, variable.dtype)
+    epsilon = self.epsilon
+    self.epsilon = epsilon * tf.sqrt(
+        1.0 - tf.pow(tf.cast(self.beta_2, variable.dtype), step))
     super().update_step(gradient, variable, learning_rate)
+    self.epsilon = epsilon
+
+
+class TorchRMSProp(tf.keras.optimizers.Optimizer):
+  """The RMSprop of PyTorch, which DI-engine's IMPALA uses.
+
+      mean_square <- decay * mean_square + (1 - decay) * gradient^2
+      step        <- momentum * step + gradient / (sqrt(mean_square) + epsilon)
+      variable    <- variable - learning_rate * step
+
+  The mean square starts at zero. Slices of `tf.IndexedSlices` are summed; the
+  mean squares of all rows decay.
+  """
+
+  def __init__(self, learning_rate: float, decay: float = 0.99,
+               momentum: float = 0.0, epsilon: float = 1e-8,
+               name: str = 'torch_rmsprop'):
+    """Makes the optimizer.
+
+    Args:
+      learning_rate: the learning rate; `learning_rate.assign` changes it.
+      decay: decay of the mean square.
+      momentum: decay of the step; at 0 there are no variables for it.
+      epsilon: added to the root of the mean square.
+      name: scope of the optimizer's variables.
+    """
+    super().__init__(learning_rate=learning_rate, name=name)
+    self.decay = decay
+    self.momentum = momentum
+    self.epsilon = epsilon
+
+  def build(self, variables: Sequence[tf.keras.Variable]) -> None:
+    """Makes the slots of `variables`; `apply` calls it if it was not called."""
+    if self.built:
+      return
+    super().build(variables)
+    self._mean_squares = [
+        self.add_variable_from_reference(v, 'mean_square') for v in variables]
+    self._steps = [self.add_variable_from_reference(v, 'step')
+                   for v in variables] if self.momentum else []
+
+  def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
+                  learning_rate: tf.Tensor) -> None:
+    """Updates one variable and its slots; `apply` calls it."""
+    index = self._get_variable_index(variable)
+    if isinstance(gradient, tf.IndexedSlices):
+      gradient = _sum_slices(gradient, variable.shape)
+    gradient = tf.cast(gradient, variable.dtype)
+    slot = self._mean_squares[index]
+    mean_square = slot + (1.0 - self.decay) * (tf.square(gradient) - slot)
+    self.assign(slot, mean_square)
+    step = gradient / (tf.sqrt(mean_square) + self.epsilon)
+    if self.momentum:
+      slot = self._steps[index]
+      step += self.momentum * slot
+      self.assign(slot, step)
+    self.assign_sub(variable, tf.cast(learning_rate, variable.dtype) * step)
+
+  def get_config(self) -> dict[str, float | str]:
+    """Returns the arguments that make an equal optimizer."""
+    return dict(learning_rate=float(self.learning_rate), decay=self.decay,
+                momentum=self.momentum, epsilon=self.epsilon, name=self.name)
 
 
 class RMSProp(tf.keras.optimizers.Optimizer):
@@ -175,6 +258,50 @@ def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
   return tf.linalg.global_norm([
       _sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g
       for g in gradients])
+
+
+def clip_by_norm(
+    gradients: Sequence[Gradient | None], max_norm: float
+) -> tuple[list[Gradient | None], tf.Tensor]:
+  """Scales gradients by `min(1, max_norm / (norm + 1e-6))`, as PyTorch does.
+
+  `tf.clip_by_global_norm` does without the 1e-6.
+
+  Args:
+    gradients: as those of `global_norm`.
+    max_norm: largest norm of all gradients together.
+
+  Returns:
+    The scaled gradients and the norm that they had before.
+  """
+  norm = global_norm(gradients)
+  scale = tf.minimum(1.0, max_norm / (norm + 1e-6))
+  return [_map_values(lambda x: x * tf.cast(scale, x.dtype), g)
+          for g in gradients], norm
+
+
+def clip_by_value(gradients: Sequence[Gradient | None],
+                  limit: float) -> list[tf.Tensor | None]:
+  """Clips each element to [-limit, limit].
+
+  Args:
+    gradients: as those of `global_norm`. Slices of a row are summed first.
+    limit: largest absolute value.
+
+  Returns:
+    The clipped gradients, dense.
+  """
+  return [None if g is None else tf.clip_by_value(
+      _sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g,
+      -limit, limit) for g in gradients]
+
+
+def _map_values(function, gradient):
+  """Returns the gradient with a linear function of its values."""
+  if isinstance(gradient, tf.IndexedSlices):
+    return tf.IndexedSlices(
+        function(gradient.values), gradient.indices, gradient.dense_shape)
+  return None if gradient is None else function(gradient)
 
 
 def _sum_slices(gradient, shape):

@@ -9,7 +9,7 @@ Tensors are time-major. With `mu` the behaviour policy, which chose the actions,
 and `pi` the target policy, which is learned:
 
     rho_t   = pi(a_t | x_t) / mu(a_t | x_t)
-    c_t     = lambda min(c_bar, rho_t)
+    c_t     = lambda_t min(c_bar, rho_t)
     delta_t = min(rho_bar, rho_t) (r_t + gamma_t V(x_{t+1}) - V(x_t))
     v_t     = V(x_t) + delta_t + gamma_t c_t (v_{t+1} - V(x_{t+1}))
     q_t     = r_t + gamma_t v_{t+1}
@@ -277,10 +277,13 @@ def from_importance_weights(
     clip_c_threshold: scalar, `c_bar`, or None for no clipping. The paper's
       theory needs `rho_bar >= c_bar`. A larger `c_bar` is allowed, but then
       `vs` need not converge to the value function of a policy.
-    lambda_: scalar in `[0, 1]`, a factor of the trace. The paper has 1; 0 looks
-      one step ahead (remark 2 of the paper).
+    lambda_: scalar or `[T, B, ...]`, in `[0, 1]`, a factor of the trace. The
+      paper has 1; 0 looks one step ahead (remark 2 of the paper). Where it is 0
+      at `t`, but `discounts` are not, `v_t` takes `V(x_{t+1})` and nothing
+      later. So a trace can end where an episode was truncated. As in rlax,
+      `q_t` takes `v_{t+1}` even there, except with `mix_advantages`.
     mix_advantages: whether lambda mixes the target of the advantages too, as in
-      rlax: `q_t = r_t + gamma_t (lambda v_{t+1} + (1 - lambda) V(x_{t+1}))`
+      rlax: `q_t = r_t + gamma_t (lambda_t v_{t+1} + (1 - lambda_t) V(x_{t+1}))`
       instead of `r_t + gamma_t v_{t+1}`. No difference if `lambda_` is 1.
     associative_scan: whether the recursion runs as a scan of logarithmic depth
       instead of a loop over time. The results agree within rounding, unless
@@ -295,10 +298,10 @@ def from_importance_weights(
 
   Raises:
     ValueError: if `discounts`, `rewards` or `values` have another rank than
-      `log_rhos`, `bootstrap_value` does not have one axis less, a threshold or
-      `lambda_` is not a scalar, shapes do not fit, or an argument is not made
-      of real numbers. Shapes that are not known statically are not checked,
-      unless `associative_scan` needs them.
+      `log_rhos`, `bootstrap_value` does not have one axis less, a threshold is
+      not a scalar, `lambda_` is neither a scalar nor of that rank, shapes do
+      not fit, or an argument is not made of real numbers. Shapes that are not
+      known statically are not checked, unless `associative_scan` needs them.
   """
   with tf.name_scope(name):
     log_rhos = _to_tensor('log_rhos', log_rhos, dtype)
@@ -312,7 +315,7 @@ def from_importance_weights(
         'clip_pg_rho_threshold', clip_pg_rho_threshold, dtype)
     clip_c_threshold = _to_threshold(
         'clip_c_threshold', clip_c_threshold, dtype)
-    lambda_ = _to_scalar('lambda_', lambda_, dtype)
+    lambda_ = _to_tensor('lambda_', lambda_, dtype)
 
     rank = log_rhos.shape.rank
     if rank == 0:
@@ -323,6 +326,9 @@ def from_importance_weights(
       _check_rank('rewards', rewards, rank, reason)
       _check_rank('values', values, rank, reason)
       _check_rank('bootstrap_value', bootstrap_value, rank - 1, reason)
+      if lambda_.shape.rank != 0:
+        _check_rank('lambda_', lambda_, rank, reason)
+        _check_fits_values('lambda_', lambda_, values)
     _check_fits_values('log_rhos', log_rhos, values)
     _check_fits_values('discounts', discounts, values)
     _check_fits_values('rewards', rewards, values)
@@ -442,15 +448,12 @@ def _to_tensor(name, value, dtype):
   return tf.cast(tensor, dtype)
 
 
-def _to_scalar(name, value, dtype):
-  # A tensor, because `_vtrace` would be traced again for a new Python number.
-  scalar = _to_tensor(name, value, dtype)
-  _check_rank(name, scalar, 0)
-  return scalar
-
-
 def _to_threshold(name, value, dtype):
-  return _to_scalar(name, float('inf') if value is None else value, dtype)
+  # A tensor, because `_vtrace` would be traced again for a new Python number.
+  threshold = _to_tensor(
+      name, float('inf') if value is None else value, dtype)
+  _check_rank(name, threshold, 0)
+  return threshold
 
 
 def _check_rank(name, tensor, rank, reason=''):

@@ -2,7 +2,10 @@
 """Tests of the distributions against formulae and numerical integration."""
 
 import math
+import subprocess
+import sys
 
+from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
@@ -229,6 +232,20 @@ class NormalTest(tf.test.TestCase, parameterized.TestCase):
         np.concatenate([np.ones_like(samples), samples - params[:, :2]], -1),
         tape.gradient(samples, x))
 
+  def test_many_samples(self):
+    params = _random_params(11).astype(np.float32)
+    policy = distributions.normal(params)
+    samples = policy.sample((5, 6), 3)
+    self.assertEqual(samples.shape, [3, _T, _B, 4])
+    self.assertAllEqual(samples, policy.sample((5, 6), num_samples=3))
+    noise = (samples - policy.loc) / policy.scale
+    self.assertLen(np.unique(np.round(noise, 5)), np.size(noise))
+    log_probs = policy.log_prob(samples)
+    self.assertEqual(log_probs.shape, [3, _T, _B])
+    for found, sample in zip(log_probs, samples):
+      self.assertAllClose(policy.log_prob(sample), found)
+    self.assertEqual(policy.sample(num_samples=1).shape, [1, _T, _B, 4])
+
   @parameterized.parameters(distributions.normal, distributions.tanh_normal)
   def test_odd_number_of_parameters(self, constructor):
     with self.assertRaisesRegex(ValueError, 'even last axis'):
@@ -252,6 +269,14 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(-1.309459382877, policy.log_prob(policy.mode()))
     self.assertAllClose(-.590587354329, policy.log_prob(np.float32(
         [.664036770268, -.761594155956])))
+    # In units of [-2, 3] instead of [-1, 1].
+    self.assertAllClose(
+        -3.1420408, policy.log_prob(policy.mode()) - 2 * math.log(2.5))
+    params = np.float64([.3, -.2, -.5, .1])
+    actions, log_prob = distributions.tanh_normal(params).sample_and_log_prob(
+        noise=(np.float64([.8, -1.]) - params[:2]) / np.exp(params[2:]))
+    self.assertAllClose([.664036770268, -.761594155956], actions, rtol=1e-11)
+    self.assertAllClose(-.590587354329, log_prob, rtol=1e-11)
 
   def test_formula(self):
     params = _random_params(2)
@@ -439,6 +464,16 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
     params = _random_params(7)
     self.assertAllClose(np.tanh(params[..., :4]),
                         distributions.tanh_normal(params).mode())
+
+
+class ImportTest(absltest.TestCase):
+
+  @pytest.mark.slow
+  def test_processes_that_act_need_no_tensorflow_probability(self):
+    subprocess.run(
+        [sys.executable, '-c',
+         'import sys; from scalable_agent import distributions, mpo_losses; '
+         'sys.exit("tensorflow_probability" in sys.modules)'], check=True)
 
 
 class VTraceTest(tf.test.TestCase, parameterized.TestCase):

@@ -141,7 +141,7 @@ class RMSPropTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose([1.0, 1.03], _slots(optimizer)[0])
     self.assertAllClose(.99 * .99 + .16, _slots(optimizer)[1])
 
-  @parameterized.parameters('adam', 'rmsprop')
+  @parameterized.parameters('adam', 'rmsprop', 'torch_rmsprop')
   def test_checkpoint_holds_all_state(self, name):
     def make():
       variable = tf.Variable([1.0, 2.0])
@@ -221,6 +221,103 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
       reference.apply_gradients([(gradient, theirs)])
     self.assertAllClose(theirs, ours, atol=1e-7)
 
+  @parameterized.product(
+      jit_compile=(False, True), dtype=(tf.float32, tf.float64))
+  def test_numbers_of_torch(self, jit_compile, dtype):
+    # Gradients as small as epsilon show where it is added; then usual ones.
+    for gradients, expected in (
+        ([1e-6, -1e-6, 2e-6],
+         [.999504950495, .999531005732, .999283633409]),
+        ([.5, -1., 2.], [.99950000001, .999683051771, .999473223964])):
+      variable = tf.Variable(1., dtype=dtype)
+      optimizer = optimizers.Adam(
+          5e-4, beta_1=.9, beta_2=.999, epsilon=1e-8)
+      optimizer.build([variable])
+      update = tf.function(lambda g, o=optimizer, v=variable: o.apply([g], [v]),
+                           autograph=False, jit_compile=jit_compile)
+      for gradient, value in zip(gradients, expected):
+        update(tf.constant(gradient, dtype))
+        self.assertAllClose(value, variable, rtol=0, atol=1.2e-7)
+      self.assertEqual(optimizer.epsilon, 1e-8)
+
+  def test_formula(self):
+    rng = np.random.RandomState(2)
+    value, m, v = rng.normal(size=[4, 3]), 0., 0.
+    variable = tf.Variable(value)
+    optimizer = optimizers.Adam(.1, beta_1=.8, beta_2=.95, epsilon=.3)
+    for t in range(1, 8):
+      gradient = rng.normal(size=[4, 3])
+      m = .8 * m + .2 * gradient
+      v = .95 * v + .05 * gradient ** 2
+      value = value - .1 / (1 - .8 ** t) * m / (
+          np.sqrt(v / (1 - .95 ** t)) + .3)
+      optimizer.apply([tf.constant(gradient)], [variable])
+      self.assertAllClose(value, variable, rtol=1e-6)
+
+  def test_restores_checkpoints_of_keras(self):
+    gradient = tf.constant([3., 4.])
+    theirs, ours = tf.Variable([1., 2.]), tf.Variable([1., 2.])
+    keras = tf.keras.optimizers.Adam(1e-3, name='adam')
+    optimizer = optimizers.Adam(1e-3, name='adam')
+    keras.apply([gradient], [theirs])
+    optimizer.build([ours])
+    self.assertEqual([v.path for v in keras.variables],
+                     [v.path for v in optimizer.variables])
+    path = tf.train.Checkpoint(optimizer=keras).save(
+        os.path.join(self.get_temp_dir(), 'keras'))
+    tf.train.Checkpoint(optimizer=optimizer).restore(path).assert_consumed()
+    for one, other in zip(keras.variables, optimizer.variables):
+      self.assertAllEqual(one, other)
+
+
+class TorchRMSPropTest(tf.test.TestCase, parameterized.TestCase):
+
+  @parameterized.product(
+      jit_compile=(False, True), dtype=(tf.float32, tf.float64))
+  def test_numbers_of_torch(self, jit_compile, dtype):
+    variable = tf.Variable(1., dtype=dtype)
+    optimizer = optimizers.TorchRMSProp(5e-4)
+    optimizer.build([variable])
+    update = tf.function(lambda g: optimizer.apply([g], [variable]),
+                         autograph=False, jit_compile=jit_compile)
+    for gradient, value in zip(
+        [.5, -1., 2.], [.995000001, .999476615410, .995106020043]):
+      update(tf.constant(gradient, dtype))
+      self.assertAllClose(value, variable, rtol=0, atol=1.2e-7)
+
+  @parameterized.parameters(0., .7)
+  def test_formula(self, momentum):
+    rng = np.random.RandomState(3)
+    value, mean_square, step = rng.normal(size=[4, 3]), 0., 0.
+    variable = tf.Variable(value)
+    optimizer = optimizers.TorchRMSProp(.5, .8, momentum, .3)
+    for rate in (.5, .1, .2, .4):
+      gradient = rng.normal(size=[4, 3])
+      mean_square = .8 * mean_square + .2 * gradient ** 2
+      step = momentum * step + gradient / (np.sqrt(mean_square) + .3)
+      value = value - rate * step
+      optimizer.learning_rate.assign(rate)
+      optimizer.apply([tf.constant(gradient)], [variable])
+      self.assertAllClose(value, variable, rtol=1e-6)
+    self.assertLen(_slots(optimizer), 2 if momentum else 1)
+
+  def test_slices_as_their_dense_sum(self):
+    sparse, dense = tf.Variable(tf.ones([3, 2])), tf.Variable(tf.ones([3, 2]))
+    one, other = (optimizers.TorchRMSProp(.1, momentum=.5) for _ in range(2))
+    for values, indices in (([[1., 2.], [3., -1.], [.5, .5]], [0, 2, 0]),
+                            ([[-1., 1.], [2., 4.]], [2, 2])):
+      total = np.zeros([3, 2], np.float32)
+      np.add.at(total, indices, np.float32(values))
+      one.apply([_slices(values, indices, [3, 2])], [sparse])
+      other.apply([tf.constant(total)], [dense])
+    self.assertAllClose(dense, sparse)
+    self.assertAllClose(_slots(other), _slots(one))
+
+  def test_config_makes_an_equal_optimizer(self):
+    config = optimizers.TorchRMSProp(.25, .5, .75, .125, 'x').get_config()
+    copy = optimizers.TorchRMSProp.from_config(config)
+    self.assertEqual(config, copy.get_config())
+
 
 class MakeOptimizerTest(tf.test.TestCase):
 
@@ -237,6 +334,14 @@ class MakeOptimizerTest(tf.test.TestCase):
         (float(optimizer.learning_rate), optimizer.decay, optimizer.momentum,
          optimizer.epsilon))
 
+  def test_torch_rmsprop(self):
+    optimizer = self._make('torch_rmsprop')
+    self.assertIsInstance(optimizer, optimizers.TorchRMSProp)
+    self.assertEqual(
+        (.5, .8, .7, .25),
+        (float(optimizer.learning_rate), optimizer.decay, optimizer.momentum,
+         optimizer.epsilon))
+
   def test_adam(self):
     optimizer = self._make('adam')
     self.assertIsInstance(optimizer, tf.keras.optimizers.Adam)
@@ -246,7 +351,7 @@ class MakeOptimizerTest(tf.test.TestCase):
          optimizer.epsilon))
 
   def test_unknown(self):
-    with self.assertRaisesRegex(ValueError, "'sgd': must be rmsprop or adam"):
+    with self.assertRaisesRegex(ValueError, "'sgd': must be rmsprop, torch_"):
       self._make('sgd')
 
 
@@ -287,6 +392,38 @@ class GlobalNormTest(tf.test.TestCase):
         gradients, 5.0, use_norm=optimizers.global_norm(gradients))
     self.assertAllClose([3.0], clipped[0])
     self.assertAllClose([[4.0], [0.0]], tf.convert_to_tensor(clipped[1]))
+
+
+class ClippingTest(tf.test.TestCase):
+
+  def test_known_norm(self):
+    gradients = [tf.constant([3.]), None, tf.constant([4.])]
+    clipped, norm = optimizers.clip_by_norm(gradients, .5)
+    self.assertAllClose(5, norm)
+    self.assertAllClose([.29999994], clipped[0], rtol=0, atol=2e-8)
+    self.assertAllClose([.39999992], clipped[2], rtol=0, atol=4e-8)
+    self.assertIsNone(clipped[1])
+
+  def test_small_norm_is_kept(self):
+    gradients = [tf.constant([3.]), tf.constant([4.])]
+    clipped, norm = optimizers.clip_by_norm(gradients, 5.1)
+    self.assertAllClose(5, norm)
+    self.assertAllEqual([[3], [4]], clipped)
+
+  def test_norm_of_slices(self):
+    gradients = [tf.constant([6.]), _slices([[4.], [4.]], [0, 0], [2, 1])]
+    clipped, norm = optimizers.clip_by_norm(gradients, 5.)
+    self.assertAllClose(10, norm)
+    self.assertAllClose([3.], clipped[0])
+    self.assertAllClose([[4.], [0.]], tf.convert_to_tensor(clipped[1]))
+
+  def test_value(self):
+    clipped = optimizers.clip_by_value(
+        [tf.constant([[-3., .2], [.5, 4.]]), None,
+         _slices([[.4], [.4], [-.1]], [0, 0, 1], [2, 1])], .5)
+    self.assertAllClose([[-.5, .2], [.5, .5]], clipped[0])
+    self.assertIsNone(clipped[1])
+    self.assertAllClose([[.5], [-.1]], clipped[2])
 
 
 if __name__ == '__main__':

@@ -47,7 +47,8 @@ def _ground_truth(log_rhos, discounts, rewards, values, bootstrap_value,
   def advantage(s):
     after = target(s + 1)
     if mix_advantages:
-      after = lambda_ * after + (1 - lambda_) * values_and_bootstrap[s + 1]
+      share = lambda_[s] if np.ndim(lambda_) else lambda_
+      after = share * after + (1 - share) * values_and_bootstrap[s + 1]
     return clip(clip_pg_rho_threshold)[s] * (
         rewards[s] + discounts[s] * after - values[s])
 
@@ -122,6 +123,38 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
     for output, expected in zip(found, _ground_truth(**arguments, **options)):
       self.assertEqual(output.dtype, tf.float64)
       self.assertAllClose(expected, output, rtol=1e-12, atol=1e-12)
+
+  @parameterized.product(
+      mix_advantages=(False, True), associative_scan=(False, True),
+      shapes=(dict(), dict(batch_shape=(2, 3), weight_shape=(2, 1))),
+      one_per=('value', 'weight'))
+  def test_lambda_of_each_step(self, mix_advantages, associative_scan, shapes,
+                               one_per):
+    arguments = _random_arguments(16, **shapes)
+    like = arguments['values' if one_per == 'value' else 'discounts']
+    lambda_ = np.random.RandomState(17).uniform(size=like.shape)
+    lambda_[lambda_ < 0.2] = 0.0
+    options = dict(clip_c_threshold=1.7, lambda_=lambda_,
+                   mix_advantages=mix_advantages)
+    expected = _ground_truth(**arguments, **options)
+    found = vtrace.from_importance_weights(
+        **arguments, **options, associative_scan=associative_scan,
+        dtype=tf.float64)
+    for wanted, output in zip(expected, found):
+      self.assertAllClose(wanted, output, rtol=1e-12, atol=1e-12)
+
+  def test_lambda_zero_ends_the_trace_there(self):
+    arguments = _random_arguments(18)
+    arguments['discounts'][:] = 0.9
+    lambda_ = np.ones([_T, _B])
+    lambda_[2, 1] = 0.0
+    returns = lambda: vtrace.from_importance_weights(
+        **arguments, lambda_=lambda_).vs.numpy()
+    before = returns()
+    arguments['rewards'][3, 1] += 100.0
+    changed = np.zeros([_T, _B], bool)
+    changed[3, 1] = True
+    self.assertAllEqual(changed, before != returns())
 
   @parameterized.parameters(1, 2, 3, 20, 101)
   def test_associative_scan_is_the_loop(self, length):
@@ -295,7 +328,7 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       ('clip_rho_threshold', [1], 'must have rank 0'),
       ('clip_pg_rho_threshold', [1], 'must have rank 0'),
       ('clip_c_threshold', [1], 'must have rank 0'),
-      ('lambda_', [1], 'must have rank 0'),
+      ('lambda_', [1], 'must have rank 2'),
       ('log_rhos', [], 'must have rank at least 1'))
   def test_wrong_rank(self, name, shape, message):
     arguments = dict(log_rhos=[[0.]], discounts=[[0.]], rewards=[[0.]],
@@ -306,7 +339,7 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(
       ('log_rhos', [_T, _B + 1]), ('log_rhos', [1, _B]),
-      ('discounts', [_T + 1, _B]), ('rewards', [_T, 2]),
+      ('discounts', [_T + 1, _B]), ('rewards', [_T, 2]), ('lambda_', [1, _B]),
       ('bootstrap_value', [_B + 1]), ('bootstrap_value', [1]))
   def test_wrong_shape_is_found_when_tracing(self, name, shape):
     specs = {k: tf.TensorSpec(v.shape) for k, v in _random_arguments(0).items()}
