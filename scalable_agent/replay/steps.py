@@ -12,12 +12,12 @@ by itself whether its slot has been overwritten.
 """
 
 import collections
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scalable_agent import errors
 from scalable_agent import structs
-import tree
 
 # What is known about the step that led to a slot; bits of its flags.
 TERMINATED = 1  # It ended an episode: a game, or one life.
@@ -77,7 +77,7 @@ class _Games:
       self._free = list(range(size, 2 * size))
       double = lambda a: np.concatenate([a, np.zeros_like(a)])
       self.start, self.limit = double(self.start), double(self.limit)
-      self.last = tree.map_structure(double, self.last)
+      self.last = map_nests(double, self.last)
     row = self._free.pop()
     self.start[row], self.limit[row] = time, -1
     return row
@@ -96,6 +96,9 @@ class StepStore:
   Attributes:
     num_streams: the number of environments.
     length: slots per stream.
+    count: int64 `[num_streams]`, the steps of each stream ever added.
+    first: int64 `[num_streams]`, the time of the first start of each stream.
+    end: int64 `[num_streams]`, the time after the last start of each stream.
   """
 
   def __init__(self, spec: structs.EnvironmentSpec, capacity: int,
@@ -120,37 +123,22 @@ class StepStore:
     slots = self.length * num_streams
     # Memory is taken from the machine when it is written first.
     empty = lambda count, s: np.zeros((count, *s.shape), s.dtype)
-    self._observation = map_spec(lambda s: empty(slots, s), observation)
+    self._observation = map_nests(lambda s: empty(slots, s), observation)
     self._action = empty(slots, action)
     self._reward = np.zeros([slots], np.float32)
     self._flags = np.zeros([slots], np.uint8)
     self._game = np.zeros([slots], np.int32)  # Rows of `_games`.
-    self._games = _Games(map_spec(lambda s: empty(1, s), observation))
+    self._games = _Games(map_nests(lambda s: empty(1, s), observation))
     self._rows: list[collections.deque[int]] = [
         collections.deque() for _ in range(num_streams)]
-    self._count = np.zeros([num_streams], np.int64)
+    self.count = np.zeros([num_streams], np.int64)
+    self.first = np.zeros([num_streams], np.int64)
+    self.end = np.zeros([num_streams], np.int64)
     self._joins = [False] * num_streams
 
   @property
   def num_slots(self) -> int:
     return len(self._reward)
-
-  @property
-  def count(self) -> np.ndarray:
-    """int64 `[num_streams]`, the steps of each stream ever added."""
-    return self._count.copy()
-
-  @property
-  def first(self) -> np.ndarray:
-    """int64 `[num_streams]`, the time of the first start of each stream."""
-    overwritten = np.maximum(self._count - self.length, 0)
-    # The older frames of these stacks are overwritten.
-    return overwritten + (self._num_frames - 1) * (overwritten > 0)
-
-  @property
-  def end(self) -> np.ndarray:
-    """int64 `[num_streams]`, the time after the last start of each stream."""
-    return np.maximum(self._count - 1, 0)  # Nothing follows the newest step.
 
   def slots(self, positions: np.ndarray) -> np.ndarray:
     """Returns the slots, numbers below `num_slots`, of starts."""
@@ -210,26 +198,25 @@ class StepStore:
       raise ValueError(f'{num_ended} games ended, but there are {len(lasts)} '
                        'last observations.')
     return self.append(stream, Columns(
-        tree.map_structure(lambda a: newest(a[entries]),
+        map_nests(lambda a: newest(a[entries]),
                            env_outputs.observation),
         unroll.steps.agent_outputs.action[entries],
         env_outputs.reward[entries], flags,
-        tree.map_structure(lambda *a: newest(np.stack(a)), *lasts)
+        map_nests(lambda *a: newest(np.stack(a)), *lasts)
         if lasts else ()))
 
   def append(self, stream: int, columns: Columns) -> Changes:
     """Adds steps of one stream, as `columns` returns them."""
     first, end = self.first[stream], self.end[stream]
-    count = int(self._count[stream])
+    count = int(self.count[stream])
     slots = self._slot(stream, count + np.arange(len(columns.flags)))
-    tree.map_structure(lambda a, b: _put(a, slots, b),
+    map_nests(lambda a, b: _put(a, slots, b),
                        self._observation, columns.observation)
     self._action[slots] = columns.action
     self._reward[slots] = columns.reward
     self._flags[slots] = columns.flags
     self._append_games(stream, slots, columns)
-    self._count[stream] += len(slots)
-    self._free_games(stream)
+    self._set_count(stream, count + len(slots))
     if columns.flags[0] & NO_STEP:
       end = count
     positions = lambda start, end: (
@@ -238,7 +225,7 @@ class StepStore:
                    positions(first, self.first[stream]))
 
   def _append_games(self, stream, slots, columns):
-    rows, count, num_ended = self._rows[stream], self._count[stream], 0
+    rows, count, num_ended = self._rows[stream], self.count[stream], 0
     games = self._games
     if not rows:
       rows.append(games.begin(count))
@@ -248,7 +235,7 @@ class StepStore:
       begin = i
       if columns.flags[i] & NEW_GAME:
         games.limit[row] = count + i
-        tree.map_structure(
+        map_nests(
             lambda a, b, row=row, j=num_ended: _put(a, row, b[j]),
             games.last, columns.last_observations)
         num_ended += 1
@@ -257,8 +244,12 @@ class StepStore:
       rows.append(games.begin(count + i))
     self._game[slots[begin:]] = rows[-1]
 
-  def _free_games(self, stream):
-    rows, oldest = self._rows[stream], self._count[stream] - self.length
+  def _set_count(self, stream, count):
+    rows, oldest = self._rows[stream], max(count - self.length, 0)
+    self.count[stream] = count
+    # The older frames of the first stacks are overwritten.
+    self.first[stream] = oldest + (self._num_frames - 1) * (oldest > 0)
+    self.end[stream] = count - 1  # Nothing follows the newest step.
     while len(rows) > 1 and self._games.start[rows[1]] <= oldest:
       self._games.free(rows.popleft())
 
@@ -330,7 +321,7 @@ class StepStore:
     nests = (self._observation, self._games.last)
     if key is not None:
       nests = tuple(nest[key] for nest in nests)
-    return tree.map_structure(read_stacks if self._stacked else read, *nests)
+    return map_nests(read_stacks if self._stacked else read, *nests)
 
   def num_before(self, windows: 'Windows') -> np.ndarray:
     """Returns how many steps of the game before each start are stored."""
@@ -370,11 +361,12 @@ def num_bytes(spec: structs.EnvironmentSpec, capacity: int,
       + 4 + 1 + 4)  # Reward, flags, game.
 
 
-def map_spec(fn, spec):
-  # A spec is a named tuple itself, so tree.map_structure would walk into it.
-  if isinstance(spec, dict):
-    return {name: fn(entry) for name, entry in spec.items()}
-  return fn(spec)
+def map_nests(fn: Callable[..., Any], *nests: structs.Nest) -> structs.Nest:
+  """Calls `fn` with the arrays, or specs, of observations of the same form."""
+  # `tree.map_structure` takes longer than a draw, and walks into specs.
+  if isinstance(nests[0], dict):
+    return {name: fn(*[nest[name] for nest in nests]) for name in nests[0]}
+  return fn(*nests)
 
 
 def _specs(spec):

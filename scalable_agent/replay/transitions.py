@@ -9,7 +9,6 @@ from scalable_agent import structs
 from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
 from scalable_agent.replay import views
-import tree
 
 
 class Drawn(NamedTuple):
@@ -47,7 +46,7 @@ class TransitionReplay:
   @property
   def num_items(self) -> int:
     """How many transitions can be drawn, up to the few before gaps."""
-    return int(np.sum(np.maximum(self.store.end - self.store.first, 0)))
+    return int(np.sum(self.store.end - self.store.first))
 
   def add(self, unroll: structs.Unroll) -> None:
     """Adds copies of the steps of an unroll; see `StepStore.add`."""
@@ -62,9 +61,9 @@ class TransitionReplay:
       positions, weights = self.selector.select(
           self.store, self._rng, num_batches, batch_size)
       flat = self._view(self.store, positions.ravel(), self._rng)
+    shaped = lambda a: a.reshape(num_batches, batch_size, *a.shape[1:])
     return Drawn(
-        tree.map_structure(
-            lambda a: a.reshape(num_batches, batch_size, *a.shape[1:]), flat),
+        structs.Transition(*[steps.map_nests(shaped, nest) for nest in flat]),
         weights, positions)
 
   def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
