@@ -7,6 +7,7 @@ combinations exist. `transitions.TransitionReplay` puts them together, `rate`
 says when to draw.
 """
 
+from scalable_agent.replay.hindsight import Hindsight
 from scalable_agent.replay.rate import batches as batches_at_rate
 from scalable_agent.replay.rate import Rate
 from scalable_agent.replay.rate import Ready
@@ -25,6 +26,7 @@ from scalable_agent.replay.views import NStep
 
 __all__ = [
     'Drawn',
+    'Hindsight',
     'NStep',
     'Prioritised',
     'Rate',

@@ -147,13 +147,14 @@ class Prioritised:
     self._epsilon = epsilon
     self._largest = 1.0
     # Node i has the children 2 i and 2 i + 1. Slot j is the leaf `leaves + j`.
+    # A row is the sum and the smallest of the priorities below a node.
     self._leaves = 0
-    self._sums = self._minima = np.zeros([0])
+    self._nodes = np.zeros([0, 2])
     self._allocate(0)
 
   @property
   def state(self) -> dict[str, Any]:
-    return {'largest': self._largest, 'priorities': self._sums[self._leaves:]}
+    return {'largest': self._largest, 'priorities': self._nodes[self._leaves:, 0]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
@@ -176,7 +177,7 @@ class Prioritised:
     parts = (np.arange(batch_size)
              + rng.random([num_batches, batch_size])) / batch_size
     if first is None:
-      masses = parts * self._sums[1]
+      masses = parts * self._nodes[1, 0]
     else:
       masses = self._masses(items, first, parts)
     slots = self._find(masses.ravel())
@@ -185,7 +186,7 @@ class Prioritised:
     oldest = items.first[stream]
     time = oldest + (slot - oldest) % length
     # The number of items and the sum of priorities cancel out.
-    weights = (self._sums[self._leaves + slots] / self._minima[1]
+    weights = (self._nodes[self._leaves + slots, 0] / self._nodes[1, 1]
                ) ** -self.importance_exponent
     shape = (num_batches, batch_size)
     return ((time * items.num_streams + stream).reshape(shape),
@@ -208,31 +209,39 @@ class Prioritised:
     leaves = 1 << num_slots.bit_length()
     if self._leaves != leaves:
       self._leaves = leaves
-      self._sums = np.zeros([2 * self._leaves])
-      self._minima = np.full([2 * self._leaves], np.inf)
+      self._nodes = np.tile([0.0, np.inf], [2 * leaves, 1])
+
+  def _children(self, nodes):
+    """Returns `[N, 4]`: sums and minima of the left and the right children."""
+    return self._nodes.reshape(-1, 4).take(nodes, 0)
 
   def _set(self, slots, priorities):
+    if not len(slots):
+      return
     nodes = self._leaves + slots
-    self._sums[nodes] = priorities
+    rows = np.empty([len(slots), 2])
+    rows[:, 0] = priorities
     # An item that is not there does not count.
-    self._minima[nodes] = np.where(self._sums[nodes] > 0, self._sums[nodes],
-                                   np.inf)
-    while len(nodes) and nodes[0] > 1:
+    rows[:, 1] = np.where(rows[:, 0] > 0, rows[:, 0], np.inf)
+    # If an item is there twice, its last priority counts.
+    self._nodes[nodes] = rows
+    while nodes[0] > 1:
       nodes = nodes >> 1
-      left, right = 2 * nodes, 2 * nodes + 1
-      self._sums[nodes] = self._sums[left] + self._sums[right]
-      self._minima[nodes] = np.minimum(self._minima[left], self._minima[right])
+      below = self._children(nodes)
+      np.add(below[:, 0], below[:, 2], out=rows[:, 0])
+      np.minimum(below[:, 1], below[:, 3], out=rows[:, 1])
+      self._nodes[nodes] = rows
 
   def _find(self, masses):
     """Returns the slots where the cumulative sums exceed `masses`."""
     nodes = np.ones(masses.shape, np.int64)
     while nodes[0] < self._leaves:
-      nodes = 2 * nodes
-      left = self._sums[nodes]
+      below = self._children(nodes)
+      left = below[:, 0]
       # Rounding must not lead to an item that is not there.
-      go_right = (masses >= left) & (self._sums[nodes + 1] > 0)
+      go_right = (masses >= left) & (below[:, 2] > 0)
       masses = masses - left * go_right
-      nodes = nodes + go_right
+      nodes = 2 * nodes + go_right
     return nodes - self._leaves
 
   def _masses(self, items, first, parts):
@@ -255,7 +264,7 @@ class Prioritised:
     """Returns the sums of the priorities of all smaller slots."""
     nodes, sums = self._leaves + slots, np.zeros(len(slots))
     while nodes[0] > 1:
-      sums += np.where(nodes % 2, self._sums[nodes - nodes % 2], 0.0)
+      sums += np.where(nodes % 2, self._nodes[nodes - nodes % 2, 0], 0.0)
       nodes = nodes >> 1
     return sums
 
