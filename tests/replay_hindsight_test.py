@@ -36,7 +36,7 @@ def _after(log, i):
 
 
 def _game(log, start):
-  """Returns the numbers of the first observation and the last step of a game."""
+  """Returns the numbers of the first and the last step of a game."""
   first = start
   while first > 0 and not log[first].episode_end:
     first -= 1
@@ -85,7 +85,7 @@ class HindsightTest(parameterized.TestCase):
         num_own += 1
       else:
         first, last = _game(log, start)
-        number = lambda n: 2 * _after(log, n)
+        number = lambda n, log=log: 2 * _after(log, n)
         if strategy == 'final':
           expected = {number(last)}
         elif strategy == 'future':

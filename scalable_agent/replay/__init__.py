@@ -20,12 +20,16 @@ from scalable_agent.replay.steps import StepStore
 from scalable_agent.replay.transitions import Drawn
 from scalable_agent.replay.transitions import TransitionReplay
 from scalable_agent.replay.unrolls import batches
+from scalable_agent.replay.unrolls import collected_batches
+from scalable_agent.replay.unrolls import DrawnColumns
+from scalable_agent.replay.unrolls import mixed_batches
 from scalable_agent.replay.unrolls import num_bytes
 from scalable_agent.replay.unrolls import Replay
 from scalable_agent.replay.views import NStep
 
 __all__ = [
     'Drawn',
+    'DrawnColumns',
     'Hindsight',
     'NStep',
     'Prioritised',
@@ -39,6 +43,8 @@ __all__ = [
     'Uniform',
     'batches',
     'batches_at_rate',
+    'collected_batches',
+    'mixed_batches',
     'num_bytes',
     'num_step_bytes',
 ]

@@ -154,7 +154,8 @@ class Prioritised:
 
   @property
   def state(self) -> dict[str, Any]:
-    return {'largest': self._largest, 'priorities': self._nodes[self._leaves:, 0]}
+    return {'largest': self._largest,
+            'priorities': self._nodes[self._leaves:, 0]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
