@@ -107,9 +107,8 @@ class ReplayTest(parameterized.TestCase):
     _fill(batch, [0] * 11)
     counts = collections.Counter()
     for _ in range(100):
-      lasts = replay.draw(batch, 1)
-      counts.update(_numbers(
-          self, batch._replace(last_observations=tuple(lasts)))[1:])
+      drawn = replay.draw(batch, 1)
+      counts.update(_numbers(self, drawn.unroll)[1:])
     self.assertEqual(set(counts), {3, 4, 5, 6, 7})
     # 1,000 draws: 200 each, with a standard deviation of 12.6.
     for count in counts.values():
@@ -120,7 +119,7 @@ class ReplayTest(parameterized.TestCase):
     batch = _allocate(4)
     replay.add(unrolls.columns(_fill(batch, [1, 2, 2, 2]), 0, 1))
     fresh = _fill(batch, [7, 8, 10, 10])
-    lasts = replay.draw(batch, 2)
+    lasts = replay.draw(batch, 2).unroll.last_observations
     self.assertEqual(_numbers(self, batch._replace(
         last_observations=(*fresh.last_observations, *lasts))), [7, 8, 1, 1])
 
@@ -130,18 +129,109 @@ class ReplayTest(parameterized.TestCase):
       replay = replay_lib.Replay(_allocate(50), seed)
       fresh, batch = _allocate(50), _allocate(20)
       replay.add(_fill(fresh, range(50)))
-      lasts = replay.draw(batch, 0)
-      drawn.append(_numbers(
-          self, batch._replace(last_observations=tuple(lasts))))
+      drawn.append(_numbers(self, replay.draw(batch, 0).unroll))
     self.assertEqual(drawn[0], drawn[1])
     self.assertNotEqual(drawn[0], drawn[2])
+
+  def test_draws_of_old(self):
+    # One draw after the other, from the columns of the storage.
+    replay = replay_lib.Replay(_allocate(7), seed=3)
+    rng = np.random.default_rng(3)
+    batch, fresh = _allocate(5), _allocate(3)
+    for start in range(0, 30, 3):
+      replay.add(_fill(fresh, range(start, start + 3)))
+      newest, size = start + 2, min(start + 3, 7)
+      expected = []
+      for _ in range(5):
+        slot = int(rng.integers(size))
+        expected.append(slot if size < 7 else newest - (newest - slot) % 7)
+      drawn = replay.draw(batch, 0)
+      self.assertEqual(_numbers(self, drawn.unroll), expected)
+      self.assertEqual(list(drawn.positions), expected)
+      np.testing.assert_array_equal(drawn.weights, np.ones(5, np.float32))
+
+  def test_priorities(self):
+    replay = replay_lib.Replay(
+        _allocate(4), 1, replay_lib.Prioritised(1.0, 0.5, 1e-9))
+    replay.add(_fill(_allocate(6), range(6)))  # The first two are gone.
+    replay.update(np.arange(6), np.array([9e9, 9e9, 1, 2, 3, 4]))
+    batch = _allocate(100)
+    counts = collections.Counter()
+    for _ in range(10):
+      drawn = replay.draw(batch, 50)
+      numbers = _numbers(self, unrolls.columns(drawn.unroll, 50, 100))
+      self.assertEqual(list(drawn.positions), numbers)
+      np.testing.assert_allclose(
+          drawn.weights, [(n - 1) ** -.5 for n in numbers], rtol=1e-6)
+      counts.update(numbers)
+    for number in range(2, 6):  # Strata: they are nearly equal to these.
+      self.assertAlmostEqual(counts[number], 50 * (number - 1), delta=10)
+
+  @parameterized.parameters(False, True)
+  def test_max_use(self, prioritised):
+    selector = (replay_lib.Prioritised(1.0, epsilon=1e-9) if prioritised
+                else replay_lib.Uniform())
+    replay = replay_lib.Replay(_allocate(4), 1, selector, max_use=3)
+    self.assertEqual(replay.num_uses_left, 0)
+    replay.add(_fill(_allocate(3), [0, 1, 2]))
+    # Those that are used up stay so.
+    replay.update(np.array([0, 1]), np.array([5.0, 1.0]))
+    batch = _allocate(8)
+    counts = collections.Counter(_numbers(self, replay.draw(batch, 0).unroll))
+    replay.update(np.arange(3), np.full([3], 9.0))
+    self.assertEqual(replay.num_uses_left, 1)
+    counts.update(_numbers(
+        self, unrolls.columns(replay.draw(batch, 7).unroll, 7, 8)))
+    self.assertEqual(counts, {0: 3, 1: 3, 2: 3})
+    with self.assertRaisesRegex(ValueError, '1 draws, but 0 are left'):
+      replay.draw(batch, 7)
+    # A new column begins from 0, wherever it is put.
+    replay.add(_fill(_allocate(2), [3, 4]))
+    self.assertEqual(
+        sorted(_numbers(
+            self, unrolls.columns(replay.draw(batch, 2).unroll, 2, 8))),
+        [3, 3, 3, 4, 4, 4])
+
+  def test_mixed_batches_have_positions_and_weights(self):
+    replay = replay_lib.Replay(_allocate(20), 1, replay_lib.Prioritised(1.0))
+    source = replay_lib.mixed_batches(_Reused(3), _allocate(4), replay, 2)
+    for start in range(0, 60, 2):
+      drawn = next(source)
+      numbers = _numbers(self, drawn.unroll)
+      self.assertEqual(list(drawn.positions), numbers)
+      self.assertEqual(numbers[:2], [start, start + 1])
+      np.testing.assert_array_equal(drawn.weights[:2], [1, 1])
+      replay.update(drawn.positions, drawn.positions + 1.0)
+
+  @parameterized.parameters((2, 1), (3, 3), (5, 2), (6, 9))
+  def test_collected_batches(self, num_collected, num_envs):
+    replay = replay_lib.Replay(_allocate(12), 1, max_use=4)
+    source = replay_lib.collected_batches(
+        _Reused(num_envs), _allocate(num_collected), _allocate(4), replay, 3,
+        lambda unroll: [int(v) for v in unroll.start.policy_version])
+    uses, arrived = collections.Counter(), 0
+    for update in range(30):
+      ready = next(source)
+      numbers = _numbers(self, ready.drawn.unroll)
+      uses.update(numbers)
+      arrived += sum(map(len, ready.notes))
+      self.assertEqual(ready.num_new_steps,
+                       _LENGTH * sum(map(len, ready.notes)))
+      if num_collected >= 3:  # Otherwise too few draws are left at times.
+        self.assertEqual(arrived, num_collected * (update // 3 + 1))
+        self.assertEqual(bool(ready.notes), update % 3 == 0)
+      for number in numbers:
+        self.assertBetween(number, max(0, arrived - 12), arrived - 1)
+    self.assertEqual(max(uses.values()), 4)
+    if num_collected == 2:  # Eight uses per collection: two batches.
+      self.assertEqual(arrived, 30)
 
   def test_num_bytes(self):
     # Steps: reward 4, info 4 + 4 + 1, done 1, truncated 1, frame 2, pointer 8,
     # action 4, three logits 12, baseline 4, truncation value 4; and the states
-    # 28, the level's pointer 8, the version 8.
+    # 28, the level's pointer 8, the environment 8, the version 8.
     self.assertEqual(replay_lib.num_bytes(_allocate(6)),
-                     6 * ((_LENGTH + 1) * 49 + 44))
+                     6 * ((_LENGTH + 1) * 49 + 52))
 
 
 def _train(test, **settings):

@@ -1,0 +1,91 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Hindsight experience replay (Andrychowicz et al. 2017, arXiv 1707.01495).
+
+A drawn transition gets another goal, which was achieved in the same game. So
+even a game that failed shows how a goal is reached. NumPy only.
+"""
+
+from collections.abc import Callable
+import dataclasses
+
+import numpy as np
+from scalable_agent import structs
+from scalable_agent.replay import steps
+from scalable_agent.replay import views
+
+_STRATEGIES = ('future', 'final', 'episode')
+
+
+@dataclasses.dataclass(frozen=True)
+class Hindsight:
+  """Transitions, most of them with a goal that was achieved later.
+
+  Observations are dictionaries with `achieved_goal` and `desired_goal`.
+
+  Attributes:
+    n_step: makes the transitions.
+    compute_reward: returns the rewards `[N]` for achieved and desired goals
+      `[N, ...]`.
+    strategy: where the goal was achieved. `future`: after a random one of the
+      steps of the game from this one on. `final`: after its last step. Of a
+      game that goes on, these are the steps that are known. `episode`: at any
+      time of the game.
+    num_relabelled: how many transitions get another goal, for each one that
+      keeps its own; on average.
+    compute_success: returns which achieved goals `[N, ...]` end an episode with
+      a desired goal, bool `[N]`. None: no success ends it.
+  """
+  n_step: views.NStep
+  compute_reward: Callable[[np.ndarray, np.ndarray], np.ndarray]
+  strategy: str = 'future'
+  num_relabelled: float = 4
+  compute_success: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+
+  def __post_init__(self):
+    if self.strategy not in _STRATEGIES or self.num_relabelled < 0:
+      raise ValueError(
+          f'The strategy must be one of {", ".join(_STRATEGIES)}, and '
+          'num_relabelled at least 0, but they are '
+          f'{self.strategy}, {self.num_relabelled}.')
+
+  def __call__(self, store: steps.StepStore, positions: np.ndarray,
+               rng: np.random.Generator) -> structs.Transition:
+    found = self.n_step(store, positions, rng)
+    share = self.num_relabelled / (self.num_relabelled + 1)
+    chosen = np.flatnonzero(rng.random(len(positions)) < share)
+    if not len(chosen):
+      return found
+    windows = store.windows(positions[chosen], self.n_step.num_steps)
+    goals = store.observations(
+        windows, self._goal_steps(store, windows, rng), 'achieved_goal')
+    rewards, length, terminated = self._relabelled(store, windows, goals)
+    next_observation = store.observations(windows, length)
+    found.reward[chosen], found.discount[chosen] = self.n_step.fold(
+        rewards, length, terminated)
+    for name, array in found.next_observation.items():
+      array[chosen] = next_observation[name]
+    for observation in (found.observation, found.next_observation):
+      observation['desired_goal'][chosen] = goals
+    return found
+
+  def _goal_steps(self, store, windows, rng):
+    """Returns how many steps after the start each goal was achieved."""
+    if self.strategy == 'final':
+      return windows.num_left
+    # What the first step achieves is after the start.
+    first = -store.num_before(windows) if self.strategy == 'episode' else 1
+    return rng.integers(first, windows.num_left + 1)
+
+  def _relabelled(self, store, windows, goals):
+    """Returns rewards, lengths, and which windows end with a termination."""
+    rewards = np.zeros(windows.slots.shape, np.float32)
+    length, terminated = windows.length.copy(), windows.terminated.copy()
+    for step in range(1, rewards.shape[1] + 1):
+      inside = step <= length
+      achieved = store.observations(
+          windows, np.minimum(step, windows.length), 'achieved_goal')
+      rewards[:, step - 1] = self.compute_reward(achieved, goals)
+      if self.compute_success is not None:
+        ends = inside & self.compute_success(achieved, goals)
+        length[ends], terminated[ends] = step, True
+    return rewards, length, terminated

@@ -1,0 +1,342 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Which items of a store are drawn. NumPy only.
+
+`K` is the number of batches of a draw, `B` the size of a batch, `S` the number
+of streams of the store. Draws are with replacement. The item of position `p` is
+that of time `p // S` in stream `p % S`.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Items(Protocol):
+  """What selectors know about a store.
+
+  Attributes:
+    num_streams: `S`.
+    num_slots: the largest number of items.
+    first: int64 `[S]`, the time of the first item of each stream.
+    end: int64 `[S]`, the time after its last item.
+  """
+  num_streams: int
+
+  @property
+  def num_slots(self) -> int: ...
+
+  @property
+  def first(self) -> np.ndarray: ...
+
+  @property
+  def end(self) -> np.ndarray: ...
+
+  def slots(self, positions: np.ndarray) -> np.ndarray:
+    """Returns numbers below `num_slots`. Living items have different ones."""
+
+  def alive(self, positions: np.ndarray) -> np.ndarray:
+    """Returns which items can be drawn, bool. It may be any positions."""
+
+
+class Selector(Protocol):
+  """Chooses items.
+
+  Attributes:
+    state: arrays by name, for a checkpoint. It can be set.
+  """
+  state: dict[str, Any]
+
+  def added(self, items: Items, positions: np.ndarray) -> None:
+    """Notes that items can be drawn from now on."""
+
+  def removed(self, items: Items, positions: np.ndarray) -> None:
+    """Notes that items can no longer be drawn; before others are added."""
+
+  def select(self, items: Items, rng: np.random.Generator, num_batches: int,
+             batch_size: int, first: np.ndarray | None = None
+             ) -> tuple[np.ndarray, np.ndarray]:
+    """Draws items. There must be some.
+
+    Args:
+      items: the store.
+      rng: source of the draws.
+      num_batches: `K`.
+      batch_size: `B`.
+      first: int64 `[S]`, times; leaves out older items. None: draws from all.
+
+    Returns:
+      int64 `[K, B]`, positions, and float32 `[K, B]`, the weights of their
+      losses.
+    """
+
+  def update(self, items: Items, positions: np.ndarray,
+             errors: np.ndarray) -> None:
+    """Notes the errors that were found for items, alive or not."""
+
+
+class Uniform:
+  """All items are equally likely."""
+
+  def __init__(self) -> None:
+    self.state: dict[str, Any] = {}
+
+  def added(self, items: Items, positions: np.ndarray) -> None:
+    del items, positions
+
+  removed = added
+
+  def select(self, items: Items, rng: np.random.Generator, num_batches: int,
+             batch_size: int, first: np.ndarray | None = None
+             ) -> tuple[np.ndarray, np.ndarray]:
+    first = items.first if first is None else first
+    sizes = items.end - first
+    ends = np.cumsum(sizes)
+    num_draws = num_batches * batch_size
+    positions = np.empty([num_draws], np.int64)
+    missing = np.arange(num_draws)
+    # Few items are dead: those before a gap, and columns that were used up.
+    while len(missing):
+      drawn = rng.integers(ends[-1], size=len(missing))
+      stream = np.searchsorted(ends, drawn, 'right')
+      # In a ring, this is the slot of the item.
+      slot = drawn - ends[stream] + sizes[stream]
+      time = first[stream] + (slot - first[stream]) % sizes[stream]
+      positions[missing] = time * items.num_streams + stream
+      missing = missing[~items.alive(positions[missing])]
+    shape = (num_batches, batch_size)
+    return positions.reshape(shape), np.ones(shape, np.float32)
+
+  def update(self, items: Items, positions: np.ndarray,
+             errors: np.ndarray) -> None:
+    del items, positions, errors
+
+
+class Prioritised:
+  """Prioritised replay, proportional (Schaul et al. 2016, arXiv 1511.05952).
+
+  An item has the priority `p = (error + epsilon)^exponent` and is drawn with
+  the probability `P = p / sum(p)`. The weight of its loss is
+  `(N P)^-importance_exponent`, divided by the largest weight of all `N` items
+  of the store. New items have the largest priority that there ever was.
+
+  A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
+  of the sum of priorities.
+
+  Attributes:
+    importance_exponent: may be set to another value, to anneal it.
+  """
+
+  def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
+               epsilon: float = 0.01):
+    """Makes a selector of no items.
+
+    Args:
+      exponent: at least 0; 0 makes all items equally likely.
+      importance_exponent: at least 0; 1 removes the bias of the draws.
+      epsilon: added to each error; positive, so that all items are drawn.
+
+    Raises:
+      ValueError: one of them is out of range.
+    """
+    if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
+      raise ValueError(
+          'The exponents must be at least 0, and epsilon positive, but they '
+          f'are {exponent}, {importance_exponent}, {epsilon}.')
+    self.importance_exponent = importance_exponent
+    self._exponent = exponent
+    self._epsilon = epsilon
+    self._largest = 1.0
+    # Node i has the children 2 i and 2 i + 1. Slot j is the leaf `leaves + j`.
+    # A row is the sum and the smallest of the priorities below a node.
+    self._leaves = 0
+    self._nodes = np.zeros([0, 2])
+    self._allocate(0)
+
+  @property
+  def state(self) -> dict[str, Any]:
+    return {'largest': self._largest,
+            'priorities': self._nodes[self._leaves:, 0]}
+
+  @state.setter
+  def state(self, state: dict[str, Any]) -> None:
+    priorities = np.asarray(state['priorities'])
+    self._largest = float(state['largest'])
+    self._allocate(len(priorities) - 1)
+    self._set(np.arange(len(priorities)), priorities)
+
+  def added(self, items: Items, positions: np.ndarray) -> None:
+    self._allocate(items.num_slots)
+    self._set(items.slots(positions), self._largest)
+
+  def removed(self, items: Items, positions: np.ndarray) -> None:
+    self._allocate(items.num_slots)
+    self._set(items.slots(positions), 0.0)
+
+  def select(self, items: Items, rng: np.random.Generator, num_batches: int,
+             batch_size: int, first: np.ndarray | None = None
+             ) -> tuple[np.ndarray, np.ndarray]:
+    parts = (np.arange(batch_size)
+             + rng.random([num_batches, batch_size])) / batch_size
+    if first is None:
+      masses = parts * self._nodes[1, 0]
+    else:
+      masses = self._masses(items, first, parts)
+    slots = self._find(masses.ravel())
+    length = items.num_slots // items.num_streams
+    stream, slot = np.divmod(slots, length)
+    oldest = items.first[stream]
+    time = oldest + (slot - oldest) % length
+    # The number of items and the sum of priorities cancel out.
+    weights = (self._nodes[self._leaves + slots, 0] / self._nodes[1, 1]
+               ) ** -self.importance_exponent
+    shape = (num_batches, batch_size)
+    return ((time * items.num_streams + stream).reshape(shape),
+            weights.astype(np.float32).reshape(shape))
+
+  def update(self, items: Items, positions: np.ndarray,
+             errors: np.ndarray) -> None:
+    positions, errors = np.ravel(positions), np.ravel(errors)
+    if not np.isfinite(errors).all():
+      raise ValueError('An error of a prioritised replay is not finite.')
+    priorities = (np.abs(errors.astype(np.float64)) + self._epsilon
+                  ) ** self._exponent
+    alive = items.alive(positions)
+    if alive.any():
+      self._largest = max(self._largest, float(priorities[alive].max()))
+      self._set(items.slots(positions[alive]), priorities[alive])
+
+  def _allocate(self, num_slots):
+    # There is at least one leaf more: it is the end of the last slot.
+    leaves = 1 << num_slots.bit_length()
+    if self._leaves != leaves:
+      self._leaves = leaves
+      self._nodes = np.tile([0.0, np.inf], [2 * leaves, 1])
+
+  def _children(self, nodes):
+    """Returns `[N, 4]`: sums and minima of the left and the right children."""
+    return self._nodes.reshape(-1, 4).take(nodes, 0)
+
+  def _set(self, slots, priorities):
+    if not len(slots):
+      return
+    nodes = self._leaves + slots
+    rows = np.empty([len(slots), 2])
+    rows[:, 0] = priorities
+    # An item that is not there does not count.
+    rows[:, 1] = np.where(rows[:, 0] > 0, rows[:, 0], np.inf)
+    # If an item is there twice, its last priority counts.
+    self._nodes[nodes] = rows
+    while nodes[0] > 1:
+      nodes = nodes >> 1
+      below = self._children(nodes)
+      np.add(below[:, 0], below[:, 2], out=rows[:, 0])
+      np.minimum(below[:, 1], below[:, 3], out=rows[:, 1])
+      self._nodes[nodes] = rows
+
+  def _find(self, masses):
+    """Returns the slots where the cumulative sums exceed `masses`."""
+    nodes = np.ones(masses.shape, np.int64)
+    while nodes[0] < self._leaves:
+      below = self._children(nodes)
+      left = below[:, 0]
+      # Rounding must not lead to an item that is not there.
+      go_right = (masses >= left) & (below[:, 2] > 0)
+      masses = masses - left * go_right
+      nodes = 2 * nodes + go_right
+    return nodes - self._leaves
+
+  def _masses(self, items, first, parts):
+    """Returns where `parts`, in [0, 1), fall if older items are left out."""
+    length = items.num_slots // items.num_streams
+    base = np.arange(items.num_streams) * length
+    begin, size = first % length, items.end - first
+    # The part of a ring from `begin` on, and what is beyond its last slot.
+    starts = np.concatenate([base + begin, base])
+    ends = np.concatenate([base + np.minimum(begin + size, length),
+                           base + np.maximum(begin + size - length, 0)])
+    before = self._before(starts)
+    sums = self._before(ends) - before
+    total = np.cumsum(sums)
+    masses = parts * total[-1]
+    piece = np.minimum(np.searchsorted(total, masses, 'right'), len(sums) - 1)
+    return masses - total[piece] + sums[piece] + before[piece]
+
+  def _before(self, slots):
+    """Returns the sums of the priorities of all smaller slots."""
+    nodes, sums = self._leaves + slots, np.zeros(len(slots))
+    while nodes[0] > 1:
+      sums += np.where(nodes % 2, self._nodes[nodes - nodes % 2, 0], 0.0)
+      nodes = nodes >> 1
+    return sums
+
+
+class Recent:
+  """Emphasises recent experience (Wang and Ross 2019, arXiv 1906.04009).
+
+  Batch `k` of a round of `R` is drawn from the latest
+  `max(N eta^(1000 k / R), min_size)` of `N` items. Each stream gives the same
+  share of its items.
+  """
+
+  def __init__(self, inner: Selector, eta: float = 0.996,
+               min_size: int = 5000, round_length: int = 50):
+    """Wraps `inner`, which draws from the latest items.
+
+    Args:
+      inner: `Uniform` or `Prioritised`.
+      eta: within (0, 1]; 1 draws from all items.
+      min_size: the smallest number of items to draw from.
+      round_length: `R`, the number of batches after which `k` starts over.
+
+    Raises:
+      ValueError: one of them is out of range.
+    """
+    if not 0 < eta <= 1 or min_size < 1 or round_length < 1:
+      raise ValueError(
+          'eta must be within (0, 1], min_size and round_length positive, but '
+          f'they are {eta}, {min_size}, {round_length}.')
+    self.inner = inner
+    self._eta = eta
+    self._min_size = min_size
+    self._round_length = round_length
+    self._num_batches = 0
+
+  @property
+  def state(self) -> dict[str, Any]:
+    return {**self.inner.state, 'num_batches': self._num_batches}
+
+  @state.setter
+  def state(self, state: dict[str, Any]) -> None:
+    self._num_batches = int(state['num_batches'])
+    self.inner.state = state
+
+  def added(self, items: Items, positions: np.ndarray) -> None:
+    self.inner.added(items, positions)
+
+  def removed(self, items: Items, positions: np.ndarray) -> None:
+    self.inner.removed(items, positions)
+
+  def size(self, num_items: int) -> float:
+    """Returns from how many of `num_items` the next batch is drawn."""
+    k = self._num_batches % self._round_length
+    size = num_items * self._eta ** (1000 * k / self._round_length)
+    return min(max(size, self._min_size), num_items)
+
+  def select(self, items: Items, rng: np.random.Generator, num_batches: int,
+             batch_size: int, first: np.ndarray | None = None
+             ) -> tuple[np.ndarray, np.ndarray]:
+    first = items.first if first is None else first
+    sizes = items.end - first
+    drawn = []
+    for _ in range(num_batches):
+      share = self.size(sizes.sum()) / sizes.sum()
+      drawn.append(self.inner.select(
+          items, rng, 1, batch_size,
+          items.end - np.ceil(share * sizes).astype(np.int64)))
+      self._num_batches += 1
+    positions, weights = map(np.concatenate, zip(*drawn))
+    return positions, weights
+
+  def update(self, items: Items, positions: np.ndarray,
+             errors: np.ndarray) -> None:
+    self.inner.update(items, positions, errors)

@@ -1,0 +1,77 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Replay of transitions: a store of steps, a selector and a view."""
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent import structs
+from scalable_agent.replay import selectors
+from scalable_agent.replay import steps
+from scalable_agent.replay import views
+
+
+class Drawn(NamedTuple):
+  """`K` batches of `B` transitions.
+
+  Attributes:
+    transitions: `structs.Transition` of `[K, B, ...]`.
+    weights: float32 `[K, B]`, of their losses; 1 without priorities.
+    positions: int64 `[K, B]`, for `update`.
+  """
+  transitions: structs.Transition
+  weights: np.ndarray
+  positions: np.ndarray
+
+
+class TransitionReplay:
+  """Draws transitions. All methods may be called from any thread."""
+
+  def __init__(self, store: steps.StepStore, selector: selectors.Selector,
+               view: views.View, seed: int):
+    """Puts a replay together.
+
+    Args:
+      store: keeps the steps; used by nobody else.
+      selector: chooses what is drawn; used by nobody else.
+      view: makes transitions.
+      seed: seed of the draws.
+    """
+    self.store = store
+    self.selector = selector
+    self._view = view
+    self._rng = np.random.default_rng(seed)
+    self._lock = threading.Lock()
+
+  @property
+  def num_items(self) -> int:
+    """How many transitions can be drawn, up to the few before gaps."""
+    return int(np.sum(self.store.end - self.store.first))
+
+  def add(self, unroll: structs.Unroll) -> None:
+    """Adds copies of the steps of an unroll; see `StepStore.add`."""
+    with self._lock:
+      changes = self.store.add(unroll)
+      self.selector.removed(self.store, changes.removed)
+      self.selector.added(self.store, changes.added)
+
+  def draw(self, num_batches: int, batch_size: int) -> Drawn:
+    """Draws `num_batches` of `batch_size`, with replacement."""
+    with self._lock:
+      positions, weights = self.selector.select(
+          self.store, self._rng, num_batches, batch_size)
+      flat = self._view(self.store, positions.ravel(), self._rng)
+    shaped = lambda a: a.reshape(num_batches, batch_size, *a.shape[1:])
+    return Drawn(
+        structs.Transition(*[steps.map_nests(shaped, nest) for nest in flat]),
+        weights, positions)
+
+  def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
+    """Notes the errors of drawn transitions; the overwritten ones are skipped.
+
+    Args:
+      positions: of `draw`, any shape.
+      errors: of the same shape. Only their sizes count.
+    """
+    with self._lock:
+      self.selector.update(self.store, positions, errors)

@@ -1,0 +1,61 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What is made of drawn steps: transitions over `n` steps. NumPy only."""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+from scalable_agent import structs
+from scalable_agent.replay import steps
+
+
+class View(Protocol):
+  """Makes `structs.Transition` of `[N, ...]` of `N` positions of a store."""
+
+  def __call__(self, store: steps.StepStore, positions: np.ndarray,
+               rng: np.random.Generator) -> structs.Transition: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class NStep:
+  """Transitions over `num_steps`, or up to the end of the episode.
+
+  A window also ends at the newest step. Wherever it ends, the discount is
+  `gamma^k` after `k` steps, and 0 only if the episode terminated there.
+
+  Attributes:
+    discount: `gamma`.
+    num_steps: `n`, at least 1.
+    transform: made of each reward before it is discounted, such as a clip; a
+      function on arrays.
+  """
+  discount: float
+  num_steps: int = 1
+  transform: Callable[[np.ndarray], np.ndarray] | None = None
+
+  def __call__(self, store: steps.StepStore, positions: np.ndarray,
+               rng: np.random.Generator) -> structs.Transition:
+    del rng
+    windows = store.windows(positions, self.num_steps)
+    return structs.Transition(
+        store.observations(windows, 0), store.actions(windows),
+        *self.fold(store.rewards(windows), windows.length, windows.terminated),
+        store.observations(windows, windows.length))
+
+  def fold(self, rewards: np.ndarray, length: np.ndarray,
+           terminated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the discounted sums and the discounts, float32 `[N]`.
+
+    Args:
+      rewards: `[N, n]`.
+      length: int64 `[N]`, how many of the rewards count.
+      terminated: bool `[N]`, whether the episode terminated then.
+    """
+    if self.transform is not None:
+      rewards = self.transform(rewards)
+    powers = self.discount ** np.arange(self.num_steps + 1)
+    inside = np.arange(self.num_steps) < length[:, None]
+    total = np.sum(np.where(inside, rewards * powers[:-1], 0.0), axis=1)
+    discount = np.where(terminated, 0.0, powers[length])
+    return total.astype(np.float32), discount.astype(np.float32)

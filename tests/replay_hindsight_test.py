@@ -1,0 +1,157 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of hindsight, against lists of episodes."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import replay_logs
+from scalable_agent import replay as replay_lib
+from scalable_agent import structs
+
+_SPEC = replay_logs.SPEC._replace(observation={
+    'observation': structs.ArraySpec((2,), np.dtype(np.float32)),
+    'achieved_goal': structs.ArraySpec((1,), np.dtype(np.float32)),
+    'desired_goal': structs.ArraySpec((1,), np.dtype(np.float32))})
+_GOAL = -7.0  # Of all steps.
+
+
+def _with_goals(unroll):
+  """Adds goals to the observations; what is achieved is twice the number."""
+  def goals(observation):
+    achieved = 2 * observation[..., :1]
+    return {'observation': observation, 'achieved_goal': achieved,
+            'desired_goal': np.full_like(achieved, _GOAL)}
+  env_outputs = unroll.steps.env_outputs
+  return unroll._replace(
+      steps=unroll.steps._replace(env_outputs=env_outputs._replace(
+          observation=goals(env_outputs.observation))),
+      last_observations=tuple(
+          last._replace(observation=goals(last.observation))
+          for last in unroll.last_observations))
+
+
+def _after(log, i):
+  """Returns what was observed after step `i`, before a new game began."""
+  return log[i].last_observation if log[i].episode_end else log[i].observation
+
+
+def _game(log, start):
+  """Returns the numbers of the first and the last step of a game."""
+  first = start
+  while first > 0 and not log[first].episode_end:
+    first -= 1
+  last = start + 1
+  while last + 1 < len(log) and not log[last].episode_end:
+    last += 1
+  return first, last
+
+
+def _reward(achieved, desired):
+  """A number that tells both; with no success."""
+  return achieved[:, 0] - 3 * desired[:, 0]
+
+
+class HindsightTest(parameterized.TestCase):
+
+  def _store(self, steps=40, length=24, end=0.25):
+    rng = np.random.default_rng(6)
+    logs = [replay_logs.random_log(rng, s, steps, end) for s in (0, 1)]
+    store = replay_lib.StepStore(_SPEC, 2 * length, 2)
+    for start in range(0, steps, 5):
+      store.add(_with_goals(replay_logs.unroll(logs, [0, 1], start, 5)))
+    return logs, store
+
+  @parameterized.product(strategy=('future', 'final', 'episode'),
+                         num_steps=(1, 3), success=(False, True))
+  def test_against_a_list_of_episodes(self, strategy, num_steps, success):
+    logs, store = self._store()
+    # Success: exactly the goal.
+    equal = lambda achieved, desired: (achieved == desired)[:, 0]
+    view = replay_lib.Hindsight(
+        replay_lib.NStep(0.9, num_steps), _reward, strategy, 4,
+        equal if success else None)
+    positions, _ = replay_lib.Uniform().select(
+        store, np.random.default_rng(0), 1, 8000)
+    found = view(store, positions[0], np.random.default_rng(1))
+    seen, num_own = {}, 0
+    for i, position in enumerate(positions[0]):
+      start, stream = divmod(int(position), 2)
+      log = logs[stream]
+      goal = found.observation['desired_goal'][i, 0]
+      self.assertEqual(found.next_observation['desired_goal'][i, 0], goal)
+      observation, action, reward, discount, after = replay_logs.transition(
+          log, start, num_steps, 0.9)
+      if goal == _GOAL:
+        num_own += 1
+      else:
+        first, last = _game(log, start)
+        number = lambda n, log=log: 2 * _after(log, n)
+        if strategy == 'final':
+          expected = {number(last)}
+        elif strategy == 'future':
+          expected = {number(n) for n in range(start + 1, last + 1)}
+        else:  # Slots from 17 on are there.
+          expected = {number(n) for n in range(start + 1, last + 1)} | {
+              2 * log[n].observation for n in range(max(first, 17), start + 1)}
+        self.assertIn(goal, expected)
+        seen.setdefault(int(position), (set(), expected))[0].add(goal)
+        reward, discount = 0.0, 1.0
+        for n in range(start + 1, min(start + num_steps, last) + 1):
+          after = _after(log, n)
+          reward += discount * (2 * after - 3 * goal)
+          discount *= 0.9
+          if success and 2 * after == goal:
+            discount = 0.0
+            break
+          if log[n].done:
+            discount *= log[n].truncated
+            break
+      self.assertEqual(found.observation['observation'][i, 0], observation)
+      self.assertEqual(found.observation['achieved_goal'][i, 0],
+                       2 * observation)
+      self.assertEqual(found.action[i], action)
+      self.assertAlmostEqual(found.reward[i] / reward if reward else 1, 1,
+                             places=5)
+      self.assertAlmostEqual(found.discount[i], discount, places=6)
+      self.assertEqual(found.next_observation['observation'][i, 0], after)
+    # One of five keeps its goal: 1,600, with a standard deviation of 36.
+    self.assertBetween(num_own, 1450, 1750)
+    complete = sum(goals == expected for goals, expected in seen.values())
+    self.assertLen(seen, 46)
+    self.assertGreater(complete, 40)
+
+  def test_no_hindsight(self):
+    _, store = self._store()
+    view = replay_lib.Hindsight(
+        replay_lib.NStep(0.9), _reward, num_relabelled=0)
+    positions = replay_lib.Uniform().select(
+        store, np.random.default_rng(0), 1, 50)[0][0]
+    found = view(store, positions, np.random.default_rng(0))
+    expected = replay_lib.NStep(0.9)(
+        store, positions, np.random.default_rng(0))
+    np.testing.assert_array_equal(found.reward, expected.reward)
+    np.testing.assert_array_equal(
+        found.observation['desired_goal'], np.full([50, 1], _GOAL))
+
+  def test_with_priorities(self):
+    rng = np.random.default_rng(6)
+    log = replay_logs.random_log(rng, 0, 9, 0.3)
+    replay = replay_lib.TransitionReplay(
+        replay_lib.StepStore(_SPEC, 20, 1), replay_lib.Prioritised(1.0),
+        replay_lib.Hindsight(replay_lib.NStep(0.9), _reward), 0)
+    replay.add(_with_goals(replay_logs.unroll([log], [0], 0, 9)))
+    replay.update(np.arange(9), np.array([0] * 8 + [1000]))
+    drawn = replay.draw(2, 100)
+    self.assertGreater(np.mean(drawn.positions == 8), .95)
+    self.assertEqual(
+        drawn.transitions.observation['achieved_goal'].shape, (2, 100, 1))
+    self.assertLess(drawn.weights.min(), .1)
+
+  def test_bad_input(self):
+    for settings in (dict(strategy='past'), dict(num_relabelled=-1)):
+      with self.assertRaisesRegex(ValueError, 'strategy must be one of'):
+        replay_lib.Hindsight(replay_lib.NStep(0.9), _reward, **settings)
+
+
+if __name__ == '__main__':
+  absltest.main()

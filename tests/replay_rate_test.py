@@ -1,0 +1,155 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the ratio of updates to steps."""
+
+import threading
+import time
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import replay_logs
+from scalable_agent import queues
+from scalable_agent import replay as replay_lib
+from scalable_agent import unrolls
+
+
+def _deliveries(num_envs, unroll_length, count, released):
+  logs = [replay_logs.random_log(
+      np.random.default_rng(s), s, unroll_length * count)
+          for s in range(num_envs)]
+  for i in range(count):
+    unroll = replay_logs.unroll(
+        logs, range(num_envs), i * unroll_length, unroll_length)
+    yield unrolls.Delivery(unroll, lambda i=i: released.append(i))
+
+
+class _List:
+  """An inbox of a list; it is closed at its end."""
+
+  def __init__(self, items):
+    self._items = iter(items)
+
+  def get(self):
+    try:
+      return next(self._items)
+    except StopIteration:
+      raise queues.QueueClosed() from None
+
+
+def _run(rate, num_envs, unroll_length, num_updates, count=40):
+  """Returns all `Ready`, and the steps that each one was drawn after."""
+  released, found, added = [], [], []
+  source = replay_lib.batches_at_rate(
+      _List(_deliveries(num_envs, unroll_length, count, released)),
+      added.append, lambda: len(added), rate, num_updates,
+      lambda unroll: float(unroll.steps.env_outputs.reward[1, 0]))
+  try:
+    for ready in source:
+      assert released == list(range(len(added)))
+      found.append((ready, rate.num_steps))
+  except queues.QueueClosed:
+    pass
+  return found
+
+
+class RateTest(parameterized.TestCase):
+
+  @parameterized.product(
+      num_envs=(1, 3, 8), unroll_length=(1, 5), num_updates=(1, 4),
+      updates_per_step=(1, 0.1, 0.29, 2.5), min_steps=(0, 37))
+  def test_the_ratio_is_exact(self, num_envs, unroll_length, num_updates,
+                              updates_per_step, min_steps):
+    rate = replay_lib.Rate(updates_per_step, min_steps)
+    found = _run(rate, num_envs, unroll_length, num_updates)
+    per_unroll = num_envs * unroll_length
+    hundredths = round(updates_per_step * 100)
+    expected, updates = [], 0
+    for steps in range(per_unroll, 41 * per_unroll, per_unroll):
+      while (hundredths * (steps - min_steps) // 100) - updates >= num_updates:
+        updates += num_updates
+        expected.append(steps)
+    self.assertEqual([steps for _, steps in found], expected)
+    self.assertEqual(rate.num_updates, updates)
+    self.assertEqual(rate.num_steps, 40 * per_unroll)
+    # All that arrived is counted once, in the batch after it.
+    total = 0
+    for ready, steps in found:
+      total += ready.num_new_steps
+      self.assertEqual(total, steps)
+      self.assertEqual(ready.drawn * per_unroll, steps)
+      self.assertLen(ready.notes, ready.num_new_steps // per_unroll)
+
+  def test_achieved(self):
+    rate = replay_lib.Rate(0.5, 100)
+    self.assertEqual(rate.achieved, 0)
+    _run(rate, 2, 5, 1)
+    self.assertEqual((rate.num_steps, rate.num_updates), (400, 150))
+    self.assertEqual(rate.achieved, 0.5)
+
+  def test_a_second_warm_up_owes_nothing(self):
+    rate = replay_lib.Rate(1, 30)
+    _run(rate, 1, 5, 1, count=10)
+    self.assertEqual((rate.num_steps, rate.num_updates), (50, 20))
+    rate.warm_up()
+    found = _run(rate, 1, 5, 1, count=8)
+    self.assertEqual((rate.num_steps, rate.num_updates), (90, 30))
+    self.assertEqual(found[0][1], 85)
+
+  def test_a_restored_rate_goes_on(self):
+    whole, first = (replay_lib.Rate(0.3, 20) for _ in range(2))
+    _run(whole, 1, 1, 2, count=61)
+    _run(first, 1, 1, 2, count=33)
+    second = replay_lib.Rate(0.3, 20)
+    second.state = first.state
+    self.assertEqual(second.num_owed, first.num_owed)
+    _run(second, 1, 1, 2, count=28)
+    self.assertEqual(second.state, whole.state)
+    # With another ratio, nothing is to be caught up with.
+    other = replay_lib.Rate(10, 20)
+    other.state = whole.state
+    self.assertEqual((other.num_owed, other.num_updates), (0, 12))
+
+  @parameterized.parameters('slow actor', 'slow learner')
+  def test_the_inbox_holds_actors_back(self, which):
+    inbox = queues.BoundedQueue(2)
+    rate = replay_lib.Rate(1, 4)
+    put = []
+
+    def act():
+      try:
+        for delivery in _deliveries(1, 2, 1000, []):
+          if which == 'slow actor':
+            time.sleep(0.002)
+          inbox.put(delivery)
+          put.append(delivery)
+      except queues.QueueClosed:
+        pass
+
+    actor = threading.Thread(target=act)
+    actor.start()
+    source = replay_lib.batches_at_rate(
+        inbox, lambda unroll: None, lambda: None, rate, 1, lambda unroll: None)
+    for update in range(1, 31):
+      if which == 'slow learner':
+        time.sleep(0.002)
+      next(source)
+      # One unroll of two steps beyond what was due, two that wait.
+      self.assertBetween(rate.num_steps, update + 4, update + 5)
+      self.assertLessEqual(len(put), rate.num_steps // 2 + 3)
+    inbox.close()
+    actor.join(10)
+    self.assertFalse(actor.is_alive())
+    with self.assertRaises(queues.QueueClosed):
+      for _ in range(9):
+        next(source)
+
+  def test_an_error_passes_through(self):
+    inbox = queues.BoundedQueue(2)
+    inbox.fail(RuntimeError('environment 3'))
+    with self.assertRaisesRegex(RuntimeError, 'environment 3'):
+      next(replay_lib.batches_at_rate(
+          inbox, print, print, replay_lib.Rate(1, 0), 1, print))
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,271 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of what is drawn, and with which weights."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import replay as replay_lib
+from scalable_agent.replay import selectors
+
+
+class _Items:
+  """A store of rings without anything in them."""
+
+  def __init__(self, first, end, length, dead=()):
+    self.first, self.end = np.array(first), np.array(end)
+    self.num_streams = len(first)
+    self.num_slots = self.num_streams * length
+    self._length = length
+    self._dead = list(dead)
+
+  def slots(self, positions):
+    time, stream = np.divmod(positions, self.num_streams)
+    return stream * self._length + time % self._length
+
+  def alive(self, positions):
+    time, stream = np.divmod(positions, self.num_streams)
+    return ((self.first[stream] <= time) & (time < self.end[stream])
+            & ~np.isin(positions, self._dead))
+
+  def positions(self, first=None):
+    first = self.first if first is None else first
+    return np.array([t * self.num_streams + s for s in range(self.num_streams)
+                     for t in range(first[s], self.end[s])])
+
+
+# Streams that have wrapped, that have not, and that are empty.
+_ITEMS = lambda: _Items([13, 0, 0, 7], [23, 6, 0, 16], 10)
+
+
+def check_counts(counts, probabilities):
+  """Chi-square: fails for one of 100,000 seeds if the draws are right."""
+  expected = np.sum(counts) * np.asarray(probabilities) / np.sum(probabilities)
+  np.testing.assert_array_equal(np.asarray(counts)[expected == 0], 0)
+  counts, expected = np.asarray(counts)[expected > 0], expected[expected > 0]
+  statistic = np.sum((counts - expected) ** 2 / expected)
+  freedom = len(expected) - 1
+  # Wilson and Hilferty's approximation.
+  cube = 1 - 2 / (9 * freedom) + 4.26 * np.sqrt(2 / (9 * freedom))
+  assert statistic < freedom * cube ** 3, (statistic, counts, expected)
+
+
+def _counts(drawn, positions):
+  """Returns how often each of `positions` was drawn; there is no other one."""
+  counts = [np.sum(drawn == p) for p in positions]
+  assert sum(counts) == drawn.size, set(drawn.ravel()) - set(positions)
+  return counts
+
+
+class _Masses:
+  """Draws given numbers within [0, 1)."""
+
+  def __init__(self, *masses):
+    self._masses = masses
+
+  def random(self, shape):
+    return np.reshape(self._masses, shape)
+
+
+def _filled(items, errors=None, **settings):
+  """Returns a `Prioritised` of all items."""
+  selector = replay_lib.Prioritised(**settings)
+  selector.added(items, items.positions())
+  if errors is not None:
+    selector.update(items, items.positions(), np.array(errors))
+  return selector
+
+
+class UniformTest(parameterized.TestCase):
+
+  def test_draws(self):
+    items = _ITEMS()
+    drawn, weights = replay_lib.Uniform().select(
+        items, np.random.default_rng(1), 50, 1000)
+    check_counts(_counts(drawn, items.positions()), np.ones(10 + 6 + 9))
+    np.testing.assert_array_equal(weights, np.ones([50, 1000], np.float32))
+
+  def test_the_dead_are_not_drawn(self):
+    items = _Items([3], [8], 10, dead=[3, 4, 6])
+    drawn, _ = replay_lib.Uniform().select(
+        items, np.random.default_rng(1), 1, 10000)
+    check_counts(_counts(drawn, [5, 7]), [1, 1])
+
+
+class PrioritisedTest(parameterized.TestCase):
+
+  def test_known_weights(self):
+    # N-10.
+    items = _Items([0], [4], 4)
+    selector = _filled(items, [1, 3, .5, 2], exponent=.6,
+                       importance_exponent=.4, epsilon=.01)
+    priorities = (np.array([1, 3, .5, 2]) + .01) ** .6
+    np.testing.assert_allclose(
+        priorities / sum(priorities),
+        [.1960634, .3775231, .1301205, .2962929], atol=1e-7)
+    drawn = [selector.select(items, _Masses(m), 1, 1)
+             for m in (.1, .5, .6, .9)]
+    self.assertEqual([p.item() for p, _ in drawn], [0, 1, 2, 3])
+    np.testing.assert_allclose(
+        [w.item() for _, w in drawn],
+        [.8487499, .6530717, 1, .7195315], atol=1e-6)
+    # D-9.
+    items = _Items([0], [2], 4)
+    selector = _filled(items, [1, 3], exponent=1, importance_exponent=.5,
+                       epsilon=1e-12)
+    drawn, weights = selector.select(items, np.random.default_rng(0), 1, 4)
+    np.testing.assert_array_equal(drawn, [[0, 1, 1, 1]])  # Stratified.
+    np.testing.assert_allclose(weights, [[1] + [.5773503] * 3], atol=1e-6)
+    selector.importance_exponent = 1.0
+    _, weights = selector.select(items, np.random.default_rng(0), 1, 4)
+    np.testing.assert_allclose(weights, [[1] + [1 / 3] * 3], atol=1e-6)
+    self.assertEqual(weights.dtype, np.float32)
+
+  @parameterized.parameters(0.0, 0.6, 1.0)
+  def test_draws(self, exponent):
+    items = _ITEMS()
+    positions = items.positions()
+    errors = np.random.default_rng(7).normal(size=len(positions)) ** 3
+    selector = _filled(items, errors, exponent=exponent, epsilon=.02)
+    priorities = (np.abs(errors) + .02) ** exponent
+    rng = np.random.default_rng(2)
+    drawn, weights = selector.select(items, rng, 50000, 1)
+    check_counts(_counts(drawn, positions), priorities)
+    share = priorities / np.sum(priorities)
+    expected = (len(positions) * share) ** -.4
+    for p, weight in zip(drawn.ravel()[:200], weights.ravel()):
+      self.assertAlmostEqual(
+          weight, (expected / max(expected))[positions == p].item(), places=5)
+    # In strata, each item is drawn as often as it should be, within one.
+    drawn, _ = selector.select(items, rng, 30, 100)
+    for batch in drawn:
+      counts = np.array(_counts(batch, positions))
+      self.assertLess(np.max(np.abs(counts - 100 * share)), 2)
+
+  def test_new_items_have_the_largest_priority_so_far(self):
+    items = _Items([0, 0], [3, 0], 5)
+    selector = _filled(items, [5.0, .1, .2], exponent=1, epsilon=1e-9)
+    selector.update(items, np.array([0]), np.array([.3]))
+    items.end[1] = 2
+    selector.added(items, np.array([1, 3]))
+    drawn, _ = selector.select(items, np.random.default_rng(0), 20000, 1)
+    check_counts(_counts(drawn, [0, 2, 4, 1, 3]), [.3, .1, .2, 5, 5])
+    # At first it is 1.
+    selector = _filled(items, exponent=1, epsilon=1e-9)
+    selector.update(items, np.array([0]), np.array([.5]))
+    drawn, _ = selector.select(items, np.random.default_rng(0), 20000, 1)
+    check_counts(_counts(drawn, [0, 2, 4, 1, 3]), [.5, 1, 1, 1, 1])
+
+  def test_overwritten_items(self):
+    items = _Items([0], [4], 4)
+    selector = _filled(items, [1, 2, 3, 4], exponent=1, epsilon=1e-9)
+    # The items 4 and 5 take the slots of 0 and 1. Slot 2 has no item.
+    items.first[:], items.end[:] = 3, 6
+    selector.removed(items, np.array([0, 1, 2]))
+    selector.added(items, np.array([4, 5]))
+    before = selector.state['priorities'].copy()
+    selector.update(items, np.array([0, 2, 1, 6]), np.array([9e9] * 4))
+    np.testing.assert_array_equal(selector.state['priorities'], before)
+    self.assertAlmostEqual(selector.state['largest'], 4)
+    # The last one counts.
+    selector.update(items, np.array([[4, 0], [4, 5]]),
+                    np.array([[9, 9e9], [1, 2]]))
+    drawn, weights = selector.select(
+        items, np.random.default_rng(0), 20000, 1)
+    check_counts(_counts(drawn, [3, 4, 5]), [4, 1, 2])
+    for position, weight in ((3, 4 ** -.4), (4, 1), (5, 2 ** -.4)):
+      np.testing.assert_allclose(weights[drawn == position], weight, rtol=1e-6)
+
+  def test_state(self):
+    items = _ITEMS()
+    selector = _filled(items, np.arange(25), epsilon=.1)
+    copy = replay_lib.Prioritised(epsilon=.1)
+    copy.state = {name: np.array(value)
+                  for name, value in selector.state.items()}
+    for _ in range(2):
+      (a, u), (b, v) = [s.select(items, np.random.default_rng(3), 4, 32)
+                        for s in (selector, copy)]
+      np.testing.assert_array_equal(a, b)
+      np.testing.assert_array_equal(u, v)
+      for s in (selector, copy):
+        s.removed(items, np.array([1]))
+        s.added(items, np.array([5]))
+
+  def test_rounding_does_not_lead_to_what_is_not_there(self):
+    items = _Items([0], [3], 5)
+    selector = _filled(items, [.1, .2, .3], exponent=1, epsilon=1e-9)
+    positions, _ = selector.select(items, _Masses(1 - 2**-53, 1.0), 2, 1)
+    np.testing.assert_array_equal(positions, [[2], [2]])
+
+  def test_bad_input(self):
+    for settings in (dict(exponent=-1), dict(importance_exponent=-.1),
+                     dict(epsilon=0)):
+      with self.assertRaises(ValueError):
+        replay_lib.Prioritised(**settings)
+    items = _Items([0], [2], 2)
+    with self.assertRaisesRegex(ValueError, 'not finite'):
+      _filled(items, [1, np.nan])
+
+
+class RecentTest(parameterized.TestCase):
+
+  def test_known_sizes(self):
+    # D-9.
+    selector = replay_lib.Recent(replay_lib.Uniform(), .996, 5000, 50)
+    items = _Items([0], [100000], 100000)
+    sizes = []
+    for _ in range(51):
+      sizes.append(selector.size(100000))
+      selector.select(items, np.random.default_rng(0), 1, 1)
+    np.testing.assert_allclose(
+        [sizes[k] for k in (0, 1, 5, 25, 49, 50)],
+        [100000, 92296.83, 66978, 13479, 5000, 100000], atol=.5)
+    self.assertEqual(selector.size(3000), 3000)
+
+  @parameterized.product(prioritised=(False, True), k=(0, 1, 2))
+  def test_draws(self, prioritised, k):
+    items = _ITEMS()
+    errors = np.random.default_rng(7).random(25)
+    inner = (_filled(items, errors, exponent=1, epsilon=.1) if prioritised
+             else replay_lib.Uniform())
+    selector = replay_lib.Recent(inner, .5 ** .003, min_size=7, round_length=3)
+    rng = np.random.default_rng(3)
+    drawn = np.stack([selector.select(items, rng, 3, 400)[0]
+                      for _ in range(60)])
+    # k = 0: 25 items; 1: 12.5, half of each stream; 2: 7, not 6.25.
+    first = [[13, 0, 0, 7], [18, 3, 0, 11], [20, 4, 0, 13]][k]
+    positions = items.positions()
+    kept = np.isin(positions, items.positions(first))
+    priorities = (errors + .1 if prioritised else np.ones(25)) * kept
+    self.assertLen(set(drawn[:, k].ravel()), [25, 13, 8][k])
+    share = 400 * priorities / sum(priorities)
+    counts = np.array(_counts(drawn[:, k], positions))
+    if prioritised:  # Strata: they differ less than at random.
+      np.testing.assert_allclose(counts / 60, share, atol=.4)
+    else:
+      check_counts(counts, priorities)
+
+  def test_state(self):
+    items = _ITEMS()
+    make = lambda: replay_lib.Recent(
+        _filled(items, np.arange(25)), .99, 2, 10)
+    selector, copy = make(), make()
+    selector.select(items, np.random.default_rng(0), 13, 2)
+    copy.state = selector.state
+    self.assertEqual(copy.size(1000), selector.size(1000))
+    self.assertLess(copy.size(1000), 100)
+
+  def test_bad_input(self):
+    for settings in (dict(eta=0), dict(eta=1.1), dict(min_size=0),
+                     dict(round_length=0)):
+      with self.assertRaises(ValueError):
+        replay_lib.Recent(replay_lib.Uniform(), **settings)
+
+  def test_all_are_selectors(self):
+    for selector in (selectors.Uniform(), selectors.Prioritised(),
+                     selectors.Recent(selectors.Uniform())):
+      found: selectors.Selector = selector
+      self.assertIsInstance(found.state, dict)
+
+
+if __name__ == '__main__':
+  absltest.main()
