@@ -68,7 +68,7 @@ class EnvironmentContract:
     for a, b in zip(leaves(first.observation), leaves(second.observation),
                     strict=True):
       np.testing.assert_array_equal(a, b)
-    for i in np.flatnonzero(first.truncated):
+    for i in np.flatnonzero(first.info.episode_end):
       for a, b in zip(leaves(first.last_observation),
                       leaves(second.last_observation), strict=True):
         np.testing.assert_array_equal(a[i], b[i])
@@ -106,8 +106,8 @@ class EnvironmentContract:
       for array in (output.reward, output.done, output.truncated, *output.info):
         self.assertEqual(array.shape, (3,))
       self.assert_fits(output.observation, env.spec.observation)
-      if output.truncated.any():
-        self.assertTrue(output.done[output.truncated].all())
+      self.assertTrue(output.info.episode_end[output.truncated].all())
+      if output.info.episode_end.any():
         self.assert_fits(output.last_observation, env.spec.observation)
       else:
         self.assertEqual(output.last_observation, ())

@@ -60,7 +60,7 @@ class _SerialReference:
       self.assertEqual(output.info.episode_end[0], done)
       self.assert_is(output.observation, observation)
       self.assertEqual(output.truncated[0], truncated and not terminated)
-      if output.truncated[0]:
+      if done:
         self.assert_is(output.last_observation, last)
       else:
         self.assertEqual(output.last_observation, ())
@@ -213,7 +213,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
       output, expected = limited.step(actions), longer.step(actions)
       breakout_ends += output.info.episode_end[1]
       self.assertEqual(output.truncated.tolist(), (pong & (t == 300)).tolist())
-      if not output.truncated.any():
+      if not output.info.episode_end.any():
         self.assertEqual(output.last_observation, ())
     self.assertGreater(breakout_ends, 0)
     # The newest frame may be cut short by the limit.
@@ -222,7 +222,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
     self.assertTrue(np.any(output.observation[pong, :3]
                            != expected.observation[pong, :3]))
     output = limited.step(actions)
-    self.assertFalse(output.truncated.any())
+    self.assertFalse(output.info.episode_end.any())
     self.assertEqual(output.last_observation, ())
 
 
@@ -282,10 +282,16 @@ class AtariTest(parameterized.TestCase):
       stack = stack[1:] + [np.max(frames[-2:], axis=0)]
       num_lives_lost += life_lost
       if game_over:
+        # The newest frame may be cut short by the end.
+        np.testing.assert_allclose(
+            output.last_observation[0, :3],
+            [_resized(frame) for frame in stack[:3]], rtol=0, atol=0.501)
         frame, _ = emulator.reset()
         stack = [blank, blank, blank, frame]
         game_return, game_steps = 0, 0
         num_games += 1
+      else:
+        self.assertEqual(output.last_observation, ())
     self.assertGreaterEqual(num_lives_lost, 6)
 
   def test_games_begin_with_0_to_max_noops_frames(self):
@@ -400,8 +406,10 @@ class GymnasiumTest(parameterized.TestCase):
     for t in range(1, 10):
       output = env.step(np.zeros([2], np.int32))
       self.assertEqual(output.truncated.tolist(), [t in (3, 9), False])
-      if t in (3, 9):
+      if t % 3 == 0:
         self.assertEqual(output.last_observation[0], [3])
+      elif t == 5:  # The other environment ends by itself.
+        self.assertEqual(output.last_observation[1], [5])
       else:
         self.assertEqual(output.last_observation, ())
 
@@ -708,6 +716,14 @@ class GroupsTest(parameterized.TestCase):
   def test_sizes(self, num_groups, sizes):
     groups = self.make_groups(['catch'] * 5, num_groups)
     self.assertEqual([group.num_envs for group in groups], sizes)
+
+  @parameterized.parameters(1, 2, 3, 5)
+  def test_every_environment_has_a_number_of_its_own(self, num_groups):
+    groups = self.make_groups(['catch'] * 5, num_groups)
+    self.assertEqual([i for group in groups for i in group.indices],
+                     [0, 1, 2, 3, 4])
+    self.assertEqual([len(group.indices) for group in groups],
+                     [group.num_envs for group in groups])
 
   def test_every_environment_keeps_its_level_and_seed(self):
     levels = ['fake/Instructed-v0', 'fake_environments:fake/Instructed-v0',

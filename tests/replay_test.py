@@ -139,9 +139,9 @@ class ReplayTest(parameterized.TestCase):
   def test_num_bytes(self):
     # Steps: reward 4, info 4 + 4 + 1, done 1, truncated 1, frame 2, pointer 8,
     # action 4, three logits 12, baseline 4, truncation value 4; and the states
-    # 28, the level's pointer 8, the version 8.
+    # 28, the level's pointer 8, the environment 8, the version 8.
     self.assertEqual(replay_lib.num_bytes(_allocate(6)),
-                     6 * ((_LENGTH + 1) * 49 + 44))
+                     6 * ((_LENGTH + 1) * 49 + 52))
 
 
 def _train(test, **settings):

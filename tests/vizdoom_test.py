@@ -73,9 +73,8 @@ class VizdoomTest(parameterized.TestCase):
       self.assertEqual(output.reward[0], reward)
       self.assertEqual(output.done[0], terminated or truncated)
       self.assertEqual(output.truncated[0], truncated)
-      if truncated:
-        np.testing.assert_array_equal(output.last_observation[0], last)
       if terminated or truncated:
+        np.testing.assert_array_equal(output.last_observation[0], last)
         by_frame.reset()
         observation, _ = own.reset()
         num_ends += 1
