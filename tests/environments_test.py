@@ -35,51 +35,14 @@ _ROOT = os.path.dirname(_TESTS)
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
 
 
-class _SerialReference:
-  """Mixin: the environment itself, stepped by hand in this process."""
-
-  def make_serial(self):
-    return gymnasium.make(self.level_name)
-
-  def test_same_as_serial_with_reset_in_the_same_step(self):
-    env = self.make([5])
-    actions = self.actions(env)
-    serial = self.make_serial()
-    self.addCleanup(serial.close)
-    observation, _ = serial.reset(seed=5)
-    self.assert_is(env.initial().observation, observation)
-    for action in actions[:, 0]:
-      observation, reward, terminated, truncated, _ = serial.step(action)
-      done = terminated or truncated
-      last = observation
-      if done:
-        observation, _ = serial.reset()
-      output = env.step(np.array([action]))
-      self.assertEqual(output.reward[0], np.float32(reward))
-      self.assertEqual(output.done[0], done)
-      self.assertEqual(output.info.episode_end[0], done)
-      self.assert_is(output.observation, observation)
-      self.assertEqual(output.truncated[0], truncated and not terminated)
-      if done:
-        self.assert_is(output.last_observation, last)
-      else:
-        self.assertEqual(output.last_observation, ())
-
-  def assert_is(self, batched, single):
-    if isinstance(single, dict):
-      np.testing.assert_array_equal(batched['frame'][0], single['frame'])
-      self.assertEqual(batched['instruction'][0],
-                       single['instruction'].encode())
-    else:
-      np.testing.assert_array_equal(batched[0], single)
-
-
-class CartPoleTest(_SerialReference, environment_contract.EnvironmentContract,
+class CartPoleTest(environment_contract.SerialReference,
+                   environment_contract.EnvironmentContract,
                    absltest.TestCase):
   level_name = 'CartPole-v1'
 
 
-class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
+class CatchTest(environment_contract.SerialReference,
+                environment_contract.EnvironmentContract,
                 absltest.TestCase):
   level_name = 'catch'
   make_serial = toys.Catch
@@ -103,7 +66,8 @@ class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
             output.done, output.info.episode_step == 9)
 
 
-class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
+class MemoryTest(environment_contract.SerialReference,
+                 environment_contract.EnvironmentContract,
                  absltest.TestCase):
   level_name = 'memory'
   make_serial = toys.Memory
@@ -127,7 +91,8 @@ class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
     self.assertBetween(np.mean(cues), 0.3, 0.7)
 
 
-class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
+class CountingTest(environment_contract.SerialReference,
+                   environment_contract.EnvironmentContract,
                    absltest.TestCase):
   level_name = 'counting'
   make_serial = toys.Counting
@@ -163,7 +128,8 @@ class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
         (10, True, 10)])
 
 
-class InstructedTest(_SerialReference, environment_contract.EnvironmentContract,
+class InstructedTest(environment_contract.SerialReference,
+                     environment_contract.EnvironmentContract,
                      absltest.TestCase):
   level_name = 'fake/Instructed-v0'
 
@@ -639,9 +605,17 @@ class LevelErrorsTest(parameterized.TestCase):
         errors.MissingDependencyError, [name], 'deepmind_lab')
 
   @parameterized.parameters(
-      ('fake/ContinuousActions-v0', 'has actions Box'),
-      ('fake/DiscreteObservations-v0', r'has observations Discrete\(7\)'),
       ('fake/UnknownKeys-v0', 'has observations Dict'),
+      ('fake/OnlyInstruction-v0', 'has observations Dict'),
+      ('fake/InstructionFrame-v0', 'has observations Dict'),
+      ('fake/Nested-v0', r'has observations Dict.*FlattenObservation'),
+      ('fake/Pair-v0', r'has observations Tuple.*FlattenObservation'),
+      ('fake/UnboundedActions-v0',
+       r'has actions Box\(.*\) without bounds.*\[-1, 1\].*TransformAction'),
+      ('fake/HalfBoundedActions-v0', r'has actions Box\(.*\) without bounds'),
+      ('fake/IntegerActions-v0', 'has actions Box.*Box of floats'),
+      ('fake/TableOfActions-v0', 'has actions MultiDiscrete.*one axis'),
+      ('fake/PairOfActions-v0', 'has actions Tuple'),
   )
   def test_unsupported_spaces(self, name, message):
     self.assert_refused(errors.EnvironmentSpecError, [name], message)
@@ -649,6 +623,11 @@ class LevelErrorsTest(parameterized.TestCase):
   @parameterized.parameters(
       (['catch', 'memory'], 'catch and memory: .* different observations'),
       (['fake/Plain-v0', 'fake/ActionsFromOne-v0'], 'different actions'),
+      (['fake/EchoBox-v0', 'fake/EchoWide-v0'],
+       r'different actions, Box\(.* and Box\('),
+      (['fake/EchoBox-v0', 'fake/EchoDouble-v0'], 'different actions'),
+      (['fake/EchoParts-v0', 'fake/EchoPartsFromZero-v0'],
+       'different actions'),
       (['fake/FrameOnly-v0', 'fake/BoxOnly-v0'],
        r'a Dict of frame uint8 \[2, 2, 3\] and a Box of frame uint8'),
       (['catch', 'ALE/Pong-v5'], 'Atari games and other levels'),
@@ -741,7 +720,9 @@ class GroupsTest(parameterized.TestCase):
       (['counting', 'CartPole-v1'], 'counting and CartPole-v1: they have '
        'different observations'),
       (['fake/Plain-v0', 'fake/ActionsFromOne-v0'],
-       'have different numbers of actions, 2 and 3.*--full_action_space'))
+       'have different numbers of actions, 2 and 3.*--full_action_space'),
+      (['fake/EchoParts-v0', 'fake/EchoBox-v0'],
+       'different numbers of actions, 3, 2, 4 and 3 continuous ones'))
   def test_groups_that_do_not_go_together(self, levels, message):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, message):
       self.make_groups(levels, 2)

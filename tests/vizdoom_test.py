@@ -14,8 +14,8 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
-import pytest
 import psutil
+import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import structs
