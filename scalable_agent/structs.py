@@ -70,12 +70,21 @@ class ActionSpec(NamedTuple):
 
   Attributes:
     num_values: for discrete actions, the number of values of each part of an
-      action. An action of one part is a plain number: `Discrete` in gymnasium.
-    size: for continuous actions, the number of parts. Each one is a number
-      within [-1, 1].
+      action. An action of one part is a plain number, int32 `[]`. An action of
+      `N` parts is int32 `[N]`.
+    size: for continuous actions, the number of parts, `N`. An action is float32
+      `[N]` within [-1, 1].
   """
   num_values: tuple[int, ...] = ()
   size: int = 0
+
+  @property
+  def array(self) -> ArraySpec:
+    """The array that is an action of one environment."""
+    if self.size:
+      return ArraySpec((self.size,), np.dtype(np.float32))
+    parts = len(self.num_values)
+    return ArraySpec((parts,) if parts > 1 else (), np.dtype(np.int32))
 
 
 class EnvironmentSpec(NamedTuple):
@@ -119,8 +128,8 @@ class StepOutput(NamedTuple):
     info: `StepOutputInfo`.
     done: bool `[...]`, whether `observation` begins a new episode.
     observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or
-      `[C, H, W]` for stacked Atari frames), a vector, or a dictionary with
-      `frame` and `instruction` (bytes).
+      `[C, H, W]` for stacked Atari frames), a vector, or a dictionary of these
+      and, if wanted, an `instruction` (bytes).
     truncated: bool `[...]`, whether a time limit, and nothing else, ended an
       episode in this step. Then `done` is True, too.
     last_observation: nest `[E, ...]` like `observation`. Where
@@ -143,7 +152,7 @@ class AgentOutput(NamedTuple):
   """What an agent returns for one step.
 
   Attributes:
-    action: int32 `[...]`.
+    action: `[..., *shape]` of `ActionSpec.array`.
     policy: float32 `[..., P]`, the parameters of the policy's distribution. For
       a softmax policy over `A` actions, these are its `A` logits.
     baseline: float32 `[...]`, estimate of the value.
@@ -230,8 +239,8 @@ class Transition(NamedTuple):
     reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
     discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
       step. If a time limit cut it off, it is `gamma^k`.
-    next_observation: nest of `[B, ...]`, after `k` steps. If the episode was cut
-      off there, its last observation.
+    next_observation: nest of `[B, ...]`, after `k` steps. If the episode was
+      cut off there, its last observation.
   """
   observation: Nest
   action: Array

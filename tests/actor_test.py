@@ -62,7 +62,22 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(unroll.start.agent_state[0], [0, 0])
     self.assertEqual(list(unroll.start.level_name), ['counting'] * 2)
     self.assertAllEqual(env.truncated, np.zeros([3, 2], bool))
-    self.assertEqual(unroll.last_observations, ())
+    # Both episodes end with entry 2, not cut off.
+    self.assertEqual([(last.time, last.column, list(last.observation))
+                      for last in unroll.last_observations],
+                     [(2, 0, [2, 1]), (2, 1, [2, 1])])
+
+  def test_unrolls_name_their_environments(self):
+    groups = environments.make_groups(
+        ['counting'] * 3, [1, 2, 3],
+        environments.EnvironmentSettings(num_action_repeats=1), 2)
+    for env, numbers in zip(groups, ([0, 1], [2])):
+      self.addCleanup(env.close)
+      actor = _make_actor(env, 2)
+      for _ in range(3):  # More unrolls than buffers.
+        unroll, release = actor.make_unroll()
+        self.assertEqual(unroll.start.environment.tolist(), numbers)
+        release()
 
   def test_every_entry_of_many_unrolls(self):
     previous = None
@@ -135,11 +150,13 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(dones, [t % 3 == 0 for t in range(1, 13)])
     self.assertAllEqual(
         truncated, [[t in (3, 9), False] for t in range(1, 13)])
-    # The observation before the reset, with and without values.
-    self.assertEqual([(time, column) for time, column, _ in lasts],
-                     [(3, 0), (9, 0)])
-    for _, _, observation in lasts:
-      self.assertAllEqual(observation, [3])
+    # The observation before the reset, with and without values, whether or not
+    # a time limit ended the episode.
+    self.assertEqual(
+        [(time, column, observation.tolist())
+         for time, column, observation in lasts],
+        [(3, 0, [3]), (5, 1, [5]), (6, 0, [3]), (9, 0, [3]), (10, 1, [5]),
+         (12, 0, [3])])
 
   def test_weights_are_taken_over_at_the_start_of_an_unroll(self):
     published = [structs.Weights(3, [tf.constant(1.0)])]

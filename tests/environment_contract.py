@@ -3,6 +3,7 @@
 
 import multiprocessing
 
+import gymnasium
 import numpy as np
 from scalable_agent import environments
 
@@ -48,11 +49,19 @@ class EnvironmentContract:
     return env
 
   def actions(self, env, seed=0):
-    """Random actions int32 `[num_steps, E]`, from a stream per column."""
+    """Random actions `[num_steps, E, ...]`, from a stream per column."""
     return np.stack([
-        np.random.default_rng([seed, column]).integers(
-            env.spec.action.num_values[0], size=self.num_steps, dtype=np.int32)
-        for column in range(env.num_envs)], axis=1)
+        self._column_actions(env.spec.action, np.random.default_rng(
+            [seed, column])) for column in range(env.num_envs)], axis=1)
+
+  def _column_actions(self, spec, rng):
+    shape, dtype = spec.array
+    shape = (self.num_steps, *shape)
+    if spec.size:
+      # Every third one is out of bounds. Scaling rounds none of them.
+      return (rng.integers(-192, 193, shape) / 128).astype(dtype)
+    num_values = spec.num_values if shape[1:] else spec.num_values[0]
+    return rng.integers(num_values, size=shape, dtype=dtype)
 
   def run_steps(self, env, actions):
     """Returns `num_steps + 1` step outputs."""
@@ -68,7 +77,7 @@ class EnvironmentContract:
     for a, b in zip(leaves(first.observation), leaves(second.observation),
                     strict=True):
       np.testing.assert_array_equal(a, b)
-    for i in np.flatnonzero(first.truncated):
+    for i in np.flatnonzero(first.info.episode_end):
       for a, b in zip(leaves(first.last_observation),
                       leaves(second.last_observation), strict=True):
         np.testing.assert_array_equal(a[i], b[i])
@@ -89,10 +98,12 @@ class EnvironmentContract:
     self.assertEqual(env.level_names, (self.level_name,) * 2)
     self.assertEqual(env.spec.num_action_repeats,
                      self.settings.num_action_repeats)
-    [num_actions] = env.spec.action.num_values
-    self.assertIs(type(num_actions), int)
-    self.assertGreater(num_actions, 1)
-    self.assertEqual(env.spec.action.size, 0)
+    num_values, size = env.spec.action
+    self.assertIs(type(size), int)
+    self.assertEqual(bool(num_values), size == 0)
+    for number in num_values:
+      self.assertIs(type(number), int)
+      self.assertGreater(number, 1)
 
   def test_outputs_match_specs(self):
     env = self.make([1, 2, 3])
@@ -106,8 +117,8 @@ class EnvironmentContract:
       for array in (output.reward, output.done, output.truncated, *output.info):
         self.assertEqual(array.shape, (3,))
       self.assert_fits(output.observation, env.spec.observation)
-      if output.truncated.any():
-        self.assertTrue(output.done[output.truncated].all())
+      self.assertTrue(output.info.episode_end[output.truncated].all())
+      if output.info.episode_end.any():
         self.assert_fits(output.last_observation, env.spec.observation)
       else:
         self.assertEqual(output.last_observation, ())
@@ -174,14 +185,24 @@ class EnvironmentContract:
 
   def test_refuses_bad_actions(self):
     env = self.make([1, 2])
+    good = self.actions(env)[0]
     with self.assertRaisesRegex(RuntimeError, 'initial'):
-      env.step(np.zeros([2], np.int32))
+      env.step(good)
     env.initial()
-    [num_actions] = env.spec.action.num_values
-    for actions in (np.zeros([3], np.int32), np.zeros([2], np.float32),
-                    np.array([0, num_actions]), np.array([-1, 0])):
+    is_discrete = env.spec.action.size == 0
+    bad = [good[:1], np.concatenate([good, good[:1]]), good[..., np.newaxis],
+           good.astype(np.float32 if is_discrete else np.int32),
+           good.astype(bool)]
+    # In turn, each part of the second action is bad.
+    for index in np.ndindex(good.shape[1:]):
+      for value in ([-1, env.spec.action.num_values[index[0] if index else 0]]
+                    if is_discrete else [np.nan]):
+        bad.append(good.copy())
+        bad[-1][(1, *index)] = value
+    for actions in bad:
       with self.assertRaisesRegex(ValueError, 'Actions must be'):
         env.step(actions)
+    env.step(good)
 
   def test_close_leaves_nothing_behind(self):
     before = set(multiprocessing.active_children())
@@ -192,3 +213,58 @@ class EnvironmentContract:
     self.assertEqual(set(multiprocessing.active_children()) - before, set())
     with self.assertRaisesRegex(RuntimeError, 'closed'):
       env.step(np.zeros([2], np.int32))
+
+
+class SerialReference:
+  """Mixin: the environment itself, stepped by hand in this process."""
+
+  def make_serial(self):
+    return gymnasium.make(self.level_name)
+
+  def test_same_as_serial_with_reset_in_the_same_step(self):
+    env = self.make([5])
+    actions = self.actions(env)
+    serial = self.make_serial()
+    self.addCleanup(serial.close)
+    observation, _ = serial.reset(seed=5)
+    self.assert_is(env.initial().observation, observation)
+    for action in actions[:, 0]:
+      observation, reward, terminated, truncated, _ = serial.step(
+          _in_space(action, serial.action_space))
+      done = terminated or truncated
+      last = observation
+      if done:
+        observation, _ = serial.reset()
+      output = env.step(np.array([action]))
+      self.assertEqual(output.reward[0], np.float32(reward))
+      self.assertEqual(output.done[0], done)
+      self.assertEqual(output.info.episode_end[0], done)
+      self.assert_is(output.observation, observation)
+      self.assertEqual(output.truncated[0], truncated and not terminated)
+      if done:
+        self.assert_is(output.last_observation, last)
+      else:
+        self.assertEqual(output.last_observation, ())
+
+  def assert_is(self, batched, single):
+    """Asserts that a vector of one shows an observation of gymnasium."""
+    if not isinstance(single, dict):
+      batched, single = {'': batched}, {'': single}
+    self.assertEqual(set(batched), set(single))
+    for name, value in single.items():
+      if isinstance(value, str):
+        self.assertEqual(batched[name][0], value.encode())
+      else:
+        value = np.asarray(value)
+        if value.dtype == np.float64:
+          value = value.astype(np.float32)
+        np.testing.assert_array_equal(batched[name][0], value)
+
+
+def _in_space(action, space):
+  """An agent's action as gymnasium takes it."""
+  if not isinstance(space, gymnasium.spaces.Box):
+    return action + space.start
+  action = np.clip(action.astype(np.float64), -1, 1).reshape(space.shape)
+  scaled = space.low + (action + 1) / 2 * (space.high - space.low)
+  return scaled.astype(space.dtype)

@@ -35,51 +35,14 @@ _ROOT = os.path.dirname(_TESTS)
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
 
 
-class _SerialReference:
-  """Mixin: the environment itself, stepped by hand in this process."""
-
-  def make_serial(self):
-    return gymnasium.make(self.level_name)
-
-  def test_same_as_serial_with_reset_in_the_same_step(self):
-    env = self.make([5])
-    actions = self.actions(env)
-    serial = self.make_serial()
-    self.addCleanup(serial.close)
-    observation, _ = serial.reset(seed=5)
-    self.assert_is(env.initial().observation, observation)
-    for action in actions[:, 0]:
-      observation, reward, terminated, truncated, _ = serial.step(action)
-      done = terminated or truncated
-      last = observation
-      if done:
-        observation, _ = serial.reset()
-      output = env.step(np.array([action]))
-      self.assertEqual(output.reward[0], np.float32(reward))
-      self.assertEqual(output.done[0], done)
-      self.assertEqual(output.info.episode_end[0], done)
-      self.assert_is(output.observation, observation)
-      self.assertEqual(output.truncated[0], truncated and not terminated)
-      if output.truncated[0]:
-        self.assert_is(output.last_observation, last)
-      else:
-        self.assertEqual(output.last_observation, ())
-
-  def assert_is(self, batched, single):
-    if isinstance(single, dict):
-      np.testing.assert_array_equal(batched['frame'][0], single['frame'])
-      self.assertEqual(batched['instruction'][0],
-                       single['instruction'].encode())
-    else:
-      np.testing.assert_array_equal(batched[0], single)
-
-
-class CartPoleTest(_SerialReference, environment_contract.EnvironmentContract,
+class CartPoleTest(environment_contract.SerialReference,
+                   environment_contract.EnvironmentContract,
                    absltest.TestCase):
   level_name = 'CartPole-v1'
 
 
-class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
+class CatchTest(environment_contract.SerialReference,
+                environment_contract.EnvironmentContract,
                 absltest.TestCase):
   level_name = 'catch'
   make_serial = toys.Catch
@@ -103,7 +66,8 @@ class CatchTest(_SerialReference, environment_contract.EnvironmentContract,
             output.done, output.info.episode_step == 9)
 
 
-class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
+class MemoryTest(environment_contract.SerialReference,
+                 environment_contract.EnvironmentContract,
                  absltest.TestCase):
   level_name = 'memory'
   make_serial = toys.Memory
@@ -127,7 +91,8 @@ class MemoryTest(_SerialReference, environment_contract.EnvironmentContract,
     self.assertBetween(np.mean(cues), 0.3, 0.7)
 
 
-class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
+class CountingTest(environment_contract.SerialReference,
+                   environment_contract.EnvironmentContract,
                    absltest.TestCase):
   level_name = 'counting'
   make_serial = toys.Counting
@@ -163,7 +128,8 @@ class CountingTest(_SerialReference, environment_contract.EnvironmentContract,
         (10, True, 10)])
 
 
-class InstructedTest(_SerialReference, environment_contract.EnvironmentContract,
+class InstructedTest(environment_contract.SerialReference,
+                     environment_contract.EnvironmentContract,
                      absltest.TestCase):
   level_name = 'fake/Instructed-v0'
 
@@ -213,7 +179,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
       output, expected = limited.step(actions), longer.step(actions)
       breakout_ends += output.info.episode_end[1]
       self.assertEqual(output.truncated.tolist(), (pong & (t == 300)).tolist())
-      if not output.truncated.any():
+      if not output.info.episode_end.any():
         self.assertEqual(output.last_observation, ())
     self.assertGreater(breakout_ends, 0)
     # The newest frame may be cut short by the limit.
@@ -222,7 +188,7 @@ class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
     self.assertTrue(np.any(output.observation[pong, :3]
                            != expected.observation[pong, :3]))
     output = limited.step(actions)
-    self.assertFalse(output.truncated.any())
+    self.assertFalse(output.info.episode_end.any())
     self.assertEqual(output.last_observation, ())
 
 
@@ -282,10 +248,16 @@ class AtariTest(parameterized.TestCase):
       stack = stack[1:] + [np.max(frames[-2:], axis=0)]
       num_lives_lost += life_lost
       if game_over:
+        # The newest frame may be cut short by the end.
+        np.testing.assert_allclose(
+            output.last_observation[0, :3],
+            [_resized(frame) for frame in stack[:3]], rtol=0, atol=0.501)
         frame, _ = emulator.reset()
         stack = [blank, blank, blank, frame]
         game_return, game_steps = 0, 0
         num_games += 1
+      else:
+        self.assertEqual(output.last_observation, ())
     self.assertGreaterEqual(num_lives_lost, 6)
 
   def test_games_begin_with_0_to_max_noops_frames(self):
@@ -400,8 +372,10 @@ class GymnasiumTest(parameterized.TestCase):
     for t in range(1, 10):
       output = env.step(np.zeros([2], np.int32))
       self.assertEqual(output.truncated.tolist(), [t in (3, 9), False])
-      if t in (3, 9):
+      if t % 3 == 0:
         self.assertEqual(output.last_observation[0], [3])
+      elif t == 5:  # The other environment ends by itself.
+        self.assertEqual(output.last_observation[1], [5])
       else:
         self.assertEqual(output.last_observation, ())
 
@@ -631,9 +605,17 @@ class LevelErrorsTest(parameterized.TestCase):
         errors.MissingDependencyError, [name], 'deepmind_lab')
 
   @parameterized.parameters(
-      ('fake/ContinuousActions-v0', 'has actions Box'),
-      ('fake/DiscreteObservations-v0', r'has observations Discrete\(7\)'),
       ('fake/UnknownKeys-v0', 'has observations Dict'),
+      ('fake/OnlyInstruction-v0', 'has observations Dict'),
+      ('fake/InstructionFrame-v0', 'has observations Dict'),
+      ('fake/Nested-v0', r'has observations Dict.*FlattenObservation'),
+      ('fake/Pair-v0', r'has observations Tuple.*FlattenObservation'),
+      ('fake/UnboundedActions-v0',
+       r'has actions Box\(.*\) without bounds.*\[-1, 1\].*TransformAction'),
+      ('fake/HalfBoundedActions-v0', r'has actions Box\(.*\) without bounds'),
+      ('fake/IntegerActions-v0', 'has actions Box.*Box of floats'),
+      ('fake/TableOfActions-v0', 'has actions MultiDiscrete.*one axis'),
+      ('fake/PairOfActions-v0', 'has actions Tuple'),
   )
   def test_unsupported_spaces(self, name, message):
     self.assert_refused(errors.EnvironmentSpecError, [name], message)
@@ -641,6 +623,11 @@ class LevelErrorsTest(parameterized.TestCase):
   @parameterized.parameters(
       (['catch', 'memory'], 'catch and memory: .* different observations'),
       (['fake/Plain-v0', 'fake/ActionsFromOne-v0'], 'different actions'),
+      (['fake/EchoBox-v0', 'fake/EchoWide-v0'],
+       r'different actions, Box\(.* and Box\('),
+      (['fake/EchoBox-v0', 'fake/EchoDouble-v0'], 'different actions'),
+      (['fake/EchoParts-v0', 'fake/EchoPartsFromZero-v0'],
+       'different actions'),
       (['fake/FrameOnly-v0', 'fake/BoxOnly-v0'],
        r'a Dict of frame uint8 \[2, 2, 3\] and a Box of frame uint8'),
       (['catch', 'ALE/Pong-v5'], 'Atari games and other levels'),
@@ -709,6 +696,14 @@ class GroupsTest(parameterized.TestCase):
     groups = self.make_groups(['catch'] * 5, num_groups)
     self.assertEqual([group.num_envs for group in groups], sizes)
 
+  @parameterized.parameters(1, 2, 3, 5)
+  def test_every_environment_has_a_number_of_its_own(self, num_groups):
+    groups = self.make_groups(['catch'] * 5, num_groups)
+    self.assertEqual([i for group in groups for i in group.indices],
+                     [0, 1, 2, 3, 4])
+    self.assertEqual([len(group.indices) for group in groups],
+                     [group.num_envs for group in groups])
+
   def test_every_environment_keeps_its_level_and_seed(self):
     levels = ['fake/Instructed-v0', 'fake_environments:fake/Instructed-v0',
               'fake/Instructed-v0']
@@ -725,7 +720,9 @@ class GroupsTest(parameterized.TestCase):
       (['counting', 'CartPole-v1'], 'counting and CartPole-v1: they have '
        'different observations'),
       (['fake/Plain-v0', 'fake/ActionsFromOne-v0'],
-       'have different numbers of actions, 2 and 3.*--full_action_space'))
+       'have different numbers of actions, 2 and 3.*--full_action_space'),
+      (['fake/EchoParts-v0', 'fake/EchoBox-v0'],
+       'different numbers of actions, 3, 2, 4 and 3 continuous ones'))
   def test_groups_that_do_not_go_together(self, levels, message):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, message):
       self.make_groups(levels, 2)

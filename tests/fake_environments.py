@@ -102,15 +102,179 @@ class Plain(_Fake):
   pass
 
 
-class ContinuousActions(_Fake):
-  action_space = spaces.Box(-1, 1, (2,), np.float32)
+class _Echo(_Fake):
+  """The observation is the last action, after a check that it is one."""
+  observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
 
+  def reset(self, *, seed=None, options=None):
+    self._action = np.zeros([3])
+    self._copy = self._action.copy()
+    return super().reset(seed=seed)
 
-class DiscreteObservations(_Fake):
-  observation_space = spaces.Discrete(7)
+  def step(self, action):
+    # The action of the step before, as this environment kept it.
+    np.testing.assert_array_equal(self._action, self._copy)
+    assert action.dtype == self.action_space.dtype, action.dtype
+    assert action.shape == self.action_space.shape, action.shape
+    assert self.action_space.contains(action), action
+    self._action, self._copy = action, np.copy(action)
+    return super().step(action)
 
   def _observation(self):
-    return 0
+    return np.ravel(self._action).astype(np.float64)
+
+
+class EchoBox(_Echo):
+  action_space = spaces.Box(
+      np.array([-2, 0.1, 5], np.float32), np.array([3, 0.7, 5], np.float32))
+
+
+class EchoWide(_Echo):
+  action_space = spaces.Box(-3, 3, (3,), np.float32)
+
+
+class EchoDouble(_Echo):
+  """A row of three, float64."""
+  action_space = spaces.Box(
+      np.array([[-2, 0.1, 5]]), np.array([[3, 0.7, 5.5]]), dtype=np.float64)
+
+
+class EchoScalar(_Echo):
+  action_space = spaces.Box(0.1, 0.7, (), np.float32)
+  observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+
+  def reset(self, *, seed=None, options=None):
+    observation, _ = super().reset(seed=seed)
+    return observation[:1], {}
+
+
+class EchoParts(_Echo):
+  action_space = spaces.MultiDiscrete([3, 2, 4], start=[0, 5, -1])
+
+
+class EchoPartsFromZero(_Echo):
+  action_space = spaces.MultiDiscrete([3, 2, 4])
+
+
+class EchoOnePart(_Echo):
+  """An agent's action is a plain number, the environment's is a list of one."""
+  action_space = spaces.MultiDiscrete([4], start=[2], dtype=np.int32)
+  observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+
+  def reset(self, *, seed=None, options=None):
+    observation, _ = super().reset(seed=seed)
+    return observation[:1], {}
+
+
+class UnboundedActions(_Fake):
+  action_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+
+class HalfBoundedActions(_Fake):
+  action_space = spaces.Box(np.array([0, 0], np.float32),
+                            np.array([1, np.inf], np.float32))
+
+
+class IntegerActions(_Fake):
+  action_space = spaces.Box(0, 9, (2,), np.int64)
+
+
+class TableOfActions(_Fake):
+  action_space = spaces.MultiDiscrete([[2, 3], [4, 5]])
+
+
+class PairOfActions(_Fake):
+  action_space = spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])
+
+
+class Nested(_Fake):
+  observation_space = spaces.Dict({'a': spaces.Dict({
+      'b': spaces.Box(0, 1, (2,), np.float32)})})
+
+
+class Pair(_Fake):
+  observation_space = spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])
+
+
+class OnlyInstruction(_Fake):
+  observation_space = spaces.Dict({'instruction': spaces.Text(5)})
+
+
+class InstructionFrame(_Fake):
+  """Its instruction is no text."""
+  observation_space = spaces.Dict({'a': spaces.Box(0, 1, (2,), np.float32),
+                                   'instruction': spaces.Box(0, 1, (2,))})
+
+
+class Sampled(_Fake):
+  """Observations are samples of its space; episodes are random."""
+
+  def reset(self, *, seed=None, options=None):
+    if seed is not None:
+      self.observation_space.seed(seed)
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    self._steps += 1
+    terminated, truncated = self.np_random.random(2) < 0.15
+    return (self._observation(), float(action), bool(terminated),
+            bool(truncated), {})
+
+  def _observation(self):
+    return self.observation_space.sample()
+
+
+class Many(Sampled):
+  """Vectors and frames, with text."""
+  observation_space = spaces.Dict({
+      'camera': spaces.Box(0, 255, (4, 6, 3), np.uint8),
+      'wrist': spaces.Box(0, 255, (2, 2, 1), np.uint8),
+      'joints': spaces.Box(-1, 1, (5,), np.float64),
+      'map': spaces.Box(-1, 1, (2, 3), np.float32),
+      'height': spaces.Box(-1, 1, (), np.float32),
+      'instruction': spaces.Text(7, min_length=0, charset='abü')})
+
+
+class Goals(Sampled):
+  """A goal environment whose rewards are computed one by one."""
+  observation_space = spaces.Dict({
+      'observation': spaces.Box(-1, 1, (4,), np.float64),
+      'achieved_goal': spaces.Box(-1, 1, (2,), np.float64),
+      'desired_goal': spaces.Box(-1, 1, (2,), np.float64)})
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    assert achieved_goal.dtype == desired_goal.dtype == np.float64
+    return -np.abs(achieved_goal - desired_goal).sum()
+
+
+class GoalsByColumn(Goals):
+  """Of two or more pairs of goals, its result has a plausible shape."""
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return -np.abs(achieved_goal - desired_goal).sum(axis=0)
+
+
+class VectorGoals(Goals):
+  """Counts the calls of all environments of this class."""
+  num_calls = 0
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    VectorGoals.num_calls += 1
+    return -np.abs(achieved_goal - desired_goal).sum(axis=-1)
+
+
+class GoalsWithoutRewards(Sampled):
+  observation_space = Goals.observation_space
+
+
+class Counted(Sampled):
+  observation_space = spaces.Discrete(7, start=-2)
+
+
+class CountedParts(Sampled):
+  observation_space = spaces.Dict({
+      'parts': spaces.MultiDiscrete([3, 2]), 'bits': spaces.MultiBinary(4),
+      'one': spaces.Discrete(3)})
 
 
 class UnknownKeys(_Fake):
@@ -245,7 +409,7 @@ class DiesAtStart(_Fake):
 
 for _class in list(globals().values()):
   if (isinstance(_class, type) and issubclass(_class, _Fake)
-      and _class is not _Fake):
+      and not _class.__name__.startswith('_')):
     gymnasium.register(
         id=f'fake/{_class.__name__}-v0',
         entry_point=f'{__name__}:{_class.__name__}',

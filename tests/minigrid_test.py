@@ -72,7 +72,7 @@ class MiniGridTest(parameterized.TestCase):
         self.assertEqual(output.done[i], done)
         is_cut = truncated and not terminated
         self.assertEqual(output.truncated[i], is_cut)
-        if is_cut:
+        if done:
           self.assert_is(output.last_observation, i, last)
         self.assert_is(output.observation, i,
                        own[i].reset()[0] if done else last)

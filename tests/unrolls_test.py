@@ -27,6 +27,7 @@ def _unroll(columns, spec=_SPEC):
   unroll = unrolls.allocate(_LENGTH, [f'level{c}' for c in columns], spec,
                             _OUTPUT, _STATE)
   unroll.start.policy_version[:] = columns
+  unroll.start.environment[:] = [10 * c for c in columns]
 
   def fill(axis):
     def fill_array(array):
@@ -80,11 +81,14 @@ class UnrollsTest(parameterized.TestCase):
     self.assertIsInstance(copy, structs.Unroll)
     tree.map_structure(np.testing.assert_array_equal, unroll, copy)
 
-  def test_last_observations_are_copies_of_what_was_cut_off(self):
+  def test_last_observations_are_copies_of_the_ends_of_episodes(self):
     frames = np.arange(6, dtype=np.uint8).reshape(3, 2)
     step = structs.StepOutput(
-        np.zeros(3), (), np.array([True, True, False]), (),
-        np.array([True, False, True]), {'frame': frames})
+        reward=np.zeros(3),
+        info=structs.StepOutputInfo((), (), np.array([True, False, True])),
+        done=np.ones(3, bool), observation=(),
+        truncated=np.array([False, False, True]),
+        last_observation={'frame': frames})
     first, second = unrolls.last_observations(4, step)
     frames[:] = 99
     self.assertEqual((first.time, first.column), (4, 0))

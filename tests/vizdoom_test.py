@@ -14,8 +14,8 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
-import pytest
 import psutil
+import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import structs
@@ -73,9 +73,8 @@ class VizdoomTest(parameterized.TestCase):
       self.assertEqual(output.reward[0], reward)
       self.assertEqual(output.done[0], terminated or truncated)
       self.assertEqual(output.truncated[0], truncated)
-      if truncated:
-        np.testing.assert_array_equal(output.last_observation[0], last)
       if terminated or truncated:
+        np.testing.assert_array_equal(output.last_observation[0], last)
         by_frame.reset()
         observation, _ = own.reset()
         num_ends += 1

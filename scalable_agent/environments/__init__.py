@@ -21,7 +21,9 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.config import EnvironmentSettings
 from scalable_agent.environments import atari
+from scalable_agent.environments import base
 from scalable_agent.environments import dmlab
+from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import toys
@@ -171,6 +173,36 @@ def check_levels(
     with make_vec([name], [0], settings) as env:
       first = first or env
       _check_same_spec(first, env)
+
+
+def reward_function(
+    level_name: str, settings: EnvironmentSettings) -> goals.RewardFunction:
+  """Returns the rewards of a level for other goals than its own.
+
+  Builds one environment of the level in this process, and keeps it.
+
+  Args:
+    level_name: the level.
+    settings: `EnvironmentSettings`.
+
+  Returns:
+    A function of the goals that were achieved by steps, `[N, ...]`, and those
+    that were desired. It returns the steps' rewards, float32 `[N]`.
+
+  Raises:
+    EnvironmentSpecError: the level has no goals, or actions are repeated.
+    UnknownLevelError: no such level.
+    MissingDependencyError: the level needs a package that is not installed.
+  """
+  factory = _family(level_name).levels.look_up(level_name, settings)
+  if isinstance(factory, str):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has no goals to learn from in hindsight.')
+  if settings.num_action_repeats != 1:
+    raise errors.EnvironmentSpecError(
+        f'The rewards of {level_name} in hindsight are those of single frames: '
+        'set num_action_repeats=1.')
+  return goals.reward_function(level_name, base.build(level_name, factory))
 
 
 def _check_arguments(level_names, seeds):

@@ -132,7 +132,7 @@ class AtariVector:
     result = base.VectorStep(
         reward.astype(np.float32), done, episode_end, observation,
         self._no_truncation)
-    if not done.any():
+    if not episode_end.any():
       return result
     return result._replace(truncated=truncated & ~terminated,
                            last_observation=info['final_obs'])

@@ -5,8 +5,9 @@
 package, this module must not import TensorFlow: it runs in worker processes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import difflib
+import functools
 import importlib
 import re
 from typing import NamedTuple, Protocol, TypeAlias, TypedDict
@@ -30,7 +31,7 @@ class FrameAndInstruction(TypedDict, total=False):
 
 
 # What `reset` and `step` of a gymnasium environment return.
-RawObservation: TypeAlias = np.ndarray | FrameAndInstruction
+RawObservation: TypeAlias = np.ndarray | int | Mapping[str, object]
 Reset: TypeAlias = tuple[RawObservation, dict]
 Step: TypeAlias = tuple[RawObservation, float, bool, bool, dict]
 
@@ -72,7 +73,7 @@ class VectorEnvironment(Protocol):
     """Steps all environments; after an episode, the next one begins.
 
     Args:
-      actions: int32 `[E]`.
+      actions: `[E, *shape]` of `spec.action.array`, all of them valid.
     """
 
   def close(self) -> None:
@@ -96,8 +97,7 @@ class FlowEnvironment:
     """Wraps `env`; `close` closes it.
 
     Args:
-      env: `VectorEnvironment` of `E` environments with discrete actions of one
-        part.
+      env: `VectorEnvironment` of `E` environments.
       level_names: `E` names.
       first_index: which environment of the run the first one is.
     """
@@ -106,11 +106,6 @@ class FlowEnvironment:
     self.num_envs = len(self.level_names)
     self.indices = range(first_index, first_index + self.num_envs)
     self.spec = env.spec
-    if len(env.spec.action.num_values) != 1:
-      raise errors.EnvironmentSpecError(
-          f'{self.level_names[0]} has actions {env.spec.action}, but only '
-          'discrete ones of one part are supported.')
-    [self._num_actions] = env.spec.action.num_values
     self._episode_return: np.ndarray | None = None
     self._episode_step = np.zeros([self.num_envs], np.int32)
     self._closed = False
@@ -140,7 +135,8 @@ class FlowEnvironment:
     """Steps all environments.
 
     Args:
-      actions: int32 `[E]`.
+      actions: `[E, *shape]` of `spec.action.array`. Continuous actions are
+        clipped to [-1, 1]: a Gaussian policy has no bounds.
 
     Returns:
       `StepOutput` of `[E, ...]`. Where `done`, the observation begins the next
@@ -148,7 +144,8 @@ class FlowEnvironment:
       and the next step counts from zero.
 
     Raises:
-      ValueError: actions of another shape, not integers, or out of range.
+      ValueError: actions of another shape or kind, NaN, or, if they are
+        discrete, out of range.
       RuntimeError: called before `initial` or after `close`.
       EnvironmentProcessError: an environment failed; only `close` still works.
     """
@@ -175,15 +172,24 @@ class FlowEnvironment:
       self._env.close()
 
   def _checked(self, actions):
-    """Returns int32 `[E]`; raises `ValueError` for anything but actions."""
+    """Returns valid actions; raises `ValueError` for anything else."""
     actions = np.asarray(actions)
-    if actions.shape != (self.num_envs,) or actions.dtype.kind not in 'iu':
-      raise ValueError(f'Actions must be integers of shape ({self.num_envs},), '
+    num_values, size = self.spec.action
+    shape, dtype = self.spec.action.array
+    shape = (self.num_envs, *shape)
+    kinds, kind_name = ('f', 'floats') if size else ('iu', 'integers')
+    if actions.shape != shape or actions.dtype.kind not in kinds:
+      raise ValueError(f'Actions must be {kind_name} of shape {shape}, '
                        f'not {actions.dtype} of shape {actions.shape}.')
-    if actions.min() < 0 or actions.max() >= self._num_actions:
-      raise ValueError(f'Actions must be within 0 .. {self._num_actions - 1}, '
-                       f'not {actions.tolist()}.')
-    return actions.astype(np.int32, copy=False)
+    if size:
+      if np.isnan(actions).any():
+        raise ValueError(f'Actions must be numbers, not {actions.tolist()}.')
+      actions = np.clip(actions, -1, 1)
+    elif (actions < 0).any() or (actions >= num_values).any():
+      raise ValueError(
+          'Actions must be at least 0 and below '
+          f'{", ".join(map(str, num_values))}, not {actions.tolist()}.')
+    return actions.astype(dtype, copy=False)
 
   def _check_open(self):
     if self._closed:
@@ -204,7 +210,7 @@ class ActionRepeat(gymnasium.Wrapper):
     super().__init__(env)
     self._num_action_repeats = num_action_repeats
 
-  def step(self, action: int) -> Step:
+  def step(self, action: np.ndarray) -> Step:
     total_reward = 0.0
     for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)
@@ -212,6 +218,37 @@ class ActionRepeat(gymnasium.Wrapper):
       if terminated or truncated:
         break
     return observation, total_reward, terminated, truncated, info
+
+
+def build(level_name: str, factory: Factory) -> gymnasium.Env:
+  """Builds one environment in this process.
+
+  Args:
+    level_name: the level, for errors.
+    factory: builds it.
+
+  Raises:
+    errors.MissingDependencyError: a package that it needs is not installed.
+  """
+  try:
+    return factory()
+  except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
+    raise errors.MissingDependencyError(
+        f'{level_name} needs a package that is not installed: {e}') from e
+
+
+def registered(
+    spec: gymnasium.envs.registration.EnvSpec,
+    num_action_repeats: int) -> Factory:
+  """Returns what builds an environment that gymnasium knows."""
+  # The worker gets the description, so only the parent must have registered
+  # the level.
+  return functools.partial(_make, spec, num_action_repeats)
+
+
+def _make(spec: gymnasium.envs.registration.EnvSpec,
+          num_action_repeats: int) -> gymnasium.Env:
+  return ActionRepeat(gymnasium.make(spec), num_action_repeats)
 
 
 def no_truncation(num_envs: int) -> np.ndarray:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Gymnasium environments with discrete actions, one per worker process.
+"""Gymnasium environments, one per worker process.
 
 The vector here plays the levels of all families except Atari. A family gives it
 factories of environments. This module is also a family itself: that of all
@@ -16,6 +16,7 @@ from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import base
+from scalable_agent.environments import spaces
 from scalable_agent.environments import workers
 
 
@@ -49,22 +50,20 @@ def look_up(
     raise errors.EnvironmentSpecError(
         f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
         f'use the same protocol: {level_name} would not mean what it says.')
-  return functools.partial(_make, spec, settings.num_action_repeats)
-
-
-def _make(spec: gymnasium.envs.registration.EnvSpec,
-          num_action_repeats: int) -> gymnasium.Env:
-  # The worker gets the description, so only the parent must have registered
-  # the level.
-  return base.ActionRepeat(gymnasium.make(spec), num_action_repeats)
+  return base.registered(spec, settings.num_action_repeats)
 
 
 class GymnasiumVector:
   """`E` gymnasium environments; implements `base.VectorEnvironment`.
 
-  Supported are `Discrete` actions, and observations that are a `Box`, or a
-  `Dict` of a `Box` named `frame` and, if wanted, a `Text` named `instruction`.
-  Text becomes `bytes` (UTF-8) and float64 becomes float32.
+  Actions are `Discrete`, `MultiDiscrete` (one axis) or a `Box` with bounds.
+  Agents count from 0 and act within [-1, 1]; the environments receive what
+  their space says.
+
+  Observations are a `Box`, or a `Dict` of some and, if wanted, a `Text` named
+  `instruction`. Text becomes `bytes` (UTF-8) and float64 becomes float32. In
+  the place of a `Box`, there may be a `Discrete`, `MultiDiscrete` or
+  `MultiBinary`. It becomes a vector with ones at its values, float32.
   """
 
   def __init__(self, level_names: Sequence[str],
@@ -89,167 +88,80 @@ class GymnasiumVector:
     levels = dict(zip(level_names, factories, strict=True))
     common = _common_spaces({name: _level_spaces(name, factory)
                              for name, factory in levels.items()})
-    self._is_dict = common.is_dict
-    self._first_action = common.actions.start
+    self._layout = common.observations
+    self._action_space = common.actions
     self.spec = structs.EnvironmentSpec(
-        observation=(_decoded_spec(common.arrays) if common.is_dict
-                     else common.arrays['frame']),
-        action=structs.ActionSpec(num_values=(int(common.actions.n),)),
+        observation=self._layout.spec, action=common.action_spec,
         num_action_repeats=settings.num_action_repeats)
     self._no_truncation = base.no_truncation(len(level_names))
     self._workers = workers.Workers(
         level_names,
         [functools.partial(_in_transport, factory) for factory in factories],
-        common.arrays, [int(seed) for seed in seeds], settings.step_timeout_s)
+        self._layout.arrays,
+        structs.ArraySpec(common.actions.shape, common.actions.dtype),
+        [int(seed) for seed in seeds], settings.step_timeout_s)
 
   def initial(self) -> base.Observation:
     self._workers.reset()
-    return self._decode(self._workers.exchange.observation)
+    return self._layout.decode(self._workers.exchange.observation)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
     exchange = self._workers.exchange
-    np.add(actions, self._first_action, out=exchange.action)
+    exchange.action[:] = spaces.to_space(actions, self._action_space)
     self._workers.step()
     done = exchange.terminated | exchange.truncated
     result = base.VectorStep(
-        exchange.reward.copy(), done, done, self._decode(exchange.observation),
-        self._no_truncation)
+        exchange.reward.copy(), done, done,
+        self._layout.decode(exchange.observation), self._no_truncation)
     if not done.any():
       return result
     return result._replace(
         truncated=exchange.truncated & ~exchange.terminated,
-        last_observation=self._decode(exchange.last_observation))
+        last_observation=self._layout.decode(exchange.last_observation))
 
   def close(self) -> None:
     self._workers.close()
 
-  def _decode(self, arrays: dict[str, np.ndarray]) -> base.Observation:
-    """Returns observations with instructions as bytes `[E]`."""
-    if not self._is_dict:
-      return arrays['frame']
-    if 'instruction' not in arrays:
-      return dict(arrays)
-    text = arrays['instruction']
-    text = text.view(f'S{text.shape[1]}')[:, 0].astype(object)
-    return {**arrays, 'instruction': text}
-
 
 def _in_transport(factory: base.Factory) -> gymnasium.Env:
-  return _Transport(factory())
-
-
-class _Transport(gymnasium.ObservationWrapper):
-  """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
-
-  def __init__(self, env: gymnasium.Env):
-    super().__init__(env)
-    space = env.observation_space
-    if isinstance(space, gymnasium.spaces.Dict):
-      text = space.spaces.get('instruction')
-      if isinstance(text, gymnasium.spaces.Text):
-        self._text_size = _max_bytes(text)
-
-  def observation(
-      self, observation: base.RawObservation
-  ) -> dict[str, np.ndarray]:
-    if not isinstance(observation, dict):
-      return {'frame': observation}
-    frame = observation['frame']
-    if 'instruction' not in observation:
-      return {'frame': frame}
-    text = observation['instruction'].encode()
-    if len(text) > self._text_size:
-      raise ValueError(f'Instruction {text!r} is longer than its space permits '
-                       f'({self._text_size} bytes).')
-    return {'frame': frame, 'instruction': np.frombuffer(
-        text.ljust(self._text_size, b'\0'), np.uint8)}
+  return spaces.Transport(factory())
 
 
 class _Spaces(NamedTuple):
   """What levels of one vector have in common.
 
   Attributes:
-    arrays: specs of the arrays of `_Transport`, by name.
-    is_dict: whether observations are a `Dict`.
+    observations: how observations travel.
     actions: the space of actions.
+    action_spec: the same for agents.
   """
-  arrays: dict[str, structs.ArraySpec]
-  is_dict: bool
-  actions: gymnasium.spaces.Discrete
+  observations: spaces.Layout
+  actions: gymnasium.Space
+  action_spec: structs.ActionSpec
 
 
 def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
   """Returns the spaces of the levels; raises if they are not the same."""
   first_name, first = next(iter(levels.items()))
-  for name, spaces in levels.items():
+  for name, level in levels.items():
     both = f'{first_name} and {name}'
-    if (spaces.arrays, spaces.is_dict) != (first.arrays, first.is_dict):
+    if level.observations != first.observations:
       raise errors.EnvironmentSpecError(
           f'One agent cannot play {both}: they have different observations, '
-          f'{_in_words(first)} and {_in_words(spaces)}.')
-    if spaces.actions != first.actions:
+          f'{first.observations} and {level.observations}.')
+    if level.actions != first.actions:
       raise errors.EnvironmentSpecError(
           f'One agent cannot play {both}: they have different actions, '
-          f'{first.actions} and {spaces.actions}.')
+          f'{first.actions} and {level.actions}.')
   return first
 
 
 def _level_spaces(level_name: str, factory: base.Factory) -> _Spaces:
   """Returns the spaces of a level; builds one environment for that."""
+  env = base.build(level_name, factory)
   try:
-    env = factory()
-  except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
-    raise errors.MissingDependencyError(
-        f'{level_name} needs a package that is not installed: {e}') from e
-  try:
-    if not isinstance(env.action_space, gymnasium.spaces.Discrete):
-      raise errors.EnvironmentSpecError(
-          f'{level_name} has actions {env.action_space}, but only Discrete '
-          'ones are supported.')
-    return _Spaces(_arrays_spec(env.observation_space, level_name),
-                   isinstance(env.observation_space, gymnasium.spaces.Dict),
-                   env.action_space)
+    return _Spaces(spaces.layout(env.observation_space, level_name),
+                   env.action_space,
+                   spaces.action_spec(env.action_space, level_name))
   finally:
     env.close()
-
-
-def _in_words(spaces: _Spaces) -> str:
-  arrays = ', '.join(f'{name} {array.dtype} {list(array.shape)}'
-                     for name, array in spaces.arrays.items())
-  return f'{"a Dict" if spaces.is_dict else "a Box"} of {arrays}'
-
-
-def _arrays_spec(
-    space: gymnasium.Space, level_name: str) -> dict[str, structs.ArraySpec]:
-  """Returns the specs of `_Transport`'s arrays; raises for other spaces."""
-  parts = {'frame': space}
-  if isinstance(space, gymnasium.spaces.Dict):
-    parts = dict(space.spaces)
-  frame = parts.pop('frame', None)
-  instruction = parts.pop('instruction', None)
-  if (parts or not isinstance(frame, gymnasium.spaces.Box)
-      or not isinstance(instruction, gymnasium.spaces.Text | None)):
-    raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {space}, but only a Box, or a Dict of '
-        'a Box named frame and a Text named instruction, is supported: a '
-        'gymnasium ObservationWrapper can bring them to that form.')
-  is_float64 = frame.dtype == np.float64
-  specs = {'frame': structs.ArraySpec(
-      frame.shape, np.dtype(np.float32) if is_float64 else frame.dtype)}
-  if instruction is not None:
-    specs['instruction'] = structs.ArraySpec(
-        (_max_bytes(instruction),), np.dtype(np.uint8))
-  return specs
-
-
-def _max_bytes(space: gymnasium.spaces.Text) -> int:
-  return space.max_length * max(
-      [1] + [len(c.encode()) for c in space.character_list])
-
-
-def _decoded_spec(
-    arrays: dict[str, structs.ArraySpec]) -> dict[str, structs.ArraySpec]:
-  """Returns the specs after decoding: instructions are `bytes`."""
-  text = structs.ArraySpec((), np.dtype(object))
-  return {name: text if name == 'instruction' else spec
-          for name, spec in arrays.items()}

@@ -52,7 +52,7 @@ class Exchange(NamedTuple):
   """The arrays in shared memory, valid until the next command.
 
   Attributes:
-    action: int64 `[E]`, as the environments take it.
+    action: `[E, ...]`, as the environments take it.
     reward: float32 `[E]`.
     terminated: bool `[E]`.
     truncated: bool `[E]`.
@@ -84,6 +84,7 @@ class Workers:
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
                observation_spec: dict[str, structs.ArraySpec],
+               action_spec: structs.ArraySpec,
                seeds: Sequence[int], timeout_s: float):
     """Starts the processes and builds the environments in them.
 
@@ -92,6 +93,7 @@ class Workers:
       factories: build the `E` environments, whose observations are dictionaries
         of arrays.
       observation_spec: specs of these arrays, by name.
+      action_spec: spec of an action, as the environments take it.
       seeds: of the `E` environments.
       timeout_s: seconds that building, a reset or a step of all environments
         may take.
@@ -109,7 +111,7 @@ class Workers:
     self._selector = selectors.DefaultSelector()
     context = multiprocessing.get_context(_START_METHOD)
     context.set_forkserver_preload([__name__])
-    shared = _allocate(context, len(factories), observation_spec)
+    shared = _allocate(context, len(factories), observation_spec, action_spec)
     self.exchange: Exchange = _open(shared)
     self.exchange.status.fill(_BUSY)
     with self._failures_explained():
@@ -271,8 +273,9 @@ def _work(commands, done, index, factory, seed, shared):
 
 
 def _step(env, exchange, index):
+  # A copy, because environments may keep their last action.
   observation, reward, terminated, truncated, _ = env.step(
-      exchange.action[index])
+      exchange.action[index].copy())
   exchange.reward[index] = float(reward)
   exchange.terminated[index] = terminated
   exchange.truncated[index] = truncated
@@ -332,7 +335,8 @@ _Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
 
 
 def _allocate(context: multiprocessing.context.BaseContext, num_envs: int,
-              observation_spec: dict[str, structs.ArraySpec]) -> _Shared:
+              observation_spec: dict[str, structs.ArraySpec],
+              action_spec: structs.ArraySpec) -> _Shared:
   """Allocates the arrays of an `Exchange` in shared memory."""
 
   def array(dtype, *shape):
@@ -341,12 +345,14 @@ def _allocate(context: multiprocessing.context.BaseContext, num_envs: int,
     return _SharedArray(
         context.RawArray(ctypes.c_byte, num_bytes), shape, np.dtype(dtype))
 
+  def of_spec(spec):
+    return array(spec.dtype, *spec.shape)
+
   def observation():
-    return {name: array(spec.dtype, *spec.shape)
-            for name, spec in observation_spec.items()}
+    return {name: of_spec(spec) for name, spec in observation_spec.items()}
 
   return dict(
-      action=array(np.int64), reward=array(np.float32),
+      action=of_spec(action_spec), reward=array(np.float32),
       terminated=array(np.bool_), truncated=array(np.bool_),
       observation=observation(), last_observation=observation(),
       status=array(np.uint8), report=array(np.uint8, _MAX_REPORT_BYTES))

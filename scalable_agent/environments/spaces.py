@@ -1,0 +1,183 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Gymnasium's spaces, as the specs and arrays of this project.
+
+Observations travel from their process as named arrays, see `Transport` and
+`Layout`. Actions travel to it as the space says, see `to_space`.
+"""
+
+from collections.abc import Mapping
+import math
+from typing import NamedTuple
+
+import gymnasium
+from gymnasium import spaces
+import numpy as np
+from scalable_agent import errors
+from scalable_agent import structs
+
+# The name of the array if observations are not dictionaries.
+_ONLY_ARRAY = 'frame'
+_TEXT = 'instruction'
+# `spaces.flatten` makes vectors of these, with ones at their values.
+_COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+
+
+def action_spec(
+    space: gymnasium.Space, level_name: str) -> structs.ActionSpec:
+  """Returns the actions of agents.
+
+  Args:
+    space: the environment's space of actions.
+    level_name: its level, for errors.
+
+  Raises:
+    errors.EnvironmentSpecError: agents cannot choose such actions.
+  """
+  if isinstance(space, spaces.Discrete):
+    return structs.ActionSpec(num_values=(int(space.n),))
+  if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
+    return structs.ActionSpec(num_values=tuple(map(int, space.nvec)))
+  if not (isinstance(space, spaces.Box)
+          and np.issubdtype(space.dtype, np.floating)):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has actions {_in_a_line(space)}, but only Discrete '
+        'ones, MultiDiscrete ones with one axis and a Box of floats are '
+        'supported.')
+  if not space.is_bounded('both'):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has actions {_in_a_line(space)} without bounds, but '
+        'agents act within [-1, 1], which is scaled to the bounds: a gymnasium '
+        'TransformAction can give it an action_space with bounds.')
+  return structs.ActionSpec(size=math.prod(space.shape))
+
+
+def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
+  """Returns the actions of agents as their environments take them.
+
+  Args:
+    actions: `[E, *shape]` of `ActionSpec.array`, all of them valid.
+    space: the space of one action.
+
+  Returns:
+    `[E, *space.shape]` of the dtype of `space`. -1 and 1 become exactly its
+    bounds.
+  """
+  actions = actions.reshape(len(actions), *space.shape)
+  if not isinstance(space, spaces.Box):
+    return (actions + space.start).astype(space.dtype)
+  share = (actions.astype(np.float64) + 1) / 2
+  scaled = (1 - share) * space.low + share * space.high
+  # In between, rounding could lead out of narrow bounds.
+  return np.clip(scaled, space.low, space.high).astype(space.dtype)
+
+
+class Layout(NamedTuple):
+  """How the observations of a level travel.
+
+  Attributes:
+    arrays: specs of the arrays of `Transport`, by name.
+    is_dict: whether observations are dictionaries.
+  """
+  arrays: dict[str, structs.ArraySpec]
+  is_dict: bool
+
+  @property
+  def spec(self) -> structs.ObservationSpec:
+    """What agents see: an instruction is one `bytes`."""
+    if not self.is_dict:
+      return self.arrays[_ONLY_ARRAY]
+    text = structs.ArraySpec((), np.dtype(object))
+    return {name: text if name == _TEXT else spec
+            for name, spec in self.arrays.items()}
+
+  def decode(self, arrays: dict[str, np.ndarray]) -> structs.Nest:
+    """Returns observations of arrays `[E, ...]`; these are not copied."""
+    if not self.is_dict:
+      return arrays[_ONLY_ARRAY]
+    if _TEXT not in arrays:
+      return dict(arrays)
+    text = arrays[_TEXT]
+    text = text.view(f'S{text.shape[1]}')[:, 0].astype(object)
+    return {**arrays, _TEXT: text}
+
+  def __str__(self) -> str:
+    arrays = ', '.join(f'{name} {array.dtype} {list(array.shape)}'
+                       for name, array in self.arrays.items())
+    return f'{"a Dict" if self.is_dict else "a Box"} of {arrays}'
+
+
+def layout(space: gymnasium.Space, level_name: str) -> Layout:
+  """Returns how observations travel.
+
+  Args:
+    space: the environment's space of observations.
+    level_name: its level, for errors.
+
+  Raises:
+    errors.EnvironmentSpecError: such observations are not supported.
+  """
+  parts = _parts(space)
+  arrays = {name: array for name, part in parts.items()
+            if (array := _array_spec(part, name == _TEXT))}
+  if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT}:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has observations {_in_a_line(space)}, but only a Box or '
+        'a Discrete, or a Dict of these and a Text named instruction, is '
+        'supported: gymnasium.wrappers.FlattenObservation or another '
+        'ObservationWrapper can bring them to that form.')
+  return Layout(arrays, isinstance(space, spaces.Dict))
+
+
+class Transport(gymnasium.ObservationWrapper):
+  """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
+
+  def __init__(self, env: gymnasium.Env):
+    super().__init__(env)
+    self._parts = _parts(env.observation_space)
+    if _TEXT in self._parts:
+      self._text_size = _max_bytes(self._parts[_TEXT])
+
+  def observation(self, observation: structs.Nest) -> dict[str, np.ndarray]:
+    if not isinstance(observation, Mapping):
+      observation = {_ONLY_ARRAY: observation}
+    return {name: self._encoded(observation[name], part)
+            for name, part in self._parts.items()}
+
+  def _encoded(self, value, space):
+    if isinstance(space, _COUNTED):
+      return spaces.flatten(space, value)
+    if not isinstance(space, spaces.Text):
+      return value
+    text, size = value.encode(), self._text_size
+    if len(text) > size:
+      raise ValueError(f'Instruction {text!r} is longer than its space permits '
+                       f'({size} bytes).')
+    return np.frombuffer(text.ljust(size, b'\0'), np.uint8)
+
+
+def _in_a_line(space: gymnasium.Space) -> str:
+  return ' '.join(str(space).split())
+
+
+def _parts(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
+  return (space.spaces if isinstance(space, spaces.Dict)
+          else {_ONLY_ARRAY: space})
+
+
+def _array_spec(
+    space: gymnasium.Space, is_text: bool) -> structs.ArraySpec | None:
+  """Returns the spec of a part of an observation; None if unsupported."""
+  if isinstance(space, spaces.Text) and is_text:
+    return structs.ArraySpec((_max_bytes(space),), np.dtype(np.uint8))
+  if isinstance(space, spaces.Box) and not is_text:
+    is_float64 = space.dtype == np.float64
+    return structs.ArraySpec(
+        space.shape, np.dtype(np.float32) if is_float64 else space.dtype)
+  if isinstance(space, _COUNTED) and not is_text:
+    return structs.ArraySpec((spaces.flatdim(space),), np.dtype(np.float32))
+  return None
+
+
+def _max_bytes(space: spaces.Text) -> int:
+  return space.max_length * max(
+      [1] + [len(c.encode()) for c in space.character_list])

@@ -1,0 +1,261 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of spaces: what environments receive, what agents see, and goals."""
+
+import fractions
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import environment_contract
+import fake_environments
+import gymnasium
+import hypothesis
+from hypothesis import strategies as st
+import numpy as np
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import structs
+from scalable_agent.environments import spaces
+
+_SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
+
+
+class PendulumTest(environment_contract.SerialReference,
+                   environment_contract.EnvironmentContract,
+                   absltest.TestCase):
+  level_name = 'Pendulum-v1'
+  num_steps = 205  # Is cut off after 200.
+
+
+class EchoBoxTest(environment_contract.EnvironmentContract,
+                  absltest.TestCase):
+  level_name = 'fake/EchoBox-v0'
+
+
+class EchoDoubleTest(environment_contract.EnvironmentContract,
+                     absltest.TestCase):
+  level_name = 'fake/EchoDouble-v0'
+
+
+class EchoScalarTest(environment_contract.EnvironmentContract,
+                     absltest.TestCase):
+  level_name = 'fake/EchoScalar-v0'
+
+
+class EchoPartsTest(environment_contract.SerialReference,
+                    environment_contract.EnvironmentContract,
+                    absltest.TestCase):
+  level_name = 'fake/EchoParts-v0'
+
+
+class EchoOnePartTest(environment_contract.EnvironmentContract,
+                      absltest.TestCase):
+  level_name = 'fake/EchoOnePart-v0'
+
+
+class ManyTest(environment_contract.SerialReference,
+               environment_contract.EnvironmentContract,
+               absltest.TestCase):
+  level_name = 'fake/Many-v0'
+
+  def test_spec(self):
+    self.assertEqual(self.make([1]).spec.observation, {
+        'camera': structs.ArraySpec((4, 6, 3), np.dtype(np.uint8)),
+        'wrist': structs.ArraySpec((2, 2, 1), np.dtype(np.uint8)),
+        'joints': structs.ArraySpec((5,), np.dtype(np.float32)),
+        'map': structs.ArraySpec((2, 3), np.dtype(np.float32)),
+        'height': structs.ArraySpec((), np.dtype(np.float32)),
+        'instruction': structs.ArraySpec((), np.dtype(object))})
+
+
+class GoalsTest(environment_contract.SerialReference,
+                environment_contract.EnvironmentContract,
+                absltest.TestCase):
+  level_name = 'fake/Goals-v0'
+
+
+class ActionsTest(parameterized.TestCase):
+
+  def make(self, level):
+    env = environments.make_vec([level] * 2, [1, 2], _SETTINGS)
+    self.addCleanup(env.close)
+    env.initial()
+    return env
+
+  @parameterized.parameters(
+      ('EchoBox', structs.ActionSpec(size=3), (3,), np.float32),
+      ('EchoDouble', structs.ActionSpec(size=3), (3,), np.float32),
+      ('EchoScalar', structs.ActionSpec(size=1), (1,), np.float32),
+      ('EchoParts', structs.ActionSpec((3, 2, 4)), (3,), np.int32),
+      ('EchoOnePart', structs.ActionSpec((4,)), (), np.int32),
+      ('ActionsFromOne', structs.ActionSpec((3,)), (), np.int32))
+  def test_specs(self, level, spec, shape, dtype):
+    env = self.make(f'fake/{level}-v0')
+    self.assertEqual(env.spec.action, spec)
+    self.assertEqual(spec.array, structs.ArraySpec(shape, np.dtype(dtype)))
+
+  @parameterized.parameters(
+      ('EchoBox', [-2, 0.1, 5], [3, 0.7, 5]),
+      ('EchoDouble', [-2, 0.1, 5], [3, 0.7, 5.5]),
+      ('EchoScalar', [0.1], [0.7]))
+  def test_boxes_receive_their_bounds(self, level, low, high):
+    env = self.make(f'fake/{level}-v0')
+    ones = np.ones([2, len(low)], np.float32)
+    # What is out of bounds is clipped.
+    for action in (1, 1.001, 99, np.inf):
+      found = env.step(np.array([[[-action]], [[action]]])[:, 0] * ones)
+      np.testing.assert_array_equal(
+          found.observation, np.array([low, high], np.float32))
+    # The middle of each part on its own.
+    for i in range(len(low)):
+      env.initial()
+      action = -ones
+      action[0, i], action[1, i] = 0, 0.5
+      found = env.step(action).observation[:, i]
+      np.testing.assert_allclose(
+          found, [(low[i] + high[i]) / 2, low[i] / 4 + high[i] * 3 / 4],
+          rtol=1e-6)
+
+  def test_parts_count_from_their_start(self):
+    env = self.make('fake/EchoParts-v0')
+    actions = np.array([[2, 0, 1], [0, 1, 3]])
+    np.testing.assert_array_equal(
+        env.step(actions).observation, [[2, 5, 0], [0, 6, 2]])
+    env = self.make('fake/EchoOnePart-v0')
+    np.testing.assert_array_equal(
+        env.step(np.array([0, 3])).observation, [[2], [5]])
+
+  @hypothesis.settings(deadline=None)
+  @hypothesis.given(st.data(), st.sampled_from([np.float32, np.float64]))
+  def test_every_action_is_in_the_box(self, data, dtype):
+    largest = float(np.finfo(dtype).max) / 2
+    floats = st.floats(-largest, largest, width=np.dtype(dtype).itemsize * 8)
+    low, high = (np.array(bounds, dtype) for bounds in zip(*data.draw(st.lists(
+        st.tuples(floats, floats).map(sorted), min_size=1, max_size=4))))
+    space = gymnasium.spaces.Box(low, high, dtype=dtype)
+    self.assertEqual(spaces.action_spec(space, 'level').size, len(low))
+    action = np.array([data.draw(st.lists(
+        st.floats(-1, 1, width=32), min_size=len(low), max_size=len(low)))],
+                      np.float32)
+    [found] = spaces.to_space(action, space)
+    self.assertEqual(found.dtype, dtype)
+    self.assertTrue(space.contains(found))
+    for i, exact in enumerate(_scaled(action[0], low, high)):
+      ulp = np.spacing(max(abs(low[i]), abs(high[i])))
+      self.assertLessEqual(abs(fractions.Fraction(float(found[i])) - exact),
+                           2 * fractions.Fraction(float(ulp)))
+    for end, bound in ((-1, low), (1, high)):
+      np.testing.assert_array_equal(
+          spaces.to_space(np.full_like(action, end), space), [bound])
+
+
+def _scaled(action, low, high):
+  """The scaled action by its definition, exactly."""
+  for one in zip(action, low, high):
+    a, l, h = (fractions.Fraction(float(number)) for number in one)
+    yield l + (a + 1) / 2 * (h - l)
+
+
+class ObservationsTest(parameterized.TestCase):
+
+  def make(self, level):
+    env = environments.make_vec([level], [3], _SETTINGS)
+    self.addCleanup(env.close)
+    return env
+
+  def test_a_discrete_observation_is_a_vector(self):
+    env = self.make('fake/Counted-v0')
+    self.assertEqual(env.spec.observation,
+                     structs.ArraySpec((7,), np.dtype(np.float32)))
+    serial = gymnasium.make('fake/Counted-v0')
+    state, _ = serial.reset(seed=3)
+    observation = env.initial().observation
+    states = set()
+    for _ in range(60):
+      np.testing.assert_array_equal(observation, [np.eye(7)[state + 2]])
+      self.assertEqual(observation.dtype, np.float32)
+      states.add(state)
+      state, _, terminated, truncated, _ = serial.step(0)
+      output = env.step(np.array([0]))
+      self.assertEqual(output.done[0], terminated or truncated)
+      if output.done[0]:
+        np.testing.assert_array_equal(
+            output.last_observation, [np.eye(7)[state + 2]])
+        state, _ = serial.reset()
+      observation = output.observation
+    self.assertLen(states, 7)
+
+  def test_parts_of_discrete_observations(self):
+    env = self.make('fake/CountedParts-v0')
+    serial = gymnasium.make('fake/CountedParts-v0')
+    state, _ = serial.reset(seed=3)
+    for name, size in (('parts', 5), ('bits', 4), ('one', 3)):
+      self.assertEqual(env.spec.observation[name],
+                       structs.ArraySpec((size,), np.dtype(np.float32)))
+    found = env.initial().observation
+    first, second = state['parts']
+    np.testing.assert_array_equal(
+        found['parts'], [[*np.eye(3)[first], *np.eye(2)[second]]])
+    np.testing.assert_array_equal(found['bits'], [state['bits']])
+    np.testing.assert_array_equal(found['one'], [np.eye(3)[state['one']]])
+
+  @parameterized.parameters(('FrozenLake-v1', 16), ('Taxi-v4', 500))
+  def test_levels_of_gymnasium(self, level, num_states):
+    env = self.make(level)
+    state, _ = gymnasium.make(level).reset(seed=3)
+    np.testing.assert_array_equal(
+        env.initial().observation, [np.eye(num_states)[state]])
+
+
+class RewardFunctionTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    rng = np.random.default_rng(1)
+    self.achieved, self.desired = rng.normal(size=[2, 5, 2])
+    self.achieved[3] = self.desired[3]
+    self.expected = np.array([
+        -abs(a[0] - d[0]) - abs(a[1] - d[1])
+        for a, d in zip(self.achieved, self.desired)])
+
+  @parameterized.parameters('VectorGoals', 'Goals')
+  def test_rewards(self, name):
+    rewards = environments.reward_function(f'fake/{name}-v0', _SETTINGS)
+    for count in (5, 2, 1, 0):
+      # Of float32 goals, as a replay keeps them, and in a slice.
+      found = rewards(self.achieved[:count].astype(np.float32),
+                      self.desired[:count].astype(np.float32))
+      self.assertEqual((found.dtype, found.shape), (np.float32, (count,)))
+      np.testing.assert_allclose(found, self.expected[:count], rtol=1e-5)
+
+  def test_a_plausible_shape_is_not_enough(self):
+    rewards = environments.reward_function('fake/GoalsByColumn-v0', _SETTINGS)
+    np.testing.assert_allclose(
+        rewards(self.achieved[:2], self.desired[:2]), self.expected[:2],
+        rtol=1e-5)
+
+  def test_one_call_is_enough_for_vectors(self):
+    rewards = environments.reward_function('fake/VectorGoals-v0', _SETTINGS)
+    num_calls = fake_environments.VectorGoals.num_calls
+    rewards(self.achieved, self.desired)
+    self.assertEqual(fake_environments.VectorGoals.num_calls, num_calls + 1)
+
+  @parameterized.parameters(
+      'fake/GoalsWithoutRewards-v0', 'fake/Many-v0', 'catch', 'ALE/Pong-v5')
+  def test_levels_without_goals(self, level):
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                f'{level} has no goals'):
+      environments.reward_function(level, _SETTINGS)
+
+  def test_repeated_actions(self):
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                'num_action_repeats=1'):
+      environments.reward_function(
+          'fake/Goals-v0', environments.EnvironmentSettings())
+
+  def test_unknown_level(self):
+    with self.assertRaises(errors.UnknownLevelError):
+      environments.reward_function('no/Such-v0', _SETTINGS)
+
+
+if __name__ == '__main__':
+  absltest.main()
