@@ -57,7 +57,7 @@ class Actor:
       self._free.put(buffer)
     self._env_output: structs.StepOutput | None = None
     self._agent_output = structs.AgentOutput(*[
-        np.zeros([env.num_envs, *spec.shape], spec.dtype)
+        np.zeros([env.num_envs, *spec.shape], spec.dtype) if spec else ()
         for spec in policy.output_spec])
     self._no_truncation = np.zeros([env.num_envs], np.float32)
     self._truncation_value = self._no_truncation

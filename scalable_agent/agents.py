@@ -1,17 +1,19 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Agents with discrete actions: a torso, a recurrent core, two heads.
+"""Agents: a torso, perhaps a recurrent core, and a head that makes actions.
 
 `T` is time, `B` the batch, `A` the number of actions. An agent is evaluated by
 `unroll` on whole unrolls (learning) and by `step` on single steps (acting),
-with the same weights and, up to rounding, the same results.
+with the same weights and, up to rounding, the same results. Critics evaluate
+actions; they are no part of an agent.
 """
 
 import collections.abc
+from collections.abc import Sequence
 import random
 
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import heads
 from scalable_agent import networks
 from scalable_agent import structs
 import tensorflow as tf
@@ -21,53 +23,61 @@ _LSTM_UNITS = 256
 
 
 class Agent(tf.keras.Model):
-  """Policy and baseline from observations, last action and last reward.
+  """Actions, and perhaps a baseline, from observations.
 
-  `make_agent` makes all variables. Their order depends only on its arguments.
+  It can also see its last action and its last reward. `make_agent` makes all
+  variables. Their order depends only on its arguments.
   """
 
-  def __init__(self, torso: tf.keras.layers.Layer, num_actions: int, *,
+  def __init__(self, torso: tf.keras.layers.Layer,
+               action_spec: structs.ActionSpec, head: heads.Head,
+               params: tf.keras.layers.Layer, *,
+               baseline: tf.keras.layers.Layer | None,
                instruction_encoder: networks.InstructionEncoder | None,
                core: networks.LSTM | None, use_last_action_reward: bool,
-               head_initializer: str | tf.keras.Initializer,
-               action_seed: int):
+               has_epsilon: bool, action_seed: int):
     """Puts an agent together; most callers want `make_agent`.
 
     Args:
-      torso: maps frames `[N, ...]` to features `[N, F]`.
-      num_actions: `A`.
+      torso: maps observations `[N, ...]` to features `[N, F]`.
+      action_spec: the actions.
+      head: makes actions of parameters.
+      params: maps features to the `P` parameters of `head`.
+      baseline: maps features to `[N, 1]`; None for an agent without a baseline.
+        Such an agent does not put out its parameters when it acts.
       instruction_encoder: encodes the observations' `instruction`, or None.
       core: the recurrent core, or None for a feed-forward agent.
       use_last_action_reward: whether the agent sees the action that led to the
         observation, and its reward, clipped to [-1, 1].
-      head_initializer: Keras initializer of the heads' kernels.
+      has_epsilon: whether there is a variable `epsilon`, the probability of a
+        uniformly random action. It is 1 at first.
       action_seed: seeds the choice of actions.
     """
     super().__init__()
-    self.num_actions = num_actions
+    self.action_spec = action_spec
+    self.head = head
     self._torso = torso
     self._instruction_encoder = instruction_encoder
     self._core = core
     self._use_last_action_reward = use_last_action_reward
-    # The heads and the loss are float32 under any dtype policy.
-    self._policy_logits, self._baseline = (
-        tf.keras.layers.Dense(
-            units, dtype='float32', name=name,
-            kernel_initializer=head_initializer)
-        for units, name in ((num_actions, 'policy_logits'), (1, 'baseline')))
+    self._params = params
+    self._baseline = baseline
+    self.epsilon = self.add_weight(
+        shape=(), initializer='ones', trainable=False, dtype='float32',
+        name='epsilon') if has_epsilon else None
     # Only the method is kept. Keras would save a generator in checkpoints, and
     # then restored agents would repeat each other's choices.
-    self._uniform = tf.random.Generator.from_seed(
-        action_seed, alg='philox').uniform
+    self._random_ints = tf.random.Generator.from_seed(
+        action_seed, alg='philox').uniform_full_int
 
   @property
   def output_spec(self) -> structs.AgentOutput:
-    """`AgentOutput` of `ArraySpec`s: what `step` returns per environment.
-    """
+    """`AgentOutput` of `ArraySpec`s: what `step` returns per environment."""
+    floats = lambda *shape: (structs.ArraySpec(shape, np.dtype(np.float32))
+                             if self._baseline else ())
     return structs.AgentOutput(
-        action=structs.ArraySpec((), np.dtype(np.int32)),
-        policy=structs.ArraySpec((self.num_actions,), np.dtype(np.float32)),
-        baseline=structs.ArraySpec((), np.dtype(np.float32)))
+        action=self.action_spec.array, policy=floats(self.head.num_params),
+        baseline=floats())
 
   def initial_state(self, batch_size: int) -> structs.State:
     """Returns the recurrent state before the first step.
@@ -98,10 +108,13 @@ class Agent(tf.keras.Model):
       ValueError: for strings within a `tf.function`.
     """
     observation = env_outputs.observation
+    if (not isinstance(observation, collections.abc.Mapping)
+        or 'instruction' not in observation):
+      return env_outputs
     if self._instruction_encoder is None:
-      frame, instruction = _frame_and_instruction(observation)
-      return env_outputs if instruction is None else env_outputs._replace(
-          observation={'frame': frame})
+      return env_outputs._replace(observation={
+          name: part for name, part in observation.items()
+          if name != 'instruction'})
     instruction = observation['instruction']
     if tf.as_dtype(instruction.dtype) != tf.string:
       return env_outputs
@@ -112,29 +125,32 @@ class Agent(tf.keras.Model):
         observation, instruction=networks.hash_words(instruction)))
 
   def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
-           core_state: structs.State
+           core_state: structs.State, greedy: bool = False
            ) -> tuple[structs.AgentOutput, structs.State]:
     """Chooses actions for single steps.
 
     Args:
-      last_action: int32 `[B]`, the actions that led to `env_output`.
+      last_action: `[B, ...]`, the actions that led to `env_output`.
       env_output: `StepOutput` of `[B, ...]`; only the fields that `for_agent`
         keeps are read.
       core_state: the recurrent state, see `initial_state`.
+      greedy: whether to take the best known actions, without exploring.
 
     Returns:
-      `AgentOutput` of `[B, ...]` with actions sampled from the policy, and the
-      next recurrent state.
+      `AgentOutput` of `[B, ...]`, and the next recurrent state.
     """
     add_time = lambda tensor: tf.expand_dims(tensor, 0)
     outputs, core_state = self.unroll(
         add_time(last_action),
         tf.nest.map_structure(add_time, env_output.for_agent()),
         core_state)
-    logits = outputs.policy[0]
+    params = outputs.policy[0]
+    action = (self.head.distribution(params).mode() if greedy
+              else self._explore(params))
+    if self._baseline is None:
+      return structs.AgentOutput(action, (), ()), core_state
     return structs.AgentOutput(
-        action=self._sample(logits), policy=logits,
-        baseline=outputs.baseline[0]), core_state
+        action, params, outputs.baseline[0]), core_state
 
   def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
              core_state: structs.State
@@ -142,7 +158,7 @@ class Agent(tf.keras.Model):
     """Evaluates the agent on unrolls; chooses no actions.
 
     Args:
-      last_actions: int32 `[T, B]`, the actions that led to `env_outputs`.
+      last_actions: `[T, B, ...]`, the actions that led to `env_outputs`.
       env_outputs: `StepOutput` of `[T, B, ...]`; only the fields that
         `for_agent` keeps are read. Where `done[t]`, the recurrent state is set
         to zero before step `t`.
@@ -150,10 +166,10 @@ class Agent(tf.keras.Model):
 
     Returns:
       `AgentOutput` of `[T, B, ...]` whose `action` is `()`, and the recurrent
-      state after the last step.
+      state after the last step. `baseline` is `()` if there is none.
     """
     env_outputs = self.tokenize(env_outputs)
-    num_steps, batch_size = _dimensions(last_actions)
+    num_steps, batch_size = _dimensions(env_outputs.reward)
     merge = lambda x: _reshape_leading(x, 2, [-1])
     split = lambda x: _reshape_leading(x, 1, [num_steps, batch_size])
 
@@ -166,44 +182,104 @@ class Agent(tf.keras.Model):
       features = merge(core_output)
     return structs.AgentOutput(
         action=(),
-        policy=split(self._policy_logits(features)),
-        baseline=split(self._baseline(features)[:, 0])), core_state
+        policy=split(self._params(features)),
+        baseline=(split(self._baseline(features)[:, 0])
+                  if self._baseline else ())), core_state
+
+  def set_epsilon(self, value: float | tf.Tensor) -> None:
+    """Sets the probability of a uniformly random action."""
+    if self.epsilon is None:
+      raise ValueError('This agent has no epsilon.')
+    self.epsilon.assign(value)
+
+  def params(self, observations: structs.Nest) -> tf.Tensor:
+    """Returns the head's parameters `[N, P]` for observations `[N, ...]`.
+
+    For agents that see nothing but the observation and have no memory.
+    """
+    return self._params(tf.cast(self._torso(observations), tf.float32))
 
   def _features(self, last_action, reward, observation):
     """Returns float32 `[N, F]`: what the core sees of `N` steps."""
-    frame, instruction = _frame_and_instruction(observation)
-    features = [self._torso(frame)]
+    seen, instruction = _split_instruction(observation)
+    features = [self._torso(seen)]
     if self._use_last_action_reward:
       features.append(tf.clip_by_value(reward, -1., 1.)[:, tf.newaxis])
-      features.append(tf.one_hot(last_action, self.num_actions))
+      features += _action_features(self.action_spec, last_action)
     if self._instruction_encoder:
       features.append(self._instruction_encoder(instruction))
     return tf.concat([tf.cast(f, tf.float32) for f in features], axis=-1)
 
-  def _sample(self, logits):
-    """Samples actions int32 `[B]` from logits `[B, A]`, by the Gumbel trick.
+  def _explore(self, params):
+    action_seed, which_seed, random_seed = tf.unstack(
+        self._random_ints([3, 2], tf.int32))
+    action = self.head.distribution(params).sample(action_seed)
+    if self.epsilon is None:
+      return action
+    batch_size = tf.shape(params)[0]
+    axes = [1] * (action.shape.rank - 1)
+    is_random = tf.random.stateless_uniform(
+        [batch_size, *axes], which_seed) < self.epsilon
+    return tf.where(is_random, heads.uniform_actions(
+        self.action_spec, batch_size, random_seed), action)
 
-    XLA does not compile `tf.random.stateless_categorical`, and ignores the seed
-    of `tf.random.categorical`.
+
+class Critic(tf.keras.Model):
+  """Values of actions: `Q(o, a)`, or `Q(o, .)` for discrete actions."""
+
+  def __init__(self, torso: tf.keras.layers.Layer,
+               values: tf.keras.layers.Layer):
+    """Puts a critic together; most callers want `make_critic`.
+
+    Args:
+      torso: maps observations, or pairs of observation and action, `[N, ...]`
+        to features `[N, F]`.
+      values: maps features to values.
     """
-    gumbel = -tf.math.log(-tf.math.log(self._uniform(tf.shape(logits))))
-    return tf.argmax(logits + gumbel, axis=-1, output_type=tf.int32)
+    super().__init__()
+    self._torso = torso
+    self._values = values
+
+  def call(self, observations: structs.Nest,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes values.
+
+    Args:
+      observations: nest of `[N, ...]`.
+      actions: float32 `[N, ...]`, continuous; None for discrete ones.
+
+    Returns:
+      float32 `[N]`; for discrete actions `[N, A]`.
+    """
+    if actions is None:
+      return self._values(tf.cast(self._torso(observations), tf.float32))
+    features = self._torso(observations, actions)
+    return self._values(tf.cast(features, tf.float32))[:, 0]
 
 
 def make_agent(network: str, observation_spec: structs.ObservationSpec,
-               action_spec: structs.ActionSpec, *,
-               use_lstm: bool = True, use_last_action_reward: bool = True,
-               use_instruction: bool = True,
-               seed: int | None = None) -> Agent:
+               action_spec: structs.ActionSpec,
+               head: heads.Head | None = None, *,
+               hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
+               is_dueling: bool = False, has_baseline: bool = True,
+               has_epsilon: bool = False, use_lstm: bool = True,
+               use_last_action_reward: bool = True,
+               use_instruction: bool = True, seed: int | None = None) -> Agent:
   """Makes an agent with all its variables.
 
   Args:
     network: `deep` (ResNet) or `shallow` (two convolutions) for frames, `mlp`
       for vectors and tiny images.
-    observation_spec: an `ArraySpec`; or a dictionary of them, with `frame` and
-      perhaps `instruction` (string). Frames are uint8 or float, `[H, W, C]` or
-      `[C, H, W]`.
-    action_spec: discrete actions of one part.
+    observation_spec: an `ArraySpec`, or a dictionary of them: frames (uint8 or
+      float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
+      (string). The agent does not see `achieved_goal`.
+    action_spec: the actions.
+    head: makes actions of the network's output; None for `heads.policy`.
+    hidden_sizes: units of the dense layers of `mlp`.
+    activation: `tanh` or `relu`, of these layers.
+    is_dueling: whether parameters are a value plus advantages (`QValues`).
+    has_baseline: whether there is a baseline.
+    has_epsilon: whether actions can be random, see `Agent`.
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: whether the agent sees its last action and reward.
     use_instruction: whether the agent sees the instructions, if there are any.
@@ -215,45 +291,71 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     An `Agent`. `deep` with everything on is the paper's agent for DMLab-30.
 
   Raises:
-    ConfigError: the network is unknown or does not fit the observations, or
-      the actions are of another kind.
+    ConfigError: the network is unknown or does not fit the observations.
   """
-  if len(action_spec.num_values) != 1:
-    raise errors.ConfigError(
-        f'Agents need discrete actions of one part, but these are '
-        f'{action_spec}.')
-  [num_actions] = action_spec.num_values
-  frame_spec, instruction_spec = _frame_and_instruction(observation_spec)
+  head = head or heads.policy(action_spec)
+  observation_spec, instruction_spec = _split_instruction(observation_spec)
   if not use_instruction:
     instruction_spec = None
   if seed is None:
     seed = random.randrange(2**31)
   initializer_seed = tf.keras.random.SeedGenerator(seed)
+  # With heads of zeros, the baseline finds the mean return before its gradient
+  # reaches the torso. Otherwise this gradient switches off relu units for good.
+  initializer = ('zeros' if network == 'shallow' and has_baseline else
+                 networks.FanInTruncatedNormal(initializer_seed))
+  # The heads and the loss are float32 under any dtype policy.
+  dense = lambda units, name: tf.keras.layers.Dense(
+      units, dtype='float32', name=name, kernel_initializer=initializer)
+  torso = _make_torso(network, observation_spec, hidden_sizes, activation,
+                      initializer_seed)
   agent = Agent(
-      _make_torso(network, frame_spec, initializer_seed), num_actions,
+      torso, action_spec, head,
+      networks.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
+      if is_dueling else dense(head.num_params, 'policy_logits'),
+      baseline=dense(1, 'baseline') if has_baseline else None,
       instruction_encoder=(
           networks.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),
       core=networks.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
-      use_last_action_reward=use_last_action_reward,
-      # With heads of zeros, the baseline finds the mean return before its
-      # gradient reaches the torso. Otherwise this gradient switches off relu
-      # units for good.
-      head_initializer=('zeros' if network == 'shallow' else
-                        networks.FanInTruncatedNormal(initializer_seed)),
+      use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
       action_seed=seed)
-  _make_variables(agent, frame_spec, instruction_spec)
+  _make_variables(agent, observation_spec, instruction_spec)
   return agent
 
 
-def _make_variables(agent, frame_spec, instruction_spec):
+def make_critic(network: str, observation_spec: structs.ObservationSpec,
+                action_spec: structs.ActionSpec, *,
+                hidden_sizes: Sequence[int], activation: str,
+                seed: int) -> Critic:
+  """Makes a critic with all its variables, see `make_agent`.
+
+  For discrete actions of one part, it puts out the values of all actions. For
+  continuous ones, it takes an action, and puts out its value.
+  """
+  observation_spec, _ = _split_instruction(observation_spec)
+  initializer_seed = tf.keras.random.SeedGenerator(seed)
+  num_values = 1 if action_spec.size else action_spec.num_values[0]
+  critic = Critic(
+      _make_torso(network, observation_spec, hidden_sizes, activation,
+                  initializer_seed, with_actions=bool(action_spec.size)),
+      tf.keras.layers.Dense(
+          num_values, dtype='float32', kernel_initializer=(
+              networks.FanInTruncatedNormal(initializer_seed))))
+  actions = tf.zeros([1, action_spec.size]) if action_spec.size else None
+  critic(_zeros([1], observation_spec), actions)
+  return critic
+
+
+def _make_variables(agent, observation_spec, instruction_spec):
   """Makes all variables: evaluates the agent on one step of zeros."""
-  zeros = lambda spec: tf.zeros([1, 1, *spec.shape], tf.as_dtype(spec.dtype))
-  observation = zeros(frame_spec)
+  observation = _zeros([1, 1], observation_spec)
   if instruction_spec is not None:
-    observation = {'frame': observation, 'instruction': zeros(instruction_spec)}
+    observation = {**(observation if isinstance(observation, dict)
+                      else {'frame': observation}),
+                   'instruction': _zeros([1, 1], instruction_spec)}
   agent.unroll(
-      tf.zeros([1, 1], tf.int32),
+      _zeros([1, 1], agent.action_spec.array),
       structs.StepOutput(reward=tf.zeros([1, 1]), info=structs.NO_INFO,
                          done=tf.zeros([1, 1], tf.bool),
                          observation=observation),
@@ -261,44 +363,41 @@ def _make_variables(agent, frame_spec, instruction_spec):
   agent.built = True
 
 
-def make(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
-         seed: int) -> Agent:
-  """Makes the agent that the settings ask for, see `make_agent`."""
-  return make_agent(
-      settings.agent, spec.observation, spec.action,
-      use_lstm=settings.use_lstm,
-      use_last_action_reward=settings.use_last_action_reward,
-      use_instruction=settings.use_instruction, seed=seed)
+def _zeros(axes, spec):
+  if isinstance(spec, dict):
+    return {name: _zeros(axes, entry) for name, entry in spec.items()}
+  return tf.zeros([*axes, *spec.shape], tf.as_dtype(spec.dtype))
 
 
-def describe(settings: config.AgentSettings, spec: structs.EnvironmentSpec,
-             optimizer: str) -> str:
-  """Returns a line that is equal for agents that can exchange weights."""
-  observation = spec.observation
-  shapes = ({name: entry.shape for name, entry in observation.items()}
-            if isinstance(observation, dict) else observation.shape)
-  return (f'{settings.agent}, use_lstm={settings.use_lstm}, '
-          f'use_last_action_reward={settings.use_last_action_reward}, '
-          f'{"" if settings.use_instruction else "use_instruction=False, "}'
-          f'observations {shapes}, {spec.action.num_values[0]} actions, '
-          f'{optimizer}')
-
-
-def _make_torso(network, frame_spec, seed):
+def _make_torso(network, observation_spec, hidden_sizes, activation, seed,
+                with_actions=False):
   """Returns the torso called `network`; raises if it does not fit."""
-  shape = tuple(frame_spec.shape)
   if network not in NETWORKS:
     raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
                              f'{", ".join(NETWORKS)}.')
-  if tf.as_dtype(frame_spec.dtype) == tf.string:
-    raise errors.ConfigError('Observations of strings need a dictionary with a '
-                             'frame and an instruction.')
+  is_dict = isinstance(observation_spec, dict)
+  parts = observation_spec if is_dict else {'': observation_spec}
+  if any(part.dtype == object for part in parts.values()):
+    raise errors.ConfigError(
+        'Of the observations, only `instruction` can be text: wrap the '
+        'environment.')
+  mlp = networks.MLPTorso(hidden_sizes, activation, seed)
   if network == 'mlp':
-    return networks.MLPTorso(seed=seed)
-  if len(shape) != 3:
+    return mlp
+  frames = {name: _make_frame_torso(network, part.shape, seed)
+            for name, part in parts.items() if len(part.shape) == 3}
+  if not frames:
+    shapes = [part.shape for part in parts.values()]
     raise errors.ConfigError(
         f'--agent={network} needs frames [height, width, channels], but '
-        f'observations have shape {shape}: use --agent=mlp.')
+        f'observations have shape {", ".join(map(str, shapes))}: use '
+        '--agent=mlp.')
+  if not is_dict and not with_actions:
+    return frames['']
+  return networks.PartsTorso(frames, mlp)
+
+
+def _make_frame_torso(network, shape, seed):
   data_format = _data_format(shape)
   if network == 'deep':
     return networks.DeepTorso(data_format, seed)
@@ -317,16 +416,28 @@ def _data_format(frame_shape):
   return 'channels_first' if is_first else 'channels_last'
 
 
-def _frame_and_instruction(observation):
-  """Returns frame and instruction of an observation, or of its spec."""
+def _split_instruction(observation):
+  """Returns what torsos see of an observation, or of its spec; the instruction.
+
+  A dictionary of one array becomes this array.
+  """
   if not isinstance(observation, collections.abc.Mapping):
     return observation, None
-  if not {'frame'} <= set(observation) <= {'frame', 'instruction'}:
-    raise errors.ConfigError(
-        'Observations must be one array, or a dictionary with frame and '
-        f'perhaps instruction, but they have {sorted(observation)}: wrap the '
-        'environment.')
-  return observation['frame'], observation.get('instruction')
+  seen = {name: part for name, part in sorted(observation.items())
+          if name not in ('instruction', 'achieved_goal')}
+  if len(seen) == 1:
+    [seen] = seen.values()
+  return seen, observation.get('instruction')
+
+
+def _action_features(action_spec, actions):
+  """Returns what an agent sees of actions `[N, ...]`: a list of `[N, F]`."""
+  if action_spec.size:
+    return [tf.clip_by_value(actions, -1.0, 1.0)]
+  parts = ([actions] if len(action_spec.num_values) == 1
+           else tf.unstack(actions, axis=-1))
+  return [tf.one_hot(part, num_values) for part, num_values
+          in zip(parts, action_spec.num_values, strict=True)]
 
 
 def _dimensions(tensor):

@@ -41,8 +41,8 @@ class Checkpointer:
     Args:
       logdir: the directory; made if missing.
       learner: what to save and restore.
-      description: describes the agent, see `agents.describe`. A directory of an
-        agent with another description is refused.
+      description: describes the agent, see `algorithms.describe`. A directory
+        of an agent with another description is refused.
       level: the levels that are trained on; None to only read. A directory of a
         run on other levels is refused.
       max_to_keep: number of checkpoints that are kept.

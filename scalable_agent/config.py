@@ -14,10 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import json
 import os
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scalable_agent import errors
+
+# The off-policy family: they learn from transitions of a replay.
+OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
+ALGORITHMS = ('impala', *OFF_POLICY)
+_CONTINUOUS = ('ddpg', 'td3')
 
 # Corrections for unrolls of older policies, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
@@ -31,13 +36,13 @@ _MIN_MICRO_BATCH_SIZE = 4
 # each has fewer environments than this.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
+# More updates before new weights made no call faster.
+_MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = ('environment', 'learner', 'actor', 'test', 'replay')
 
 # The value of a setting. Its type is in the section.
 Value: TypeAlias = Any
-
-_T = TypeVar('_T')
 
 
 class Check(NamedTuple):
@@ -52,6 +57,10 @@ FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
 BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
 IS_SEED = Check(lambda x: x < 2**31, 'must be below 2**31')
 ALE_COUNT = Check(lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
+SIZES = Check(
+    lambda x: bool(_names(x)) and all(
+        name.isdigit() and int(name) > 0 for name in _names(x)),
+    'must be a list of positive numbers, such as 256,256')
 DIRECTORIES = Check(lambda x: bool(_names(x)), 'must name a directory')
 LEVELS = Check(lambda x: bool(_names(x)), 'must name at least one level')
 ONE_MACHINE = Check(
@@ -65,50 +74,57 @@ _ACCEPTED_TYPES: dict[object, tuple[type, ...]] = {
     bool | None: (bool, type(None))}
 
 
-def setting(default: _T, text: str, *checks: Check,
-            choices: tuple[str, ...] = ()) -> _T:
+def setting(default: Value, text: str, *checks: Check,
+            choices: tuple[str, ...] = (),
+            algorithms: tuple[str, ...] = ALGORITHMS) -> Value:
   """Declares a setting in the body of a section.
 
   Args:
-    default: its default.
+    default: its default; `By` if it depends on the algorithm.
     text: its help text, in whole sentences.
     *checks: rules for its value.
     choices: all its values, if it has only a few.
+    algorithms: the algorithms that use it. With another one, it is an error to
+      set it.
 
   Returns:
-    The dataclass field, with `text`, `checks` and `choices` as its metadata.
+    The dataclass field, with the arguments as its metadata.
   """
   if choices:
     checks += (Check(lambda x: x in choices,
                      f'must be one of {", ".join(choices)}'),)
-  return dataclasses.field(default=default, metadata={
-      'text': text, 'checks': checks, 'choices': choices})
+  if algorithms != ALGORITHMS:
+    text = f'{", ".join(algorithms)}: {text}'
+  if isinstance(default, By):
+    text += f' Default: {default}.'
+  return dataclasses.field(
+      default=None if isinstance(default, By) else default, metadata={
+          'text': text, 'checks': checks, 'choices': choices,
+          'algorithms': algorithms, 'default': default})
+
+
+class By(dict[str, Value]):
+  """Defaults by algorithm. The first one of these that is there counts:
+
+  `ddqn on Atari`, `Atari` (not for impala), `ddqn`, `others`.
+  """
+
+  def of(self, settings: '_Section') -> Value:
+    """Returns the default for an algorithm and its level."""
+    names = [settings.algorithm, 'others']
+    if getattr(settings, 'level_name', '').startswith('ALE/'):
+      names = [f'{settings.algorithm} on Atari',
+               *['Atari'][:settings.algorithm != 'impala'], *names]
+    return next(self[name] for name in names if name in self)
+
+  def __str__(self) -> str:
+    return ', '.join(f'{str(value).lower()} for {name}'
+                     for name, value in self.items())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Section:
-  """Base of all sections: checks their settings."""
-
-  def __post_init__(self) -> None:
-    for field in dataclasses.fields(self):
-      types = _ACCEPTED_TYPES[field.type]
-      value = getattr(self, field.name)
-      # A bool is an int to Python, but batch_size=True is a mistake.
-      is_type = isinstance(value, types) and (
-          bool in types or not isinstance(value, bool))
-      self._check(field.name, is_type,
-                  f'must be of type {" or ".join(t.__name__ for t in types)}')
-      for is_valid, rule in field.metadata['checks']:
-        self._check(field.name, is_valid(getattr(self, field.name)), rule)
-
-  def _check(self, name: str, is_valid: bool, rule: str) -> None:
-    if not is_valid:
-      raise errors.ConfigError(f'--{name}={getattr(self, name)} {rule}.')
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _ModeSettings(_Section):
-  """The setting that runs and environments share."""
+  """What all sections share; checks the settings."""
   mode: str = setting(
       'train',
       'What to do. train: train an agent. test: play whole games with the '
@@ -117,6 +133,24 @@ class _ModeSettings(_Section):
       'directories (their latest tests) or files of tests. plot: draw the '
       'learning curves of --logdir=A,B,C.',
       choices=('train', 'test', 'table', 'plot'))
+  algorithm: str = setting(
+      'impala',
+      'How the agent learns. impala: from unrolls as they come, any actions. '
+      'ddqn: discrete actions. ddpg, td3: continuous actions. sac, mpo: both. '
+      'These five learn from a replay.', choices=ALGORITHMS)
+
+  def __post_init__(self) -> None:
+    for field in dataclasses.fields(self):
+      value, metadata = getattr(self, field.name), field.metadata
+      if self.algorithm in metadata['algorithms']:
+        if value is None and isinstance(metadata['default'], By):
+          object.__setattr__(self, field.name, metadata['default'].of(self))
+        self._check_field(field)
+      else:
+        self._check(
+            field.name, value == field.default,
+            f'is not used by --algorithm={self.algorithm}: leave it out. It is '
+            f'a setting of {", ".join(metadata["algorithms"])}')
 
   @property
   def is_test(self) -> bool:
@@ -127,9 +161,29 @@ class _ModeSettings(_Section):
     """
     return self.mode == 'test'
 
+  @property
+  def is_off_policy(self) -> bool:
+    """Whether the algorithm learns from transitions of a replay."""
+    return self.algorithm in OFF_POLICY
+
+  def _check_field(self, field: dataclasses.Field) -> None:
+    types = _ACCEPTED_TYPES[field.type]
+    value = getattr(self, field.name)
+    # A bool is an int to Python, but batch_size=True is a mistake.
+    is_type = isinstance(value, types) and (
+        bool in types or not isinstance(value, bool))
+    self._check(field.name, is_type,
+                f'must be of type {" or ".join(t.__name__ for t in types)}')
+    for is_valid, rule in field.metadata['checks']:
+      self._check(field.name, is_valid(value), rule)
+
+  def _check(self, name: str, is_valid: bool, rule: str) -> None:
+    if not is_valid:
+      raise errors.ConfigError(f'--{name}={getattr(self, name)} {rule}.')
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunSettings(_ModeSettings):
+class RunSettings(_Section):
   """What to run, for how long, and how often to report."""
   logdir: str = setting(
       '/tmp/agent',
@@ -142,9 +196,9 @@ class RunSettings(_ModeSettings):
       'dmlab30 and atari57; or a list A,B,C of these. Environment i plays '
       'level i % n of the n levels.', LEVELS)
   total_environment_frames: int = setting(
-      1_000_000_000,
-      'Environment frames (agent steps x action repeats) to train for. The '
-      'learning rate reaches 0 there.', POSITIVE)
+      By(impala=1_000_000_000, others=1_000_000),
+      'Environment frames (agent steps x action repeats) to train for.',
+      POSITIVE)
   seed: int = setting(
       1, 'Seed of weights, actions and environments.', NOT_NEGATIVE, IS_SEED)
   task: int = setting(-1, 'Task id. -1 for one machine.', ONE_MACHINE)
@@ -160,10 +214,10 @@ class RunSettings(_ModeSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EnvironmentSettings(_ModeSettings):
+class EnvironmentSettings(_Section):
   """How environments are made. The defaults are the paper's for training."""
   num_action_repeats: int = setting(
-      4,
+      By(impala=4, Atari=4, others=1),
       'Environment frames per agent step: each action is repeated this many '
       'times, and the rewards are summed. An Atari observation is the maximum '
       'over the last two frames.',
@@ -215,11 +269,18 @@ class AgentSettings(_Section):
       'network. mlp: dense layers, for vectors and tiny images. auto: deep if '
       'observations are frames (three axes), else mlp.',
       choices=('auto', 'deep', 'shallow', 'mlp'))
-  use_lstm: bool = setting(True, 'The agent has an LSTM of 256 units.')
+  hidden_sizes: str = setting(
+      By(impala='64,64', others='256,256'),
+      'Units of the dense layers of mlp, of critics, and of networks for '
+      'frames that also see something else.', SIZES)
+  use_lstm: bool = setting(
+      True, 'The agent has an LSTM of 256 units.', algorithms=('impala',))
   use_last_action_reward: bool = setting(
-      True, 'The agent sees its last action and its last (clipped) reward.')
+      True, 'The agent sees its last action and its last (clipped) reward.',
+      algorithms=('impala',))
   use_instruction: bool = setting(
-      True, 'The agent sees the instruction, in levels that have one.')
+      True, 'The agent sees the instruction, in levels that have one.',
+      algorithms=('impala',))
   compute_dtype: str = setting(
       'float32',
       'Type in which the networks multiply. bfloat16 is meant for GPUs that '
@@ -230,8 +291,8 @@ class AgentSettings(_Section):
       'auto',
       'What XLA compiles. none: nothing. policy: the policy steps. all: the '
       'policy steps and the updates. auto: policy on a CPU if the network is '
-      'not deep, else none. XLA never compiles policy steps that groups '
-      'share (--dynamic_batching).',
+      'not deep, else none; all for ddqn with an mlp on a CPU. XLA never '
+      'compiles policy steps that groups share (--dynamic_batching).',
       choices=('auto', 'none', 'policy', 'all'))
 
 
@@ -244,11 +305,12 @@ class ActingSettings(_Section):
       'environment, hence the name. Here --num_actor_groups threads step them.',
       POSITIVE)
   num_actor_groups: int = setting(
-      2,
+      By(impala=2, others=1),
       'Number of threads that act. The environments are divided among them, so '
       'there are never more groups than environments. While one group steps '
       'its environments, another one can run the policy.', POSITIVE)
-  unroll_length: int = setting(100, 'Agent steps per unroll.', POSITIVE)
+  unroll_length: int = setting(
+      By(impala=100, Atari=16, others=2), 'Agent steps per unroll.', POSITIVE)
   queue_capacity: int = setting(
       1,
       'Number of places for unrolls that wait for the learner. One place holds '
@@ -270,11 +332,18 @@ class ActingSettings(_Section):
 class LearnerSettings(_Section):
   """How a batch becomes an update."""
   batch_size: int = setting(
-      2, 'Unrolls per update, each of one environment.', POSITIVE)
+      By({'impala': 2, 'ddqn on Atari': 32, 'ddqn': 64, 'others': 256}),
+      'Unrolls per update, each of one environment; transitions for the '
+      'off-policy algorithms.', POSITIVE)
   learning_rate: float = setting(
-      0.00048, 'Learning rate at frame 0.', NOT_NEGATIVE)
+      By(impala=0.00048, ddqn=0.0001, others=0.0003),
+      'Learning rate at frame 0.', NOT_NEGATIVE)
+  learning_rate_schedule: str = setting(
+      By(impala='linear', others='constant'),
+      'linear: the learning rate falls to 0 at --total_environment_frames. '
+      'constant: it does not.', choices=('linear', 'constant'))
   optimizer: str = setting(
-      'rmsprop',
+      By(impala='rmsprop', others='adam'),
       'Optimizer. rmsprop is that of TensorFlow 1, torch_rmsprop that of '
       'PyTorch: its second moment starts at 0 instead of 1. adam is that of '
       'the paper and of PyTorch.',
@@ -283,7 +352,7 @@ class LearnerSettings(_Section):
       .99, 'RMSProp: decay of the second moment.', FRACTION)
   momentum: float = setting(0., 'RMSProp: momentum.', NOT_NEGATIVE)
   epsilon: float = setting(
-      .1,
+      By(impala=.1, others=1e-8),
       'Epsilon of the optimizer. rmsprop adds it inside the square root, the '
       'others outside; they need a smaller one, such as 0.00001.', POSITIVE)
   adam_beta1: float = setting(
@@ -301,48 +370,200 @@ class LearnerSettings(_Section):
       'shallow one) processes as many unrolls as have 84 observations '
       'together, but at least four. In all other cases, the whole batch is '
       'processed at once.',
-      NOT_NEGATIVE)
+      NOT_NEGATIVE, algorithms=('impala',))
+  updates_per_call: int = setting(
+      0,
+      'Updates that the learner makes one after the other before it publishes '
+      'new weights. 0 to let the program choose: as many as are due when every '
+      'environment has made one unroll, but at most 8, and 1 with priorities.',
+      NOT_NEGATIVE, algorithms=OFF_POLICY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImpalaSettings(_Section):
-  """The algorithm: the loss of IMPALA."""
-  entropy_cost: float = setting(
-      0.00025, 'Weight of the entropy loss.', NOT_NEGATIVE)
-  baseline_cost: float = setting(
-      0.5, 'Weight of the baseline loss.', NOT_NEGATIVE)
+class RewardSettings(_Section):
+  """What is learned: discounted, perhaps clipped rewards."""
   discounting: float = setting(0.99, 'Discount per agent step.', FRACTION)
   reward_clipping: str = setting(
-      'abs_one',
-      'How rewards are clipped for learning. abs_one: to [-1, 1]. '
-      'soft_asymmetric: squashed to [-1.5, 5], and negative rewards count 0.3 '
-      'times as much as positive ones.',
-      choices=('abs_one', 'soft_asymmetric'))
+      By(impala='abs_one', Atari='abs_one', others='none'),
+      'How rewards are clipped for learning. none: not at all. abs_one: to '
+      '[-1, 1]. soft_asymmetric: squashed to [-1.5, 5], and negative rewards '
+      'count 0.3 times as much as positive ones.',
+      choices=('none', 'abs_one', 'soft_asymmetric'))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImpalaSettings(RewardSettings):
+  """The loss of IMPALA."""
+  entropy_cost: float = setting(
+      0.00025, 'Weight of the entropy loss.', NOT_NEGATIVE,
+      algorithms=('impala',))
+  baseline_cost: float = setting(
+      0.5, 'Weight of the baseline loss.', NOT_NEGATIVE,
+      algorithms=('impala',))
+  squash_actions: bool = setting(
+      True,
+      'Continuous actions are samples of a Gaussian that tanh squashes to '
+      '[-1, 1]. If not, environments clip them.', algorithms=('impala',))
   bootstrap_truncated: bool = setting(
       False,
       'If a time limit cuts an episode off, add the value of the last '
       'observation to the return. If this is off, as in the reference, a time '
-      'limit is an end like any other.')
+      'limit is an end like any other.', algorithms=('impala',))
   correction: str = setting(
       'vtrace',
       'What is corrected in unrolls of older policies (table 2 of the paper). '
       'vtrace: everything. one_step: everything but the targets of the '
       'baseline. none: nothing. epsilon: nothing, but 1e-6 is added to the '
-      'probabilities in the policy loss.', choices=CORRECTIONS)
+      'probabilities in the policy loss.', choices=CORRECTIONS,
+      algorithms=('impala',))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OffPolicySettings(RewardSettings):
+  """The losses of DDQN, DDPG, TD3, SAC and MPO; targets and exploration."""
+  target_update_rate: float = setting(
+      By(ddqn=1., mpo=1., others=.005),
+      'How far targets move to the learned weights: 1 for a copy.', FRACTION,
+      algorithms=OFF_POLICY)
+  target_update_period: int = setting(
+      By(ddqn=1000, mpo=100, others=1),
+      'Updates from one move of the targets to the next.', POSITIVE,
+      algorithms=('ddqn', 'sac', 'mpo'))
+  critic_learning_rate: float = setting(
+      0., 'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
+      algorithms=('ddpg', 'td3', 'sac', 'mpo'))
+  num_critics: int = setting(
+      By(mpo=1, others=2), 'Critics, of which the smallest value counts.',
+      POSITIVE, algorithms=('td3', 'sac', 'mpo'))
+  double_q: bool = setting(
+      True, 'The learned network chooses the action whose value the target '
+      'network gives. If not, the target network does both, as in DQN.',
+      algorithms=('ddqn',))
+  dueling: bool = setting(
+      False, 'The network puts out a value and advantages.',
+      algorithms=('ddqn',))
+  huber_delta: float = setting(
+      0., 'Errors beyond this count linearly (Huber loss). 0 for squares '
+      'everywhere.', NOT_NEGATIVE, algorithms=('ddqn',))
+  exploration_epsilon_begin: float = setting(
+      1., 'Probability of a random action at frame 0.', FRACTION,
+      algorithms=('ddqn',))
+  exploration_epsilon_end: float = setting(
+      .05, 'Probability of a random action in the end.', FRACTION,
+      algorithms=('ddqn',))
+  exploration_fraction: float = setting(
+      .1, 'Share of --total_environment_frames in which this probability '
+      'falls, linearly.', FRACTION, algorithms=('ddqn',))
+  exploration_decay: float = setting(
+      0., 'Instead, this probability is multiplied by this number after each '
+      'update. 0 for linearly.', FRACTION, algorithms=('ddqn',))
+  exploration_noise: float = setting(
+      .1, 'Standard deviation of the noise on actions, which are within '
+      '[-1, 1].', NOT_NEGATIVE, algorithms=_CONTINUOUS)
+  policy_delay: int = setting(
+      2, 'The policy learns, and the targets move, in every n-th update.',
+      POSITIVE, algorithms=('td3',))
+  target_noise: float = setting(
+      .2, "Standard deviation of the noise on the target policy's actions.",
+      NOT_NEGATIVE, algorithms=('td3',))
+  target_noise_clip: float = setting(
+      .5, 'Largest size of this noise.', NOT_NEGATIVE, algorithms=('td3',))
+  initial_temperature: float = setting(
+      By(sac=1., mpo=10.), 'SAC: alpha, the weight of the entropy, at the '
+      'start. MPO: eta at the start.', POSITIVE, algorithms=('sac', 'mpo'))
+  temperature_learning_rate: float = setting(
+      By(mpo=.01, sac=.0003), 'Learning rate of temperatures and multipliers.',
+      NOT_NEGATIVE, algorithms=('sac', 'mpo'))
+  target_entropy_ratio: float = setting(
+      .7, 'Discrete actions: the entropy that SAC aims at, as a share of that '
+      'of random actions. The paper has 0.98; with few actions the temperature '
+      'then grows without bound.', FRACTION, algorithms=('sac',))
+  target_entropy_per_part: float = setting(
+      -1., 'Continuous actions: the entropy that SAC aims at, per part of an '
+      'action.', algorithms=('sac',))
+  num_samples: int = setting(
+      20, 'Actions that are sampled per observation.', POSITIVE,
+      algorithms=('mpo',))
+  epsilon_temperature: float = setting(
+      .1, 'Bound of the KL of the better policy from the target policy.',
+      POSITIVE, algorithms=('mpo',))
+  epsilon_mean: float = setting(
+      .0025, 'Bound of the KL of the policy from the target policy, for the '
+      'mean of each part of an action; for discrete actions, the whole KL.',
+      POSITIVE, algorithms=('mpo',))
+  epsilon_scale: float = setting(
+      1e-6, 'The same for each standard deviation.', POSITIVE,
+      algorithms=('mpo',))
+  epsilon_bounds: float = setting(
+      .001, 'Bound of the KL for the costs of actions outside of [-1, 1].',
+      POSITIVE, algorithms=('mpo',))
+  initial_mean_multiplier: float = setting(
+      10., 'Weight of the KL of means at the start.', POSITIVE,
+      algorithms=('mpo',))
+  initial_scale_multiplier: float = setting(
+      1000., 'Weight of the KL of standard deviations at the start.', POSITIVE,
+      algorithms=('mpo',))
+  exact_temperature: bool = setting(
+      False, 'The temperature is computed exactly in each update. If not, it '
+      'is learned.', algorithms=('mpo',))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplaySettings(_Section):
-  """Learning again from earlier unrolls."""
+  """Learning again from earlier steps."""
   replay_capacity: int = setting(
       0,
       'Number of the latest unrolls that are kept, to learn from them again. '
       'The paper keeps 10,000. 0 for no replay. They are kept in memory, not '
-      'in checkpoints.', NOT_NEGATIVE)
+      'in checkpoints.', NOT_NEGATIVE, algorithms=('impala',))
   replay_fraction: float = setting(
       .5,
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
-      'returns and policy lag are those of the fresh unrolls only.', FRACTION)
+      'returns and policy lag are those of the fresh unrolls only.', FRACTION,
+      algorithms=('impala',))
+  replay_steps: int = setting(
+      1_000_000, 'Number of the latest agent steps that are kept.', POSITIVE,
+      algorithms=OFF_POLICY)
+  min_replay_steps: int = setting(
+      By({'ddqn on Atari': 20_000, 'others': 1_000}),
+      'Agent steps before the first update. Their actions are random.',
+      POSITIVE, algorithms=OFF_POLICY)
+  updates_per_step: float = setting(
+      By({'Atari': .25, 'others': 1.}),
+      'Updates per agent step of one environment. The ratio is exact: actors '
+      'and learner wait for each other.', POSITIVE, algorithms=OFF_POLICY)
+  n_step: int = setting(
+      1, 'Steps whose rewards are summed before a value follows.', POSITIVE,
+      algorithms=OFF_POLICY)
+  selector: str = setting(
+      'uniform', 'What is drawn. uniform: all steps. prioritised: those with '
+      'large errors more often. recent: newer ones more often (emphasising '
+      'recent experience). recent_prioritised: both.',
+      choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'),
+      algorithms=OFF_POLICY)
+  priority_exponent: float = setting(
+      .6, 'Priorities are errors to this power.', NOT_NEGATIVE,
+      algorithms=OFF_POLICY)
+  priority_epsilon: float = setting(
+      .01, 'Added to errors before that.', NOT_NEGATIVE, algorithms=OFF_POLICY)
+  importance_exponent: float = setting(
+      .4, 'Losses are weighted by probabilities to the power of minus this '
+      'number. It rises to 1 at --total_environment_frames.', FRACTION,
+      algorithms=OFF_POLICY)
+  recent_eta: float = setting(
+      .996, 'How fast recent draws move to the newest steps, see --selector.',
+      FRACTION, algorithms=OFF_POLICY)
+  recent_min_steps: int = setting(
+      5_000, 'Recent draws are at least from this many steps.', POSITIVE,
+      algorithms=OFF_POLICY)
+  hindsight: str = setting(
+      'none', 'Levels with goals: pretend that a goal that was reached later '
+      'was the goal all along. future: one reached later in the episode. '
+      'final: at its end. episode: anywhere in the episode.',
+      choices=('none', 'future', 'final', 'episode'), algorithms=OFF_POLICY)
+  hindsight_goals: int = setting(
+      4, 'Pretended goals for each true one, with --hindsight.', POSITIVE,
+      algorithms=OFF_POLICY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -374,7 +595,8 @@ class _HasShape(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
-             LearnerSettings, ImpalaSettings, ReplaySettings, TestSettings):
+             LearnerSettings, ImpalaSettings, OffPolicySettings, ReplaySettings,
+             TestSettings):
   """All settings of the program; `Config()` has the defaults of all flags."""
 
   def __post_init__(self) -> None:
@@ -409,6 +631,11 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     return _names(self.logdir)
 
   @property
+  def layer_sizes(self) -> list[int]:
+    """The numbers of `hidden_sizes`."""
+    return [int(size) for size in _names(self.hidden_sizes)]
+
+  @property
   def num_fresh_unrolls(self) -> int:
     """The number of unrolls in a batch that are new to the learner."""
     if not self.replay_capacity:
@@ -420,28 +647,42 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       on_cpu: bool, num_groups: int) -> 'Config':
     """Returns these settings with a value for each one that was left open.
 
-    `agent`, `xla`, `dynamic_batching` and `micro_batch_size` can be left open.
+    `agent`, `xla`, `dynamic_batching`, `micro_batch_size` and
+    `updates_per_call` can be left open.
 
     Args:
-      observation_spec: a `structs.ArraySpec`, or a dictionary of them with
-        `frame`.
+      observation_spec: a `structs.ArraySpec`, or a dictionary of them.
       on_cpu: whether networks are computed on the CPU.
       num_groups: number of groups of environments.
     """
     agent, xla, sharing = self.agent, self.xla, self.dynamic_batching
     if agent == 'auto':
-      agent = 'deep' if _is_frame(observation_spec) else 'mlp'
+      agent = 'deep' if _has_frames(observation_spec) else 'mlp'
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
       xla = 'policy' if on_cpu and agent != 'deep' else 'none'
+      if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
+        xla = 'all'
     if sharing is None:
       sharing = (num_groups >= _MIN_GROUPS_SHARING and
                  self.num_actors / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
+    resolved = dataclasses.replace(
+        self, agent=agent, xla=xla, dynamic_batching=sharing)
+    if self.is_off_policy:
+      return dataclasses.replace(
+          resolved, updates_per_call=self._updates_per_call())
     size = self.micro_batch_size
     if not size:
       is_cut = agent == 'deep' or (agent == 'shallow' and xla == 'all')
       size = self._small_micro_batch() if is_cut and on_cpu else self.batch_size
-    return dataclasses.replace(self, agent=agent, xla=xla,
-                               dynamic_batching=sharing, micro_batch_size=size)
+    return dataclasses.replace(resolved, micro_batch_size=size)
+
+  def _updates_per_call(self) -> int:
+    if self.updates_per_call:
+      return self.updates_per_call
+    if 'prioritised' in self.selector:
+      return 1
+    due = int(self.updates_per_step * self.num_actors * self.unroll_length)
+    return min(max(due, 1), _MAX_UPDATES_PER_CALL)
 
   def _small_micro_batch(self) -> int:
     size = _OBSERVATIONS_PER_MICRO_BATCH // (self.unroll_length + 1)
@@ -483,7 +724,8 @@ def choices_made(config: Config, resolved: Config) -> str:
   reasons = {'--agent=deep': ' for frames',
              '--agent=mlp': ' for observations that are not frames'}
   flags = [f'--{name}={str(getattr(resolved, name)).lower()}'
-           for name in ('agent', 'xla', 'dynamic_batching', 'micro_batch_size')
+           for name in ('agent', 'xla', 'dynamic_batching', 'micro_batch_size',
+                        'updates_per_call')
            if getattr(config, name) != getattr(resolved, name)]
   return flags and 'Chosen: ' + ', '.join(
       flag + reasons.get(flag, '') for flag in flags) + '.' or ''
@@ -507,8 +749,8 @@ def _names(text: str) -> list[str]:
   return [name.strip() for name in text.split(',') if name.strip()]
 
 
-def _is_frame(
+def _has_frames(
     observation_spec: _HasShape | Mapping[str, _HasShape]) -> bool:
-  frame = (observation_spec.get('frame')
-           if isinstance(observation_spec, Mapping) else observation_spec)
-  return frame is not None and len(frame.shape) == 3
+  parts = (observation_spec.values() if isinstance(observation_spec, Mapping)
+           else [observation_spec])
+  return any(len(part.shape) == 3 for part in parts)

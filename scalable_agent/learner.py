@@ -2,14 +2,29 @@
 """The learner: one compiled update from a batch to new weights."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
+from scalable_agent import algorithms
+from scalable_agent import config as config_lib
 from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import structs
 from scalable_agent import unrolls
 from scalable_agent.algorithms import base
 import tensorflow as tf
 import tree
+
+
+class Learned(NamedTuple):
+  """What comes out of one call of the learner.
+
+  Attributes:
+    scalars: by name, float32: means over the updates of the call.
+    errors: float32 `[B]` or `[K, B]`, see `base.Loss`; None if the algorithm
+      has none.
+  """
+  scalars: dict[str, tf.Tensor]
+  errors: tf.Tensor | None
 
 
 class Learner:
@@ -20,19 +35,21 @@ class Learner:
   Attributes:
     algorithm: the algorithm that it learns by.
     agent: the agent of the algorithm.
-    num_env_frames: int, environment frames learned from.
+    num_env_frames: int, environment frames that have arrived.
     num_updates: int, updates made.
+    updates_per_call: int, `K`.
   """
 
   def __init__(self, algorithm: base.Algorithm,
                optimizers: Mapping[str, optimizers_lib.Scheduled], *,
                seed: int = 0, clip_gradient_norm: float | None = None,
                micro_batch_size: int | None = None,
-               jit_compile: bool = False):
+               updates_per_call: int = 1, jit_compile: bool = False):
     """Makes a learner.
 
     Args:
-      algorithm: computes the losses, which are sums over the batch.
+      algorithm: computes the losses. With micro-batches, they must be sums over
+        the batch.
       optimizers: an optimizer and its learning rate for each group of the
         algorithm.
       seed: seed of the losses' random numbers.
@@ -41,28 +58,38 @@ class Learner:
       micro_batch_size: how many columns of a batch are processed at once; None
         for all. Micro-batches are processed one after the other. The update is
         that of the whole batch, but needs the memory of one micro-batch only.
+      updates_per_call: `K`, updates that `step` makes, one after the other, in
+        one compiled loop.
       jit_compile: whether XLA compiles the update.
 
     Raises:
-      ValueError: if the optimizers are not those of the groups.
+      ValueError: if the optimizers are not those of the groups, or there are
+        both several updates and micro-batches.
     """
     if set(optimizers) != set(algorithm.groups):
       raise ValueError(f'There are optimizers for {sorted(optimizers)}, but '
                        f'the groups are {sorted(algorithm.groups)}.')
+    if updates_per_call > 1 and micro_batch_size:
+      raise ValueError(
+          'Several updates per call cannot have micro-batches.')
     self.algorithm = algorithm
     self.agent = algorithm.agent
     self.num_env_frames = 0
     self.num_updates = 0
+    self.updates_per_call = updates_per_call
     self._optimizers = dict(optimizers)
     self._seed = seed
     self._clip_gradient_norm = clip_gradient_norm
     self._micro_batch_size = micro_batch_size
-    self._compiled_update = tf.function(self._update, autograph=False)
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
+    is_loop = updates_per_call > 1
+    self._compiled_updates = tf.function(
+        self._loop if is_loop else self._update, autograph=False,
+        jit_compile=jit_compile and is_loop)
     # XLA compiles these functions, and all micro-batches share them. Otherwise
     # a function of its own only costs time.
-    if jit_compile or micro_batch_size:
+    if not is_loop and (jit_compile or micro_batch_size):
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
           for function in (self._gradients, self._apply))
@@ -72,35 +99,43 @@ class Learner:
   @property
   def state(self) -> dict[str, list[tf.Variable]]:
     """All variables that a checkpoint must hold, by kind."""
+    published = {id(variable) for variable in self.agent.variables}
     return {
         'variables': self.agent.variables,
         'optimizer': [variable for group in self.algorithm.groups for variable
                       in self._optimizers[group].optimizer.variables],
+        'unpublished': [v for group in self.algorithm.groups.values()
+                        for v in group if id(v) not in published],
         'targets': self.algorithm.targets}
 
-  def to_device(self, unroll: structs.Unroll,
-                num_new_frames: int) -> structs.Batch:
-    """Copies a batch of arrays to the default device; splits instructions.
+  def to_device(self, data: structs.Unroll | structs.Transition,
+                num_new_frames: int,
+                weights: np.ndarray | None = None) -> structs.Batch:
+    """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
     observations are left out: no loss reads them.
 
     Args:
-      unroll: `Unroll` of arrays `[T + 1, B, ...]`.
-      num_new_frames: environment frames that no update has learned from.
+      data: `Unroll` of arrays `[T + 1, B, ...]`, or `Transition` of `[B, ...]`,
+        with an axis `K` in front for several updates per call.
+      num_new_frames: environment frames that have arrived.
+      weights: see `structs.Batch`.
     """
-    steps = unroll.steps._replace(env_outputs=self.agent.tokenize(
-        unroll.steps.env_outputs._replace(
-            info=structs.NO_INFO, last_observation=())))
-    start = unroll.start._replace(
-        level_name=(), environment=(), policy_version=())
-    data = tree.map_structure(
-        lambda array: tf.identity(tf.convert_to_tensor(array)),
-        structs.Unroll(steps, start))
-    return structs.Batch(data, num_new_frames)
+    if isinstance(data, structs.Unroll):
+      steps = data.steps._replace(env_outputs=self.agent.tokenize(
+          data.steps.env_outputs._replace(
+              info=structs.NO_INFO, last_observation=())))
+      start = data.start._replace(
+          level_name=(), environment=(), policy_version=())
+      data = structs.Unroll(steps, start)
+    data, weights = tree.map_structure(
+        lambda array: None if array is None else tf.identity(
+            tf.convert_to_tensor(array)), (data, weights))
+    return structs.Batch(data, num_new_frames, weights)
 
-  def step(self, batch: structs.Batch) -> dict[str, tf.Tensor]:
-    """Makes one update.
+  def step(self, batch: structs.Batch) -> Learned:
+    """Makes `K` updates.
 
     Args:
       batch: from `to_device`.
@@ -108,15 +143,18 @@ class Learner:
     Returns:
       Scalars by name: those of the loss, `learning_rate`, and `gradient_norm`
       before clipping. With several groups, each has these two, as
-      `<group>/learning_rate` and `<group>/gradient_norm`.
+      `<group>/learning_rate` and `<group>/gradient_norm`. A group that did not
+      learn has NaN.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}
-    seed = np.array([self._seed, self.num_updates], np.int32)
-    scalars = self._compiled_update(batch.data, rates, seed)
-    self.num_env_frames += batch.num_new_frames
-    self.num_updates += 1
-    return scalars
+    num_env_frames = self.num_env_frames + batch.num_new_frames
+    progress = base.Progress(np.array(self.num_updates, np.int64),
+                             np.array(num_env_frames, np.int64))
+    learned = self._compiled_updates(batch.data, batch.weights, rates, progress)
+    self.num_env_frames = num_env_frames
+    self.num_updates += self.updates_per_call
+    return learned
 
   def weights(self) -> structs.Weights:
     """Returns a copy of the weights that later updates do not change."""
@@ -124,45 +162,107 @@ class Learner:
         version=self.num_updates,
         values=[tf.convert_to_tensor(v) for v in self.agent.variables])
 
-  def _update(self, data, learning_rates, seed):
+  def _loop(self, data, weights, learning_rates, progress):
+    """Makes `K` updates, one after the other."""
+    part = lambda index: tf.nest.map_structure(
+        lambda x: None if x is None else x[index], (data, weights))
+    update = tf.function(self._update, autograph=False)
+    traced = update.get_concrete_function(*part(0), learning_rates, progress)
+    outputs = tf.nest.map_structure(
+        lambda spec: tf.TensorArray(
+            tf.float32, self.updates_per_call, element_shape=spec.shape),
+        traced.structured_outputs)
+
+    def body(index, outputs):
+      now = progress._replace(
+          num_updates=progress.num_updates + tf.cast(index, tf.int64))
+      learned = update(*part(index), learning_rates, now)
+      return index + 1, tf.nest.map_structure(
+          lambda array, value: array.write(index, value), outputs, learned)
+
+    _, outputs = tf.while_loop(
+        lambda index, _: index < self.updates_per_call, body, (0, outputs),
+        maximum_iterations=self.updates_per_call)
+    scalars, errors = tf.nest.map_structure(
+        lambda array: array.stack(), outputs)
+    return Learned({k: _mean_of_finite(v) for k, v in scalars.items()}, errors)
+
+  def _update(self, data, weights, learning_rates, progress):
+    """Makes one update, of all groups or of those that are not delayed."""
+    algorithm = self.algorithm
+    groups = tuple(algorithm.groups)
+    if algorithm.delay == 1:
+      return self._update_groups(
+          groups, data, weights, learning_rates, progress)
+    names: list[str] = []
+
+    def all_groups():
+      learned = self._update_groups(
+          groups, data, weights, learning_rates, progress)
+      names.extend(learned.scalars)
+      return learned
+
+    def not_delayed():
+      learned = self._update_groups(
+          tuple(g for g in groups if g not in algorithm.delayed), data, weights,
+          learning_rates, progress)
+      nan = tf.constant(np.nan)
+      return learned._replace(
+          scalars={name: learned.scalars.get(name, nan) for name in names})
+
+    return tf.cond(progress.num_updates % algorithm.delay == 0,
+                   all_groups, not_delayed)
+
+  def _update_groups(self, groups, data, weights, learning_rates, progress):
+    seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
+    gradients, sums, means, errors = self._gradients_of_batch(
+        groups, data, weights, seed)
+    scalars = self._compiled_apply(gradients, learning_rates)
+    self.algorithm.after_update(
+        groups, progress._replace(num_updates=progress.num_updates + 1))
+    return Learned({**sums, **means, **scalars}, errors)
+
+  def _gradients_of_batch(self, groups, data, weights, seed):
+    """Returns gradients, sums, means and errors; processes micro-batches."""
+    if not self._micro_batch_size:
+      return self._compiled_gradients(groups, data, weights, _fold(seed, 0))
     batch_size = data.steps.env_outputs.reward.shape[1]
-    step = self._micro_batch_size or batch_size
     gradients = None
     sums: dict[str, tf.Tensor] = {}
     means: dict[str, tf.Tensor] = {}
-    for start in range(0, batch_size, step):
-      part = unrolls.columns(data, start, min(start + step, batch_size))
+    for start in range(0, batch_size, self._micro_batch_size):
+      end = min(start + self._micro_batch_size, batch_size)
+      part = unrolls.columns(data, start, end)
       with tf.control_dependencies(list(sums.values())[:1]):
         # One after the other: at once they would need the memory of all.
         part = tree.map_structure(tf.identity, part)
-      part_gradients, part_sums, part_means = self._compiled_gradients(
-          part, tf.random.experimental.stateless_fold_in(seed, start))
-      share = part.steps.env_outputs.reward.shape[1] / batch_size
+      part_gradients, part_sums, part_means, _ = self._compiled_gradients(
+          groups, part, None if weights is None else weights[start:end],
+          _fold(seed, start))
+      share = (end - start) / batch_size
       gradients = part_gradients if gradients is None else {
           group: [_add(g, p) for g, p in zip(gradients[group], new,
                                              strict=True)]
           for group, new in part_gradients.items()}
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    scalars = self._compiled_apply(gradients, learning_rates)
-    self.algorithm.after_update()
-    return {**sums, **means, **scalars}
+    return gradients, sums, means, None
 
-  def _gradients(self, data, seed):
-    groups = self.algorithm.groups
+  def _gradients(self, groups, data, weights, seed):
     with tf.GradientTape(persistent=len(groups) > 1) as tape:
-      loss = self.algorithm.loss(data, seed)
-    gradients = {group: tape.gradient(loss.by_group[group], variables)
-                 for group, variables in groups.items()}
-    return gradients, dict(loss.sums), dict(loss.means)
+      loss = self.algorithm.loss(data, weights, groups, seed)
+    gradients = {
+        group: tape.gradient(loss.by_group[group], self.algorithm.groups[group])
+        for group in groups}
+    return gradients, dict(loss.sums), dict(loss.means), loss.errors
 
   def _apply(self, gradients, learning_rates):
     scalars = {}
-    for group, variables in self.algorithm.groups.items():
+    for group in gradients:
       prefix = f'{group}/' if len(self.algorithm.groups) > 1 else ''
       scalars[f'{prefix}gradient_norm'] = self._apply_group(
-          self._optimizers[group].optimizer, gradients[group], variables,
-          learning_rates[group])
+          self._optimizers[group].optimizer, gradients[group],
+          self.algorithm.groups[group], learning_rates[group])
       scalars[f'{prefix}learning_rate'] = tf.identity(learning_rates[group])
     return scalars
 
@@ -188,3 +288,54 @@ def _add(gradient, other):
         tf.concat([gradient.values, other.values], 0),
         tf.concat([gradient.indices, other.indices], 0), gradient.dense_shape)
   return gradient + other
+
+
+def _fold(seed, number):
+  return tf.random.experimental.stateless_fold_in(seed, number)
+
+
+def _mean_of_finite(values):
+  """Returns the mean of the updates `[K]` in which a group learned."""
+  is_nan = tf.math.is_nan(values)
+  count = tf.reduce_sum(tf.cast(~is_nan, tf.float32))
+  return tf.reduce_sum(tf.where(is_nan, 0.0, values)) / count
+
+
+def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
+         part: int = 0) -> Learner:
+  """Makes the learner that resolved settings ask for.
+
+  Args:
+    config: the settings.
+    spec: the spec of the environments. No environment is needed.
+    part: a number that differs between the parts of a run.
+
+  Raises:
+    ConfigError: if the algorithm or the agent does not fit the environments.
+  """
+  seed = config.derive_seed('learner', 0, part)
+  algorithm = algorithms.make(config, spec, seed)
+  rates = {'critic': config.critic_learning_rate or config.learning_rate,
+           'temperature': config.temperature_learning_rate,
+           'duals': config.temperature_learning_rate}
+  all_at_once = config.micro_batch_size in (0, config.batch_size)
+  return Learner(
+      algorithm,
+      {group: _make_optimizer(config, rates.get(group, config.learning_rate))
+       for group in algorithm.groups}, seed=seed,
+      clip_gradient_norm=config.clip_gradient_norm or None,
+      micro_batch_size=None if all_at_once else config.micro_batch_size,
+      updates_per_call=config.updates_per_call or 1,
+      jit_compile=config.xla == 'all')
+
+
+def _make_optimizer(config, rate):
+  optimizer = optimizers_lib.make_optimizer(
+      config.optimizer, learning_rate=rate, decay=config.decay,
+      momentum=config.momentum, epsilon=config.epsilon,
+      beta_1=config.adam_beta1, beta_2=config.adam_beta2)
+  if config.learning_rate_schedule == 'constant':
+    return optimizers_lib.Scheduled(optimizer, lambda num_env_frames: rate)
+  return optimizers_lib.Scheduled(
+      optimizer, lambda num_env_frames: optimizers_lib.linear_decay(
+          rate, num_env_frames, config.total_environment_frames))

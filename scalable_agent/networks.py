@@ -14,7 +14,7 @@ Sublayers are kept in tuples: if a Keras 3 layer keeps sublayers in a list,
 `tf.train.Checkpoint` leaves them out without an error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import functools
 import math
 from typing import TypeAlias
@@ -35,6 +35,7 @@ _WORDS_STEP = 8
 
 _Seed: TypeAlias = tf.keras.random.SeedGenerator | None
 LSTMState = tuple[tf.Tensor, tf.Tensor]
+Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
 
 def set_compute_dtype(name: str) -> None:
@@ -252,29 +253,82 @@ def _conv_2x2(x, kernel):
 
 
 class MLPTorso(tf.keras.layers.Layer):
-  """Dense layers with tanh, for vectors and tiny images."""
+  """Dense layers, for vectors and tiny images."""
 
   def __init__(self, hidden_sizes: Sequence[int] = (64, 64),
-               seed: _Seed = None):
+               activation: str = 'tanh', seed: _Seed = None):
     """Makes a torso.
 
     Args:
       hidden_sizes: units per layer.
+      activation: of each layer.
       seed: see the module.
     """
     super().__init__()
     self._dense_layers = tuple(
-        _dense(size, 'tanh', seed) for size in hidden_sizes)
+        _dense(size, activation, seed) for size in hidden_sizes)
 
-  def call(self, observations: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, hidden_sizes[-1]]` of observations `[N, ...]`.
+  def call(self, observations: Observations,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes features `[N, hidden_sizes[-1]]`.
 
-    Observations of uint8 are divided by 255, others are not.
+    Args:
+      observations: `[N, ...]`, or a dictionary of such arrays. Those of uint8
+        are divided by 255, others are not.
+      actions: float32 `[N, ...]`, to be seen besides; or None.
     """
-    x = _to_float(_flatten(observations), self.compute_dtype)
+    parts = (list(observations.values()) if isinstance(observations, dict)
+             else [observations])
+    x = [_to_float(_flatten(part), self.compute_dtype) for part in parts]
+    if actions is not None:
+      x.append(tf.cast(actions, self.compute_dtype))
+    x = tf.concat(x, axis=-1) if len(x) > 1 else x[0]
     for layer in self._dense_layers:
       x = layer(x)
     return x
+
+
+class PartsTorso(tf.keras.layers.Layer):
+  """A torso for each frame, then dense layers for all parts together."""
+
+  def __init__(self, frame_torsos: Mapping[str, tf.keras.layers.Layer],
+               mlp: MLPTorso):
+    """Makes a torso.
+
+    Args:
+      frame_torsos: the torso of each frame in a dictionary of observations;
+        that of '' if observations are a single frame.
+      mlp: sees the features of frames, all other parts, and the actions.
+    """
+    super().__init__()
+    self._names = tuple(frame_torsos)
+    self._frame_torsos = tuple(frame_torsos.values())
+    self._mlp = mlp
+
+  def call(self, observations: Observations,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes features, see `MLPTorso.call`."""
+    parts = (dict(observations) if isinstance(observations, dict)
+             else {'': observations})
+    for name, torso in zip(self._names, self._frame_torsos, strict=True):
+      parts[name] = torso(parts[name])
+    return self._mlp(parts, actions)
+
+
+class Dueling(tf.keras.layers.Layer):
+  """Values of actions as `V + A - mean(A)` (Wang et al., arXiv 1511.06581)."""
+
+  def __init__(self, value: tf.keras.layers.Layer,
+               advantages: tf.keras.layers.Layer):
+    super().__init__(dtype='float32')
+    self._value = value
+    self._advantages = advantages
+
+  def call(self, features: tf.Tensor) -> tf.Tensor:
+    """Computes values `[N, A]` of features `[N, F]`."""
+    advantages = self._advantages(features)
+    return (self._value(features) + advantages
+            - tf.reduce_mean(advantages, axis=-1, keepdims=True))
 
 
 class LSTM(tf.keras.layers.Layer):

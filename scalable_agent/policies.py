@@ -11,6 +11,8 @@ import weakref
 
 import numpy as np
 from scalable_agent import agents
+from scalable_agent import algorithms
+from scalable_agent import config as config_lib
 from scalable_agent import dynamic_batching
 from scalable_agent import queues
 from scalable_agent import structs
@@ -66,7 +68,7 @@ class AgentPolicy:
 
     Args:
       agent: the agent that acts; its variables are overwritten.
-      greedy: whether to take the most likely action instead of a sample.
+      greedy: whether to take the best known actions, without exploration.
       jit_compile: whether XLA compiles the policy step.
     """
     self.output_spec = agent.output_spec
@@ -81,7 +83,7 @@ class AgentPolicy:
     # With nested arguments, finding the traced function takes longer than a
     # step of a small network. So arguments are flat, and functions are kept by
     # shapes and dtypes.
-    self._steps: dict[tuple, Callable[..., list[structs.Nest]]] = {}
+    self._steps: dict[tuple, Callable[..., structs.Nest]] = {}
     self._structure: structs.Nest = None
     self._assign = tf.function(self._assign_weights, autograph=False)
 
@@ -108,19 +110,16 @@ class AgentPolicy:
     if key not in self._steps:
       self._structure = tree.map_structure(lambda _: 0, arguments)
       self._steps[key] = self._step.get_concrete_function(*tensors)
-    *output, state = self._steps[key](*tensors)
-    return structs.AgentOutput(*[tensor.numpy() for tensor in output]), state
+    output, state = self._steps[key](*tensors)
+    return tree.map_structure(lambda tensor: tensor.numpy(), output), state
 
   def close(self, timeout_s: float) -> None:
     """See `Policy`; there are no threads to end."""
 
   def _policy_step(self, *tensors):
-    output, state = self._agent.step(
-        *tree.unflatten_as(self._structure, tensors))
-    if self._greedy:
-      best = tf.argmax(output.policy, axis=-1, output_type=tf.int32)
-      output = output._replace(action=best)
-    return [*output, state]
+    last_action, env_output, state = tree.unflatten_as(
+        self._structure, tensors)
+    return self._agent.step(last_action, env_output, state, self._greedy)
 
   def _assign_weights(self, values):
     for variable, value in zip(self._agent.variables, values, strict=True):
@@ -191,3 +190,22 @@ class SharedPolicy:
     """Makes every `step` raise `QueueClosed`, which ends `Actor.run`."""
     self._service.close()
     self._service.join(timeout_s)
+
+
+def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
+         num_groups: int, part: int) -> list[Policy]:
+  """Returns the policy of each group: its own, or the one that all share.
+
+  Args:
+    config: the settings, resolved.
+    spec: of the environments.
+    num_groups: number of groups of environments.
+    part: a number that differs between the parts of a run.
+  """
+  make_one = lambda index, jit_compile: AgentPolicy(
+      algorithms.make_agent(
+          config, spec, config.derive_seed('actor', index, part)),
+      jit_compile=jit_compile)
+  if config.dynamic_batching:
+    return [SharedPolicy(make_one(0, False))] * num_groups
+  return [make_one(index, config.xla != 'none') for index in range(num_groups)]

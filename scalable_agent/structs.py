@@ -154,8 +154,9 @@ class AgentOutput(NamedTuple):
   Attributes:
     action: `[..., *shape]` of `ActionSpec.array`.
     policy: float32 `[..., P]`, the parameters of the policy's distribution. For
-      a softmax policy over `A` actions, these are its `A` logits.
-    baseline: float32 `[...]`, estimate of the value.
+      a softmax policy over `A` actions, these are its `A` logits. `()` if no
+      loss needs them.
+    baseline: float32 `[...]`, estimate of the value; `()` if there is none.
   """
   action: Array
   policy: Array
@@ -250,14 +251,19 @@ class Transition(NamedTuple):
 
 
 class Batch(NamedTuple):
-  """What one update learns from.
+  """What one call of the learner learns from; tensors.
+
+  If the learner makes `K > 1` updates in a call, all arrays have an axis `K` in
+  front.
 
   Attributes:
-    data: `Unroll` of tensors. Fields that no loss reads are `()`.
-    num_new_frames: environment frames that no update has learned from before.
+    data: `Unroll` or `Transition`. Fields that no loss reads are `()`.
+    num_new_frames: environment frames that have arrived since the last batch.
+    weights: float32 `[B]`, weights of the losses; None for ones.
   """
-  data: Unroll
+  data: Unroll | Transition
   num_new_frames: int
+  weights: Array | None = None
 
 
 class Weights(NamedTuple):

@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from scalable_agent import agents
+from scalable_agent import algorithms
 from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import environments
@@ -89,9 +89,10 @@ def _count_games(config, level):
 
 def _restore_policy(config, spec):
   """Returns the policy of the latest checkpoint, and its frames."""
-  agent = agents.make(config, spec, config.derive_seed('learner', 0))
+  agent = algorithms.make_agent(
+      config, spec, config.derive_seed('learner', 0))
   num_env_frames = checkpointing.restore_agent(
-      config.logdir, agent, agents.describe(config, spec, config.optimizer))
+      config.logdir, agent, algorithms.describe(config, spec))
   policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                 jit_compile=config.xla != 'none')
   return policy, num_env_frames

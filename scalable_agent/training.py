@@ -4,8 +4,6 @@
 import collections
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
-import functools
-import os
 import signal
 import threading
 import time
@@ -13,55 +11,41 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import acting
-from scalable_agent import agents
+from scalable_agent import algorithms
 from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import networks
-from scalable_agent import optimizers
 from scalable_agent import policies
-from scalable_agent import queues
-from scalable_agent import replay as replay_lib
 from scalable_agent import structs
-from scalable_agent import unrolls
-from scalable_agent.algorithms import impala
 from scalable_agent.scores import levels
 import tensorflow as tf
 
 _JOIN_TIMEOUT_S = 30
 
 
-class ReadyBatch(NamedTuple):
-  """A batch on the learner's device, and what the log needs from it.
-
-  Attributes:
-    batch: the `structs.Batch`.
-    episodes: the episodes that ended in its fresh unrolls.
-    actions: `[T, B, ...]`, the actions of its fresh unrolls.
-    policy_version: int64 `[B]`, of its fresh unrolls.
-  """
-  batch: structs.Batch
-  episodes: list[metrics.Episode]
-  actions: np.ndarray
-  policy_version: np.ndarray
-
-
 class Update(NamedTuple):
-  """What a hook gets after each update.
+  """What a hook gets after each call of the learner.
 
   Attributes:
     scalars: from `Learner.step`, by name.
-    ready: the `ReadyBatch` that was learned from.
+    notes: about the unrolls that have arrived since the last update.
     learner: the learner, after the update.
-    policy_lag: the lag, mean over the batch.
+    policy_lag: the lag, mean over these unrolls; NaN if there are none.
   """
   scalars: dict[str, tf.Tensor]
-  ready: ReadyBatch
+  notes: list[feeds.Note]
   learner: learner_lib.Learner
   policy_lag: float
+
+  @property
+  def episodes(self) -> list[metrics.Episode]:
+    """The episodes that ended in these unrolls."""
+    return [episode for note in self.notes for episode in note.episodes]
 
 
 Hook = Callable[[Update], None]
@@ -94,10 +78,10 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     spec = envs[0].spec
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
-    learner = make_learner(config, spec, part)
-    feed = _Feed(config, spec, learner, part)
+    learner = learner_lib.make(config, spec, part)
+    feed = feeds.Feed(config, spec, learner, part)
     checkpointer = checkpointing.Checkpointer(
-        config.logdir, learner, agents.describe(config, spec, config.optimizer),
+        config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name)
     if _is_finished(config, learner, checkpointer):
       return 0
@@ -115,15 +99,17 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     # This runs before the threads are waited for: a second signal may end the
     # program while it waits.
     stack.callback(log.save_at_end)
-    learn(learner, feed.batches(stop), publish=versions.append, stop=stop,
+    learn(learner, feed.batches(stop), learned=feed.learned,
+          publish=versions.append, stop=stop,
           total_environment_frames=config.total_environment_frames,
           hooks=(*log.hooks(), *hooks), timer=log.timer)
     log.print_end(stop.is_set())
   return 0
 
 
-def learn(learner: learner_lib.Learner, batches: Iterator[ReadyBatch], *,
+def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
           total_environment_frames: int,
+          learned: Callable[[feeds.ReadyBatch, learner_lib.Learned], None],
           publish: Callable[[structs.Weights], None],
           hooks: Sequence[Hook], stop: threading.Event,
           timer: metrics.StageTimer) -> None:
@@ -135,6 +121,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[ReadyBatch], *,
     learner: makes the updates.
     batches: what to learn from.
     total_environment_frames: the frames to reach.
+    learned: called with each batch and what came out of it.
     publish: called with the weights after each update.
     hooks: called after each update, one after the other.
     stop: ends the loop once it is set.
@@ -146,42 +133,16 @@ def learn(learner: learner_lib.Learner, batches: Iterator[ReadyBatch], *,
       ready = next(batches, None)
     if ready is None:
       break
-    policy_lag = float(np.mean(learner.num_updates - ready.policy_version))
+    lags = [learner.num_updates - np.mean(note.policy_version)
+            for note in ready.notes]
     with timer.stage('learn'):
-      scalars = learner.step(ready.batch)
+      result = learner.step(ready.batch)
       publish(learner.weights())
-    update = Update(scalars, ready, learner, policy_lag)
+      learned(ready, result)
+    update = Update(result.scalars, ready.notes, learner,
+                    float(np.mean(lags)) if lags else float('nan'))
     for hook in hooks:
       hook(update)
-
-
-def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                 part: int = 0) -> learner_lib.Learner:
-  """Makes the learner that `config`, resolved, asks for.
-
-  Args:
-    config: the settings.
-    spec: the spec of the environments. No environment is needed.
-    part: a number that differs between the parts of a run.
-
-  Raises:
-    ConfigError: if the agent does not fit the environments.
-  """
-  seed = config.derive_seed('learner', 0, part)
-  agent = agents.make(config, spec, seed)
-  optimizer = optimizers.make_optimizer(
-      config.optimizer, learning_rate=config.learning_rate, decay=config.decay,
-      momentum=config.momentum, epsilon=config.epsilon,
-      beta_1=config.adam_beta1, beta_2=config.adam_beta2)
-  schedule = lambda num_env_frames: optimizers.linear_decay(
-      config.learning_rate, num_env_frames, config.total_environment_frames)
-  all_at_once = config.micro_batch_size >= config.batch_size
-  return learner_lib.Learner(
-      impala.Impala(agent, config),
-      {'agent': optimizers.Scheduled(optimizer, schedule)}, seed=seed,
-      clip_gradient_norm=config.clip_gradient_norm or None,
-      micro_batch_size=None if all_at_once else config.micro_batch_size,
-      jit_compile=config.xla == 'all')
 
 
 def _make_environments(config, part):
@@ -212,48 +173,10 @@ def _is_finished(config, learner, checkpointer):
 
 def _make_actors(config, envs, part):
   return acting.Local(
-      envs, _make_policies(config, envs[0].spec, len(envs), part),
+      envs, policies.make(config, envs[0].spec, len(envs), part),
       unroll_length=config.unroll_length,
       num_buffers=config.queue_capacity + 1,
       bootstrap_truncated=config.bootstrap_truncated)
-
-
-def _make_policies(config, spec, num_groups, part):
-  """Returns the policy of each group: its own, or the one that all share."""
-  make = lambda index, jit_compile: policies.AgentPolicy(
-      agents.make(config, spec, config.derive_seed('actor', index, part)),
-      jit_compile=jit_compile)
-  if config.dynamic_batching:
-    return [policies.SharedPolicy(make(0, False))] * num_groups
-  return [make(index, config.xla != 'none') for index in range(num_groups)]
-
-
-def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                 agent: agents.Agent, part: int) -> replay_lib.Replay | None:
-  """Returns the replay that `config` asks for, None if it asks for none.
-
-  Raises:
-    ConfigError: if it is larger than the machine's memory.
-  """
-  if not config.replay_capacity:
-    return None
-  allocate = functools.partial(_allocate, config, spec, agent)
-  needed_gb = config.replay_capacity * replay_lib.num_bytes(allocate(1)) / 1e9
-  memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
-  if needed_gb > memory_gb:
-    raise errors.ConfigError(
-        f'--replay_capacity={config.replay_capacity} needs {needed_gb:,.1f} '
-        f'GB, but this machine has {memory_gb:,.1f} GB: lower it.')
-  print(f'Replay of {config.replay_capacity:,} unrolls: {needed_gb:,.2f} GB '
-        'when it is full.')
-  return replay_lib.Replay(allocate(config.replay_capacity),
-                           config.derive_seed('replay', 0, part))
-
-
-def _allocate(config, spec, agent, num_columns):
-  return unrolls.allocate(
-      config.unroll_length, [''] * num_columns, spec.observation,
-      agent.output_spec, agent.initial_state(1))
 
 
 def _print_start(asked, config, num_groups):
@@ -269,85 +192,8 @@ def _print_start(asked, config, num_groups):
         'which compiles.', flush=True)
 
 
-class _Feed:
-  """A thread that makes batches.
-
-  While the learner learns from one, one waits and one is made.
-  """
-
-  def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
-               learner: learner_lib.Learner, part: int):
-    self.inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
-    self._timer = metrics.StageTimer()
-    self._ready = queues.BoundedQueue[ReadyBatch](1)
-    self._learner = learner
-    self._num_fresh = config.num_fresh_unrolls
-    self._num_new_frames = (
-        self._num_fresh * config.unroll_length * spec.num_action_repeats)
-    batch = _allocate(config, spec, learner.agent, config.batch_size)
-    replay = _make_replay(config, spec, learner.agent, part)
-    self._batches = (
-        replay_lib.batches(self.inbox, batch, replay, self._num_fresh)
-        if replay else unrolls.batches(self.inbox, batch))
-    self._thread = threading.Thread(
-        target=self._run, name='batches', daemon=True)
-
-  def start(self) -> None:
-    self._thread.start()
-
-  def seconds(self) -> dict[str, float]:
-    """Returns the seconds that the thread spent in each stage."""
-    return dict(self._timer.seconds)
-
-  def batches(self, stop: threading.Event) -> Iterator[ReadyBatch]:
-    """Yields the batches, as they are ready, until `stop` is set."""
-    # Signals are handled between waits, so every wait has a limit.
-    while not stop.is_set():
-      try:
-        ready = self._ready.get(timeout_s=0.5)
-      except queues.QueueTimeout:
-        continue
-      except Exception:
-        if stop.is_set():
-          return  # The signal has ended the environments, too.
-        raise
-      yield ready
-
-  def close(self) -> None:
-    """Ends all waits for batches and for room in the inbox."""
-    self.inbox.close()
-    self._ready.close()
-
-  def join(self, timeout_s: float) -> None:
-    if self._thread.ident is not None:  # It was started.
-      self._thread.join(timeout_s)
-
-  def _run(self):
-    try:
-      while True:
-        self._make_ready()
-    except queues.QueueClosed:
-      pass
-    except BaseException as e:  # pylint: disable=broad-except
-      self._ready.fail(e)
-
-  def _make_ready(self):
-    with self._timer.stage('collect'):  # Waits for unrolls and copies them.
-      batch = next(self._batches)
-    # Only fresh unrolls are logged: the others were logged before.
-    fresh = unrolls.columns(batch, 0, self._num_fresh)
-    with self._timer.stage('to_device'):
-      ready = ReadyBatch(
-          self._learner.to_device(batch, self._num_new_frames),
-          episodes=metrics.finished_episodes(fresh),
-          actions=fresh.steps.agent_outputs.action[1:].copy(),
-          policy_version=fresh.start.policy_version.copy())
-    with self._timer.stage('wait'):
-      self._ready.put(ready)
-
-
 @contextlib.contextmanager
-def _running(actors: acting.Acting, feed: _Feed,
+def _running(actors: acting.Acting, feed: feeds.Feed,
              published: Callable[[], structs.Weights]) -> Iterator[None]:
   """Acts and makes batches while within; ends the threads at the end."""
   try:
@@ -383,6 +229,7 @@ class _Log:
         learner.num_env_frames, config.total_environment_frames)
     self._speed = metrics.Speed(learner.num_env_frames)
     self._policy_lag = float('nan')
+    self._last_notes: list[feeds.Note] = []
     self._progress_due = metrics.Interval(config.progress_secs)
     self._summary_due = metrics.Interval(config.save_summaries_secs)
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
@@ -392,11 +239,12 @@ class _Log:
             self.save_checkpoint)
 
   def write_episodes(self, update: Update) -> None:
-    self._policy_lag = update.policy_lag
-    self._progress.add_episodes(update.ready.episodes)
+    if update.notes:
+      self._policy_lag = update.policy_lag
+      self._last_notes = update.notes
+    self._progress.add_episodes(update.episodes)
     self._writer.write_episodes(
-        update.ready.episodes, update.learner.num_env_frames,
-        self._train_time_s())
+        update.episodes, update.learner.num_env_frames, self._train_time_s())
 
   def print_progress(self, update: Update) -> None:
     if self._progress_due():
@@ -408,8 +256,11 @@ class _Log:
       return
     num_env_frames = update.learner.num_env_frames
     values = {name: float(value) for name, value in update.scalars.items()}
+    learner = update.learner
     for name, value in values.items():
-      if name.endswith('loss') and not np.isfinite(value):
+      # The loss of a delayed group is NaN when it did not learn.
+      if name.endswith('loss') and not np.isfinite(value) and (
+          name.removesuffix('_loss') not in learner.algorithm.delayed):
         raise errors.DivergedError(
             f'The {name} is {value} at {num_env_frames:,} frames.')
     values['policy_lag'] = self._policy_lag
@@ -417,7 +268,9 @@ class _Log:
     values['mean_return'] = self._progress.mean_return
     for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
-    self._writer.write_scalars(values, update.ready.actions, num_env_frames)
+    self._writer.write_scalars(
+        values, np.concatenate([note.actions for note in self._last_notes]),
+        num_env_frames)
 
   def save_checkpoint(self, update: Update) -> None:
     del update

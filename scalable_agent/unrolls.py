@@ -56,7 +56,8 @@ def allocate(unroll_length: int, level_names: Sequence[str],
               done=np.empty(steps, np.bool_),
               observation=_map_spec(empty, observation_spec),
               truncated=np.empty(steps, np.bool_)),
-          agent_outputs=structs.AgentOutput(*map(empty, output_spec)),
+          agent_outputs=structs.AgentOutput(
+              *[empty(spec) if spec else () for spec in output_spec]),
           truncation_values=np.empty(steps, np.float32)),
       start=structs.Start(
           level_name=np.array(level_names, dtype=object),

@@ -3,6 +3,7 @@
 
 from absl.testing import parameterized
 import numpy as np
+from scalable_agent import distributions
 from scalable_agent import losses
 from scalable_agent import vtrace
 import tensorflow as tf
@@ -27,6 +28,16 @@ def _softmax(logits):
   return exp / np.sum(exp, -1, keepdims=True)
 
 
+def _entropy_loss(logits):
+  return losses.compute_entropy_loss(
+      distributions.categorical(logits).entropy())
+
+
+def _policy_gradient_loss(logits, actions, advantages):
+  return losses.compute_policy_gradient_loss(
+      distributions.categorical(logits).log_prob(actions), advantages)
+
+
 class LossesTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_baseline_loss(self):
@@ -39,11 +50,11 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(advantages, tape.gradient(loss, x))
 
   def test_entropy_loss(self):
-    self.assertAllClose(-0.947536963975, losses.compute_entropy_loss(_LOGITS))
+    self.assertAllClose(-0.947536963975, _entropy_loss(_LOGITS))
     logits, _, _ = _random(1)
     x = tf.Variable(logits)
     with tf.GradientTape() as tape:
-      loss = losses.compute_entropy_loss(x)
+      loss = _entropy_loss(x)
     p = _softmax(logits)
     entropy = -np.sum(p * np.log(p), -1, keepdims=True)
     self.assertAllClose(-np.sum(entropy), loss)
@@ -53,7 +64,7 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
   def test_entropy_loss_of_extreme_logits(self):
     x = tf.Variable([[[1e4, -1e4]]])
     with tf.GradientTape() as tape:
-      loss = losses.compute_entropy_loss(x)
+      loss = _entropy_loss(x)
     self.assertAllEqual(0.0, loss)
     self.assertAllEqual([[[0.0, 0.0]]], tape.gradient(loss, x))
 
@@ -61,14 +72,14 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
       ([[1.5], [-.5]], 0.406428525756), (_PG_ADVANTAGES, 0.011760921885))
   def test_policy_gradient_loss_of_known_numbers(self, advantages, expected):
     self.assertAllClose(
-        expected, losses.compute_policy_gradient_loss(
+        expected, _policy_gradient_loss(
             _LOGITS, _ACTIONS, tf.constant(advantages)))
 
   def test_policy_gradient_loss(self):
     logits, actions, advantages = _random(2)
     x, y = tf.Variable(logits), tf.Variable(advantages)
     with tf.GradientTape() as tape:
-      loss = losses.compute_policy_gradient_loss(x, actions, y)
+      loss = _policy_gradient_loss(x, actions, y)
     p = _softmax(logits)
     one_hot = np.eye(4)[actions]
     self.assertAllClose(-np.sum(np.log(np.sum(p * one_hot, -1)) * advantages),
@@ -81,7 +92,7 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
   def test_policy_gradient_loss_broadcasts_nothing(self, shape):
     logits, actions, _ = _random(3)
     with self.assertRaisesRegex(ValueError, 'incompatible'):
-      losses.compute_policy_gradient_loss(logits, actions, tf.ones(shape))
+      _policy_gradient_loss(logits, actions, tf.ones(shape))
 
   def test_losses_are_sums(self):
     logits, actions, advantages = _random(4)
@@ -90,11 +101,11 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllClose(
           2 * losses.compute_baseline_loss(advantages),
           losses.compute_baseline_loss(twice(advantages, axis)))
-      self.assertAllClose(2 * losses.compute_entropy_loss(logits),
-                          losses.compute_entropy_loss(twice(logits, axis)))
+      self.assertAllClose(2 * _entropy_loss(logits),
+                          _entropy_loss(twice(logits, axis)))
       self.assertAllClose(
-          2 * losses.compute_policy_gradient_loss(logits, actions, advantages),
-          losses.compute_policy_gradient_loss(
+          2 * _policy_gradient_loss(logits, actions, advantages),
+          _policy_gradient_loss(
               twice(logits, axis), twice(actions, axis),
               twice(advantages, axis)))
 
@@ -107,10 +118,10 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
           behaviour_logits, logits, _ACTIONS, tf.fill([2, 1], .9), rewards,
           values, bootstrap)
       total = (
-          losses.compute_policy_gradient_loss(
+          _policy_gradient_loss(
               logits, _ACTIONS, returns.pg_advantages)
           + .5 * losses.compute_baseline_loss(returns.vs - values)
-          + .00025 * losses.compute_entropy_loss(logits))
+          + .00025 * _entropy_loss(logits))
     self.assertAllClose(0.233673037644, total)
     by_values, by_logits, *rest = tape.gradient(
         total, [values, logits, behaviour_logits, rewards, bootstrap])

@@ -1,2 +1,101 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Learning rules: how a batch becomes a loss. They never import each other."""
+"""Learning rules: pick one of these with `--algorithm`.
+
+*   `impala`: V-trace actor-critic, from unrolls as they come. Any actions.
+*   `ddqn`: deep Q-learning. Discrete actions.
+*   `ddpg`, `td3`: deterministic policies. Continuous actions.
+*   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
+
+All but the first learn from transitions of a replay.
+"""
+
+import functools
+
+from scalable_agent import agents
+from scalable_agent import heads
+from scalable_agent import structs
+from scalable_agent.algorithms import base
+from scalable_agent.algorithms import ddpg
+from scalable_agent.algorithms import ddqn
+from scalable_agent.algorithms import impala
+from scalable_agent.algorithms import mpo
+from scalable_agent.algorithms import sac
+from scalable_agent.algorithms import td3
+from scalable_agent.config import Config
+
+
+def make_agent(config: Config, spec: structs.EnvironmentSpec,
+               seed: int) -> agents.Agent:
+  """Makes the agent that resolved settings ask for, see `agents.make_agent`.
+
+  Raises:
+    ConfigError: if the algorithm or the network does not fit the environments.
+  """
+  is_impala = not config.is_off_policy
+  return agents.make_agent(
+      config.agent, spec.observation, spec.action,
+      _make_head(config, spec.action),
+      hidden_sizes=config.layer_sizes,
+      activation='tanh' if is_impala else 'relu',
+      is_dueling=config.algorithm == 'ddqn' and config.dueling,
+      has_baseline=is_impala, has_epsilon=not is_impala,
+      use_lstm=is_impala and config.use_lstm,
+      use_last_action_reward=is_impala and config.use_last_action_reward,
+      use_instruction=config.use_instruction, seed=seed)
+
+
+def make(config: Config, spec: structs.EnvironmentSpec,
+         seed: int) -> base.Algorithm:
+  """Makes the algorithm that resolved settings ask for, with its agent.
+
+  Raises:
+    ConfigError: if it does not fit the environments.
+  """
+  agent = functools.partial(make_agent, config, spec, seed)
+  critic = lambda number: agents.make_critic(
+      config.agent, spec.observation, spec.action,
+      hidden_sizes=config.layer_sizes, activation='relu',
+      seed=(seed + 1 + number) % 2**31)
+  if config.algorithm == 'impala':
+    return impala.Impala(agent(), config)
+  if config.algorithm == 'ddqn':
+    return ddqn.Ddqn(
+        agent, config,
+        config.exploration_fraction * config.total_environment_frames)
+  if config.algorithm == 'ddpg':
+    return ddpg.Ddpg(agent, critic, config)
+  if config.algorithm == 'td3':
+    return td3.Td3(agent, critic, config)
+  if config.algorithm == 'sac':
+    return sac.Sac(agent, critic, config)
+  return mpo.Mpo(agent, critic, config)
+
+
+def _make_head(config: Config, spec: structs.ActionSpec) -> heads.Head:
+  if config.algorithm == 'impala':
+    return heads.policy(spec, config.squash_actions)
+  if config.algorithm == 'ddqn':
+    return ddqn.make_head(spec)
+  if config.algorithm == 'ddpg':
+    return ddpg.make_head(spec, config)
+  if config.algorithm == 'td3':
+    return td3.make_head(spec, config)
+  return (sac if config.algorithm == 'sac' else mpo).make_head(spec)
+
+
+def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
+  """Returns a line that is equal for agents that can exchange weights."""
+  observation = spec.observation
+  shapes = ({name: entry.shape for name, entry in observation.items()}
+            if isinstance(observation, dict) else observation.shape)
+  actions = (f'{spec.action.num_values[0]} actions'
+             if len(spec.action.num_values) == 1
+             else base.in_words(spec.action))
+  seen = f'observations {shapes}, {actions}, {config.optimizer}'
+  if config.is_off_policy:
+    return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
+            f'{"dueling, " if config.dueling else ""}{seen}')
+  return (f'{config.agent}, use_lstm={config.use_lstm}, '
+          f'use_last_action_reward={config.use_last_action_reward}, '
+          f'{"" if config.use_instruction else "use_instruction=False, "}'
+          f'{seen}')

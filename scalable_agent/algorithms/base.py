@@ -1,14 +1,19 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """What the learner needs from an algorithm: losses by group of variables.
 
-A group is a list of variables that one optimizer changes. IMPALA has one group.
-An actor-critic with two optimizers has two.
+A group is a list of variables that one optimizer changes. IMPALA has one group,
+an actor-critic of the off-policy family has two or three.
+
+`K` is the number of updates that the learner makes in one call, `B` the batch
+size.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from scalable_agent import agents
+from scalable_agent import errors
+from scalable_agent import q_losses
 from scalable_agent import structs
 import tensorflow as tf
 
@@ -17,14 +22,29 @@ class Loss(NamedTuple):
   """The losses of a batch, and scalars for the log.
 
   Attributes:
-    by_group: one scalar loss for each group, by name of the group: a sum over
-      the batch. It changes the variables of this group only.
+    by_group: one scalar loss for each group that learns, by name of the group.
+      It changes the variables of this group only.
     sums: scalars for the log, by name: sums over the batch.
     means: scalars for the log, by name: means over the batch.
+    errors: float32 `[B]`, how far each element of the batch was from its
+      target, for a prioritised replay; None if the algorithm has no such
+      number.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
   means: Mapping[str, tf.Tensor]
+  errors: tf.Tensor | None = None
+
+
+class Progress(NamedTuple):
+  """How far the training is.
+
+  Attributes:
+    num_updates: int64 scalar, updates made.
+    num_env_frames: int64 scalar, environment frames that have arrived.
+  """
+  num_updates: tf.Tensor
+  num_env_frames: tf.Tensor
 
 
 class Algorithm(Protocol):
@@ -33,20 +53,127 @@ class Algorithm(Protocol):
   Attributes:
     agent: the agent that acts; its variables are published.
     groups: the variables that the losses change, by name of the group.
-    targets: variables that are saved but never published, such as those of
-      target networks.
+    delayed: names of groups that learn only in every `delay`-th update.
+    delay: number of updates.
+    targets: variables that are saved but never published, and that no loss
+      changes, such as those of target networks.
   """
   agent: agents.Agent
   groups: dict[str, list[tf.Variable]]
+  delayed: tuple[str, ...]
+  delay: int
   targets: list[tf.Variable]
 
-  def loss(self, data: structs.Unroll, seed: tf.Tensor) -> Loss:
+  def loss(self, data: structs.Nest, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> Loss:
     """Computes the losses of a batch; called within a `tf.function`.
 
     Args:
-      data: `Unroll` of tensors `[T + 1, B, ...]`.
+      data: tensors: an `Unroll` of `[T + 1, B, ...]` or a `Transition` of
+        `[B, ...]`.
+      weights: float32 `[B]`, weights of the losses; None for ones.
+      groups: the groups that learn in this update.
       seed: int32 `[2]`, different in each update.
     """
 
-  def after_update(self) -> None:
-    """Updates the targets, if any; called within a `tf.function`."""
+  def after_update(self, groups: Collection[str], progress: Progress) -> None:
+    """Updates what no loss changes; called within a `tf.function`.
+
+    Args:
+      groups: the groups that learned.
+      progress: the progress with this update.
+    """
+
+
+class Target:
+  """A model whose weights follow those of another one, slowly."""
+
+  def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
+    """Makes a target.
+
+    Args:
+      model: a second model of the same form. It gets the weights of `online`.
+      online: the model that learns.
+    """
+    self.model = model
+    self.variables: Sequence[tf.Variable] = model.variables
+    self._online: Sequence[tf.Variable] = online.variables
+    self.follow(1.0)
+
+  def follow(self, rate: float | tf.Tensor) -> None:
+    """Moves the weights by `rate` of the way to those of the online model."""
+    for target, online in zip(self.variables, self._online, strict=True):
+      target.assign(q_losses.updated(target, online, rate))
+
+
+class Critics:
+  """Several critics with their targets."""
+
+  def __init__(self, make_critic: Callable[[int], agents.Critic], number: int):
+    """Makes critics.
+
+    Args:
+      make_critic: makes a critic; its argument is a number for its seed.
+      number: `C`.
+    """
+    self.first = make_critic(0)
+    self._critics = [self.first, *map(make_critic, range(1, number))]
+    self._targets = [Target(make_critic(i), critic)
+                     for i, critic in enumerate(self._critics)]
+    self.variables: list[tf.Variable] = [
+        v for critic in self._critics for v in critic.trainable_variables]
+    self.targets: list[tf.Variable] = [
+        v for target in self._targets for v in target.variables]
+
+  def values(self, observation: structs.Nest,
+             action: tf.Tensor | None = None) -> tf.Tensor:
+    """Returns the values of all critics: `[C, ...]`, see `agents.Critic`."""
+    return tf.stack([q(observation, action) for q in self._critics])
+
+  def target_values(self, observation: structs.Nest,
+                    action: tf.Tensor | None = None) -> tf.Tensor:
+    """Returns the values of all targets, `[C, ...]`."""
+    return tf.stack([q.model(observation, action) for q in self._targets])
+
+  def follow(self, rate: float | tf.Tensor) -> None:
+    """Moves the targets, see `Target.follow`."""
+    for target in self._targets:
+      target.follow(rate)
+
+
+def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:
+  """Returns the number of discrete actions.
+
+  Raises:
+    ConfigError: if actions are continuous or have several parts.
+  """
+  if len(spec.num_values) != 1:
+    raise errors.ConfigError(
+        f'--algorithm={algorithm} needs discrete actions of one part, but '
+        f'the level has {in_words(spec)}: use --algorithm=impala'
+        f'{", sac, td3, ddpg or mpo" if spec.size else ""}.')
+  return spec.num_values[0]
+
+
+def continuous_actions(spec: structs.ActionSpec, algorithm: str) -> int:
+  """Returns the number of parts of continuous actions.
+
+  Raises:
+    ConfigError: if actions are discrete.
+  """
+  if not spec.size:
+    raise errors.ConfigError(
+        f'--algorithm={algorithm} needs continuous actions, but the level has '
+        f'{in_words(spec)}: use --algorithm=impala'
+        f'{", ddqn, sac or mpo" if len(spec.num_values) == 1 else ""}.')
+  return spec.size
+
+
+def in_words(spec: structs.ActionSpec) -> str:
+  """Returns what kind of actions these are."""
+  if spec.size:
+    return f'continuous actions of {spec.size} numbers'
+  if len(spec.num_values) == 1:
+    return f'{spec.num_values[0]} discrete actions'
+  return ('discrete actions of several parts, '
+          + ' x '.join(map(str, spec.num_values)))

@@ -22,9 +22,11 @@ on each advantage. We clip this weight as V-trace does, which is our reading. In
 all variants, the entropy loss is that of `pi`.
 """
 
+from collections.abc import Collection
 
 from scalable_agent import agents
 from scalable_agent import config
+from scalable_agent import heads
 from scalable_agent import losses
 from scalable_agent import structs
 from scalable_agent import vtrace
@@ -48,17 +50,15 @@ class Impala:
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {
         'agent': agent.trainable_variables}
+    self.delayed: tuple[str, ...] = ()
+    self.delay = 1
     self.targets: list[tf.Variable] = []
     self._settings = settings
 
-  def loss(self, data: structs.Unroll, seed: tf.Tensor) -> base.Loss:
-    """Computes the loss of a batch, summed over time and batch.
-
-    Args:
-      data: `Unroll` of tensors `[T + 1, B, ...]`.
-      seed: not used, because nothing here is random.
-    """
-    del seed
+  def loss(self, data: structs.Unroll, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+    """Computes the loss of unrolls, summed over time and batch."""
+    del groups, seed  # There is one group, and nothing is random.
     settings = self._settings
     env_outputs, agent_outputs, truncation_values = data.steps
     learner_outputs, _ = self.agent.unroll(
@@ -72,41 +72,46 @@ class Impala:
     rewards = losses.clip_rewards(
         env_outputs.reward[1:], settings.reward_clipping)
     done = env_outputs.done[1:]
-    policy_logits = learner_outputs.policy[:-1]
+    policy = heads.policy_of(self.agent.head, learner_outputs.policy[:-1])
     baseline = learner_outputs.baseline[:-1]
     discounts = tf.cast(~done, tf.float32) * settings.discounting
     # Where a time limit cut an episode off, its value is added to the last
     # reward. The discount there is 0, so the next episode has no effect.
     rewards += settings.discounting * truncation_values[1:]
 
-    log_rhos = (
-        vtrace.log_probs_from_logits_and_actions(
-            policy_logits, behaviour.action)
-        - vtrace.log_probs_from_logits_and_actions(
-            behaviour.policy, behaviour.action))
+    log_probs = policy.log_prob(behaviour.action)
+    log_rhos = log_probs - heads.policy_of(
+        self.agent.head, behaviour.policy).log_prob(behaviour.action)
     returns = self._returns(
         log_rhos, discounts, rewards, baseline, bootstrap_value)
 
-    sums = self._losses(policy_logits, behaviour.action, baseline, returns)
+    sums = self._losses(log_probs, policy.entropy(), returns.pg_advantages,
+                        returns.vs - baseline, weights)
     means = {
         'entropy': (-sums['entropy_loss']
                     / tf.cast(tf.size(rewards), tf.float32)),
         'mean_baseline': tf.reduce_mean(baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
     }
-    return base.Loss({'agent': sums['total_loss']}, sums, means)
+    errors = tf.reduce_mean(tf.abs(returns.vs - baseline), axis=0)
+    return base.Loss({'agent': sums['total_loss']}, sums, means, errors)
 
-  def after_update(self) -> None:
+  def after_update(self, groups: Collection[str],
+                   progress: base.Progress) -> None:
     """Does nothing: there are no targets."""
 
-  def _losses(self, policy_logits, actions, baseline, returns):
+  def _losses(self, log_probs, entropies, advantages, errors, weights):
     """Returns the total loss and its parts, by name."""
     settings = self._settings
+    if weights is not None:
+      # All three are sums, and the baseline loss is one of squares.
+      advantages, entropies = weights * advantages, weights * entropies
+      errors *= tf.sqrt(weights)
     policy_loss = losses.compute_policy_gradient_loss(
-        policy_logits, actions, returns.pg_advantages,
+        log_probs, advantages,
         epsilon=_EPSILON if settings.correction == 'epsilon' else 0.0)
-    baseline_loss = losses.compute_baseline_loss(returns.vs - baseline)
-    entropy_loss = losses.compute_entropy_loss(policy_logits)
+    baseline_loss = losses.compute_baseline_loss(errors)
+    entropy_loss = losses.compute_entropy_loss(entropies)
     return {
         'total_loss': (policy_loss + settings.baseline_cost * baseline_loss
                        + settings.entropy_cost * entropy_loss),

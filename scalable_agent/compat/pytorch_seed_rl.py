@@ -32,6 +32,7 @@ not, so it never learns from the transition between two of them.
 
 from typing import NamedTuple, TypeAlias
 
+from scalable_agent import distributions
 from scalable_agent import losses
 from scalable_agent import vtrace
 import tensorflow as tf
@@ -57,7 +58,8 @@ def entropy(logits: TensorLike) -> tf.Tensor:
   Returns:
     Scalar, at most 0.
   """
-  return losses.compute_entropy_loss(tf.convert_to_tensor(logits))
+  return losses.compute_entropy_loss(
+      distributions.categorical(logits).entropy())
 
 
 def policy_gradient(logits: TensorLike, actions: TensorLike,
@@ -81,7 +83,7 @@ def policy_gradient(logits: TensorLike, actions: TensorLike,
     raise ValueError(f'advantages: Shape {advantages.shape} does not fit shape '
                      f'{actions.shape} of actions')
   return losses.compute_policy_gradient_loss(
-      tf.convert_to_tensor(logits), actions, advantages)
+      distributions.categorical(logits).log_prob(actions), advantages)
 
 
 def from_logits(

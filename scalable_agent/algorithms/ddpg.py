@@ -1,0 +1,78 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""DDPG: a deterministic policy and a critic.
+
+Source: Lillicrap et al. 2016 (arXiv 1509.02971).
+
+    y = r + discount * Q_target(o', pi_target(o'))
+    loss of the critic = mean(w * (Q(o, a) - y)^2 / 2)
+    loss of the policy = -mean(w * Q(o, pi(o)))
+"""
+
+from collections.abc import Callable, Collection
+
+from scalable_agent import agents
+from scalable_agent import config
+from scalable_agent import heads
+from scalable_agent import q_losses
+from scalable_agent import structs
+from scalable_agent.algorithms import base
+import tensorflow as tf
+
+
+class Ddpg:
+  """Implements `base.Algorithm` with the groups `critic` and `policy`."""
+
+  def __init__(self, make_agent: Callable[[], agents.Agent],
+               make_critic: Callable[[int], agents.Critic],
+               settings: config.OffPolicySettings):
+    """Makes the algorithm.
+
+    Args:
+      make_agent: makes an agent with the head of this module.
+      make_critic: makes a critic; its argument is a number for its seed.
+      settings: targets.
+    """
+    self.agent = make_agent()
+    self._critics = base.Critics(make_critic, 1)
+    self.groups: dict[str, list[tf.Variable]] = {
+        'critic': self._critics.variables,
+        'policy': self.agent.trainable_variables}
+    self.delayed: tuple[str, ...] = ()
+    self.delay = 1
+    self._target = base.Target(make_agent(), self.agent)
+    self.targets: list[tf.Variable] = [
+        *self._target.variables, *self._critics.targets]
+    self._settings = settings
+
+  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+    """Computes the losses of transitions; nothing here is random."""
+    del groups, seed
+    action_t = tf.tanh(self._target.model.params(data.next_observation))
+    [value_t] = tf.unstack(
+        self._critics.target_values(data.next_observation, action_t))
+    y = q_losses.td_targets(data.reward, data.discount, value_t)
+    q = self._critics.values(data.observation, data.action)
+    action = tf.tanh(self.agent.params(data.observation))
+    losses = {
+        'critic': q_losses.critic_loss(q, y, weights),
+        'policy': q_losses.deterministic_policy_loss(
+            self._critics.first(data.observation, action), weights)}
+    means = {f'{group}_loss': loss for group, loss in losses.items()}
+    means['mean_q'] = tf.reduce_mean(q)
+    return base.Loss(losses, {}, means, q_losses.mean_errors(q, y))
+
+  def after_update(self, groups: Collection[str],
+                   progress: base.Progress) -> None:
+    """Moves the targets; ends the warm-up."""
+    del groups, progress
+    self._target.follow(self._settings.target_update_rate)
+    self._critics.follow(self._settings.target_update_rate)
+    self.agent.set_epsilon(0.0)
+
+
+def make_head(spec: structs.ActionSpec,
+              settings: config.OffPolicySettings) -> heads.Head:
+  """Returns the agent's head; raises `ConfigError` for other actions."""
+  return heads.deterministic(base.continuous_actions(spec, 'ddpg'),
+                             settings.exploration_noise)

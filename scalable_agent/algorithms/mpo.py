@@ -1,0 +1,181 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""MPO: the policy moves to a better one, within bounds of their KL.
+
+Sources: Abdolmaleki et al. 2018 (arXiv 1806.06920, arXiv 1812.02256), acme. The
+formulae are in `mpo_losses`. As in acme, actions of the target policy at o'
+serve both the critic's target and the policy, so they are evaluated once.
+"""
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+from scalable_agent import agents
+from scalable_agent import config
+from scalable_agent import distributions
+from scalable_agent import heads
+from scalable_agent import mpo_losses
+from scalable_agent import q_losses
+from scalable_agent import structs
+from scalable_agent.algorithms import base
+import tensorflow as tf
+
+
+class Mpo:
+  """Implements `base.Algorithm` with the groups `critic`, `policy`, `duals`."""
+
+  def __init__(self, make_agent: Callable[[], agents.Agent],
+               make_critic: Callable[[int], agents.Critic],
+               settings: config.OffPolicySettings):
+    """Makes the algorithm.
+
+    Args:
+      make_agent: makes an agent with the head of this module.
+      make_critic: makes a critic; its argument is a number for its seed.
+      settings: critics, samples, bounds, targets.
+    """
+    self.agent = make_agent()
+    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._target = base.Target(make_agent(), self.agent)
+    self._settings = settings
+    spec = self.agent.action_spec
+    self._is_discrete = not spec.size
+    shape = (spec.size,)
+    initial = {'mean_multipliers': np.full(
+        shape if spec.size else (), settings.initial_mean_multiplier)}
+    if spec.size:
+      initial['scale_multipliers'] = np.full(
+          shape, settings.initial_scale_multiplier)
+    if not settings.exact_temperature:
+      initial['temperature'] = np.array(settings.initial_temperature)
+      if spec.size:
+        initial['bounds_temperature'] = np.array(settings.initial_temperature)
+    # The duals are such that softplus makes the initial values of them.
+    self._duals = {
+        name: tf.Variable(_inverse_softplus(value), dtype=tf.float32, name=name)
+        for name, value in initial.items()}
+    self.groups: dict[str, list[tf.Variable]] = {
+        'critic': self._critics.variables,
+        'policy': self.agent.trainable_variables,
+        'duals': list(self._duals.values())}
+    self.delayed: tuple[str, ...] = ()
+    self.delay = 1
+    self.targets: list[tf.Variable] = [
+        *self._target.variables, *self._critics.targets]
+
+  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+    """Computes the losses of transitions."""
+    del groups
+    observation_t = data.next_observation
+    params_t = self._target.model.params(observation_t)
+    params = self.agent.params(observation_t)
+    if self._is_discrete:
+      value_t, policy_loss, duals_loss = self._discrete(
+          observation_t, params, params_t, weights)
+      q = q_losses.chosen_values(
+          self._critics.values(data.observation), data.action)
+    else:
+      value_t, policy_loss, duals_loss = self._continuous(
+          observation_t, params, params_t, weights, seed)
+      q = self._critics.values(data.observation, data.action)
+    y = q_losses.td_targets(data.reward, data.discount, value_t)
+    losses = {'critic': q_losses.critic_loss(q, y, weights),
+              'policy': policy_loss, 'duals': duals_loss}
+    means = {f'{group}_loss': loss for group, loss in losses.items()}
+    means['mean_q'] = tf.reduce_mean(q)
+    means.update({name: tf.reduce_mean(mpo_losses.positive(dual))
+                  for name, dual in self._duals.items()})
+    means['entropy'] = tf.reduce_mean(
+        heads.policy_of(self.agent.head, params).entropy())
+    return base.Loss(losses, {}, means, q_losses.mean_errors(q, y))
+
+  def after_update(self, groups: Collection[str],
+                   progress: base.Progress) -> None:
+    """Moves the targets, projects the duals, ends the warm-up."""
+    del groups
+    settings = self._settings
+    rate = q_losses.periodic_rate(
+        settings.target_update_rate, settings.target_update_period,
+        progress.num_updates)
+    self._target.follow(rate)
+    self._critics.follow(rate)
+    for dual in self._duals.values():
+      dual.assign(mpo_losses.projected_dual(dual))
+    self.agent.set_epsilon(0.0)
+
+  def _discrete(self, observation_t, logits, logits_t, weights):
+    """Returns the value of o', the loss of the policy and that of the duals."""
+    q_t = q_losses.smallest(self._critics.target_values(observation_t))
+    value_t = q_losses.expected_values(q_t, logits_t)
+    q_t, log_priors, log_probs = map(tf.transpose, (
+        q_t, tf.nn.log_softmax(logits_t), tf.nn.log_softmax(logits)))
+    action_weights, duals_loss = self._e_step(
+        q_t, 'temperature', self._settings.epsilon_temperature, log_priors)
+    penalty, multiplier_loss = mpo_losses.kl_losses(
+        mpo_losses.categorical_kls(logits, logits_t),
+        mpo_losses.positive(self._duals['mean_multipliers']),
+        self._settings.epsilon_mean)
+    policy_loss = mpo_losses.policy_loss(
+        _weighted(action_weights, weights), log_probs)
+    return value_t, policy_loss + penalty, duals_loss + multiplier_loss
+
+  def _continuous(self, observation_t, params, params_t, weights, seed):
+    """Returns what `_discrete` returns, of samples."""
+    settings = self._settings
+    online, target = map(distributions.normal, (params, params_t))
+    actions = tf.stop_gradient(target.sample(seed, settings.num_samples))
+    q_t = self._target_values(observation_t, actions)
+    value_t = tf.reduce_mean(q_t, axis=0)
+    action_weights, duals_loss = self._e_step(
+        q_t, 'temperature', settings.epsilon_temperature)
+    bounds_weights, bounds_loss = self._e_step(
+        mpo_losses.out_of_bounds_costs(actions), 'bounds_temperature',
+        settings.epsilon_bounds)
+    action_weights = _weighted(action_weights + bounds_weights, weights)
+    duals_loss += bounds_loss
+    policy_loss = tf.add_n([
+        mpo_losses.policy_loss(action_weights, half.log_prob(actions))
+        for half in mpo_losses.decoupled(online, target)])
+    for name, kls, epsilon in zip(
+        ('mean_multipliers', 'scale_multipliers'),
+        mpo_losses.gaussian_kls(online, target),
+        (settings.epsilon_mean, settings.epsilon_scale), strict=True):
+      penalty, multiplier_loss = mpo_losses.kl_losses(
+          kls, mpo_losses.positive(self._duals[name]), epsilon)
+      policy_loss += penalty
+      duals_loss += multiplier_loss
+    return value_t, policy_loss, duals_loss
+
+  def _e_step(self, q_t, name, epsilon, log_priors=None):
+    """Returns the weights of actions and the loss of the temperature."""
+    if self._settings.exact_temperature:
+      temperature = mpo_losses.exact_temperature(q_t, epsilon, log_priors)
+      return mpo_losses.weights(q_t, temperature, log_priors), 0.0
+    temperature = mpo_losses.positive(self._duals[name])
+    return (mpo_losses.weights(q_t, temperature, log_priors),
+            mpo_losses.temperature_loss(q_t, temperature, epsilon, log_priors))
+
+  def _target_values(self, observation, actions):
+    """Returns the smallest target values `[M, B]` of actions `[M, B, N]`."""
+    num_samples = actions.shape[0]
+    tile = lambda x: tf.tile(x, [num_samples] + [1] * (x.shape.rank - 1))
+    q_t = q_losses.smallest(self._critics.target_values(
+        tf.nest.map_structure(tile, observation),
+        tf.reshape(tf.clip_by_value(actions, -1.0, 1.0),
+                   [-1, actions.shape[-1]])))
+    return tf.reshape(q_t, tf.shape(actions)[:2])
+
+
+def make_head(spec: structs.ActionSpec) -> heads.Head:
+  """Returns the agent's head; raises `ConfigError` for other actions."""
+  if not spec.size:
+    base.discrete_actions(spec, 'mpo')
+  return heads.policy(spec, squashed=False)
+
+
+def _weighted(action_weights, weights):
+  return action_weights if weights is None else action_weights * weights
+
+
+def _inverse_softplus(values):
+  return values + np.log(-np.expm1(-values))

@@ -1,0 +1,127 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""SAC: a policy that is also rewarded for its entropy, and two critics.
+
+Sources: Haarnoja et al. 2018 (arXiv 1812.05905), Christodoulou 2019 (arXiv
+1910.07207, discrete actions).
+
+    y = r + discount * (min_c Q_target,c(o', a') - alpha log pi(a' | o'))
+    loss of the critics = mean(w * sum_c (Q_c(o, a) - y)^2 / 2)
+    loss of the policy = mean(w * (alpha log pi(b | o) - min_c Q_c(o, b)))
+    loss of alpha = -mean(w * log alpha * (log pi(b | o) + target entropy))
+
+The actions a' and b are sampled from the policy. With discrete actions, means
+over all actions take the place of samples.
+"""
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+from scalable_agent import agents
+from scalable_agent import config
+from scalable_agent import distributions
+from scalable_agent import heads
+from scalable_agent import q_losses
+from scalable_agent import structs
+from scalable_agent.algorithms import base
+import tensorflow as tf
+
+
+class Sac:
+  """Implements `base.Algorithm` with `critic`, `policy`, `temperature`."""
+
+  def __init__(self, make_agent: Callable[[], agents.Agent],
+               make_critic: Callable[[int], agents.Critic],
+               settings: config.OffPolicySettings):
+    """Makes the algorithm.
+
+    Args:
+      make_agent: makes an agent with the head of this module.
+      make_critic: makes a critic; its argument is a number for its seed.
+      settings: critics, temperature, targets.
+    """
+    self.agent = make_agent()
+    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._log_temperature = tf.Variable(
+        np.log(settings.initial_temperature), dtype=tf.float32,
+        name='log_temperature')
+    self.groups: dict[str, list[tf.Variable]] = {
+        'critic': self._critics.variables,
+        'policy': self.agent.trainable_variables,
+        'temperature': [self._log_temperature]}
+    self.delayed: tuple[str, ...] = ()
+    self.delay = 1
+    self.targets: list[tf.Variable] = list(self._critics.targets)
+    self._settings = settings
+    spec = self.agent.action_spec
+    self._is_discrete = not spec.size
+    self._target_entropy = (
+        q_losses.discrete_target_entropy(
+            spec.num_values[0], settings.target_entropy_ratio)
+        if self._is_discrete else
+        settings.target_entropy_per_part * spec.size)
+
+  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+    """Computes the losses of transitions."""
+    del groups
+    temperature = tf.exp(self._log_temperature)
+    critic, policy = (self._discrete if self._is_discrete
+                      else self._continuous)(data, temperature, weights, seed)
+    (q, value_t), (policy_loss, log_probs) = critic, policy
+    y = q_losses.td_targets(data.reward, data.discount, value_t)
+    losses = {
+        'critic': q_losses.critic_loss(q, y, weights),
+        'policy': policy_loss,
+        'temperature': q_losses.temperature_loss(
+            self._log_temperature, log_probs, self._target_entropy, weights)}
+    means = {f'{group}_loss': loss for group, loss in losses.items()}
+    means.update(mean_q=tf.reduce_mean(q), temperature=temperature,
+                 entropy=-tf.reduce_mean(log_probs))
+    return base.Loss(losses, {}, means, q_losses.mean_errors(q, y))
+
+  def after_update(self, groups: Collection[str],
+                   progress: base.Progress) -> None:
+    """Moves the targets; ends the warm-up."""
+    del groups
+    settings = self._settings
+    self._critics.follow(q_losses.periodic_rate(
+        settings.target_update_rate, settings.target_update_period,
+        progress.num_updates))
+    self.agent.set_epsilon(0.0)
+
+  def _continuous(self, data, temperature, weights, seed):
+    """Returns (q, value of o'), (loss of the policy, its log-probs)."""
+    seeds = tf.random.experimental.stateless_split(seed, 2)
+    action_t, log_prob_t = self._sample(data.next_observation, seeds[0])
+    value_t = q_losses.soft_values(
+        q_losses.smallest(self._critics.target_values(
+            data.next_observation, action_t)), log_prob_t, temperature)
+    q = self._critics.values(data.observation, data.action)
+    action, log_prob = self._sample(data.observation, seeds[1])
+    policy_loss = q_losses.soft_policy_loss(
+        q_losses.smallest(self._critics.values(data.observation, action)),
+        log_prob, temperature, weights)
+    return (q, value_t), (policy_loss, log_prob)
+
+  def _sample(self, observation, seed):
+    policy = distributions.tanh_normal(self.agent.params(observation))
+    return policy.sample_and_log_prob(seed)
+
+  def _discrete(self, data, temperature, weights, unused_seed):
+    """Returns what `_continuous` returns, as means over the actions."""
+    value_t = q_losses.expected_soft_values(
+        q_losses.smallest(self._critics.target_values(data.next_observation)),
+        self.agent.params(data.next_observation), temperature)
+    all_q = self._critics.values(data.observation)
+    logits = self.agent.params(data.observation)
+    policy_loss = q_losses.expected_soft_policy_loss(
+        q_losses.smallest(all_q), logits, temperature, weights)
+    return ((q_losses.chosen_values(all_q, data.action), value_t),
+            (policy_loss, q_losses.negative_entropy(logits)))
+
+
+def make_head(spec: structs.ActionSpec) -> heads.Head:
+  """Returns the agent's head; raises `ConfigError` for other actions."""
+  if not spec.size:
+    base.discrete_actions(spec, 'sac')
+  return heads.policy(spec)

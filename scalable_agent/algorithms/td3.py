@@ -1,0 +1,85 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""TD3: a deterministic policy with two critics and a delay.
+
+Source: Fujimoto et al. 2018 (arXiv 1802.09477).
+
+    y = r + discount * min_c Q_target,c(o', clip(pi_target(o') + noise))
+    loss of the critics = mean(w * sum_c (Q_c(o, a) - y)^2 / 2)
+    loss of the policy = -mean(w * Q_1(o, pi(o))), in every second update
+
+The targets move when the policy learns. With one critic, without delay and
+noise, this is DDPG.
+"""
+
+from collections.abc import Callable, Collection
+
+from scalable_agent import agents
+from scalable_agent import config
+from scalable_agent import heads
+from scalable_agent import q_losses
+from scalable_agent import structs
+from scalable_agent.algorithms import base
+import tensorflow as tf
+
+
+class Td3:
+  """Implements `base.Algorithm` with the groups `critic` and `policy`."""
+
+  def __init__(self, make_agent: Callable[[], agents.Agent],
+               make_critic: Callable[[int], agents.Critic],
+               settings: config.OffPolicySettings):
+    """Makes the algorithm.
+
+    Args:
+      make_agent: makes an agent with the head of this module.
+      make_critic: makes a critic; its argument is a number for its seed.
+      settings: critics, delay, noise, targets.
+    """
+    self.agent = make_agent()
+    self._critics = base.Critics(make_critic, settings.num_critics)
+    self.groups: dict[str, list[tf.Variable]] = {
+        'critic': self._critics.variables,
+        'policy': self.agent.trainable_variables}
+    self.delayed: tuple[str, ...] = ('policy',)
+    self.delay = settings.policy_delay
+    self._target = base.Target(make_agent(), self.agent)
+    self.targets: list[tf.Variable] = [
+        *self._target.variables, *self._critics.targets]
+    self._settings = settings
+
+  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+    """Computes the losses of transitions."""
+    settings = self._settings
+    action_t = tf.tanh(self._target.model.params(data.next_observation))
+    noise = settings.target_noise * tf.random.stateless_normal(
+        tf.shape(action_t), seed)
+    action_t = q_losses.smoothed_actions(
+        action_t, noise, settings.target_noise_clip)
+    y = q_losses.td_targets(data.reward, data.discount, q_losses.smallest(
+        self._critics.target_values(data.next_observation, action_t)))
+    q = self._critics.values(data.observation, data.action)
+    losses = {'critic': q_losses.critic_loss(q, y, weights)}
+    if 'policy' in groups:
+      action = tf.tanh(self.agent.params(data.observation))
+      losses['policy'] = q_losses.deterministic_policy_loss(
+          self._critics.first(data.observation, action), weights)
+    means = {f'{group}_loss': loss for group, loss in losses.items()}
+    means['mean_q'] = tf.reduce_mean(q)
+    return base.Loss(losses, {}, means, q_losses.smallest_errors(q, y))
+
+  def after_update(self, groups: Collection[str],
+                   progress: base.Progress) -> None:
+    """Moves the targets if the policy learned; ends the warm-up."""
+    del progress
+    if 'policy' in groups:
+      self._target.follow(self._settings.target_update_rate)
+      self._critics.follow(self._settings.target_update_rate)
+    self.agent.set_epsilon(0.0)
+
+
+def make_head(spec: structs.ActionSpec,
+              settings: config.OffPolicySettings) -> heads.Head:
+  """Returns the agent's head; raises `ConfigError` for other actions."""
+  return heads.deterministic(base.continuous_actions(spec, 'td3'),
+                             settings.exploration_noise)

@@ -1,0 +1,292 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Feeds: from the unrolls of actors to batches on the learner's device."""
+
+from collections.abc import Callable, Iterator
+import functools
+import os
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import learner as learner_lib
+from scalable_agent import metrics
+from scalable_agent import queues
+from scalable_agent import replay as replay_lib
+from scalable_agent import structs
+from scalable_agent import unrolls
+from scalable_agent.scores import levels
+import tree
+
+
+class Note(NamedTuple):
+  """What the log needs from unrolls that have arrived.
+
+  Attributes:
+    episodes: the episodes that ended in them.
+    actions: `[N, ...]`, their actions.
+    policy_version: int64 `[N]`, see `structs.Start`.
+  """
+  episodes: list[metrics.Episode]
+  actions: np.ndarray
+  policy_version: np.ndarray
+
+
+class Drawn(NamedTuple):
+  """What a source yields: arrays that its next batch may overwrite.
+
+  Attributes:
+    data: `Unroll` or `Transition`, see `structs.Batch`.
+    weights: see `structs.Batch`.
+    positions: int64, of the data in a prioritised replay; None without one.
+    num_new_steps: agent steps that have arrived since the last batch.
+    notes: of the unrolls that have arrived since then.
+  """
+  data: structs.Unroll | structs.Transition
+  weights: np.ndarray | None
+  positions: np.ndarray | None
+  num_new_steps: int
+  notes: list[Note]
+
+
+class Source(NamedTuple):
+  """Where batches come from.
+
+  Attributes:
+    batches: the batches.
+    set_errors: takes positions and errors, for a prioritised replay.
+  """
+  batches: Iterator[Drawn]
+  set_errors: Callable[[np.ndarray, np.ndarray], None] | None = None
+
+
+class ReadyBatch(NamedTuple):
+  """A batch on the learner's device, and what the log needs from it.
+
+  Attributes:
+    batch: the `structs.Batch`.
+    positions: see `Drawn`.
+    notes: see `Drawn`.
+  """
+  batch: structs.Batch
+  positions: np.ndarray | None
+  notes: list[Note]
+
+
+class Feed:
+  """A thread that makes batches.
+
+  While the learner learns from one, one waits and one is made.
+
+  Attributes:
+    inbox: where actors put their unrolls.
+  """
+
+  def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
+               learner: learner_lib.Learner, part: int = 0):
+    """Makes a feed; nothing runs before `start`.
+
+    Args:
+      config: the settings, resolved.
+      spec: of the environments.
+      learner: whose batches these are.
+      part: a number that differs between the parts of a run.
+
+    Raises:
+      ConfigError: if a replay is larger than the machine's memory.
+    """
+    self.inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
+    self._timer = metrics.StageTimer()
+    self._ready = queues.BoundedQueue[ReadyBatch](1)
+    self._learner = learner
+    self._num_action_repeats = spec.num_action_repeats
+    make_source = _transitions if config.is_off_policy else _unrolls
+    self._source = make_source(config, spec, learner, self.inbox, part)
+    self._thread = threading.Thread(
+        target=self._run, name='batches', daemon=True)
+
+  def start(self) -> None:
+    self._thread.start()
+
+  def seconds(self) -> dict[str, float]:
+    """Returns the seconds that the thread spent in each stage."""
+    return dict(self._timer.seconds)
+
+  def batches(self, stop: threading.Event) -> Iterator[ReadyBatch]:
+    """Yields the batches, as they are ready, until `stop` is set."""
+    # Signals are handled between waits, so every wait has a limit.
+    while not stop.is_set():
+      try:
+        ready = self._ready.get(timeout_s=0.5)
+      except queues.QueueTimeout:
+        continue
+      except Exception:
+        if stop.is_set():
+          return  # The signal has ended the environments, too.
+        raise
+      yield ready
+
+  def learned(self, ready: ReadyBatch, learned: learner_lib.Learned) -> None:
+    """Notes the errors of a batch, if the replay is a prioritised one."""
+    if (ready.positions is not None and learned.errors is not None
+        and self._source.set_errors is not None):
+      self._source.set_errors(ready.positions, learned.errors.numpy())
+
+  def close(self) -> None:
+    """Ends all waits for batches and for room in the inbox."""
+    self.inbox.close()
+    self._ready.close()
+
+  def join(self, timeout_s: float) -> None:
+    if self._thread.ident is not None:  # It was started.
+      self._thread.join(timeout_s)
+
+  def _run(self):
+    try:
+      while True:
+        self._make_ready()
+    except queues.QueueClosed:
+      pass
+    except BaseException as e:  # pylint: disable=broad-except
+      self._ready.fail(e)
+
+  def _make_ready(self):
+    with self._timer.stage('collect'):  # Waits for unrolls and copies them.
+      drawn = next(self._source.batches)
+    with self._timer.stage('to_device'):
+      ready = ReadyBatch(
+          self._learner.to_device(
+              drawn.data, drawn.num_new_steps * self._num_action_repeats,
+              drawn.weights), drawn.positions, drawn.notes)
+    with self._timer.stage('wait'):
+      self._ready.put(ready)
+
+
+def _note(unroll: structs.Unroll) -> Note:
+  actions = unroll.steps.agent_outputs.action[1:].copy()
+  return Note(metrics.finished_episodes(unroll),
+              actions.reshape(-1, *actions.shape[2:]),
+              unroll.start.policy_version.copy())
+
+
+def _num_steps(unroll: structs.Unroll) -> int:
+  return unroll.steps.env_outputs.done[1:].size
+
+
+def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
+             learner: learner_lib.Learner,
+             inbox: queues.BoundedQueue[unrolls.Delivery], part: int) -> Source:
+  """Batches of unrolls, with or without a replay of unrolls."""
+  allocate = functools.partial(_allocate, config, spec, learner.agent)
+  batch = allocate(config.batch_size)
+  if not config.replay_capacity:
+    return Source(
+        Drawn(fresh, None, None, _num_steps(fresh), [_note(fresh)])
+        for fresh in unrolls.batches(inbox, batch))
+  _check_memory('--replay_capacity', config.replay_capacity, 'unrolls',
+                replay_lib.num_bytes(allocate(1)) * config.replay_capacity)
+  replay = replay_lib.Replay(allocate(config.replay_capacity),
+                             config.derive_seed('replay', 0, part))
+  num_fresh = config.num_fresh_unrolls
+
+  def batches():
+    for mixed in replay_lib.mixed_batches(inbox, batch, replay, num_fresh):
+      # Only fresh unrolls are logged: the others were logged before.
+      fresh = unrolls.columns(mixed.unroll, 0, num_fresh)
+      yield Drawn(mixed.unroll, None, None, _num_steps(fresh), [_note(fresh)])
+
+  return Source(batches())
+
+
+def _allocate(config, spec, agent, num_columns):
+  return unrolls.allocate(
+      config.unroll_length, [''] * num_columns, spec.observation,
+      agent.output_spec, agent.initial_state(1))
+
+
+def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 learner: learner_lib.Learner,
+                 inbox: queues.BoundedQueue[unrolls.Delivery],
+                 part: int) -> Source:
+  """Batches of transitions from a replay of steps."""
+  is_stacked = all(name.startswith('ALE/') for name in
+                   levels.level_names(config.level_name, config.is_test))
+  _check_memory('--replay_steps', config.replay_steps, 'steps',
+                replay_lib.num_step_bytes(
+                    spec, config.replay_steps, is_stacked))
+  selector = _make_selector(config)
+  replay = replay_lib.TransitionReplay(
+      replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
+                           is_stacked),
+      selector, _make_view(config), config.derive_seed('replay', 0, part))
+  num_updates = learner.updates_per_call
+  rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
+
+  def draw():
+    share = learner.num_env_frames / config.total_environment_frames
+    _anneal(selector, config.importance_exponent, min(share, 1.0))
+    return replay.draw(num_updates, config.batch_size)
+
+  is_prioritised = 'prioritised' in config.selector
+  # The learner makes a loop only for several updates.
+  parts = (lambda x: x) if num_updates > 1 else (
+      lambda x: tree.map_structure(lambda array: array[0], x))
+
+  def batches():
+    for ready in replay_lib.batches_at_rate(
+        inbox, replay.add, draw, rate, num_updates, _note):
+      drawn = parts(ready.drawn)
+      yield Drawn(drawn.transitions,
+                  drawn.weights if is_prioritised else None,
+                  drawn.positions if is_prioritised else None,
+                  ready.num_new_steps, ready.notes)
+
+  return Source(batches(), replay.update)
+
+
+def _make_selector(config: config_lib.Config) -> replay_lib.Selector:
+  selector: replay_lib.Selector = replay_lib.Uniform()
+  if 'prioritised' in config.selector:
+    selector = replay_lib.Prioritised(
+        config.priority_exponent, config.importance_exponent,
+        config.priority_epsilon)
+  if 'recent' in config.selector:
+    selector = replay_lib.Recent(
+        selector, config.recent_eta, config.recent_min_steps)
+  return selector
+
+
+def _anneal(selector, importance_exponent, share):
+  """Raises the exponent to 1 at the end of the training."""
+  selector = getattr(selector, 'inner', selector)
+  if isinstance(selector, replay_lib.Prioritised):
+    selector.importance_exponent = (
+        importance_exponent + share * (1 - importance_exponent))
+
+
+def _make_view(config):
+  clips = {'none': None, 'abs_one': lambda r: np.clip(r, -1.0, 1.0),
+           'soft_asymmetric': lambda r: 5.0 * np.where(
+               r < 0, 0.3 * np.tanh(r / 5.0), np.tanh(r / 5.0))}
+  n_step = replay_lib.NStep(
+      config.discounting, config.n_step, clips[config.reward_clipping])
+  if config.hindsight == 'none':
+    return n_step
+  [level_name] = dict.fromkeys(
+      levels.level_names(config.level_name, config.is_test))
+  return replay_lib.Hindsight(
+      n_step, environments.reward_function(level_name, config),
+      config.hindsight, config.hindsight_goals)
+
+
+def _check_memory(flag, number, what, num_bytes):
+  """Says how large a replay is; raises if it is too large."""
+  memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
+  if num_bytes / 1e9 > memory_gb:
+    raise errors.ConfigError(
+        f'{flag}={number} needs {num_bytes / 1e9:,.1f} GB, but this machine '
+        f'has {memory_gb:,.1f} GB: lower it.')
+  print(f'Replay of {number:,} {what}: {num_bytes / 1e9:,.2f} GB when it is '
+        'full.')

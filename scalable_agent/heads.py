@@ -1,0 +1,141 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Heads: what the last numbers of an agent's network mean for its actions.
+
+A head turns `P` parameters `[..., P]` into a distribution of actions. `N` is
+the number of parts of an action. Continuous actions are within [-1, 1].
+"""
+
+from collections.abc import Callable
+import functools
+from typing import cast, NamedTuple, Protocol
+
+from scalable_agent import distributions
+from scalable_agent import structs
+import tensorflow as tf
+
+
+class Actions(Protocol):
+  """The actions of a head for some parameters."""
+
+  def sample(self, seed: tf.Tensor) -> tf.Tensor:
+    """Returns actions that explore, `[..., *action_shape]`.
+
+    Args:
+      seed: integers `[2]`. The same seed gives the same actions.
+    """
+
+  def mode(self) -> tf.Tensor:
+    """Returns the best known actions, without exploration."""
+
+
+class Policy(Actions, Protocol):
+  """Actions with probabilities, or densities."""
+
+  def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
+    """Returns the logarithms of the probabilities of actions, `[...]`."""
+
+  def entropy(self) -> tf.Tensor:
+    """Returns the entropies, `[...]`."""
+
+
+class Head(NamedTuple):
+  """How parameters become actions.
+
+  Attributes:
+    num_params: `P`.
+    distribution: returns the `Actions` for parameters `[..., P]`, which are a
+      `Policy` if the head is from `policy`.
+  """
+  num_params: int
+  distribution: Callable[[tf.Tensor], Actions]
+
+
+def policy(action_spec: structs.ActionSpec, squashed: bool = True) -> Head:
+  """Returns a head whose actions are those of a `Policy`.
+
+  Args:
+    action_spec: discrete actions get a softmax over the values of each part.
+      Continuous ones get a Gaussian, whose parameters are means and logarithms
+      of standard deviations.
+    squashed: whether tanh squashes the Gaussian's actions to [-1, 1]. If not,
+      environments clip them.
+  """
+  if action_spec.size:
+    return Head(2 * action_spec.size, distributions.tanh_normal if squashed
+                else distributions.normal)
+  if len(action_spec.num_values) == 1:
+    return Head(action_spec.num_values[0], distributions.categorical)
+  return Head(sum(action_spec.num_values), functools.partial(
+      distributions.multi_categorical, num_actions=action_spec.num_values))
+
+
+def policy_of(head: Head, params: tf.Tensor) -> Policy:
+  """Returns the policy of a head that `policy` made, for some parameters."""
+  return cast(Policy, head.distribution(params))
+
+
+def q_values(num_actions: int) -> Head:
+  """Returns a head of one value for each discrete action: the best is taken."""
+  return Head(num_actions, _Greedy)
+
+
+def deterministic(size: int, noise: float) -> Head:
+  """Returns a head of one action: tanh of the parameters.
+
+  Args:
+    size: `N`.
+    noise: standard deviation of the Gaussian noise that explores, in units of
+      the actions. Each number has noise of its own, and is clipped afterwards.
+  """
+  return Head(size, functools.partial(_Deterministic, noise=noise))
+
+
+class _Greedy:
+  """The action of the highest value; it does not explore."""
+
+  def __init__(self, values: tf.Tensor):
+    self._values = values
+
+  def sample(self, seed: tf.Tensor) -> tf.Tensor:
+    del seed
+    return self.mode()
+
+  def mode(self) -> tf.Tensor:
+    return tf.argmax(self._values, axis=-1, output_type=tf.int32)
+
+
+class _Deterministic:
+  """An action, to which noise is added to explore."""
+
+  def __init__(self, params: tf.Tensor, noise: float):
+    self._action = tf.tanh(params)
+    self._noise = noise
+
+  def sample(self, seed: tf.Tensor) -> tf.Tensor:
+    noise = self._noise * tf.random.stateless_normal(
+        tf.shape(self._action), seed)
+    return tf.clip_by_value(self._action + noise, -1.0, 1.0)
+
+  def mode(self) -> tf.Tensor:
+    return self._action
+
+
+def uniform_actions(action_spec: structs.ActionSpec, batch_size: tf.Tensor,
+                    seed: tf.Tensor) -> tf.Tensor:
+  """Returns uniformly random actions `[B, ...]`.
+
+  Args:
+    action_spec: the actions.
+    batch_size: `B`.
+    seed: integers `[2]`.
+  """
+  if action_spec.size:
+    return tf.random.stateless_uniform(
+        [batch_size, action_spec.size], seed, -1.0, 1.0)
+  uniform = tf.random.stateless_uniform(
+      [batch_size, len(action_spec.num_values)], seed)
+  num_values = tf.constant(action_spec.num_values, tf.int32)
+  actions = tf.cast(uniform * tf.cast(num_values, tf.float32), tf.int32)
+  # Rounding can turn 0.99999997 * n into n.
+  actions = tf.minimum(actions, num_values - 1)
+  return actions[:, 0] if len(action_spec.num_values) == 1 else actions
