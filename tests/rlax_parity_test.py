@@ -1,0 +1,196 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Compares losses, optimizers and V-trace with rlax and optax, if installed.
+
+  pip install rlax 'jax[cpu]' tfp-nightly
+
+The last one because rlax needs a TensorFlow Probability as new as its JAX. It
+replaces that of this project, so a virtual environment of its own is best.
+"""
+
+import os
+
+os.environ.setdefault('JAX_PLATFORMS', 'cpu')
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip('jax')
+optax = pytest.importorskip('optax')
+rlax = pytest.importorskip('rlax')
+
+from absl.testing import parameterized
+from scalable_agent import distributions
+from scalable_agent import mpo_losses
+from scalable_agent import optimizers
+from scalable_agent import q_losses
+from scalable_agent import vtrace
+import tensorflow as tf
+
+_T, _B, _A, _N, _M = 9, 6, 4, 3, 5
+
+
+def _random(seed, *shape):
+  return np.random.RandomState(seed).normal(size=shape).astype(np.float32)
+
+
+def _value_and_gradients(function, *inputs):
+  """Returns our loss and its gradients."""
+  inputs = [tf.Variable(x) for x in inputs]
+  with tf.GradientTape() as tape:
+    loss = function(*inputs)
+  return loss, tape.gradient(loss, inputs)
+
+
+class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
+
+  def _assert_same(self, theirs, ours, tolerance=1e-5):
+    self.assertAllClose(
+        jax.tree.map(np.asarray, theirs), ours, rtol=tolerance, atol=tolerance)
+
+  @parameterized.parameters(False, True)
+  def test_q_learning(self, is_double):
+    q, q_t, selector = _random(0, 3, _B, _A)
+    actions = np.random.RandomState(1).randint(_A, size=_B)
+    rewards = _random(2, _B)
+    discounts = np.float32([.9, 0, .81, .5, 0, 1])
+
+    def loss(q, q_t):
+      if is_double:
+        errors = jax.vmap(rlax.double_q_learning)(
+            q, actions, rewards, discounts, q_t, selector)
+      else:
+        errors = jax.vmap(rlax.q_learning)(q, actions, rewards, discounts, q_t)
+      return .5 * (errors ** 2).mean(), errors
+
+    (value, errors), gradient = jax.value_and_grad(loss, has_aux=True)(q, q_t)
+
+    def targets(q_t):
+      return q_losses.td_targets(
+          rewards, discounts, q_losses.greedy_values(
+              q_t, selector if is_double else q_t))
+
+    found, gradients = _value_and_gradients(
+        lambda q, q_t: q_losses.critic_loss(
+            [q_losses.chosen_values(q, actions)], targets(q_t)), q, q_t)
+    self._assert_same(value, found)
+    self._assert_same(gradient, gradients[0])
+    self.assertIsNone(gradients[1])
+    self._assert_same(np.abs(errors), q_losses.smallest_errors(
+        [q_losses.chosen_values(q, actions)], targets(q_t)))
+
+  def test_huber(self):
+    q, y = 2 * _random(3, 2, _B)
+    self._assert_same(optax.huber_loss(q, y, delta=.7).mean(),
+                      q_losses.critic_loss([q], y, huber=.7))
+
+  def test_deterministic_policy_gradient(self):
+    actions, best = _random(4, 2, _B, _N)
+    critic = lambda a, best: -((a - best) ** 2).sum(-1)
+    slopes = jax.vmap(jax.grad(critic))(actions, best)
+    # rlax has a loss for each part of an action.
+    theirs = jax.grad(lambda a: jax.vmap(rlax.dpg_loss)(
+        a, slopes).sum(-1).mean())(actions)
+    _, gradients = _value_and_gradients(
+        lambda a: q_losses.deterministic_policy_loss(
+            -tf.reduce_sum(tf.square(a - best), -1)), actions)
+    self._assert_same(theirs, gradients[0])
+
+  def test_squashed_gaussian(self):
+    distrax = pytest.importorskip('distrax')
+    mean, log_std, noise = .5 * _random(5, 3, _B, _N)
+    theirs = distrax.Transformed(
+        distrax.MultivariateNormalDiag(mean, np.exp(log_std)),
+        distrax.Block(distrax.Tanh(), ndims=1))
+    policy = distributions.tanh_normal(np.concatenate([mean, log_std], -1))
+    actions, log_probs = policy.sample_and_log_prob(noise=noise)
+    self._assert_same(theirs.log_prob(actions.numpy()), log_probs, 1e-4)
+    self._assert_same(theirs.log_prob(actions.numpy()),
+                      policy.log_prob(actions), 1e-4)
+
+  def test_mpo(self):
+    q, log_probs = _random(6, 2, _M, _B)
+    mean, target_mean, log_std, target_log_std = .5 * _random(7, 4, _B, _N)
+    online = distributions.Normal(mean, np.exp(log_std))
+    target = distributions.Normal(target_mean, np.exp(target_log_std))
+    mean_kls, scale_kls = (
+        x.numpy() for x in mpo_losses.gaussian_kls(online, target))
+    self._assert_same(
+        rlax.multivariate_normal_kl_divergence(
+            target_mean, np.exp(target_log_std), mean, np.exp(target_log_std)),
+        np.sum(mean_kls, -1))
+    self._assert_same(
+        rlax.multivariate_normal_kl_divergence(
+            target_mean, np.exp(target_log_std), target_mean, np.exp(log_std)),
+        np.sum(scale_kls, -1))
+
+    eta, alphas = np.float32(.7), np.float32([[1, 2, .3], [.5, .1, 4]])
+
+    def loss(log_probs, eta, alphas, mean_kls, scale_kls):
+      penalty = lambda i, epsilon: rlax.LagrangePenalty(
+          alphas[i], np.float32(epsilon), per_dimension=True)
+      per_example, outputs = rlax.mpo_loss(
+          log_probs, q, rlax.LagrangePenalty(eta, np.float32(.1)),
+          [(mean_kls, penalty(0, .0025)), (scale_kls, penalty(1, 1e-3))])
+      return per_example.mean(), outputs
+
+    def ours(log_probs, eta, alphas, mean_kls, scale_kls):
+      mean_losses = mpo_losses.kl_losses(mean_kls, alphas[0], .0025)
+      scale_losses = mpo_losses.kl_losses(scale_kls, alphas[1], 1e-3)
+      return (
+          mpo_losses.policy_loss(mpo_losses.weights(q, eta), log_probs)
+          + mpo_losses.temperature_loss(q, eta, .1)
+          + tf.add_n(mean_losses) + tf.add_n(scale_losses))
+
+    inputs = log_probs, eta, alphas, mean_kls, scale_kls
+    (value, outputs), gradients = jax.value_and_grad(
+        loss, argnums=range(5), has_aux=True)(*inputs)
+    found, found_gradients = _value_and_gradients(ours, *inputs)
+    self._assert_same(value, found)
+    self._assert_same(outputs.normalized_weights, mpo_losses.weights(q, eta))
+    for theirs, gradient in zip(gradients, found_gradients):
+      self._assert_same(theirs, tf.convert_to_tensor(gradient))
+
+  @parameterized.parameters(1e-6, 1.)
+  def test_optimizers(self, scale):
+    for theirs, ours in (
+        (optax.adam(5e-4), optimizers.Adam(5e-4, epsilon=1e-8)),
+        (optax.rmsprop(5e-4, .99, 1e-8, eps_in_sqrt=False),
+         optimizers.TorchRMSProp(5e-4))):
+      value = _random(8, _N)
+      variable = tf.Variable(value)
+      state = theirs.init(value)
+      for seed in range(5):
+        gradient = scale * _random(seed, _N)
+        ours.apply([tf.constant(gradient)], [variable])
+        step, state = theirs.update(gradient, state)
+        value = optax.apply_updates(value, step)
+        self._assert_same(value, variable, 3e-7)
+
+  def test_target_networks(self):
+    target, online = _random(9, 2, _N)
+    self._assert_same(optax.incremental_update(online, target, .005),
+                      q_losses.updated(target, online, .005))
+
+  @parameterized.parameters(False, True)
+  def test_vtrace_with_a_lambda_of_each_step(self, is_cut):
+    log_rhos, rewards, values = _random(10, 3, _T, _B)
+    rng = np.random.RandomState(11)
+    lambda_ = rng.uniform(size=[_T, _B]).astype(np.float32)
+    if is_cut:
+      lambda_ = np.where(lambda_ < .3, 0, 1).astype(np.float32)
+    discounts = np.where(
+        rng.uniform(size=[_T, _B]) < .2, 0, .9).astype(np.float32)
+    bootstrap = _random(12, _B)
+    theirs = jax.vmap(
+        rlax.vtrace_td_error_and_advantage, in_axes=1, out_axes=1)(
+            values, np.concatenate([values[1:], bootstrap[None]]), rewards,
+            discounts, np.exp(log_rhos), lambda_)
+    ours = vtrace.from_importance_weights(
+        log_rhos, discounts, rewards, values, bootstrap, lambda_=lambda_,
+        mix_advantages=True)
+    self._assert_same(theirs.errors, ours.vs - values)
+    self._assert_same(theirs.pg_advantage, ours.pg_advantages)
+
+
+if __name__ == '__main__':
+  tf.test.main()
