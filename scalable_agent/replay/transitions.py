@@ -55,9 +55,7 @@ class TransitionReplay:
   def add(self, unroll: structs.Unroll) -> None:
     """Adds copies of the steps of an unroll; see `StepStore.add`."""
     with self._lock:
-      changes = self.store.add(unroll)
-      self.selector.removed(self.store, changes.removed)
-      self.selector.added(self.store, changes.added)
+      self.selector.changed(self.store, *self.store.add(unroll))
 
   def draw(self, num_batches: int, batch_size: int) -> Drawn:
     """Draws `num_batches` of `batch_size`, with replacement."""
