@@ -101,29 +101,38 @@ class FramesTest(parameterized.TestCase):
 
 
 class MadeUpFramesTest(parameterized.TestCase):
+  """Tests with stacks of three frames of one number."""
 
-  def test_what_a_stack_goes_on_over(self):
-    # Frames 1 to 12; step 3 loses a life, step 6 begins a game.
-    spec = structs.EnvironmentSpec(
-        structs.ArraySpec((3, 1), np.dtype(np.uint8)),
-        structs.ActionSpec(num_values=(2,)), 1)
-    store = replay_lib.StepStore(spec, 12, 1, stacked=True)
-    stacks = [[0, 0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5], [4, 5, 6],
-              [0, 0, 7], [0, 7, 8], [7, 8, 9]]
-    last = [5, 6, 99]
-    frames = np.array(stacks, np.uint8)[:, None, :, None]
-    flag = lambda *times: np.isin(np.arange(9), times)[:, None]
-    nothing = np.zeros([9, 1], np.float32)
-    unroll = structs.Unroll(
+  def _add(self, store, stacks, lasts, lost_lives=()):
+    """Adds stacks `[N, 3]`; `lasts` has last stacks by the time of the end."""
+    count = len(stacks)
+    nothing = np.zeros([count, 1], np.float32)
+    flag = lambda times: np.isin(np.arange(count), list(times))[:, None]
+    store.add(structs.Unroll(
         structs.Steps(
             structs.StepOutput(
                 nothing, structs.StepOutputInfo(
-                    nothing, np.arange(9)[:, None], flag(6)),
-                flag(0, 3, 6), frames, flag(6)),
+                    nothing, np.arange(count)[:, None], flag(lasts)),
+                flag({0, *lasts, *lost_lives}),
+                np.array(stacks, np.uint8)[:, None, :, None], flag(lasts)),
             structs.AgentOutput(nothing, nothing, nothing), nothing),
         structs.Start([''], np.array([0]), (), np.zeros([1])),
-        (structs.LastObservation(6, 0, np.array(last)[:, None]),))
-    store.add(unroll)
+        tuple(structs.LastObservation(time, 0, np.array(last)[:, None])
+              for time, last in lasts.items())))
+
+  def _store(self, length):
+    return replay_lib.StepStore(
+        structs.EnvironmentSpec(
+            structs.ArraySpec((3, 1), np.dtype(np.uint8)),
+            structs.ActionSpec(num_values=(2,)), 1), length, 1, stacked=True)
+
+  def test_what_a_stack_goes_on_over(self):
+    # Frames 1 to 9; step 3 loses a life, step 6 begins a game.
+    store = self._store(13)
+    stacks = [[0, 0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5], [4, 5, 6],
+              [0, 0, 7], [0, 7, 8], [7, 8, 9]]
+    last = [5, 6, 99]
+    self._add(store, stacks, {6: last}, [3])
     found = replay_lib.NStep(1.0, 2)(
         store, np.arange(8), np.random.default_rng(0))
     np.testing.assert_array_equal(found.observation[..., 0], stacks[:-1])
@@ -132,6 +141,49 @@ class MadeUpFramesTest(parameterized.TestCase):
         [stacks[2], stacks[3], stacks[3], stacks[5], last, last, stacks[8],
          stacks[8]])
     np.testing.assert_array_equal(found.discount, [1, 0, 0, 1, 1, 1, 1, 1])
+
+  def test_a_ring_that_starts_over(self):
+    rng = np.random.default_rng(1)
+    stacks, lasts, stack = [], {}, [0, 0, 0]
+    for time in range(200):
+      if time and rng.random() < 0.2:
+        lasts[time] = [*stack[1:], 255]
+        stack = [0, 0, time + 1]
+      else:
+        stack = [*stack[1:], time + 1]
+      stacks.append(stack)
+    for count in range(60, 190, 7):
+      store = self._store(60)
+      self._add(store, stacks[:30],
+                {t: last for t, last in lasts.items() if t < 30})
+      for start in range(29, count - 1, 10):
+        end = min(start + 11, count)
+        part = {t - start: last for t, last in lasts.items() if
+                start < t < end}
+        # Not the first entry of the stream: see the episode's step.
+        self._add(_Shifted(store), stacks[start:end], part)
+      newest = int(store.count[0])
+      times = np.arange(newest)[store.alive(np.arange(newest))]
+      self.assertEqual(
+          list(times), list(range(newest - 58 if newest > 60 else 0,
+                                  newest - 1)))
+      found = replay_lib.NStep(1.0)(store, times, np.random.default_rng(0))
+      np.testing.assert_array_equal(
+          found.observation[..., 0], [stacks[t] for t in times])
+      np.testing.assert_array_equal(
+          found.next_observation[..., 0],
+          [lasts.get(t + 1, stacks[t + 1]) for t in times])
+
+
+class _Shifted:
+  """Adds unrolls that go on with a stream."""
+
+  def __init__(self, store):
+    self._store = store
+
+  def add(self, unroll):
+    unroll.steps.env_outputs.info.episode_step[...] += 1
+    self._store.add(unroll)
 
 
 if __name__ == '__main__':

@@ -37,10 +37,10 @@ def random_log(rng, stream, length, end=0.3):
                 episode_step=1 if log[-1].episode_end
                 else log[-1].episode_step + 1)
     if rng.random() < end:
-      kind = rng.integers(3)
+      kind = rng.integers(4)
       step.done = True
-      step.episode_end = kind != 0  # 0: a lost life.
-      step.truncated = kind == 2
+      step.episode_end = kind in (1, 2)  # Otherwise the game goes on.
+      step.truncated = kind in (2, 3)
       if step.episode_end:
         step.last_observation = step.observation + 0.5
     log.append(step)

@@ -7,6 +7,8 @@ import numpy as np
 from scalable_agent import replay as replay_lib
 from scalable_agent.replay import selectors
 
+_NONE = np.zeros([0], np.int64)
+
 
 class _Items:
   """A store of rings without anything in them."""
@@ -69,7 +71,7 @@ class _Masses:
 def _filled(items, errors=None, **settings):
   """Returns a `Prioritised` of all items."""
   selector = replay_lib.Prioritised(**settings)
-  selector.added(items, items.positions())
+  selector.changed(items, items.positions(), _NONE)
   if errors is not None:
     selector.update(items, items.positions(), np.array(errors))
   return selector
@@ -146,7 +148,7 @@ class PrioritisedTest(parameterized.TestCase):
     selector = _filled(items, [5.0, .1, .2], exponent=1, epsilon=1e-9)
     selector.update(items, np.array([0]), np.array([.3]))
     items.end[1] = 2
-    selector.added(items, np.array([1, 3]))
+    selector.changed(items, np.array([1, 3]), _NONE)
     drawn, _ = selector.select(items, np.random.default_rng(0), 20000, 1)
     check_counts(_counts(drawn, [0, 2, 4, 1, 3]), [.3, .1, .2, 5, 5])
     # At first it is 1.
@@ -160,8 +162,7 @@ class PrioritisedTest(parameterized.TestCase):
     selector = _filled(items, [1, 2, 3, 4], exponent=1, epsilon=1e-9)
     # The items 4 and 5 take the slots of 0 and 1. Slot 2 has no item.
     items.first[:], items.end[:] = 3, 6
-    selector.removed(items, np.array([0, 1, 2]))
-    selector.added(items, np.array([4, 5]))
+    selector.changed(items, np.array([4, 5]), np.array([0, 1, 2]))
     before = selector.state['priorities'].copy()
     selector.update(items, np.array([0, 2, 1, 6]), np.array([9e9] * 4))
     np.testing.assert_array_equal(selector.state['priorities'], before)
@@ -187,8 +188,8 @@ class PrioritisedTest(parameterized.TestCase):
       np.testing.assert_array_equal(a, b)
       np.testing.assert_array_equal(u, v)
       for s in (selector, copy):
-        s.removed(items, np.array([1]))
-        s.added(items, np.array([5]))
+        s.changed(items, _NONE, np.array([1]))
+        s.changed(items, np.array([5]), _NONE)
 
   def test_rounding_does_not_lead_to_what_is_not_there(self):
     items = _Items([0], [3], 5)

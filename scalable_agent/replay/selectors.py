@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+_WIDTH = 16  # Children of a node: fewer make a deeper tree, more wider sums.
+
 
 class Items(Protocol):
   """What selectors know about a store.
@@ -46,11 +48,9 @@ class Selector(Protocol):
   """
   state: dict[str, Any]
 
-  def added(self, items: Items, positions: np.ndarray) -> None:
-    """Notes that items can be drawn from now on."""
-
-  def removed(self, items: Items, positions: np.ndarray) -> None:
-    """Notes that items can no longer be drawn; before others are added."""
+  def changed(self, items: Items, added: np.ndarray,
+              removed: np.ndarray) -> None:
+    """Notes which positions can be drawn from now on, and which no longer."""
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
@@ -80,10 +80,9 @@ class Uniform:
   def __init__(self) -> None:
     self.state: dict[str, Any] = {}
 
-  def added(self, items: Items, positions: np.ndarray) -> None:
-    del items, positions
-
-  removed = added
+  def changed(self, items: Items, added: np.ndarray,
+              removed: np.ndarray) -> None:
+    del items, added, removed
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
@@ -146,31 +145,32 @@ class Prioritised:
     self._exponent = exponent
     self._epsilon = epsilon
     self._largest = 1.0
-    # Node i has the children 2 i and 2 i + 1. Slot j is the leaf `leaves + j`.
-    # A row is the sum and the smallest of the priorities below a node.
-    self._leaves = 0
-    self._nodes = np.zeros([0, 2])
+    # A tree, leaves first: slots are leaves. In each row are the children of a
+    # node, and the sums of the priorities below them; and the smallest ones,
+    # for all but the leaves.
+    self._sums: list[np.ndarray] = []
+    self._minima: list[np.ndarray] = []
+    self._num_slots = -1
     self._allocate(0)
 
   @property
   def state(self) -> dict[str, Any]:
     return {'largest': self._largest,
-            'priorities': self._nodes[self._leaves:, 0]}
+            'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
     priorities = np.asarray(state['priorities'])
     self._largest = float(state['largest'])
-    self._allocate(len(priorities) - 1)
+    self._allocate(len(priorities))
     self._set(np.arange(len(priorities)), priorities)
 
-  def added(self, items: Items, positions: np.ndarray) -> None:
+  def changed(self, items: Items, added: np.ndarray,
+              removed: np.ndarray) -> None:
     self._allocate(items.num_slots)
-    self._set(items.slots(positions), self._largest)
-
-  def removed(self, items: Items, positions: np.ndarray) -> None:
-    self._allocate(items.num_slots)
-    self._set(items.slots(positions), 0.0)
+    # An added item may have the slot of a removed one, and comes last.
+    self._set(items.slots(np.concatenate([removed, added])),
+              np.repeat([0.0, self._largest], [len(removed), len(added)]))
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
@@ -178,7 +178,7 @@ class Prioritised:
     parts = (np.arange(batch_size)
              + rng.random([num_batches, batch_size])) / batch_size
     if first is None:
-      masses = parts * self._nodes[1, 0]
+      masses = parts * self._sums[-1].sum()
     else:
       masses = self._masses(items, first, parts)
     slots = self._find(masses.ravel())
@@ -187,7 +187,7 @@ class Prioritised:
     oldest = items.first[stream]
     time = oldest + (slot - oldest) % length
     # The number of items and the sum of priorities cancel out.
-    weights = (self._nodes[self._leaves + slots, 0] / self._nodes[1, 1]
+    weights = (self._sums[0].take(slots) / self._minima[-1].min()
                ) ** -self.importance_exponent
     shape = (num_batches, batch_size)
     return ((time * items.num_streams + stream).reshape(shape),
@@ -206,44 +206,41 @@ class Prioritised:
       self._set(items.slots(positions[alive]), priorities[alive])
 
   def _allocate(self, num_slots):
-    # There is at least one leaf more: it is the end of the last slot.
-    leaves = 1 << num_slots.bit_length()
-    if self._leaves != leaves:
-      self._leaves = leaves
-      self._nodes = np.tile([0.0, np.inf], [2 * leaves, 1])
-
-  def _children(self, nodes):
-    """Returns `[N, 4]`: sums and minima of the left and the right children."""
-    return self._nodes.reshape(-1, 4).take(nodes, 0)
+    if self._num_slots == num_slots:
+      return
+    self._num_slots = num_slots
+    self._sums, self._minima = [], []
+    size = num_slots + 1  # One more is the end of the last slot.
+    while size > 1 or not self._minima:
+      size = -(-size // _WIDTH)
+      if self._sums:
+        self._minima.append(np.full([size, _WIDTH], np.inf))
+      self._sums.append(np.zeros([size, _WIDTH]))
 
   def _set(self, slots, priorities):
-    if not len(slots):
-      return
-    nodes = self._leaves + slots
-    rows = np.empty([len(slots), 2])
-    rows[:, 0] = priorities
-    # An item that is not there does not count.
-    rows[:, 1] = np.where(rows[:, 0] > 0, rows[:, 0], np.inf)
     # If an item is there twice, its last priority counts.
-    self._nodes[nodes] = rows
-    while nodes[0] > 1:
-      nodes = nodes >> 1
-      below = self._children(nodes)
-      np.add(below[:, 0], below[:, 2], out=rows[:, 0])
-      np.minimum(below[:, 1], below[:, 3], out=rows[:, 1])
-      self._nodes[nodes] = rows
+    self._sums[0].reshape(-1)[slots] = priorities
+    nodes = slots // _WIDTH
+    sums = self._sums[0].take(nodes, 0)
+    # An item that is not there does not count.
+    minima = np.where(sums > 0, sums, np.inf)
+    for all_sums, all_minima in zip(self._sums[1:], self._minima):
+      all_sums.reshape(-1)[nodes] = sums.sum(1)
+      all_minima.reshape(-1)[nodes] = minima.min(1)
+      nodes = nodes // _WIDTH
+      sums, minima = all_sums.take(nodes, 0), all_minima.take(nodes, 0)
 
   def _find(self, masses):
     """Returns the slots where the cumulative sums exceed `masses`."""
-    nodes = np.ones(masses.shape, np.int64)
-    while nodes[0] < self._leaves:
-      below = self._children(nodes)
-      left = below[:, 0]
+    nodes, rows = np.zeros(len(masses), np.int64), np.arange(len(masses))
+    for all_sums in reversed(self._sums):
+      sums = all_sums.take(nodes, 0).cumsum(1)
       # Rounding must not lead to an item that is not there.
-      go_right = (masses >= left) & (below[:, 2] > 0)
-      masses = masses - left * go_right
-      nodes = 2 * nodes + go_right
-    return nodes - self._leaves
+      masses = np.minimum(masses, sums[:, -1] * (1 - 2**-52))
+      child = (sums <= masses[:, None]).argmin(1)
+      masses = masses - np.where(child > 0, sums[rows, child - 1], 0.0)
+      nodes = nodes * _WIDTH + child
+    return nodes
 
   def _masses(self, items, first, parts):
     """Returns where `parts`, in [0, 1), fall if older items are left out."""
@@ -263,10 +260,11 @@ class Prioritised:
 
   def _before(self, slots):
     """Returns the sums of the priorities of all smaller slots."""
-    nodes, sums = self._leaves + slots, np.zeros(len(slots))
-    while nodes[0] > 1:
-      sums += np.where(nodes % 2, self._nodes[nodes - nodes % 2, 0], 0.0)
-      nodes = nodes >> 1
+    sums, nodes = np.zeros(len(slots)), slots
+    for all_sums in self._sums:
+      nodes, child = np.divmod(nodes, _WIDTH)
+      smaller = np.arange(_WIDTH) < child[:, None]
+      sums += np.where(smaller, all_sums.take(nodes, 0), 0.0).sum(1)
     return sums
 
 
@@ -310,11 +308,9 @@ class Recent:
     self._num_batches = int(state['num_batches'])
     self.inner.state = state
 
-  def added(self, items: Items, positions: np.ndarray) -> None:
-    self.inner.added(items, positions)
-
-  def removed(self, items: Items, positions: np.ndarray) -> None:
-    self.inner.removed(items, positions)
+  def changed(self, items: Items, added: np.ndarray,
+              removed: np.ndarray) -> None:
+    self.inner.changed(items, added, removed)
 
   def size(self, num_items: int) -> float:
     """Returns from how many of `num_items` the next batch is drawn."""

@@ -256,6 +256,33 @@ class StepStore:
   def _slot(self, stream, time):
     return stream * self.length + time % self.length
 
+  def read(self, stream: int, start: int, end: int) -> Columns:
+    """Returns copies of the slots of times `start` to `end` of a stream."""
+    slots = self._slot(stream, np.arange(start, end))
+    flags = self._flags[slots]
+    if start == self.count[stream] - self.length and len(flags):
+      flags[0] &= ~np.uint8(NEW_GAME)  # The game before is forgotten.
+    games = list(self._rows[stream])
+    ended = {self._games.start[following]: row
+             for row, following in zip(games, games[1:])}
+    rows = [ended[start + i] for i in np.flatnonzero(flags & NEW_GAME)]
+    return Columns(
+        map_nests(lambda a: a[slots], self._observation), self._action[slots],
+        self._reward[slots], flags,
+        map_nests(lambda a: a[np.array(rows, int)], self._games.last))
+
+  def restore(self, stream: int, start: int, columns: Columns) -> None:
+    """Appends what `read` returned, at the time `start`.
+
+    The next unroll of the stream will not join up with it.
+    """
+    if start != self.count[stream]:
+      # All that is older is overwritten.
+      while self._rows[stream]:
+        self._games.free(self._rows[stream].pop())
+      self.count[stream] = start
+    self.append(stream, columns)
+
   def windows(self, positions: np.ndarray, num_steps: int) -> 'Windows':
     """Returns the steps that follow the starts.
 

@@ -1,11 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Replay of transitions: a store of steps, a selector and a view."""
 
+import json
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent.replay import saving
 from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
 from scalable_agent.replay import views
@@ -42,6 +45,7 @@ class TransitionReplay:
     self._view = view
     self._rng = np.random.default_rng(seed)
     self._lock = threading.Lock()
+    self._saver: saving.Saver | None = None
 
   @property
   def num_items(self) -> int:
@@ -51,9 +55,7 @@ class TransitionReplay:
   def add(self, unroll: structs.Unroll) -> None:
     """Adds copies of the steps of an unroll; see `StepStore.add`."""
     with self._lock:
-      changes = self.store.add(unroll)
-      self.selector.removed(self.store, changes.removed)
-      self.selector.added(self.store, changes.added)
+      self.selector.changed(self.store, *self.store.add(unroll))
 
   def draw(self, num_batches: int, batch_size: int) -> Drawn:
     """Draws `num_batches` of `batch_size`, with replacement."""
@@ -75,3 +77,49 @@ class TransitionReplay:
     """
     with self._lock:
       self.selector.update(self.store, positions, errors)
+
+  def save(self, directory: str, counters: dict[str, Any]) -> int:
+    """Saves what is new, and the state of the draws.
+
+    Args:
+      directory: the same one each time.
+      counters: numbers and strings by name, such as `Rate.state`.
+
+    Returns:
+      The number of this save, for `load`. Of the saves before, the last one is
+      kept.
+    """
+    with self._lock:
+      self._saver = self._saver or saving.Saver(directory)
+      return self._saver.save(self.store, {
+          **self.selector.state, 'counters': json.dumps(counters),
+          'rng': json.dumps(self._rng.bit_generator.state)})
+
+  def load(self, directory: str,
+           number: int | None = None) -> dict[str, Any] | None:
+    """Goes on from a save; the next unrolls do not join up with it.
+
+    Args:
+      directory: where it was saved.
+      number: of the save; None takes the latest one.
+
+    Returns:
+      The counters; None if there is no such save. Then nothing has changed.
+
+    Raises:
+      errors.CheckpointError: the replay that was saved has another form.
+    """
+    with self._lock:
+      self._saver = saving.Saver(directory)
+      state = self._saver.load(self.store, number)
+      if state is None:
+        return None
+      self._rng.bit_generator.state = json.loads(str(state.pop('rng')))
+      counters = json.loads(str(state.pop('counters')))
+      missing = self.selector.state.keys() - state.keys()
+      if missing:
+        raise errors.CheckpointError(
+            f'The replay in {directory} has no {" and no ".join(missing)}: use '
+            'the settings of before, or delete its replay-*.npz files.')
+      self.selector.state = {name: state[name] for name in self.selector.state}
+      return counters

@@ -103,14 +103,13 @@ class Replay:
     with self._lock:
       for column in range(batch.num_columns):
         position = np.array([self._num_added])
-        self._selector.removed(self, position - self.num_slots)
         slot = int(self.slots(position)[0])
         unrolls.copy_columns(self._storage, slot, batch, column, 1)
         self._last_observations[slot] = unrolls.move_columns(
             batch.last_observations, column, column + 1, -column)
         self._num_uses[slot] = 0
         self._num_added += 1
-        self._selector.added(self, position)
+        self._selector.changed(self, position, position - self.num_slots)
 
   def draw(self, batch: structs.Unroll, start: int) -> DrawnColumns:
     """Fills the columns of `batch` from `start` on with copies it draws.
@@ -152,7 +151,7 @@ class Replay:
       slot = self.slots(positions[0])
       self._num_uses[slot] += 1
       if self._num_uses[slot] == self._max_use:
-        self._selector.removed(self, positions[0])
+        self._selector.changed(self, positions[0][:0], positions[0])
       drawn.append((positions[0], weights[0]))
     return tuple(map(np.concatenate, zip(*drawn)))
 

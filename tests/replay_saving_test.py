@@ -1,0 +1,266 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the files of a replay of transitions."""
+
+import os
+import shutil
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import replay_logs
+from scalable_agent import errors
+from scalable_agent import replay as replay_lib
+from scalable_agent import structs
+
+_LENGTH = 20
+_STEPS = 120
+
+
+def _make(selector=None, spec=replay_logs.SPEC, length=_LENGTH, stacked=False,
+          seed=1):
+  return replay_lib.TransitionReplay(
+      replay_lib.StepStore(spec, 2 * length, 2, stacked),
+      selector or replay_lib.Recent(
+          replay_lib.Prioritised(), .99, 5, round_length=7),
+      replay_lib.NStep(0.9, 3), seed)
+
+
+def _add(replay, logs, start, length=5):
+  """Adds steps; stream 1 gets only half of them."""
+  environments = [0, 1] if start % 10 == 0 else [0]
+  for environment in environments:
+    offset = start if environment == 0 else start // 2
+    replay.add(replay_logs.unroll(logs, [environment], offset, length))
+
+
+def _logs():
+  rng = np.random.default_rng(6)
+  return [replay_logs.random_log(rng, s, _STEPS, 0.3) for s in (0, 1)]
+
+
+def _draw(replay):
+  drawn = replay.draw(3, 50)
+  return [*drawn.transitions, drawn.weights, drawn.positions]
+
+
+def _assert_equal(a, b):
+  """Two replays draw the same, also after errors are noted."""
+  np.testing.assert_array_equal(a.store.count, b.store.count)
+  for _ in range(2):
+    x, y = _draw(a), _draw(b)
+    for u, v in zip(x, y, strict=True):
+      np.testing.assert_array_equal(u, v)
+    for replay in (a, b):
+      replay.update(x[-1], x[2])
+
+
+class _Killed(BaseException):
+  pass
+
+
+class _Kill:
+  """Ends the process at one of its operations on files."""
+
+  def __init__(self, at):
+    self._left = at
+
+  def _now(self):
+    self._left -= 1
+    return self._left == 0
+
+  def __enter__(self):
+    savez, replace, remove = np.savez, os.replace, os.remove
+
+    def do_savez(f, **arrays):
+      if self._now():
+        f.write(b'half of a file')
+        raise _Killed()
+      savez(f, **arrays)
+
+    def do(operation):
+      def wrapped(*args):
+        if self._now():
+          raise _Killed()
+        operation(*args)
+      return wrapped
+
+    self._patches = [
+        mock.patch.object(np, 'savez', do_savez),
+        mock.patch.object(os, 'replace', do(replace)),
+        mock.patch.object(os, 'remove', do(remove))]
+    for patch in self._patches:
+      patch.start()
+    return self
+
+  def __exit__(self, *exc_info):
+    for patch in self._patches:
+      patch.stop()
+
+
+class SavingTest(parameterized.TestCase):
+
+  @parameterized.parameters(5, 15, 60)
+  def test_a_restored_replay_draws_the_same(self, every):
+    directory = self.create_tempdir().full_path
+    logs = _logs()
+    replay = _make()
+    for start in range(0, _STEPS, 5):
+      _add(replay, logs, start)
+      drawn = replay.draw(2, 20)
+      replay.update(drawn.positions, drawn.transitions.reward)
+      if (start + 5) % every == 0:
+        number = replay.save(directory, {'num_steps': start})
+        self.assertEqual(number, replay.store.count.sum())
+        copy = _make(seed=2)
+        # Loading deletes what is too old, so it gets files of its own.
+        own = os.path.join(self.create_tempdir().full_path, 'copy')
+        shutil.copytree(directory, own)
+        self.assertEqual(copy.load(own), {'num_steps': start})
+        _assert_equal(copy, replay)
+    files = os.listdir(directory)
+    # The ring has four or eight unrolls per stream, of two saves.
+    self.assertLess(len(files), 14)
+    sizes = sum(len(np.load(os.path.join(directory, name))['reward'])
+                for name in files if name.count('-') == 2)
+    self.assertLessEqual(sizes, 2 * (_LENGTH + 2 * max(every, 5)))
+
+  def test_streams_begin_anew_after_a_resume(self):
+    directory = self.create_tempdir().full_path
+    logs = _logs()
+    replay = _make()
+    for start in range(0, 20, 5):
+      _add(replay, logs, start)
+    replay.save(directory, {})
+    copy = _make()
+    copy.load(directory)
+    other = replay_logs.random_log(np.random.default_rng(1), 9, 6, 0)
+    copy.add(replay_logs.unroll([other], [0], 0, 6))
+    # As if the stream had gone on, but without the transition in between.
+    positions = np.arange(200)[copy.store.alive(np.arange(200))]
+    found = replay_lib.NStep(0.9, 3)(copy.store, positions, None)
+    expected = [replay_logs.transition(logs[0][:21], i, 3, 0.9)
+                for i in range(8, 20)]
+    expected += [replay_logs.transition(other, i, 3, 0.9) for i in range(6)]
+    expected += [replay_logs.transition(logs[1][:11], i, 3, 0.9)
+                 for i in range(10)]
+    self.assertEqual(replay_logs.as_tuples(found),
+                     replay_logs.rounded(expected))
+    number = copy.save(directory, {})
+    again = _make()
+    again.load(directory, number)
+    _assert_equal(again, copy)
+
+  def test_a_kill_between_any_two_operations(self):
+    at, killed = 0, True
+    while killed:
+      at += 1
+      directory = self.create_tempdir().full_path
+      logs, replay, numbers, states = _logs(), _make(), [], {}
+      killed = False
+      for start in range(0, 70, 5):
+        _add(replay, logs, start)
+        numbers.append(int(replay.store.count.sum()))
+        states[numbers[-1]] = start
+        last = start == 65
+        try:
+          with _Kill(at if last else 0):
+            replay.save(directory, {'start': start})
+        except _Killed:
+          killed = True
+      # The checkpoint may be the one of the save before.
+      for number in (numbers[-2], None):
+        own = os.path.join(self.create_tempdir().full_path, 'copy')
+        shutil.copytree(directory, own)
+        copy = _make()
+        counters = copy.load(own, number)
+        start = counters['start']
+        self.assertIn(start, [60] if number else [60, 65])
+        expected = _make()
+        for begin in range(0, start + 5, 5):
+          _add(expected, logs, begin)
+        _assert_equal(copy, expected)
+        # And goes on from there.
+        other = replay_logs.random_log(np.random.default_rng(1), 9, 5)
+        copy.add(replay_logs.unroll([other], [0], 0, 5))
+        saved = copy.save(own, {})
+        again = _make()
+        again.load(own, saved)
+        _assert_equal(again, copy)
+        self.assertEmpty([n for n in os.listdir(own) if n.endswith('.tmp')])
+    self.assertGreater(at, 6)
+
+  def test_a_kill_while_loading(self):
+    for at in (1, 2):
+      directory = self.create_tempdir().full_path
+      logs, replay = _logs(), _make()
+      for start in range(0, 30, 5):
+        _add(replay, logs, start)
+        number = replay.save(directory, {})
+      first = max(int(name.split('-')[1]) for name in os.listdir(directory)
+                  if name.count('-') == 2)
+      with self.assertRaises(_Killed), _Kill(at):
+        _make().load(directory, first)
+      copy = _make()
+      self.assertEqual(copy.load(directory, first), {})
+      self.assertIsNone(_make().load(directory, number))
+
+  def test_nothing_new(self):
+    directory = self.create_tempdir().full_path
+    logs, replay = _logs(), _make()
+    _add(replay, logs, 0)
+    first = replay.save(directory, {'a': 1})
+    _add(replay, logs, 5)
+    second = replay.save(directory, {'a': 2})
+    self.assertEqual(replay.save(directory, {'a': 3}), second)
+    self.assertIsNone(_make().load(directory, 77))
+    for number, expected in ((second, 3), (first, 1)):
+      own = os.path.join(self.create_tempdir().full_path, 'copy')
+      shutil.copytree(directory, own)
+      self.assertEqual(_make().load(own, number), {'a': expected})
+      self.assertIsNone(_make().load(own, second + first - number))
+    self.assertIsNone(_make().load(os.path.join(directory, 'none')))
+
+  def test_dictionaries_and_stacks(self):
+    directory = self.create_tempdir().full_path
+    frames = replay_logs.SPEC._replace(
+        observation=structs.ArraySpec((2, 1), np.dtype(np.float32)))
+    dictionary = replay_logs.SPEC._replace(observation={
+        'a': structs.ArraySpec((2,), np.dtype(np.float32)),
+        'b/c': structs.ArraySpec((2,), np.dtype(np.float64))})
+    for i, (spec, form) in enumerate((
+        (frames, lambda o: o[..., None]),
+        (dictionary, lambda o: {'a': o, 'b/c': 2.0 * o}))):
+      own = os.path.join(directory, str(i))
+      make = lambda spec=spec: _make(spec=spec, stacked=not isinstance(
+          spec.observation, dict))
+      replay, logs = make(), _logs()
+      for start in range(0, 60, 5):
+        unroll = replay_logs.unroll(logs, [0, 1], start, 5)
+        env_outputs = unroll.steps.env_outputs
+        replay.add(unroll._replace(
+            steps=unroll.steps._replace(env_outputs=env_outputs._replace(
+                observation=form(env_outputs.observation))),
+            last_observations=tuple(
+                last._replace(observation=form(last.observation))
+                for last in unroll.last_observations)))
+        replay.save(own, {})
+      copy = make()
+      copy.load(own)
+      for a, b in zip(_draw(replay), _draw(copy)):
+        np.testing.assert_equal(a, b)
+
+  def test_another_form(self):
+    directory = self.create_tempdir().full_path
+    logs, replay = _logs(), _make(replay_lib.Uniform())
+    _add(replay, logs, 0)
+    replay.save(directory, {})
+    with self.assertRaisesRegex(errors.CheckpointError, 'largest'):
+      _make().load(directory)
+    with self.assertRaisesRegex(
+        errors.CheckpointError, r'steps \[2, 20\] .* not of steps \[2, 9\]'):
+      _make(length=9).load(directory)
+
+
+if __name__ == '__main__':
+  absltest.main()
