@@ -105,9 +105,8 @@ class LevelsTest(parameterized.TestCase):
     with mock.patch.dict(sys.modules, {package: None}):
       with self.assertRaisesRegex(
           errors.MissingDependencyError,
-          rf'{level} needs .*pip install "scalable_agent\[{extra}\]"') as caught:
+          f'^{level} needs .*: pip install "scalable_agent.{extra}." .*$'):
         environments.make_vec([level], [1], _SETTINGS)
-    self.assertNotIn('\n', str(caught.exception))
 
   @parameterized.parameters(
       ('FetchReach-v9', 'FetchReach-v4'), ('fetchreach-v4', 'FetchReach'))
