@@ -6,6 +6,11 @@ import setuptools
 _ATARI = ['ale-py>=0.12']
 _MINIGRID = ['minigrid>=3.1']
 _VIZDOOM = ['vizdoom>=1.3.1']
+_MUJOCO = ['gymnasium[mujoco]>=1.1']
+# gymnasium-robotics 1.4.2 fails with mujoco 3.17 and 4.0.
+_ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
+# CarRacing draws its observations with pygame.
+_BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
 _PLOT = ['matplotlib>=3.8']
 _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
         'pytest-xdist>=3.6', 'ruff>=0.9']
@@ -33,7 +38,11 @@ setuptools.setup(
         'atari': _ATARI,
         'minigrid': _MINIGRID,
         'vizdoom': _VIZDOOM,
+        'mujoco': _MUJOCO,
+        'robotics': _ROBOTICS,
+        'box2d': _BOX2D,
         'plot': _PLOT,
-        'dev': _ATARI + _MINIGRID + _VIZDOOM + _PLOT + _DEV,
+        'dev': (_ATARI + _MINIGRID + _VIZDOOM + _MUJOCO + _ROBOTICS + _BOX2D
+                + _PLOT + _DEV),
     },
 )

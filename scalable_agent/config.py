@@ -191,10 +191,10 @@ class RunSettings(_Section):
       'training goes on from there.', DIRECTORIES)
   level_name: str = setting(
       'ALE/Pong-v5',
-      'What to play: a gymnasium id (also of MiniGrid, BabyAI or ViZDoom), a '
-      'level of DeepMind Lab, catch, memory or counting; one of the suites '
-      'dmlab30 and atari57; or a list A,B,C of these. Environment i plays '
-      'level i % n of the n levels.', LEVELS)
+      'What to play: a gymnasium id (also of MiniGrid, BabyAI, ViZDoom or '
+      'Gymnasium-Robotics), a level of DeepMind Lab, a toy such as catch; one '
+      'of the suites dmlab30 and atari57; or a list A,B,C of these. '
+      'Environment i plays level i % n of the n levels.', LEVELS)
   total_environment_frames: int = setting(
       By(impala=1_000_000_000, others=1_000_000),
       'Environment frames (agent steps x action repeats) to train for.',

@@ -148,6 +148,16 @@ class ActionsTest(parameterized.TestCase):
           spaces.to_space(np.full_like(action, end), space), [bound])
 
 
+  def test_rounding_stays_in_a_narrow_box(self):
+    rng = np.random.default_rng(0)
+    low = rng.uniform(-3, 3, 200)
+    high = np.where(np.arange(200) % 2, low, np.nextafter(low, 9))
+    space = gymnasium.spaces.Box(low, high, dtype=np.float64)
+    found = spaces.to_space(
+        rng.uniform(-1, 1, [50, 200]).astype(np.float32), space)
+    self.assertTrue(((low <= found) & (found <= high)).all())
+
+
 def _scaled(action, low, high):
   """The scaled action by its definition, exactly."""
   for one in zip(action, low, high):

@@ -7,7 +7,8 @@
 *   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0` and the others of MiniGrid:
     pixels, and a mission in words.
 *   `VizdoomBasic-v1` and the others of ViZDoom: first person.
-*   `catch`, `memory`, `counting`: toys with known optima.
+*   `FetchReach-v4` and the others of Gymnasium-Robotics: goals to reach.
+*   `catch`, `bit_flipping` and others: toys with known optima, see `toys`.
 *   Everything else: gymnasium ids.
 
 Each environment has a process of its own, except for Atari games. Importing
@@ -26,6 +27,7 @@ from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
+from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
 from scalable_agent.environments.base import Factory
@@ -74,6 +76,7 @@ FAMILIES = (
     Family(dmlab, 'levels of DeepMind Lab', gymnasium_env.GymnasiumVector),
     Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
     Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(robotics, 'other levels', gymnasium_env.GymnasiumVector),
     Family(toys, 'other levels', gymnasium_env.GymnasiumVector),
     Family(gymnasium_env, 'other levels', gymnasium_env.GymnasiumVector),
 )

@@ -8,6 +8,7 @@ other ids that are registered with gymnasium.
 
 from collections.abc import Iterable, Sequence
 import functools
+import importlib
 from typing import NamedTuple
 
 import gymnasium
@@ -18,6 +19,10 @@ from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.environments import spaces
 from scalable_agent.environments import workers
+
+# Levels of gymnasium that need an extra: their module, the package, the extra.
+_EXTRAS = (('gymnasium.envs.mujoco', 'mujoco', 'mujoco'),
+           ('gymnasium.envs.box2d', 'Box2D', 'box2d'))
 
 
 def is_level(level_name: str) -> bool:
@@ -41,7 +46,8 @@ def look_up(
 
   Raises:
     errors.UnknownLevelError: no such id is registered.
-    errors.MissingDependencyError: the module cannot be imported.
+    errors.MissingDependencyError: the module cannot be imported, or a package
+      is not installed.
     errors.EnvironmentSpecError: the level is an Atari game by another name.
   """
   spec = base.registered_spec(level_name)
@@ -50,6 +56,14 @@ def look_up(
     raise errors.EnvironmentSpecError(
         f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
         f'use the same protocol: {level_name} would not mean what it says.')
+  for module, package, extra in _EXTRAS:
+    if str(spec.entry_point).startswith(module):
+      try:
+        importlib.import_module(package)
+      except ImportError as e:
+        raise errors.MissingDependencyError(
+            f'{level_name} needs {package}: '
+            f'pip install "scalable_agent[{extra}]" ({e}).') from e
   return base.registered(spec, settings.num_action_repeats)
 
 

@@ -1,18 +1,30 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Small environments with known optima: `catch`, `memory`, `counting`."""
+"""Small environments with known optima.
+
+*   `catch`, `memory`: discrete actions, without and with a need for memory.
+*   `bit_flipping`, `bit_flipping_N`: goals that exploration does not find.
+*   `time_limit`, `terminating`: the same rewards, cut off or over. With a box
+    of actions, they are `time_limit_box` and `terminating_box`.
+*   `pattern`: actions of several discrete parts. `target`: a box of actions.
+*   `counting`: for tests of data paths.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 import functools
+import re
 
 import gymnasium
 import numpy as np
 from scalable_agent import config
 from scalable_agent.environments import base
 
+_CHOICE = gymnasium.spaces.Discrete(2)
+_NUMBER = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
 
 def is_level(level_name: str) -> bool:
   """Whether the name is that of a toy."""
-  return level_name in LEVELS
+  return level_name in LEVELS or _num_bits(level_name) is not None
 
 
 def known_levels() -> Iterable[str]:
@@ -27,7 +39,15 @@ def look_up(
 
 
 def _make(level_name: str, num_action_repeats: int) -> gymnasium.Env:
-  return base.ActionRepeat(LEVELS[level_name](), num_action_repeats)
+  num_bits = _num_bits(level_name)
+  env = LEVELS[level_name]() if num_bits is None else BitFlipping(num_bits)
+  return base.ActionRepeat(env, num_action_repeats)
+
+
+def _num_bits(level_name: str) -> int | None:
+  """Returns the `N` of `bit_flipping_N`."""
+  match = re.fullmatch(r'bit_flipping_([1-9]\d*)', level_name)
+  return int(match[1]) if match else None
 
 
 class Catch(gymnasium.Env):
@@ -163,6 +183,188 @@ class Counting(gymnasium.Env):
     return np.array([self._count, self._action], np.float32)
 
 
-# Environments by level name.
+class BitFlipping(gymnasium.Env):
+  """Some bits must become those of the goal; an action flips one of them.
+
+  The reward is -1, and 0 in the step that reaches the goal, which ends the
+  episode. After as many steps as there are bits, it is cut off. Start and goal
+  are random and differ, in `d` bits. Then the best return is `1 - d`, and the
+  best rate of success 1. The goal is one of `2^N`: with 15 bits, exploration
+  hardly ever finds it. https://arxiv.org/abs/1707.01495
+
+  Observations are float32 `[N]`: `observation` and `achieved_goal`, both of
+  them the bits, and `desired_goal`.
+  """
+
+  def __init__(self, num_bits: int = 15):
+    """Builds the environment.
+
+    Args:
+      num_bits: `N`.
+    """
+    self._num_bits = num_bits
+    bits = gymnasium.spaces.Box(0, 1, (num_bits,), np.float32)
+    self.observation_space = gymnasium.spaces.Dict(
+        observation=bits, achieved_goal=bits, desired_goal=bits)
+    self.action_space = gymnasium.spaces.Discrete(num_bits)
+
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
+    super().reset(seed=seed)
+    self._step = 0
+    self._bits = self._goal = self._draw()
+    while np.array_equal(self._bits, self._goal):
+      self._goal = self._draw()
+    return self._observation(), {}
+
+  def step(self, action: int) -> base.Step:
+    self._step += 1
+    self._bits[action] = 1 - self._bits[action]
+    reward = float(self.compute_reward(self._bits, self._goal, {}))
+    terminated = reward == 0
+    truncated = self._step == self._num_bits and not terminated
+    return self._observation(), reward, terminated, truncated, {}
+
+  def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray,
+                     info: dict) -> np.ndarray:
+    """Returns rewards float32 `[...]` of goals `[..., N]`."""
+    del info
+    is_reached = np.all(achieved_goal == desired_goal, axis=-1)
+    return np.where(is_reached, 0, -1).astype(np.float32)
+
+  def _draw(self):
+    return self.np_random.integers(2, size=self._num_bits).astype(np.float32)
+
+  def _observation(self):
+    return {'observation': self._bits.copy(),
+            'achieved_goal': self._bits.copy(),
+            'desired_goal': self._goal.copy()}
+
+
+class ConstantReward(gymnasium.Env):
+  """The reward is 1 for ten steps, whatever the actions.
+
+  Either these are the first steps of a task without end, and a time limit cuts
+  it off; or the task ends with them. That decides about the values. With the
+  discount `g`, that of each state of the first is `1 / (1 - g)`, 10 for 0.9.
+  After `k` steps, that of the second is `(1 - g^(10 - k)) / (1 - g)`, at the
+  start 6.5132 for 0.9.
+
+  Observations are float32 `[2]`: 1, and the share of the ten steps that is over
+  in the second task. In the first, which does not know about time, it is 0.
+  """
+
+  _NUM_STEPS = 10
+
+  def __init__(self, terminates: bool, action_space: gymnasium.Space):
+    """Builds the environment.
+
+    Args:
+      terminates: whether the task ends after ten steps.
+      action_space: its actions, which have no effect.
+    """
+    self._terminates = terminates
+    self.observation_space = gymnasium.spaces.Box(0, 1, (2,), np.float32)
+    self.action_space = action_space
+
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
+    super().reset(seed=seed)
+    self._step = 0
+    return self._observation(), {}
+
+  def step(self, action: np.ndarray) -> base.Step:
+    self._step += 1
+    is_last = self._step == self._NUM_STEPS
+    return (self._observation(), 1.0, is_last and self._terminates,
+            is_last and not self._terminates, {})
+
+  def _observation(self):
+    time = self._step / self._NUM_STEPS if self._terminates else 0
+    return np.array([1, time], np.float32)
+
+
+class _Imitation(gymnasium.Env):
+  """The observation shows what to do next; ten times per episode."""
+
+  _NUM_STEPS = 10
+
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
+    super().reset(seed=seed)
+    self._step = 0
+    self._shown = self._draw()
+    return self._observation(), {}
+
+  def step(self, action: np.ndarray) -> base.Step:
+    reward = self._reward(action)
+    self._step += 1
+    self._shown = self._draw()
+    return (self._observation(), reward, self._step == self._NUM_STEPS, False,
+            {})
+
+
+class Pattern(_Imitation):
+  """Actions of three parts, with 2, 3 and 4 values; a pattern says which.
+
+  The reward is the share of parts that have the value of the pattern, which is
+  random in each step. The best return, of ten steps, is 10. Random actions get
+  3.61 (13/36 per step). Observations are float32 `[9]`: each part of the
+  pattern as one-hot vector.
+  """
+
+  _NUM_VALUES = (2, 3, 4)
+
+  def __init__(self):
+    self.observation_space = gymnasium.spaces.Box(
+        0, 1, (sum(self._NUM_VALUES),), np.float32)
+    self.action_space = gymnasium.spaces.MultiDiscrete(self._NUM_VALUES)
+
+  def _draw(self):
+    return self.np_random.integers(self._NUM_VALUES)
+
+  def _reward(self, action):
+    return float(np.mean(action == self._shown))
+
+  def _observation(self):
+    return gymnasium.spaces.flatten(
+        self.action_space, self._shown).astype(np.float32)
+
+
+class Target(_Imitation):
+  """Actions are points in `[-2, 2] x [0, 1]`; a target says which.
+
+  The reward is minus the squared distance to the target, which is random in
+  each step. The best return is 0. Over the ten steps of an episode, the middle
+  of the box gets -14.17 (-17/12 per step) and random actions get -28.33.
+  Observations are the targets, float32 `[2]`.
+  """
+
+  def __init__(self):
+    self.observation_space = self.action_space = gymnasium.spaces.Box(
+        np.array([-2, 0], np.float32), np.array([2, 1], np.float32))
+
+  def _draw(self):
+    return self.np_random.uniform(
+        self.action_space.low, self.action_space.high).astype(np.float32)
+
+  def _reward(self, action):
+    return -float(np.sum(np.square(action - self._shown)))
+
+  def _observation(self):
+    return self._shown.copy()
+
+
+# Environments by level name. `bit_flipping_N` belongs to them.
 LEVELS: dict[str, Callable[[], gymnasium.Env]] = {
-    'catch': Catch, 'memory': Memory, 'counting': Counting}
+    'catch': Catch,
+    'memory': Memory,
+    'bit_flipping': BitFlipping,
+    'time_limit': functools.partial(ConstantReward, False, _CHOICE),
+    'time_limit_box': functools.partial(ConstantReward, False, _NUMBER),
+    'terminating': functools.partial(ConstantReward, True, _CHOICE),
+    'terminating_box': functools.partial(ConstantReward, True, _NUMBER),
+    'pattern': Pattern,
+    'target': Target,
+    'counting': Counting,
+}
