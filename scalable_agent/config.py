@@ -416,6 +416,23 @@ class ImpalaSettings(RewardSettings):
       'baseline. none: nothing. epsilon: nothing, but 1e-6 is added to the '
       'probabilities in the policy loss.', choices=CORRECTIONS,
       algorithms=('impala',))
+  lambda_: float = setting(
+      1., 'V-trace: lambda, which shortens traces.', FRACTION,
+      algorithms=('impala',))
+  clip_rho: float = setting(
+      1., 'V-trace: largest importance weight of a step.', POSITIVE,
+      algorithms=('impala',))
+  clip_c: float = setting(
+      1., 'V-trace: largest factor of a trace.', POSITIVE,
+      algorithms=('impala',))
+  clip_pg_rho: float = setting(
+      1., 'V-trace: largest importance weight in the policy loss.', POSITIVE,
+      algorithms=('impala',))
+  reduction: str = setting(
+      'sum',
+      'How losses are taken over the steps of a batch. The learning rate of '
+      'the paper is for the sum.', choices=('sum', 'mean'),
+      algorithms=('impala',))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -521,6 +538,17 @@ class ReplaySettings(_Section):
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
       'returns and policy lag are those of the fresh unrolls only.', FRACTION,
       algorithms=('impala',))
+  unrolls_per_collect: int = setting(
+      0,
+      'With --replay_capacity: collect this many unrolls, then make '
+      '--updates_per_collect updates, whose unrolls are all drawn from the '
+      'replay, as in DI-engine. 0 for fresh unrolls in every batch.',
+      NOT_NEGATIVE, algorithms=('impala',))
+  updates_per_collect: int = setting(
+      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',))
+  max_use: int = setting(
+      0, 'With --replay_capacity: an unroll that was drawn this many times is '
+      'dropped. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',))
   replay_steps: int = setting(
       1_000_000, 'Number of the latest agent steps that are kept.', POSITIVE,
       algorithms=OFF_POLICY)
@@ -536,26 +564,22 @@ class ReplaySettings(_Section):
       1, 'Steps whose rewards are summed before a value follows.', POSITIVE,
       algorithms=OFF_POLICY)
   selector: str = setting(
-      'uniform', 'What is drawn. uniform: all steps. prioritised: those with '
-      'large errors more often. recent: newer ones more often (emphasising '
-      'recent experience). recent_prioritised: both.',
-      choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'),
-      algorithms=OFF_POLICY)
+      'uniform', 'What is drawn from a replay. uniform: everything alike. '
+      'prioritised: what has large errors more often. recent: what is newer '
+      'more often (emphasising recent experience). recent_prioritised: both.',
+      choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'))
   priority_exponent: float = setting(
-      .6, 'Priorities are errors to this power.', NOT_NEGATIVE,
-      algorithms=OFF_POLICY)
+      .6, 'Priorities are errors to this power.', NOT_NEGATIVE)
   priority_epsilon: float = setting(
-      .01, 'Added to errors before that.', NOT_NEGATIVE, algorithms=OFF_POLICY)
+      .01, 'Added to errors before that.', NOT_NEGATIVE)
   importance_exponent: float = setting(
       .4, 'Losses are weighted by probabilities to the power of minus this '
-      'number. It rises to 1 at --total_environment_frames.', FRACTION,
-      algorithms=OFF_POLICY)
+      'number. It rises to 1 at --total_environment_frames.', FRACTION)
   recent_eta: float = setting(
       .996, 'How fast recent draws move to the newest steps, see --selector.',
-      FRACTION, algorithms=OFF_POLICY)
+      FRACTION)
   recent_min_steps: int = setting(
-      5_000, 'Recent draws are at least from this many steps.', POSITIVE,
-      algorithms=OFF_POLICY)
+      5_000, 'Recent draws are at least from this many steps.', POSITIVE)
   hindsight: str = setting(
       'none', 'Levels with goals: pretend that a goal that was reached later '
       'was the goal all along. future: one reached later in the episode. '
@@ -602,9 +626,14 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   def __post_init__(self) -> None:
     super().__post_init__()
     if not self.replay_capacity:
+      self._check('unrolls_per_collect', not self.unrolls_per_collect,
+                  'needs --replay_capacity')
       return
     self._check('replay_capacity', self.replay_capacity >= self.batch_size,
                 f'must be 0 or at least --batch_size={self.batch_size}')
+    if self.unrolls_per_collect:
+      return
+    self._check('max_use', not self.max_use, 'needs --unrolls_per_collect')
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
                 f'--batch_size={self.batch_size}')

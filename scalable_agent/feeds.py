@@ -187,17 +187,33 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
         for fresh in unrolls.batches(inbox, batch))
   _check_memory('--replay_capacity', config.replay_capacity, 'unrolls',
                 replay_lib.num_bytes(allocate(1)) * config.replay_capacity)
-  replay = replay_lib.Replay(allocate(config.replay_capacity),
-                             config.derive_seed('replay', 0, part))
+  selector = _make_selector(config)
+  replay = replay_lib.Replay(
+      allocate(config.replay_capacity), config.derive_seed('replay', 0, part),
+      selector, config.max_use)
   num_fresh = config.num_fresh_unrolls
+  is_prioritised = 'prioritised' in config.selector
 
-  def batches():
+  def make(drawn, num_new_steps, notes):
+    _anneal(selector, config, learner.num_env_frames)
+    return Drawn(drawn.unroll, drawn.weights if is_prioritised else None,
+                 drawn.positions if is_prioritised else None,
+                 num_new_steps, notes)
+
+  def mixed_batches():
     for mixed in replay_lib.mixed_batches(inbox, batch, replay, num_fresh):
       # Only fresh unrolls are logged: the others were logged before.
       fresh = unrolls.columns(mixed.unroll, 0, num_fresh)
-      yield Drawn(mixed.unroll, None, None, _num_steps(fresh), [_note(fresh)])
+      yield make(mixed, _num_steps(fresh), [_note(fresh)])
 
-  return Source(batches())
+  def collected_batches():
+    collected = allocate(config.unrolls_per_collect)
+    for ready in replay_lib.collected_batches(
+        inbox, collected, batch, replay, config.updates_per_collect, _note):
+      yield make(*ready)
+
+  return Source(collected_batches() if config.unrolls_per_collect
+                else mixed_batches(), replay.update)
 
 
 def _allocate(config, spec, agent, num_columns):
@@ -225,8 +241,7 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
   rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
 
   def draw():
-    share = learner.num_env_frames / config.total_environment_frames
-    _anneal(selector, config.importance_exponent, min(share, 1.0))
+    _anneal(selector, config, learner.num_env_frames)
     return replay.draw(num_updates, config.batch_size)
 
   is_prioritised = 'prioritised' in config.selector
@@ -258,12 +273,13 @@ def _make_selector(config: config_lib.Config) -> replay_lib.Selector:
   return selector
 
 
-def _anneal(selector, importance_exponent, share):
-  """Raises the exponent to 1 at the end of the training."""
+def _anneal(selector, config, num_env_frames):
+  """Raises the exponent of the weights to 1 at the end of the training."""
   selector = getattr(selector, 'inner', selector)
   if isinstance(selector, replay_lib.Prioritised):
-    selector.importance_exponent = (
-        importance_exponent + share * (1 - importance_exponent))
+    share = min(num_env_frames / config.total_environment_frames, 1.0)
+    start = config.importance_exponent
+    selector.importance_exponent = start + share * (1 - start)
 
 
 def _make_view(config):

@@ -230,15 +230,18 @@ class Learner:
     gradients = None
     sums: dict[str, tf.Tensor] = {}
     means: dict[str, tf.Tensor] = {}
+    errors = []
     for start in range(0, batch_size, self._micro_batch_size):
       end = min(start + self._micro_batch_size, batch_size)
       part = unrolls.columns(data, start, end)
       with tf.control_dependencies(list(sums.values())[:1]):
         # One after the other: at once they would need the memory of all.
         part = tree.map_structure(tf.identity, part)
-      part_gradients, part_sums, part_means, _ = self._compiled_gradients(
-          groups, part, None if weights is None else weights[start:end],
-          _fold(seed, start))
+      part_gradients, part_sums, part_means, part_errors = (
+          self._compiled_gradients(
+              groups, part, None if weights is None else weights[start:end],
+              _fold(seed, start)))
+      errors.append(part_errors)
       share = (end - start) / batch_size
       gradients = part_gradients if gradients is None else {
           group: [_add(g, p) for g, p in zip(gradients[group], new,
@@ -246,7 +249,8 @@ class Learner:
           for group, new in part_gradients.items()}
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    return gradients, sums, means, None
+    return gradients, sums, means, (
+        None if errors[0] is None else tf.concat(errors, axis=0))
 
   def _gradients(self, groups, data, weights, seed):
     with tf.GradientTape(persistent=len(groups) > 1) as tape:

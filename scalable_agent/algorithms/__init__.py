@@ -57,7 +57,9 @@ def make(config: Config, spec: structs.EnvironmentSpec,
       hidden_sizes=config.layer_sizes, activation='relu',
       seed=(seed + 1 + number) % 2**31)
   if config.algorithm == 'impala':
-    return impala.Impala(agent(), config)
+    num_steps = config.batch_size * config.unroll_length
+    return impala.Impala(
+        agent(), config, 1 / num_steps if config.reduction == 'mean' else 1.0)
   if config.algorithm == 'ddqn':
     return ddqn.Ddqn(
         agent, config,

@@ -40,12 +40,15 @@ _EPSILON = 1e-6
 class Impala:
   """The loss of IMPALA; implements `base.Algorithm` with the group `agent`."""
 
-  def __init__(self, agent: agents.Agent, settings: config.ImpalaSettings):
+  def __init__(self, agent: agents.Agent, settings: config.ImpalaSettings,
+               scale: float = 1.0):
     """Makes the algorithm.
 
     Args:
       agent: the agent that learns.
       settings: costs, discount, clipping of rewards, correction.
+      scale: factor of the loss. With one over the number of steps of a batch,
+        the losses are means.
     """
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {
@@ -54,6 +57,7 @@ class Impala:
     self.delay = 1
     self.targets: list[tf.Variable] = []
     self._settings = settings
+    self._scale = scale
 
   def loss(self, data: structs.Unroll, weights: tf.Tensor | None,
            groups: Collection[str], seed: tf.Tensor) -> base.Loss:
@@ -85,11 +89,11 @@ class Impala:
     returns = self._returns(
         log_rhos, discounts, rewards, baseline, bootstrap_value)
 
-    sums = self._losses(log_probs, policy.entropy(), returns.pg_advantages,
+    entropies = policy.entropy()
+    sums = self._losses(log_probs, entropies, returns.pg_advantages,
                         returns.vs - baseline, weights)
     means = {
-        'entropy': (-sums['entropy_loss']
-                    / tf.cast(tf.size(rewards), tf.float32)),
+        'entropy': tf.reduce_mean(entropies),
         'mean_baseline': tf.reduce_mean(baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
     }
@@ -112,19 +116,23 @@ class Impala:
         epsilon=_EPSILON if settings.correction == 'epsilon' else 0.0)
     baseline_loss = losses.compute_baseline_loss(errors)
     entropy_loss = losses.compute_entropy_loss(entropies)
-    return {
+    sums = {
         'total_loss': (policy_loss + settings.baseline_cost * baseline_loss
                        + settings.entropy_cost * entropy_loss),
         'policy_loss': policy_loss,
         'baseline_loss': baseline_loss,
         'entropy_loss': entropy_loss,
     }
+    return {name: self._scale * value for name, value in sums.items()}
 
   def _returns(self, log_rhos, discounts, rewards, values, bootstrap_value):
     """Returns the `VTraceReturns` of the variant `correction`."""
-    if self._settings.correction == 'vtrace':
+    settings = self._settings
+    if settings.correction == 'vtrace':
       return vtrace.from_importance_weights(
-          log_rhos, discounts, rewards, values, bootstrap_value)
+          log_rhos, discounts, rewards, values, bootstrap_value,
+          settings.clip_rho, settings.clip_pg_rho,
+          clip_c_threshold=settings.clip_c, lambda_=settings.lambda_)
     # Where all weights are 1, V-trace's targets are the returns of A3C.
     returns = vtrace.from_importance_weights(
         tf.zeros_like(log_rhos), discounts, rewards, values, bootstrap_value)
