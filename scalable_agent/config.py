@@ -321,6 +321,11 @@ class ActingSettings(_Section):
       'The groups run their policy steps together, in one batch. If not set, '
       'they do so if there are four or more groups with fewer than four '
       'environments each.')
+  deterministic: bool = setting(
+      False,
+      'Acting and learning take turns: an unroll begins after all updates that '
+      'are due, and a run can be repeated exactly on the same machine. Slower. '
+      'Needs --num_actor_groups=1.')
   min_policy_lag: int = setting(
       0,
       'For experiments: act with weights that are this many updates old. '
@@ -625,6 +630,9 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
 
   def __post_init__(self) -> None:
     super().__post_init__()
+    self._check('deterministic',
+                not self.deterministic or self.num_actor_groups == 1,
+                'needs --num_actor_groups=1')
     if not self.replay_capacity:
       self._check('unrolls_per_collect', not self.unrolls_per_collect,
                   'needs --replay_capacity')

@@ -76,7 +76,7 @@ class ReadyBatch(NamedTuple):
 
 
 class Feed:
-  """A thread that makes batches.
+  """Makes batches, in a thread of its own unless runs are deterministic.
 
   While the learner learns from one, one waits and one is made.
 
@@ -102,13 +102,17 @@ class Feed:
     self._ready = queues.BoundedQueue[ReadyBatch](1)
     self._learner = learner
     self._num_action_repeats = spec.num_action_repeats
+    self._is_deterministic = config.deterministic
     make_source = _transitions if config.is_off_policy else _unrolls
-    self._source = make_source(config, spec, learner, self.inbox, part)
+    self._source = make_source(
+        config, spec, learner,
+        _TurnTaker(self.inbox) if config.deterministic else self.inbox, part)
     self._thread = threading.Thread(
         target=self._run, name='batches', daemon=True)
 
   def start(self) -> None:
-    self._thread.start()
+    if not self._is_deterministic:
+      self._thread.start()
 
   def seconds(self) -> dict[str, float]:
     """Returns the seconds that the thread spent in each stage."""
@@ -119,7 +123,8 @@ class Feed:
     # Signals are handled between waits, so every wait has a limit.
     while not stop.is_set():
       try:
-        ready = self._ready.get(timeout_s=0.5)
+        ready = (self._make_ready() if self._is_deterministic
+                 else self._ready.get(timeout_s=0.5))
       except queues.QueueTimeout:
         continue
       except Exception:
@@ -146,7 +151,9 @@ class Feed:
   def _run(self):
     try:
       while True:
-        self._make_ready()
+        ready = self._make_ready()
+        with self._timer.stage('wait'):
+          self._ready.put(ready)
     except queues.QueueClosed:
       pass
     except BaseException as e:  # pylint: disable=broad-except
@@ -156,12 +163,27 @@ class Feed:
     with self._timer.stage('collect'):  # Waits for unrolls and copies them.
       drawn = next(self._source.batches)
     with self._timer.stage('to_device'):
-      ready = ReadyBatch(
-          self._learner.to_device(
-              drawn.data, drawn.num_new_steps * self._num_action_repeats,
-              drawn.weights), drawn.positions, drawn.notes)
-    with self._timer.stage('wait'):
-      self._ready.put(ready)
+      batch = self._learner.to_device(
+          drawn.data, drawn.num_new_steps * self._num_action_repeats,
+          drawn.weights)
+    return ReadyBatch(batch, drawn.positions, drawn.notes)
+
+
+class _TurnTaker:
+  """An inbox that releases an unroll only when the next one is wanted.
+
+  By then, all updates that are due have been made. An actor with one buffer
+  waits until then.
+  """
+
+  def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery]):
+    self._inbox = inbox
+    self._release: Callable[[], None] = lambda: None
+
+  def get(self) -> unrolls.Delivery:
+    self._release()
+    unroll, self._release = self._inbox.get()
+    return unrolls.Delivery(unroll, lambda: None)
 
 
 def _note(unroll: structs.Unroll) -> Note:
@@ -177,7 +199,7 @@ def _num_steps(unroll: structs.Unroll) -> int:
 
 def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
              learner: learner_lib.Learner,
-             inbox: queues.BoundedQueue[unrolls.Delivery], part: int) -> Source:
+             inbox: unrolls.Inbox, part: int) -> Source:
   """Batches of unrolls, with or without a replay of unrolls."""
   allocate = functools.partial(_allocate, config, spec, learner.agent)
   batch = allocate(config.batch_size)
@@ -224,8 +246,7 @@ def _allocate(config, spec, agent, num_columns):
 
 def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner,
-                 inbox: queues.BoundedQueue[unrolls.Delivery],
-                 part: int) -> Source:
+                 inbox: unrolls.Inbox, part: int) -> Source:
   """Batches of transitions from a replay of steps."""
   is_stacked = all(name.startswith('ALE/') for name in
                    levels.level_names(config.level_name, config.is_test))

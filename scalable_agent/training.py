@@ -175,7 +175,7 @@ def _make_actors(config, envs, part):
   return acting.Local(
       envs, policies.make(config, envs[0].spec, len(envs), part),
       unroll_length=config.unroll_length,
-      num_buffers=config.queue_capacity + 1,
+      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
       bootstrap_truncated=config.bootstrap_truncated)
 
 

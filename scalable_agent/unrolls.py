@@ -6,10 +6,9 @@ from there into a preallocated batch, which TensorFlow copies to its device.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from scalable_agent import queues
 from scalable_agent import structs
 import tree
 
@@ -24,6 +23,13 @@ class Delivery(NamedTuple):
   """
   unroll: structs.Unroll
   release: Callable[[], None]
+
+
+class Inbox(Protocol):
+  """Where a learner gets unrolls from, such as a `queues.BoundedQueue`."""
+
+  def get(self) -> Delivery:
+    """Waits for an unroll and returns it; raises errors and `QueueClosed`."""
 
 
 def allocate(unroll_length: int, level_names: Sequence[str],
@@ -130,7 +136,7 @@ def move_columns(
                if start <= last.column < end)
 
 
-def batches(inbox: queues.BoundedQueue[Delivery],
+def batches(inbox: Inbox,
             batch: structs.Unroll) -> Iterator[structs.Unroll]:
   """Fills `batch` with the columns of unrolls, first in, first out.
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import fractions
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
 
@@ -87,7 +86,7 @@ class Rate:
       self._first_update = self.num_updates
 
 
-def batches(inbox: queues.BoundedQueue[unrolls.Delivery],
+def batches(inbox: unrolls.Inbox,
             add: Callable[[structs.Unroll], None], draw: Callable[[], _T],
             rate: Rate, num_updates: int,
             note: Callable[[structs.Unroll], _N]) -> Iterator[Ready[_T, _N]]:

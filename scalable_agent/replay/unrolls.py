@@ -11,7 +11,6 @@ import threading
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
 from scalable_agent.replay import rate
@@ -162,7 +161,7 @@ def num_bytes(unroll: structs.Unroll) -> int:
       (unroll.steps, unroll.start)))
 
 
-def batches(inbox: queues.BoundedQueue[unrolls.Delivery],
+def batches(inbox: unrolls.Inbox,
             batch: structs.Unroll, replay: Replay, num_fresh: int
             ) -> Iterator[structs.Unroll]:
   """Yields the batches of `mixed_batches`."""
@@ -170,7 +169,7 @@ def batches(inbox: queues.BoundedQueue[unrolls.Delivery],
     yield drawn.unroll
 
 
-def mixed_batches(inbox: queues.BoundedQueue[unrolls.Delivery],
+def mixed_batches(inbox: unrolls.Inbox,
                   batch: structs.Unroll, replay: Replay, num_fresh: int
                   ) -> Iterator[DrawnColumns]:
   """Fills `batch` with fresh columns first, and replayed ones after them.
@@ -200,7 +199,7 @@ def mixed_batches(inbox: queues.BoundedQueue[unrolls.Delivery],
 
 
 def collected_batches(
-    inbox: queues.BoundedQueue[unrolls.Delivery], collected: structs.Unroll,
+    inbox: unrolls.Inbox, collected: structs.Unroll,
     batch: structs.Unroll, replay: Replay, updates_per_collect: int,
     note: Callable[[structs.Unroll], _N]
 ) -> Iterator[rate.Ready[DrawnColumns, _N]]:
