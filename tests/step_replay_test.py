@@ -27,7 +27,7 @@ def _transitions(store, num_steps, discount=0.9):
 
 class StepStoreTest(parameterized.TestCase):
 
-  @hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+  @hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
   @hypothesis.given(
       seed=st.integers(0, 2**32 - 1), num_envs=st.integers(1, 3),
       unroll_length=st.integers(1, 7), num_steps=st.integers(1, 5),
@@ -113,6 +113,16 @@ class StepStoreTest(parameterized.TestCase):
     drawn = replay_lib.Uniform().select(
         store, np.random.default_rng(0), 10, 100)[0]
     self.assertEqual(set(drawn.ravel()), set(_alive(store)))
+
+  def test_a_stream_that_is_seen_late(self):
+    log = replay_logs.random_log(np.random.default_rng(3), 0, 9, 0.3)
+    store = replay_lib.StepStore(replay_logs.SPEC, 30, 1)
+    for start in (3, 6):
+      store.add(replay_logs.unroll([log], [0], start, 3))
+    self.assertEqual(
+        replay_logs.as_tuples(_transitions(store, 3)),
+        replay_logs.rounded(replay_logs.transition(log, i, 3, 0.9)
+                            for i in range(3, 9)))
 
   @parameterized.parameters(1, 2, 5)
   def test_what_must_not_be_read_is_not(self, num_steps):
