@@ -23,7 +23,7 @@ def _make(selector=None, spec=replay_logs.SPEC, length=_LENGTH, stacked=False,
       replay_lib.StepStore(spec, 2 * length, 2, stacked),
       selector or replay_lib.Recent(
           replay_lib.Prioritised(), .99, 5, round_length=7),
-      replay_lib.NStep(0.9, 3), seed)
+      replay_lib.NStep(0.5, 3), seed)
 
 
 def _add(replay, logs, start, length=5):
@@ -138,11 +138,11 @@ class SavingTest(parameterized.TestCase):
     copy.add(replay_logs.unroll([other], [0], 0, 6))
     # As if the stream had gone on, but without the transition in between.
     positions = np.arange(200)[copy.store.alive(np.arange(200))]
-    found = replay_lib.NStep(0.9, 3)(copy.store, positions, None)
-    expected = [replay_logs.transition(logs[0][:21], i, 3, 0.9)
+    found = replay_lib.NStep(0.5, 3)(copy.store, positions, None)
+    expected = [replay_logs.transition(logs[0][:21], i, 3, 0.5)
                 for i in range(8, 20)]
-    expected += [replay_logs.transition(other, i, 3, 0.9) for i in range(6)]
-    expected += [replay_logs.transition(logs[1][:11], i, 3, 0.9)
+    expected += [replay_logs.transition(other, i, 3, 0.5) for i in range(6)]
+    expected += [replay_logs.transition(logs[1][:11], i, 3, 0.5)
                  for i in range(10)]
     self.assertEqual(replay_logs.as_tuples(found),
                      replay_logs.rounded(expected))

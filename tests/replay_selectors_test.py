@@ -196,6 +196,16 @@ class PrioritisedTest(parameterized.TestCase):
     selector = _filled(items, [.1, .2, .3], exponent=1, epsilon=1e-9)
     positions, _ = selector.select(items, _Masses(1 - 2**-53, 1.0), 2, 1)
     np.testing.assert_array_equal(positions, [[2], [2]])
+    selector.changed(items, _NONE, np.array([0]))
+    positions, _ = selector.select(items, _Masses(0.0), 1, 1)
+    np.testing.assert_array_equal(positions, [[1]])
+
+  @parameterized.parameters(15, 16, 17, 256)
+  def test_a_full_tree(self, size):
+    items = _Items([0], [size], size)
+    selector = replay_lib.Recent(_filled(items), 1, 1, 1)
+    positions, _ = selector.select(items, np.random.default_rng(0), 1, size)
+    np.testing.assert_array_equal(positions[0], np.arange(size))
 
   def test_bad_input(self):
     for settings in (dict(exponent=-1), dict(importance_exponent=-.1),

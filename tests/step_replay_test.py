@@ -20,14 +20,14 @@ def _alive(store):
   return positions[store.alive(positions)]
 
 
-def _transitions(store, num_steps, discount=0.9):
+def _transitions(store, num_steps, discount=0.5):
   return replay_lib.NStep(discount, num_steps)(
       store, _alive(store), np.random.default_rng(0))
 
 
 class StepStoreTest(parameterized.TestCase):
 
-  @hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+  @hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
   @hypothesis.given(
       seed=st.integers(0, 2**32 - 1), num_envs=st.integers(1, 3),
       unroll_length=st.integers(1, 7), num_steps=st.integers(1, 5),
@@ -53,7 +53,7 @@ class StepStoreTest(parameterized.TestCase):
       for e in group:
         done[e] += unroll_length
     expected = [
-        replay_logs.transition(log, i, num_steps, 0.9)
+        replay_logs.transition(log, i, num_steps, 0.5)
         for log in logs if total
         for i in range(max(0, total + 1 - length), total)]
     self.assertEqual(
@@ -69,7 +69,7 @@ class StepStoreTest(parameterized.TestCase):
       log[i].truncated, log[i].last_observation = truncated, 100 + i
     store = replay_lib.StepStore(replay_logs.SPEC, 20, 1)
     store.add(replay_logs.unroll([log], [0], 0, 7))
-    found = _transitions(store, 3)
+    found = _transitions(store, 3, 0.9)
     np.testing.assert_allclose(
         found.reward, [5.23, 4.7, 3, 13.36, 10.4, 6, 7], rtol=1e-6)
     np.testing.assert_allclose(
@@ -84,7 +84,7 @@ class StepStoreTest(parameterized.TestCase):
       log[last].done = log[last].episode_end = True
       store = replay_lib.StepStore(replay_logs.SPEC, 20, 1)
       store.add(replay_logs.unroll([log], [0], 0, 7))
-      found = _transitions(store, 3)
+      found = _transitions(store, 3, 0.9)
       self.assertAlmostEqual(float(found.reward[0]), expected, places=6)
       self.assertEqual(found.discount[0], 0)
 
@@ -106,13 +106,23 @@ class StepStoreTest(parameterized.TestCase):
       log = replay_logs.random_log(rng, 0, length)
       # Its entry 0 has the episode step 0, and no other one has.
       store.add(replay_logs.unroll([log], [0], 0, length))
-      expected += [replay_logs.transition(log, i, 3, 0.9)
+      expected += [replay_logs.transition(log, i, 3, 0.5)
                    for i in range(length)]
     self.assertEqual(replay_logs.as_tuples(_transitions(store, 3)),
                      replay_logs.rounded(expected))
     drawn = replay_lib.Uniform().select(
         store, np.random.default_rng(0), 10, 100)[0]
     self.assertEqual(set(drawn.ravel()), set(_alive(store)))
+
+  def test_a_stream_that_is_seen_late(self):
+    log = replay_logs.random_log(np.random.default_rng(3), 0, 9, 0.3)
+    store = replay_lib.StepStore(replay_logs.SPEC, 30, 1)
+    for start in (3, 6):
+      store.add(replay_logs.unroll([log], [0], start, 3))
+    self.assertEqual(
+        replay_logs.as_tuples(_transitions(store, 3)),
+        replay_logs.rounded(replay_logs.transition(log, i, 3, 0.5)
+                            for i in range(3, 9)))
 
   @parameterized.parameters(1, 2, 5)
   def test_what_must_not_be_read_is_not(self, num_steps):
@@ -194,7 +204,7 @@ class TransitionReplayTest(parameterized.TestCase):
     logs = [replay_logs.random_log(rng, s, steps) for s in range(streams)]
     replay = replay_lib.TransitionReplay(
         replay_lib.StepStore(replay_logs.SPEC, streams * length, streams),
-        selector or replay_lib.Uniform(), replay_lib.NStep(0.9, 2), seed)
+        selector or replay_lib.Uniform(), replay_lib.NStep(0.5, 2), seed)
     for start in range(0, steps, 5):
       replay.add(replay_logs.unroll(logs, range(streams), start, 5))
     return replay
@@ -215,7 +225,7 @@ class TransitionReplayTest(parameterized.TestCase):
     np.testing.assert_array_equal(found, np.sort(alive))
     _check_counts(counts, np.full(len(alive), 1 / len(alive)))
     # The transitions are those of the positions.
-    again = replay_lib.NStep(0.9, 2)(
+    again = replay_lib.NStep(0.5, 2)(
         replay.store, drawn.positions[3], np.random.default_rng(0))
     for a, b in zip(again, drawn.transitions):
       np.testing.assert_array_equal(a, b[3])
