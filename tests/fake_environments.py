@@ -254,6 +254,16 @@ class GoalsByColumn(Goals):
     return -np.abs(achieved_goal - desired_goal).sum(axis=0)
 
 
+class SparseGoalsByColumn(Goals):
+  """Like `GoalsByColumn`, of seven numbers: all are reached, or it is -1."""
+  observation_space = spaces.Dict({
+      name: spaces.Box(-1, 1, (7,), np.float64)
+      for name in ('achieved_goal', 'desired_goal')})
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return -np.any(achieved_goal != desired_goal, axis=0).astype(np.float64)
+
+
 class VectorGoals(Goals):
   """Counts the calls of all environments of this class."""
   num_calls = 0

@@ -243,6 +243,14 @@ class RewardFunctionTest(parameterized.TestCase):
         rewards(self.achieved[:2], self.desired[:2]), self.expected[:2],
         rtol=1e-5)
 
+    # Seven pairs of goals of seven numbers; one is reached.
+    rewards = environments.reward_function(
+        'fake/SparseGoalsByColumn-v0', _SETTINGS)
+    desired = np.ones([7, 7])
+    desired[2] = 0
+    np.testing.assert_array_equal(
+        rewards(np.zeros([7, 7]), desired), [-1, -1, 0, -1, -1, -1, -1])
+
   def test_one_call_is_enough_for_vectors(self):
     rewards = environments.reward_function('fake/VectorGoals-v0', _SETTINGS)
     num_calls = fake_environments.VectorGoals.num_calls
