@@ -224,7 +224,7 @@ class RewardFunctionTest(parameterized.TestCase):
     self.achieved, self.desired = rng.normal(size=[2, 5, 2])
     self.achieved[3] = self.desired[3]
     self.expected = np.array([
-        -abs(a[0] - d[0]) - abs(a[1] - d[1])
+        -abs(a[0] - 2 * d[0]) - abs(a[1] - 2 * d[1])
         for a, d in zip(self.achieved, self.desired)])
 
   @parameterized.parameters('VectorGoals', 'Goals')
