@@ -244,14 +244,24 @@ class Goals(Sampled):
 
   def compute_reward(self, achieved_goal, desired_goal, info):
     assert achieved_goal.dtype == desired_goal.dtype == np.float64
-    return -np.abs(achieved_goal - desired_goal).sum()
+    return -np.abs(achieved_goal - 2 * desired_goal).sum()
 
 
 class GoalsByColumn(Goals):
   """Of two or more pairs of goals, its result has a plausible shape."""
 
   def compute_reward(self, achieved_goal, desired_goal, info):
-    return -np.abs(achieved_goal - desired_goal).sum(axis=0)
+    return -np.abs(achieved_goal - 2 * desired_goal).sum(axis=0)
+
+
+class SparseGoalsByColumn(Goals):
+  """Like `GoalsByColumn`, of seven numbers: all are reached, or it is -1."""
+  observation_space = spaces.Dict({
+      name: spaces.Box(-1, 1, (7,), np.float64)
+      for name in ('achieved_goal', 'desired_goal')})
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return -np.any(achieved_goal != desired_goal, axis=0).astype(np.float64)
 
 
 class VectorGoals(Goals):
@@ -260,7 +270,7 @@ class VectorGoals(Goals):
 
   def compute_reward(self, achieved_goal, desired_goal, info):
     VectorGoals.num_calls += 1
-    return -np.abs(achieved_goal - desired_goal).sum(axis=-1)
+    return -np.abs(achieved_goal - 2 * desired_goal).sum(axis=-1)
 
 
 class GoalsWithoutRewards(Sampled):

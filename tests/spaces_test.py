@@ -224,7 +224,7 @@ class RewardFunctionTest(parameterized.TestCase):
     self.achieved, self.desired = rng.normal(size=[2, 5, 2])
     self.achieved[3] = self.desired[3]
     self.expected = np.array([
-        -abs(a[0] - d[0]) - abs(a[1] - d[1])
+        -abs(a[0] - 2 * d[0]) - abs(a[1] - 2 * d[1])
         for a, d in zip(self.achieved, self.desired)])
 
   @parameterized.parameters('VectorGoals', 'Goals')
@@ -242,6 +242,14 @@ class RewardFunctionTest(parameterized.TestCase):
     np.testing.assert_allclose(
         rewards(self.achieved[:2], self.desired[:2]), self.expected[:2],
         rtol=1e-5)
+
+    # Seven pairs of goals of seven numbers; one is reached.
+    rewards = environments.reward_function(
+        'fake/SparseGoalsByColumn-v0', _SETTINGS)
+    desired = np.ones([7, 7])
+    desired[2] = 0
+    np.testing.assert_array_equal(
+        rewards(np.zeros([7, 7]), desired), [-1, -1, 0, -1, -1, -1, -1])
 
   def test_one_call_is_enough_for_vectors(self):
     rewards = environments.reward_function('fake/VectorGoals-v0', _SETTINGS)
