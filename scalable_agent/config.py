@@ -557,6 +557,12 @@ class ReplaySettings(_Section):
   replay_steps: int = setting(
       1_000_000, 'Number of the latest agent steps that are kept.', POSITIVE,
       algorithms=OFF_POLICY)
+  save_replay: str = setting(
+      'auto',
+      'Whether checkpoints have the replay, so that a run goes on with it. '
+      'auto: if it has at most 2 GB when it is full. Without it, a run that '
+      'goes on fills the replay with --min_replay_steps before it learns.',
+      choices=('auto', 'yes', 'no'), algorithms=OFF_POLICY)
   min_replay_steps: int = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),
       'Agent steps before the first update. Their actions are random.',

@@ -20,6 +20,9 @@ from scalable_agent import unrolls
 from scalable_agent.scores import levels
 import tree
 
+# --save_replay=auto saves replays of at most this size.
+_MAX_SAVED_BYTES = 2e9
+
 
 class Note(NamedTuple):
   """What the log needs from unrolls that have arrived.
@@ -57,9 +60,13 @@ class Source(NamedTuple):
   Attributes:
     batches: the batches.
     set_errors: takes positions and errors, for a prioritised replay.
+    rate: counts updates and steps, if their ratio is fixed.
+    save: saves the replay, if it is saved with checkpoints.
   """
   batches: Iterator[Drawn]
   set_errors: Callable[[np.ndarray, np.ndarray], None] | None = None
+  rate: replay_lib.Rate | None = None
+  save: Callable[[], object] | None = None
 
 
 class ReadyBatch(NamedTuple):
@@ -138,6 +145,17 @@ class Feed:
     if (ready.positions is not None and learned.errors is not None
         and self._source.set_errors is not None):
       self._source.set_errors(ready.positions, learned.errors.numpy())
+
+  def save(self) -> None:
+    """Saves the replay in the log directory, if it is to be saved."""
+    if self._source.save is not None:
+      self._source.save()
+
+  @property
+  def updates_per_step(self) -> float | None:
+    """The ratio that was achieved since the warm-up; None if none is fixed."""
+    rate = self._source.rate
+    return None if rate is None else rate.achieved
 
   def close(self) -> None:
     """Ends all waits for batches and for room in the inbox."""
@@ -250,9 +268,8 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Batches of transitions from a replay of steps."""
   is_stacked = all(name.startswith('ALE/') for name in
                    levels.level_names(config.level_name, config.is_test))
-  _check_memory('--replay_steps', config.replay_steps, 'steps',
-                replay_lib.num_step_bytes(
-                    spec, config.replay_steps, is_stacked))
+  num_bytes = replay_lib.num_step_bytes(spec, config.replay_steps, is_stacked)
+  _check_memory('--replay_steps', config.replay_steps, 'steps', num_bytes)
   selector = _make_selector(config)
   replay = replay_lib.TransitionReplay(
       replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
@@ -260,6 +277,11 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
       selector, _make_view(config), config.derive_seed('replay', 0, part))
   num_updates = learner.updates_per_call
   rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
+  directory = os.path.join(config.logdir, 'replay')
+  is_saved = config.save_replay == 'yes' or (
+      config.save_replay == 'auto' and num_bytes <= _MAX_SAVED_BYTES)
+  if part:
+    _restore(replay, rate, directory)
 
   def draw():
     _anneal(selector, config, learner.num_env_frames)
@@ -279,7 +301,24 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   drawn.positions if is_prioritised else None,
                   ready.num_new_steps, ready.notes)
 
-  return Source(batches(), replay.update)
+  return Source(
+      batches(), replay.update, rate,
+      (lambda: replay.save(directory, rate.state)) if is_saved else None)
+
+
+def _restore(replay, rate, directory):
+  """Restores the latest save; without one, a new warm-up begins.
+
+  The save may be newer than the checkpoint. Its steps are not lost for that.
+  """
+  counters = replay.load(directory) if os.path.isdir(directory) else None
+  if counters is not None:
+    rate.state = counters
+    print(f'The replay has {replay.num_items:,} transitions of before.')
+    return
+  rate.warm_up()
+  print('The replay was not saved: it is filled with --min_replay_steps before '
+        'the agent learns on.')
 
 
 def _make_selector(config: config_lib.Config) -> replay_lib.Selector:

@@ -90,7 +90,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
     actors = _make_actors(config, envs, part)
-    log = _Log(config, learner, checkpointer, writer, {
+    log = _Log(config, learner, feed, checkpointer, writer, {
         'actor': actors.seconds, 'batches': feed.seconds})
     # Policies act with the oldest of these versions.
     versions = collections.deque(
@@ -215,11 +215,12 @@ class _Log:
   """
 
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
-               checkpointer: checkpointing.Checkpointer,
+               feed: feeds.Feed, checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
                seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
     self.timer = metrics.StageTimer()
     self._learner = learner
+    self._feed = feed
     self._checkpointer = checkpointer
     self._writer = writer
     self._seconds_by_role = {
@@ -266,6 +267,8 @@ class _Log:
     values['policy_lag'] = self._policy_lag
     values['frames_per_second'] = self._speed(num_env_frames)
     values['mean_return'] = self._progress.mean_return
+    if self._feed.updates_per_step is not None:
+      values['updates_per_step'] = self._feed.updates_per_step
     for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
     self._writer.write_scalars(
@@ -280,6 +283,7 @@ class _Log:
   def save(self) -> str:
     """Writes a checkpoint; returns its path."""
     self._writer.flush()  # The episodes that the checkpoint has counted.
+    self._feed.save()
     self._checkpointer.train_time_s = self._train_time_s()
     return self._checkpointer.save()
 
@@ -291,6 +295,10 @@ class _Log:
     if is_stopped:
       print('\nStopping with a checkpoint. A second signal stops at once.')
     print(self._progress.line(self._learner.num_env_frames, self._policy_lag))
+    if self._feed.updates_per_step is not None:
+      print(f'{self._learner.num_updates:,} updates, '
+            f'{self._feed.updates_per_step:.4f} per agent step after the first '
+            'ones that were random.')
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
 
