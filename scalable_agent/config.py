@@ -274,10 +274,12 @@ class AgentSettings(_Section):
       'Units of the dense layers of mlp, of critics, and of networks for '
       'frames that also see something else.', SIZES)
   use_lstm: bool = setting(
-      True, 'The agent has an LSTM of 256 units.', algorithms=('impala',))
+      By(impala=True, others=False), 'The agent has an LSTM of 256 units.',
+      algorithms=('impala', 'ddqn'))
   use_last_action_reward: bool = setting(
-      True, 'The agent sees its last action and its last (clipped) reward.',
-      algorithms=('impala',))
+      By(impala=True, others=False),
+      'The agent sees its last action and its last (clipped) reward. ddqn '
+      'needs --use_lstm for it.', algorithms=('impala', 'ddqn'))
   use_instruction: bool = setting(
       True, 'The agent sees the instruction, in levels that have one.',
       algorithms=('impala',))
@@ -479,6 +481,9 @@ class OffPolicySettings(RewardSettings):
   exploration_decay: float = setting(
       0., 'Instead, this probability is multiplied by this number after each '
       'update. 0 for linearly.', FRACTION, algorithms=('ddqn',))
+  burn_in_steps: int = setting(
+      0, 'With --use_lstm: first steps of each unroll that only bring the LSTM '
+      'into its state.', NOT_NEGATIVE, algorithms=('ddqn',))
   exploration_noise: float = setting(
       .1, 'Standard deviation of the noise on actions, which are within '
       '[-1, 1].', NOT_NEGATIVE, algorithms=_CONTINUOUS)
@@ -636,6 +641,11 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
 
   def __post_init__(self) -> None:
     super().__post_init__()
+    self._check('use_last_action_reward',
+                not (self.algorithm == 'ddqn' and self.use_last_action_reward
+                     and not self.use_lstm), 'needs --use_lstm')
+    self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
+                f'must be below --unroll_length={self.unroll_length}')
     self._check('deterministic',
                 not self.deterministic or self.num_actor_groups == 1,
                 'needs --num_actor_groups=1')
@@ -722,7 +732,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   def _updates_per_call(self) -> int:
     if self.updates_per_call:
       return self.updates_per_call
-    if 'prioritised' in self.selector:
+    if 'prioritised' in self.selector or self.use_lstm:
       return 1
     due = int(self.updates_per_step * self.num_actors * self.unroll_length)
     return min(max(due, 1), _MAX_UPDATES_PER_CALL)

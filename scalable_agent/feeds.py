@@ -23,6 +23,9 @@ import tree
 # --save_replay=auto saves replays of at most this size.
 _MAX_SAVED_BYTES = 2e9
 
+_REFILLS = ('The replay was not saved: it is filled with --min_replay_steps '
+            'before the agent learns on.')
+
 
 class Note(NamedTuple):
   """What the log needs from unrolls that have arrived.
@@ -110,7 +113,9 @@ class Feed:
     self._learner = learner
     self._num_action_repeats = spec.num_action_repeats
     self._is_deterministic = config.deterministic
-    make_source = _transitions if config.is_off_policy else _unrolls
+    make_source = _unrolls
+    if config.is_off_policy:
+      make_source = _sequences if config.use_lstm else _transitions
     self._source = make_source(
         config, spec, learner,
         _TurnTaker(self.inbox) if config.deterministic else self.inbox, part)
@@ -306,6 +311,38 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
       (lambda: replay.save(directory, rate.state)) if is_saved else None)
 
 
+def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
+               learner: learner_lib.Learner, inbox: unrolls.Inbox,
+               part: int) -> Source:
+  """Batches of unrolls from a replay of unrolls, at a fixed rate."""
+  allocate = functools.partial(_allocate, config, spec, learner.agent)
+  num_unrolls = config.replay_steps // config.unroll_length
+  _check_memory('--replay_steps', config.replay_steps, 'steps',
+                replay_lib.num_bytes(allocate(1)) * num_unrolls)
+  selector = _make_selector(config)
+  replay = replay_lib.Replay(
+      allocate(num_unrolls), config.derive_seed('replay', 0, part), selector)
+  rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
+  if part:
+    rate.warm_up()
+    print(_REFILLS)
+  batch = allocate(config.batch_size)
+  is_prioritised = 'prioritised' in config.selector
+
+  def draw():
+    _anneal(selector, config, learner.num_env_frames)
+    return replay.draw(batch, 0)
+
+  def batches():
+    for drawn, num_new_steps, notes in replay_lib.batches_at_rate(
+        inbox, replay.add, draw, rate, 1, _note):
+      yield Drawn(drawn.unroll, drawn.weights if is_prioritised else None,
+                  drawn.positions if is_prioritised else None,
+                  num_new_steps, notes)
+
+  return Source(batches(), replay.update, rate)
+
+
 def _restore(replay, rate, directory):
   """Restores the latest save; without one, a new warm-up begins.
 
@@ -317,8 +354,7 @@ def _restore(replay, rate, directory):
     print(f'The replay has {replay.num_items:,} transitions of before.')
     return
   rate.warm_up()
-  print('The replay was not saved: it is filled with --min_replay_steps before '
-        'the agent learns on.')
+  print(_REFILLS)
 
 
 def _make_selector(config: config_lib.Config) -> replay_lib.Selector:

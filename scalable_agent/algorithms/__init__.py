@@ -39,8 +39,8 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       activation='tanh' if is_impala else 'relu',
       is_dueling=config.algorithm == 'ddqn' and config.dueling,
       has_baseline=is_impala, has_epsilon=not is_impala,
-      use_lstm=is_impala and config.use_lstm,
-      use_last_action_reward=is_impala and config.use_last_action_reward,
+      use_lstm=bool(config.use_lstm),
+      use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction, seed=seed)
 
 
@@ -96,7 +96,8 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
-            f'{"dueling, " if config.dueling else ""}{seen}')
+            f'{"dueling, " if config.dueling else ""}'
+            f'{"use_lstm, " if config.use_lstm else ""}{seen}')
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'

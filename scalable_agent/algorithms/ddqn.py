@@ -8,6 +8,9 @@ Wang et al. 2016 (arXiv 1511.06581, dueling networks).
     loss = mean(w * (Q(o, a) - y)^2 / 2)
 
 The agent takes the best action, but with probability epsilon a random one.
+
+An agent with an LSTM learns from unrolls, which begin with the state that the
+actor had (Kapturowski et al. 2019, R2D2).
 """
 
 from collections.abc import Callable, Collection
@@ -15,6 +18,7 @@ from collections.abc import Callable, Collection
 from scalable_agent import agents
 from scalable_agent import config
 from scalable_agent import heads
+from scalable_agent import losses
 from scalable_agent import q_losses
 from scalable_agent import structs
 from scalable_agent.algorithms import base
@@ -43,10 +47,13 @@ class Ddqn:
     self._settings = settings
     self._exploration_frames = exploration_frames
 
-  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
-    """Computes the loss of transitions; nothing here is random."""
+  def loss(self, data: structs.Transition | structs.Unroll,
+           weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
+    """Computes the loss of transitions, or of unrolls; nothing is random."""
     del groups, seed
+    if isinstance(data, structs.Unroll):
+      return self._unroll_loss(data, weights)
     target_q_t = self._target.model.params(data.next_observation)
     selector_q_t = (self.agent.params(data.next_observation)
                     if self._settings.double_q else target_q_t)
@@ -54,10 +61,53 @@ class Ddqn:
         target_q_t, selector_q_t))
     q = q_losses.chosen_values(
         self.agent.params(data.observation), data.action)[tf.newaxis]
+    return self._loss(q, y, weights, q_losses.mean_errors(q, y))
+
+  def _loss(self, q, y, weights, errors):
     loss = q_losses.critic_loss(
         q, y, weights, self._settings.huber_delta or None)
     means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q)}
-    return base.Loss({'agent': loss}, {}, means, q_losses.mean_errors(q, y))
+    return base.Loss({'agent': loss}, {}, means, errors)
+
+  def _unroll_loss(self, data, weights):
+    """Computes the loss of the steps of unrolls `[T + 1, B, ...]`."""
+    settings = self._settings
+    steps, all_q = self._after_burn_in(data, self.agent)
+    _, target_q = self._after_burn_in(data, self._target.model)
+    env_outputs, agent_outputs, _ = steps
+    selector_q = all_q if settings.double_q else target_q
+    # Entry t + 1 holds the action that was chosen at observation t, and what
+    # followed from it. Time and batch become one axis.
+    flat = lambda x: tf.reshape(x, [-1, *x.shape[2:]])
+    done, truncated = env_outputs.done[1:], env_outputs.truncated[1:]
+    y = q_losses.td_targets(
+        flat(losses.clip_rewards(
+            env_outputs.reward[1:], settings.reward_clipping)),
+        flat(tf.cast(~done, tf.float32) * settings.discounting),
+        q_losses.greedy_values(flat(target_q[1:]), flat(selector_q[1:])))
+    q = q_losses.chosen_values(
+        flat(all_q[:-1]), flat(agent_outputs.action[1:]))[tf.newaxis]
+    # What follows the last observation before a time limit is not known here.
+    known = tf.cast(~truncated, tf.float32)
+    errors = known * tf.reshape(q_losses.mean_errors(q, y), tf.shape(known))
+    if weights is not None:
+      known *= weights
+    return self._loss(q, y, flat(known), (
+        0.9 * tf.reduce_max(errors, axis=0)
+        + 0.1 * tf.reduce_mean(errors, axis=0)))
+
+  def _after_burn_in(self, data, agent):
+    """Returns the steps after the burn-in, and their values."""
+    num_steps, state = self._settings.burn_in_steps, data.start.agent_state
+    evaluate = lambda steps, state: agent.unroll(
+        steps.agent_outputs.action, steps.env_outputs, state)
+    if num_steps:
+      first = tf.nest.map_structure(lambda x: x[:num_steps], data.steps)
+      _, state = evaluate(first, state)
+      state = tf.nest.map_structure(tf.stop_gradient, state)
+    steps = tf.nest.map_structure(lambda x: x[num_steps:], data.steps)
+    outputs, _ = evaluate(steps, state)
+    return steps, outputs.policy
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

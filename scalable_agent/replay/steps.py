@@ -197,11 +197,12 @@ class StepStore:
     if num_ended != len(lasts):
       raise ValueError(f'{num_ended} games ended, but there are {len(lasts)} '
                        'last observations.')
+    actions = unroll.steps.agent_outputs.action[entries]
+    if actions.dtype.kind == 'f':
+      actions = np.clip(actions, -1.0, 1.0)  # What environments execute.
     return self.append(stream, Columns(
-        map_nests(lambda a: newest(a[entries]),
-                           env_outputs.observation),
-        unroll.steps.agent_outputs.action[entries],
-        env_outputs.reward[entries], flags,
+        map_nests(lambda a: newest(a[entries]), env_outputs.observation),
+        actions, env_outputs.reward[entries], flags,
         map_nests(lambda *a: newest(np.stack(a)), *lasts)
         if lasts else ()))
 
@@ -211,7 +212,7 @@ class StepStore:
     count = int(self.count[stream])
     slots = self._slot(stream, count + np.arange(len(columns.flags)))
     map_nests(lambda a, b: _put(a, slots, b),
-                       self._observation, columns.observation)
+              self._observation, columns.observation)
     self._action[slots] = columns.action
     self._reward[slots] = columns.reward
     self._flags[slots] = columns.flags
