@@ -306,19 +306,23 @@ def _mean_of_finite(values):
 
 
 def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
-         part: int = 0) -> Learner:
+         part: int = 0,
+         addons: Mapping[str, base.Addon] | None = None) -> Learner:
   """Makes the learner that resolved settings ask for.
 
   Args:
     config: the settings.
     spec: the spec of the environments. No environment is needed.
     part: a number that differs between the parts of a run.
+    addons: further terms of the policy's loss, by name.
 
   Raises:
     ConfigError: if the algorithm or the agent does not fit the environments.
   """
   seed = config.derive_seed('learner', 0, part)
   algorithm = algorithms.make(config, spec, seed)
+  if addons:
+    algorithm = base.WithAddons(algorithm, addons)
   rates = {'critic': config.critic_learning_rate or config.learning_rate,
            'temperature': config.temperature_learning_rate,
            'duals': config.temperature_learning_rate}

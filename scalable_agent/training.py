@@ -2,7 +2,7 @@
 """Training: connects acting and the learner; has the loop between them."""
 
 import collections
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import signal
 import threading
@@ -22,6 +22,7 @@ from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import policies
 from scalable_agent import structs
+from scalable_agent.algorithms import base
 from scalable_agent.scores import levels
 import tensorflow as tf
 
@@ -51,7 +52,8 @@ class Update(NamedTuple):
 Hook = Callable[[Update], None]
 
 
-def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
+def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
+          addons: Mapping[str, base.Addon] | None = None) -> int:
   """Trains until `total_environment_frames` or a signal.
 
   Goes on from the checkpoint in `logdir` if there is one.
@@ -59,6 +61,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
   Args:
     config: the settings.
     hooks: called after each update, after the hooks of the program.
+    addons: further terms of the policy's loss, by name.
 
   Returns:
     0, also when SIGINT or SIGTERM ended the run with a checkpoint.
@@ -78,7 +81,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     spec = envs[0].spec
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
-    learner = learner_lib.make(config, spec, part)
+    learner = learner_lib.make(config, spec, part, addons)
     feed = feeds.Feed(config, spec, learner, part)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),

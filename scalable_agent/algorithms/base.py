@@ -85,6 +85,40 @@ class Algorithm(Protocol):
     """
 
 
+# A term of the policy's loss. It gets the agent, and the data of
+# `Algorithm.loss`, and returns a scalar, whose name is that of the addon.
+Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
+
+
+class WithAddons:
+  """An algorithm with more terms in the loss of its policy."""
+
+  def __init__(self, algorithm: Algorithm, addons: Mapping[str, Addon]):
+    """Wraps `algorithm`, whose variables stay the same."""
+    self.agent = algorithm.agent
+    self.groups = algorithm.groups
+    self.delayed = algorithm.delayed
+    self.delay = algorithm.delay
+    self.targets = algorithm.targets
+    self.after_update = algorithm.after_update
+    self._loss = algorithm.loss
+    self._addons = dict(addons)
+
+  def loss(self, data: structs.Nest, weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> Loss:
+    """See `Algorithm`. The terms are in the log, by name."""
+    loss = self._loss(data, weights, groups, seed)
+    group = 'policy' if 'policy' in self.groups else 'agent'
+    if group not in groups:
+      return loss
+    terms = {name: addon(self.agent, data)
+             for name, addon in self._addons.items()}
+    return loss._replace(
+        by_group={**loss.by_group,
+                  group: tf.add_n([loss.by_group[group], *terms.values()])},
+        means={**loss.means, **terms})
+
+
 class Target:
   """A model whose weights follow those of another one, slowly."""
 

@@ -1,0 +1,80 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of further terms in the loss of a policy."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import config as config_lib
+from scalable_agent import learner as learner_lib
+from scalable_agent import structs
+import tensorflow as tf
+
+_SPEC = structs.EnvironmentSpec(
+    structs.ArraySpec((3,), np.dtype(np.float32)), structs.ActionSpec(size=2), 1)
+
+
+def _config(algorithm, **settings):
+  config = config_lib.Config(
+      algorithm=algorithm, hidden_sizes='8', updates_per_call=1, **settings)
+  return config.resolved(_SPEC.observation, on_cpu=True, num_groups=1)
+
+
+def _batch(learner):
+  rng = np.random.RandomState(0)
+  normal = lambda *shape: rng.normal(size=[5, *shape]).astype(np.float32)
+  return learner.to_device(structs.Transition(
+      normal(3), np.tanh(normal(2)), normal(), np.full([5], .9, np.float32),
+      normal(3)), 5)
+
+
+def _pull(agent, data):
+  """Pulls all parameters to 3."""
+  return tf.reduce_sum(tf.square(agent.params(data.observation) - 3.0))
+
+
+class AddonsTest(parameterized.TestCase):
+
+  @parameterized.parameters('sac', 'ddpg')
+  def test_a_term_moves_the_policy_and_nothing_else(self, algorithm):
+    config = _config(algorithm, optimizer='rmsprop', learning_rate=1e-3)
+    plain, other = (learner_lib.make(config, _SPEC, addons=addons)
+                    for addons in (None, {'pull': _pull}))
+    batch = _batch(plain)
+    learned = [learner.step(batch) for learner in (plain, other)]
+    self.assertNotIn('pull', learned[0].scalars)
+    self.assertGreater(float(learned[1].scalars['pull']), 0)
+    for group, variables in plain.algorithm.groups.items():
+      is_equal = all(np.array_equal(a, b) for a, b in zip(
+          variables, other.algorithm.groups[group], strict=True))
+      self.assertEqual(is_equal, group != 'policy', group)
+
+  def test_the_gradient_is_the_sum(self):
+    config = _config('ddpg', optimizer='rmsprop')
+    groups = {}
+    for name, addons in (('none', None), ('pull', {'pull': _pull})):
+      learner = learner_lib.make(config, _SPEC, addons=addons)
+      algorithm, data = learner.algorithm, _batch(learner).data
+      with tf.GradientTape(persistent=True) as tape:
+        loss = algorithm.loss(
+            data, None, tuple(algorithm.groups), tf.constant([1, 2]))
+        term = _pull(algorithm.agent, data)
+      groups[name] = {
+          group: tape.gradient(loss.by_group[group], variables)
+          for group, variables in algorithm.groups.items()}
+      by_term = tape.gradient(term, algorithm.groups['policy'])
+    for a, b in zip(groups['none']['critic'], groups['pull']['critic']):
+      np.testing.assert_array_equal(a, b)
+    for a, b, c in zip(groups['none']['policy'], groups['pull']['policy'],
+                       by_term):
+      np.testing.assert_allclose(a + c, b, rtol=1e-4, atol=1e-5)
+
+  def test_a_delayed_policy_has_no_term_when_it_does_not_learn(self):
+    learner = learner_lib.make(
+        _config('td3'), _SPEC, addons={'pull': _pull})
+    batch = _batch(learner)
+    terms = [float(learner.step(batch).scalars['pull']) for _ in range(4)]
+    self.assertEqual(np.isnan(terms).tolist(), [False, True, False, True])
+
+
+if __name__ == '__main__':
+  absltest.main()
