@@ -419,7 +419,7 @@ class LevelsTest(absltest.TestCase):
 
     def stop_when_all_have_played(update):
       # Each environment that counts begins with 1 + 2, and never has it again.
-      played.update(e.level_name for e in update.ready.episodes
+      played.update(e.level_name for e in update.episodes
                     if e.episode_return == 3 or e.level_name != 'counting')
       if played['counting'] >= 3 and played['MountainCar-v0']:
         signal.raise_signal(signal.SIGTERM)
@@ -449,9 +449,9 @@ def _made(config):
   """
   config = config.resolved(_VECTOR.observation, on_cpu=networks.on_cpu(),
                            num_groups=config.num_actor_groups)
-  with mock.patch.object(agents, 'make'), mock.patch.object(
+  with mock.patch.object(agents, 'make_agent'), mock.patch.object(
       learner_lib, 'Learner') as learner:
-    used = training._make_policies(config, _VECTOR, config.num_actor_groups, 0)
+    used = training.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs
 
@@ -462,8 +462,8 @@ class FlagsTest(parameterized.TestCase):
   def test_what_was_chosen_is_said_and_saved(self):
     logdir = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()) as stdout, \
-        mock.patch.object(training, '_make_policies',
-                          wraps=training._make_policies) as make_policies, \
+        mock.patch.object(training, 'make_policies',
+                          wraps=training.make_policies) as make_policies, \
         mock.patch.object(training, 'make_learner',
                           wraps=training.make_learner) as make_learner:
       training.train(config_lib.Config(
