@@ -163,7 +163,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   rates = {'critic': config.critic_learning_rate or config.learning_rate,
            'temperature': config.temperature_learning_rate,
            'duals': config.temperature_learning_rate}
-  all_at_once = config.micro_batch_size in (0, config.batch_size)
+  all_at_once = not 0 < config.micro_batch_size < config.batch_size
   return learner_lib.Learner(
       algorithm,
       {group: _make_optimizer(config, rates.get(group, config.learning_rate))

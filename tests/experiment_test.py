@@ -277,7 +277,7 @@ class BadInputTest(parameterized.TestCase):
       (dict(level_name='catsh'), 'catch'),
       (dict(level_name='ALE/Pongg-v5'), 'ALE/Pong-v5'),
       (dict(level_name='explore_goal_locations_small'), 'deepmind_lab'),
-      (dict(level_name='fake_environments:fake/ContinuousActions-v0'),
+      (dict(level_name='fake_environments:fake/UnboundedActions-v0'),
        'Discrete'),
       (dict(level_name='catch,memory'), 'different observations'),
       (dict(level_name=' , '), '--level_name'),
