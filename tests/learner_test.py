@@ -334,7 +334,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       algorithm = impala.Impala(
           learner.agent, config.ImpalaSettings(entropy_cost=0.01))
       with tf.GradientTape() as tape:
-        loss = algorithm.loss(batch.data, tf.constant([0, 0]))
+        loss = algorithm.loss(
+            batch.data, None, ['agent'], tf.constant([0, 0]))
         loss = loss.by_group['agent']
       self.assertEqual(loss.dtype, tf.float32)
       gradients.append([g.numpy() for g in tape.gradient(
