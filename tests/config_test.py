@@ -55,7 +55,8 @@ _REFUSED = {
         'epsilon_bounds', 'initial_mean_multiplier',
         'initial_scale_multiplier', 'replay_steps', 'min_replay_steps',
         'updates_per_step', 'n_step', 'recent_min_steps',
-        'hindsight_goals')},
+        'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
+        'updates_per_collect')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
@@ -63,7 +64,8 @@ _REFUSED = {
         'min_policy_lag', 'updates_per_call', 'critic_learning_rate',
         'huber_delta', 'exploration_noise', 'target_noise',
         'target_noise_clip', 'temperature_learning_rate',
-        'priority_exponent', 'priority_epsilon')},
+        'priority_exponent', 'priority_epsilon', 'unrolls_per_collect',
+        'max_use')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -71,11 +73,12 @@ _REFUSED = {
         'discounting', 'decay', 'repeat_action_probability',
         'replay_fraction', 'target_update_rate', 'exploration_epsilon_begin',
         'exploration_epsilon_end', 'exploration_fraction', 'exploration_decay',
-        'target_entropy_ratio', 'importance_exponent', 'recent_eta')},
+        'target_entropy_ratio', 'importance_exponent', 'recent_eta',
+        'lambda_')},
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
-        'selector', 'hindsight')},
+        'selector', 'hindsight', 'reduction')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
@@ -86,7 +89,7 @@ _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
-         'dueling', 'exact_temperature'}
+         'dueling', 'exact_temperature', 'deterministic'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
@@ -210,6 +213,20 @@ class ChecksTest(parameterized.TestCase):
       config_lib.Config(batch_size=4, **settings)
     self.assertEqual(config_lib.Config(
         batch_size=4, replay_capacity=4).num_fresh_unrolls, 2)
+
+  @parameterized.parameters(
+      (dict(unrolls_per_collect=2), 'unrolls_per_collect=2 needs '
+       '--replay_capacity'),
+      (dict(max_use=2, replay_capacity=8), 'max_use=2 needs '
+       '--unrolls_per_collect'),
+      (dict(deterministic=True), 'deterministic=True needs '
+       '--num_actor_groups=1'))
+  def test_settings_that_need_another_one(self, settings, text):
+    with self.assertRaisesRegex(errors.ConfigError, f'^--{text}'):
+      config_lib.Config(batch_size=4, **settings)
+    config_lib.Config(batch_size=4, **{
+        'replay_capacity': 4, 'unrolls_per_collect': 1, 'num_actor_groups': 1,
+        **settings})
 
   def test_logdirs(self):
     self.assertEqual(config_lib.Config(logdir=' a, ,b/c,').logdirs,
@@ -430,7 +447,7 @@ class HelpTest(absltest.TestCase):
 
   def test_every_choice_of_a_mode_or_a_network_is_explained(self):
     for name in ('mode', 'agent', 'xla', 'correction', 'algorithm',
-                 'selector', 'learning_rate_schedule',
+                 'selector',
                  'reward_clipping'):
       for choice in _FIELDS[name].metadata['choices']:
         self.assertRegex(_FIELDS[name].metadata['text'], f'{choice}[:,] ')
