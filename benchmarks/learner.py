@@ -201,11 +201,11 @@ def measure(ask_torch, network, arrays, variants, rounds, seconds):
     else:
       learner = make_learner(variant, network)
       batch = to_batch(arrays, learner)
-      scalars = learner.step(batch)
+      scalars = learner.step(batch).scalars
       first[variant] = tuple(
           float(scalars[k]) for k in ('total_loss', 'gradient_norm'))
       update = lambda step=learner.step, batch=batch: (
-          step(batch)['total_loss'].numpy())
+          step(batch).scalars['total_loss'].numpy())
       turns[variant] = lambda u=update: _per_s(u, seconds)
   sgemm, rates = [], {variant: [] for variant in variants}
   for i in range(rounds):

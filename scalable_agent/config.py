@@ -13,6 +13,7 @@ This module must not import TensorFlow: environment processes import it.
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import json
+import math
 import os
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -55,6 +56,7 @@ POSITIVE = Check(lambda x: x > 0, 'must be positive')
 NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
 FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
 BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
+FINITE = Check(math.isfinite, 'must be finite')
 IS_SEED = Check(lambda x: x < 2**31, 'must be below 2**31')
 ALE_COUNT = Check(lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
 SIZES = Check(
@@ -142,7 +144,8 @@ class _Section:
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
       value, metadata = getattr(self, field.name), field.metadata
-      if self.algorithm in metadata['algorithms']:
+      used_by = metadata['algorithms']
+      if used_by == ALGORITHMS or self.algorithm in used_by:
         if value is None and isinstance(metadata['default'], By):
           object.__setattr__(self, field.name, metadata['default'].of(self))
         self._check_field(field)
@@ -150,7 +153,7 @@ class _Section:
         self._check(
             field.name, value == field.default,
             f'is not used by --algorithm={self.algorithm}: leave it out. It is '
-            f'a setting of {", ".join(metadata["algorithms"])}')
+            f'a setting of {", ".join(used_by)}')
 
   @property
   def is_test(self) -> bool:
@@ -507,7 +510,7 @@ class OffPolicySettings(RewardSettings):
       'then grows without bound.', FRACTION, algorithms=('sac',))
   target_entropy_per_part: float = setting(
       -1., 'Continuous actions: the entropy that SAC aims at, per part of an '
-      'action.', algorithms=('sac',))
+      'action.', FINITE, algorithms=('sac',))
   num_samples: int = setting(
       20, 'Actions that are sampled per observation.', POSITIVE,
       algorithms=('mpo',))

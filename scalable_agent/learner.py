@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent import algorithms
-from scalable_agent import config as config_lib
 from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import structs
 from scalable_agent import unrolls
@@ -303,47 +301,3 @@ def _mean_of_finite(values):
   is_nan = tf.math.is_nan(values)
   count = tf.reduce_sum(tf.cast(~is_nan, tf.float32))
   return tf.reduce_sum(tf.where(is_nan, 0.0, values)) / count
-
-
-def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
-         part: int = 0,
-         addons: Mapping[str, base.Addon] | None = None) -> Learner:
-  """Makes the learner that resolved settings ask for.
-
-  Args:
-    config: the settings.
-    spec: the spec of the environments. No environment is needed.
-    part: a number that differs between the parts of a run.
-    addons: further terms of the policy's loss, by name.
-
-  Raises:
-    ConfigError: if the algorithm or the agent does not fit the environments.
-  """
-  seed = config.derive_seed('learner', 0, part)
-  algorithm = algorithms.make(config, spec, seed)
-  if addons:
-    algorithm = base.WithAddons(algorithm, addons)
-  rates = {'critic': config.critic_learning_rate or config.learning_rate,
-           'temperature': config.temperature_learning_rate,
-           'duals': config.temperature_learning_rate}
-  all_at_once = config.micro_batch_size in (0, config.batch_size)
-  return Learner(
-      algorithm,
-      {group: _make_optimizer(config, rates.get(group, config.learning_rate))
-       for group in algorithm.groups}, seed=seed,
-      clip_gradient_norm=config.clip_gradient_norm or None,
-      micro_batch_size=None if all_at_once else config.micro_batch_size,
-      updates_per_call=config.updates_per_call or 1,
-      jit_compile=config.xla == 'all')
-
-
-def _make_optimizer(config, rate):
-  optimizer = optimizers_lib.make_optimizer(
-      config.optimizer, learning_rate=rate, decay=config.decay,
-      momentum=config.momentum, epsilon=config.epsilon,
-      beta_1=config.adam_beta1, beta_2=config.adam_beta2)
-  if config.learning_rate_schedule == 'constant':
-    return optimizers_lib.Scheduled(optimizer, lambda num_env_frames: rate)
-  return optimizers_lib.Scheduled(
-      optimizer, lambda num_env_frames: optimizers_lib.linear_decay(
-          rate, num_env_frames, config.total_environment_frames))

@@ -11,8 +11,6 @@ import weakref
 
 import numpy as np
 from scalable_agent import agents
-from scalable_agent import algorithms
-from scalable_agent import config as config_lib
 from scalable_agent import dynamic_batching
 from scalable_agent import queues
 from scalable_agent import structs
@@ -190,22 +188,3 @@ class SharedPolicy:
     """Makes every `step` raise `QueueClosed`, which ends `Actor.run`."""
     self._service.close()
     self._service.join(timeout_s)
-
-
-def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
-         num_groups: int, part: int) -> list[Policy]:
-  """Returns the policy of each group: its own, or the one that all share.
-
-  Args:
-    config: the settings, resolved.
-    spec: of the environments.
-    num_groups: number of groups of environments.
-    part: a number that differs between the parts of a run.
-  """
-  make_one = lambda index, jit_compile: AgentPolicy(
-      algorithms.make_agent(
-          config, spec, config.derive_seed('actor', index, part)),
-      jit_compile=jit_compile)
-  if config.dynamic_batching:
-    return [SharedPolicy(make_one(0, False))] * num_groups
-  return [make_one(index, config.xla != 'none') for index in range(num_groups)]

@@ -20,6 +20,7 @@ from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import networks
+from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import policies
 from scalable_agent import structs
 from scalable_agent.algorithms import base
@@ -81,7 +82,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     spec = envs[0].spec
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
-    learner = learner_lib.make(config, spec, part, addons)
+    learner = make_learner(config, spec, part, addons)
     feed = feeds.Feed(config, spec, learner, part)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
@@ -148,6 +149,70 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
       hook(update)
 
 
+def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 part: int = 0,
+                 addons: Mapping[str, base.Addon] | None = None
+                 ) -> learner_lib.Learner:
+  """Makes the learner that resolved settings ask for.
+
+  Args:
+    config: the settings.
+    spec: the spec of the environments. No environment is needed.
+    part: a number that differs between the parts of a run.
+    addons: further terms of the policy's loss, by name.
+
+  Raises:
+    ConfigError: if the algorithm or the agent does not fit the environments.
+  """
+  seed = config.derive_seed('learner', 0, part)
+  algorithm = algorithms.make(config, spec, seed)
+  if addons:
+    algorithm = base.WithAddons(algorithm, addons)
+  rates = {'critic': config.critic_learning_rate or config.learning_rate,
+           'temperature': config.temperature_learning_rate,
+           'duals': config.temperature_learning_rate}
+  all_at_once = not 0 < config.micro_batch_size < config.batch_size
+  return learner_lib.Learner(
+      algorithm,
+      {group: _make_optimizer(config, rates.get(group, config.learning_rate))
+       for group in algorithm.groups}, seed=seed,
+      clip_gradient_norm=config.clip_gradient_norm or None,
+      micro_batch_size=None if all_at_once else config.micro_batch_size,
+      updates_per_call=config.updates_per_call or 1,
+      jit_compile=config.xla == 'all')
+
+
+def _make_optimizer(config, rate):
+  optimizer = optimizers_lib.make_optimizer(
+      config.optimizer, learning_rate=rate, decay=config.decay,
+      momentum=config.momentum, epsilon=config.epsilon,
+      beta_1=config.adam_beta1, beta_2=config.adam_beta2)
+  if config.learning_rate_schedule == 'constant':
+    return optimizers_lib.Scheduled(optimizer, lambda num_env_frames: rate)
+  return optimizers_lib.Scheduled(
+      optimizer, lambda num_env_frames: optimizers_lib.linear_decay(
+          rate, num_env_frames, config.total_environment_frames))
+
+
+def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                  num_groups: int, part: int) -> list[policies.Policy]:
+  """Returns the policy of each group: its own, or the one that all share.
+
+  Args:
+    config: the settings, resolved.
+    spec: of the environments.
+    num_groups: number of groups of environments.
+    part: a number that differs between the parts of a run.
+  """
+  make_one = lambda index, jit_compile: policies.AgentPolicy(
+      algorithms.make_agent(
+          config, spec, config.derive_seed('actor', index, part)),
+      jit_compile=jit_compile)
+  if config.dynamic_batching:
+    return [policies.SharedPolicy(make_one(0, False))] * num_groups
+  return [make_one(index, config.xla != 'none') for index in range(num_groups)]
+
+
 def _make_environments(config, part):
   names = _level_names(config)
   # A part of a run has other seeds than the part before.
@@ -176,7 +241,7 @@ def _is_finished(config, learner, checkpointer):
 
 def _make_actors(config, envs, part):
   return acting.Local(
-      envs, policies.make(config, envs[0].spec, len(envs), part),
+      envs, make_policies(config, envs[0].spec, len(envs), part),
       unroll_length=config.unroll_length,
       num_buffers=1 if config.deterministic else config.queue_capacity + 1,
       bootstrap_truncated=config.bootstrap_truncated)

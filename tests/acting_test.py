@@ -16,7 +16,7 @@ import tensorflow as tf
 
 class _Broken(counting_agent.CountingAgent):
 
-  def step(self, last_action, env_output, state):
+  def step(self, last_action, env_output, state, greedy=False):
     raise ValueError('Broken agent')
 
 

@@ -114,8 +114,8 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
         self.output_spec = self.output_spec._replace(
             policy=structs.ArraySpec((2,), np.dtype(np.float32)))
 
-      def step(self, last_action, env_output, state):
-        output, state = super().step(last_action, env_output, state)
+      def step(self, last_action, env_output, state, greedy=False):
+        output, state = super().step(last_action, env_output, state, greedy)
         return output._replace(
             action=(output.action + 1) % 2,
             policy=output.policy[:, :2],

@@ -5,8 +5,8 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent import config as config_lib
-from scalable_agent import learner as learner_lib
 from scalable_agent import structs
+from scalable_agent import training
 import tensorflow as tf
 
 _SPEC = structs.EnvironmentSpec(
@@ -37,7 +37,7 @@ class AddonsTest(parameterized.TestCase):
   @parameterized.parameters('sac', 'ddpg')
   def test_a_term_moves_the_policy_and_nothing_else(self, algorithm):
     config = _config(algorithm, optimizer='rmsprop', learning_rate=1e-3)
-    plain, other = (learner_lib.make(config, _SPEC, addons=addons)
+    plain, other = (training.make_learner(config, _SPEC, addons=addons)
                     for addons in (None, {'pull': _pull}))
     batch = _batch(plain)
     learned = [learner.step(batch) for learner in (plain, other)]
@@ -52,7 +52,7 @@ class AddonsTest(parameterized.TestCase):
     config = _config('ddpg', optimizer='rmsprop')
     groups = {}
     for name, addons in (('none', None), ('pull', {'pull': _pull})):
-      learner = learner_lib.make(config, _SPEC, addons=addons)
+      learner = training.make_learner(config, _SPEC, addons=addons)
       algorithm, data = learner.algorithm, _batch(learner).data
       with tf.GradientTape(persistent=True) as tape:
         loss = algorithm.loss(
@@ -69,7 +69,7 @@ class AddonsTest(parameterized.TestCase):
       np.testing.assert_allclose(a + c, b, rtol=1e-4, atol=1e-5)
 
   def test_a_delayed_policy_has_no_term_when_it_does_not_learn(self):
-    learner = learner_lib.make(
+    learner = training.make_learner(
         _config('td3'), _SPEC, addons={'pull': _pull})
     batch = _batch(learner)
     terms = [float(learner.step(batch).scalars['pull']) for _ in range(4)]

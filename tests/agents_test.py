@@ -377,9 +377,12 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       ('shallow', _Spec((19, 84, 3), np.uint8), 'at least 20 pixels'),
       ('shallow', _Spec((4, 84, 19), np.uint8), 'at least 20 pixels'),
       ('big', _VECTOR, 'deep, shallow, mlp'),
-      ('deep', _INSTRUCTION, 'dictionary'),
-      ('deep', {'pixels': _SMALL_FRAME}, r"\['pixels'\]"),
-      ('deep', {'frame': _SMALL_FRAME, 'depth': _SMALL_FRAME}, 'depth'))
+      ('deep', _INSTRUCTION, 'only `instruction` can be text'),
+      ('mlp', {'frame': _VECTOR, 'words': _INSTRUCTION}, 'can be text'),
+      ('deep', {'position': _VECTOR}, 'use --agent=mlp'),
+      ('deep', {'position': _VECTOR, 'speed': _VECTOR}, 'use --agent=mlp'),
+      ('shallow', {'frame': _Spec((19, 84, 3), np.uint8), 'position': _VECTOR},
+       'at least 20 pixels'))
   def test_what_does_not_fit(self, network, spec, message):
     with self.assertRaisesRegex(ValueError, message):
       agents.make_agent(network, spec, _ACTIONS)
@@ -390,14 +393,21 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       ('deep', _Spec((5, 7, 3), np.float32)),
       ('mlp', _Spec((), np.int64)),
       ('mlp', _Spec((128,), np.uint8)),
-      ('mlp', tf.TensorSpec([3], tf.bool)))
+      ('mlp', tf.TensorSpec([3], tf.bool)),
+      ('deep', {'pixels': _SMALL_FRAME}),
+      ('deep', {'frame': _SMALL_FRAME, 'depth': _SMALL_FRAME}),
+      ('deep', {'frame': _SMALL_FRAME, 'position': _VECTOR}),
+      ('mlp', {'frame': _SMALL_FRAME, 'position': _VECTOR}))
   def test_what_fits(self, network, spec):
     agent = agents.make_agent(network, spec, _ACTIONS)
     # Nothing is created after construction.
     variables = [v.path for v in agent.variables]
+    zeros = lambda part: tf.zeros(
+        [2, *part.shape], tf.as_dtype(part.dtype))
     env_output = structs.StepOutput(
         tf.zeros([2]), (), tf.zeros([2], tf.bool),
-        tf.zeros([2, *spec.shape], tf.as_dtype(spec.dtype)))
+        {name: zeros(part) for name, part in spec.items()}
+        if isinstance(spec, dict) else zeros(spec))
     agent.step(tf.zeros([2], tf.int32), env_output, agent.initial_state(2))
     self.assertEqual(variables, [v.path for v in agent.variables])
 

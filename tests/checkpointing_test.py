@@ -90,7 +90,8 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(restored.train_time_s, 12.5)
 
     batch = learner_test.random_batch(learner, 7)
-    expected, found = learner.step(batch), resumed.step(batch)
+    expected, found = (each.step(batch).scalars
+                       for each in (learner, resumed))
     for name in expected:
       self.assertAllEqual(expected[name], found[name])
     for kind in ('variables', 'optimizer'):

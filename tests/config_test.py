@@ -49,31 +49,57 @@ _REFUSED = {
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
         'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
         'save_summaries_secs', 'progress_secs', 'epsilon', 'step_timeout_s',
-        'plot_num_episodes')},
+        'plot_num_episodes', 'target_update_period', 'num_critics',
+        'policy_delay', 'initial_temperature', 'num_samples',
+        'epsilon_temperature', 'epsilon_mean', 'epsilon_scale',
+        'epsilon_bounds', 'initial_mean_multiplier',
+        'initial_scale_multiplier', 'replay_steps', 'min_replay_steps',
+        'updates_per_step', 'n_step', 'recent_min_steps',
+        'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
+        'updates_per_collect')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
         'clip_gradient_norm', 'micro_batch_size', 'replay_capacity',
-        'min_policy_lag')},
+        'min_policy_lag', 'updates_per_call', 'critic_learning_rate',
+        'huber_delta', 'exploration_noise', 'target_noise',
+        'target_noise_clip', 'temperature_learning_rate',
+        'priority_exponent', 'priority_epsilon', 'unrolls_per_collect',
+        'max_use')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
     **{name: _FRACTION for name in (
         'discounting', 'decay', 'repeat_action_probability',
-        'replay_fraction')},
+        'replay_fraction', 'target_update_rate', 'exploration_epsilon_begin',
+        'exploration_epsilon_end', 'exploration_fraction', 'exploration_decay',
+        'target_entropy_ratio', 'importance_exponent', 'recent_eta',
+        'lambda_')},
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
-        'compute_dtype', 'correction')},
+        'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
+        'selector', 'hindsight', 'reduction')},
+    'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
+                      '256,256') for value in ('', ' , ', '64,0', '64,-1',
+                                               '64,a', '6.5')],
+    'target_entropy_per_part': [(math.inf, 'must be finite')],
     'task': [(0, 'must be -1: this version trains on one machine')]}
 # All values of their types are valid.
 _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
-         'fire_on_reset', 'bootstrap_truncated'}
+         'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
+         'dueling', 'exact_temperature', 'deterministic'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
 _WORDS = structs.ArraySpec((), np.dtype(object))
+
+
+def _config_with(name, value):
+  """Returns settings of an algorithm that uses the setting `name`."""
+  algorithm = _FIELDS[name].metadata['algorithms'][0]
+  return config_lib.Config(**{'algorithm': algorithm, name: value})
 
 
 class DefaultsTest(absltest.TestCase):
@@ -87,8 +113,12 @@ class DefaultsTest(absltest.TestCase):
 
   def test_config_and_flags_have_the_same(self):
     self.assertEqual(experiment.parse([]), config_lib.Config())
-    self.assertEqual({name: flags.FLAGS[name].default for name in _FIELDS},
-                     dataclasses.asdict(config_lib.Config()))
+    defaults = dataclasses.asdict(config_lib.Config())
+    for name, field in _FIELDS.items():
+      # Those that depend on the algorithm are open.
+      is_open = isinstance(field.metadata['default'], config_lib.By)
+      self.assertEqual(flags.FLAGS[name].default,
+                       None if is_open else defaults[name], name)
 
   def test_some_settings_in_a_notebook(self):
     config = config_lib.Config(batch_size=3, level_name='catch')
@@ -139,7 +169,7 @@ class ChecksTest(parameterized.TestCase):
   def test_refused(self, name, value, rule):
     with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
         f'--{name}={value} {rule}')) as caught:
-      config_lib.Config(**{name: value})
+      _config_with(name, value)
     self.assertEqual(str(caught.exception)[-1], '.')
     self.assertNotIn('\n', str(caught.exception))
 
@@ -148,9 +178,13 @@ class ChecksTest(parameterized.TestCase):
       ('max_noops', 2**31 - 2), ('discounting', 0), ('discounting', 1),
       ('adam_beta1', 0), ('batch_size', 1), ('epsilon', 1e-9),
       ('replay_fraction', 1), ('dynamic_batching', True),
-      ('save_checkpoint_secs', 1), ('logdir', ',a'), ('level_name', 'a,'))
+      ('save_checkpoint_secs', 1), ('logdir', ',a'), ('level_name', 'a,'),
+      ('hidden_sizes', '1'), ('hidden_sizes', ' 5, 6 ,'),
+      ('target_update_rate', 0), ('target_update_rate', 1),
+      ('updates_per_call', 0), ('huber_delta', 0), ('target_noise', 0),
+      ('critic_learning_rate', 0), ('updates_per_step', 1e-3), ('n_step', 1))
   def test_edges(self, name, value):
-    self.assertEqual(getattr(config_lib.Config(**{name: value}), name), value)
+    self.assertEqual(getattr(_config_with(name, value), name), value)
 
   @parameterized.parameters(
       ('batch_size', 2.5, 'int'), ('batch_size', '2', 'int'),
@@ -165,8 +199,8 @@ class ChecksTest(parameterized.TestCase):
   def test_not_a_number(self):
     for name, field in _FIELDS.items():
       if field.type is float:
-        with self.assertRaisesRegex(errors.ConfigError, name):
-          config_lib.Config(**{name: math.nan})
+        with self.assertRaisesRegex(errors.ConfigError, f'{name}=nan must'):
+          _config_with(name, math.nan)
 
   @parameterized.parameters(
       (dict(replay_capacity=3), 'replay_capacity=3 must be 0 or at least '
@@ -180,9 +214,175 @@ class ChecksTest(parameterized.TestCase):
     self.assertEqual(config_lib.Config(
         batch_size=4, replay_capacity=4).num_fresh_unrolls, 2)
 
+  @parameterized.parameters(
+      (dict(unrolls_per_collect=2), 'unrolls_per_collect=2 needs '
+       '--replay_capacity'),
+      (dict(max_use=2, replay_capacity=8), 'max_use=2 needs '
+       '--unrolls_per_collect'),
+      (dict(deterministic=True), 'deterministic=True needs '
+       '--num_actor_groups=1'))
+  def test_settings_that_need_another_one(self, settings, text):
+    with self.assertRaisesRegex(errors.ConfigError, f'^--{text}'):
+      config_lib.Config(batch_size=4, **settings)
+    config_lib.Config(batch_size=4, **{
+        'replay_capacity': 4, 'unrolls_per_collect': 1, 'num_actor_groups': 1,
+        **settings})
+
   def test_logdirs(self):
     self.assertEqual(config_lib.Config(logdir=' a, ,b/c,').logdirs,
                      ['a', 'b/c'])
+
+
+class AlgorithmsTest(parameterized.TestCase):
+  """Tests of settings whose defaults, or whose use, depend on the algorithm."""
+
+  @parameterized.parameters(
+      ('impala', dict(
+          total_environment_frames=1_000_000_000, hidden_sizes='64,64',
+          num_actor_groups=2, unroll_length=100, num_action_repeats=4,
+          learning_rate_schedule='linear', optimizer='rmsprop', epsilon=.1,
+          reward_clipping='abs_one', updates_per_call=0)),
+      ('ddqn', dict(
+          total_environment_frames=1_000_000, hidden_sizes='256,256',
+          num_actor_groups=1, unroll_length=2, num_action_repeats=1,
+          batch_size=64, learning_rate=1e-4, learning_rate_schedule='constant',
+          optimizer='adam', epsilon=1e-8, reward_clipping='none',
+          target_update_rate=1., target_update_period=1000, double_q=True,
+          dueling=False, min_replay_steps=1000, updates_per_step=1.,
+          exploration_epsilon_end=.05, n_step=1, selector='uniform')),
+      ('ddpg', dict(
+          batch_size=256, learning_rate=3e-4, target_update_rate=.005,
+          exploration_noise=.1)),
+      ('td3', dict(
+          batch_size=256, learning_rate=3e-4, target_update_rate=.005,
+          num_critics=2, policy_delay=2, target_noise=.2,
+          target_noise_clip=.5)),
+      ('sac', dict(
+          batch_size=256, learning_rate=3e-4, target_update_rate=.005,
+          target_update_period=1, num_critics=2, initial_temperature=1.,
+          temperature_learning_rate=3e-4, target_entropy_ratio=.7,
+          target_entropy_per_part=-1.)),
+      ('mpo', dict(
+          batch_size=256, target_update_rate=1., target_update_period=100,
+          num_critics=1, initial_temperature=10.,
+          temperature_learning_rate=.01, num_samples=20)))
+  def test_defaults(self, algorithm, defaults):
+    config = config_lib.Config(algorithm=algorithm, level_name='CartPole-v1')
+    for name, default in defaults.items():
+      self.assertEqual(getattr(config, name), default, name)
+      self.assertIs(type(getattr(config, name)), type(default), name)
+    self.assertEqual(experiment.parse(
+        [f'--algorithm={algorithm}', '--level_name=CartPole-v1']), config)
+    self.assertEqual(config.is_off_policy, algorithm != 'impala')
+
+  def test_atari(self):
+    make = lambda algorithm: config_lib.Config(
+        algorithm=algorithm, level_name='ALE/Pong-v5')
+    ddqn, sac, impala = make('ddqn'), make('sac'), make('impala')
+    for config in (ddqn, sac):
+      self.assertEqual(
+          (config.num_action_repeats, config.unroll_length,
+           config.updates_per_step, config.reward_clipping),
+          (4, 16, .25, 'abs_one'))
+    self.assertEqual((ddqn.batch_size, ddqn.min_replay_steps), (32, 20_000))
+    self.assertEqual((sac.batch_size, sac.min_replay_steps), (256, 1_000))
+    self.assertEqual((impala.unroll_length, impala.batch_size), (100, 2))
+
+  def test_the_first_default_that_is_there_counts(self):
+    class Settings(config_lib.EnvironmentSettings):
+      level_name = 'ALE/Pong-v5'
+
+    default = config_lib.By({'ddqn on Atari': 1, 'Atari': 2, 'ddqn': 3,
+                             'impala': 4, 'others': 5})
+    of = lambda section, algorithm: default.of(section(algorithm=algorithm))
+    self.assertEqual([of(Settings, a) for a in ('ddqn', 'sac', 'impala')],
+                     [1, 2, 4])
+    # A section without a level.
+    self.assertEqual([of(config_lib.EnvironmentSettings, a)
+                      for a in ('ddqn', 'sac', 'impala')], [3, 5, 4])
+
+  def test_every_algorithm_has_a_default(self):
+    for algorithm in config_lib.ALGORITHMS:
+      for level_name in ('ALE/Pong-v5', 'catch'):
+        config = config_lib.Config(algorithm=algorithm, level_name=level_name)
+        for name, field in _FIELDS.items():
+          if algorithm in field.metadata['algorithms']:
+            self.assertNotEqual(
+                (name, getattr(config, name) is None), (name, True)
+                if name != 'dynamic_batching' else ())
+
+  def test_what_an_algorithm_does_not_use_cannot_be_set(self):
+    others = {bool: lambda x: not x, int: lambda x: (x or 0) + 1,
+              float: lambda x: (x or 0) / 2 + .26}
+    num_refused = 0
+    for name, field in _FIELDS.items():
+      owners = field.metadata['algorithms']
+      for algorithm in set(config_lib.ALGORITHMS) - set(owners):
+        value = (others[field.type](field.default) if field.type in others
+                 else next(c for c in field.metadata['choices']
+                           if c != field.default))
+        with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
+            f'--{name}={value} is not used by --algorithm={algorithm}: leave '
+            f'it out. It is a setting of {", ".join(owners)}.') + '$'):
+          config_lib.Config(algorithm=algorithm, **{name: value})
+        num_refused += 1
+        # Its default is no mistake: it is what files of settings have.
+        config_lib.Config(algorithm=algorithm, **{name: field.default})
+    self.assertGreater(num_refused, 100)
+
+  @parameterized.parameters(
+      ('batch_size', 'Default: 2 for impala, 32 for ddqn on Atari, 64 for '
+       'ddqn, 256 for others.'),
+      ('learning_rate_schedule', 'Default: linear for impala, constant for '
+       'others.'),
+      ('use_lstm', '^impala: The agent'),
+      ('policy_delay', '^td3: The policy'),
+      ('exploration_noise', '^ddpg, td3: Standard'),
+      ('replay_steps', '^ddqn, ddpg, td3, sac, mpo: Number'),
+      ('discounting', '^Discount per'))
+  def test_helps(self, name, text):
+    self.assertRegex(_FIELDS[name].metadata['text'], text)
+    self.assertRegex(flags.FLAGS[name].help.split('>: ')[-1], text)
+
+  @parameterized.parameters(
+      (dict(), 8), (dict(unroll_length=1), 4),
+      (dict(updates_per_step=.25), 2), (dict(updates_per_step=.01), 1),
+      (dict(num_actors=1, unroll_length=3), 3),
+      (dict(selector='prioritised'), 1),
+      (dict(selector='recent_prioritised'), 1), (dict(selector='recent'), 8),
+      (dict(updates_per_call=3, selector='prioritised'), 3),
+      (dict(updates_per_call=20), 20))
+  def test_updates_per_call(self, settings, expected):
+    config = config_lib.Config(
+        algorithm='sac', level_name='Pendulum-v1', **settings)
+    resolved = config.resolved(_VECTOR, on_cpu=True, num_groups=1)
+    self.assertEqual(resolved.updates_per_call, expected)
+    chosen = f'--updates_per_call={expected}'
+    self.assertEqual(chosen in config_lib.choices_made(config, resolved),
+                     config.updates_per_call != expected)
+    self.assertEqual(resolved.micro_batch_size, 0)
+
+  @parameterized.parameters(
+      ('ddqn', _VECTOR, True, 'all'), ('ddqn', _VECTOR, False, 'none'),
+      ('ddqn', _FRAMES, True, 'none'), ('sac', _VECTOR, True, 'policy'))
+  def test_xla(self, algorithm, spec, on_cpu, xla):
+    config = config_lib.Config(algorithm=algorithm, level_name='catch')
+    self.assertEqual(config.resolved(
+        spec, on_cpu=on_cpu, num_groups=1).xla, xla)
+
+  def test_saved_and_read(self):
+    config = config_lib.Config(
+        algorithm='sac', level_name='Pendulum-v1', num_critics=3,
+        hidden_sizes='32,16', logdir=self.create_tempdir().full_path).resolved(
+            _VECTOR, on_cpu=True, num_groups=1)
+    config.save()
+    self.assertEqual(config_lib.trained_with(config.logdir), config)
+    self.assertEqual(config.layer_sizes, [32, 16])
+    # Those of other algorithms are there, too, and open.
+    with open(os.path.join(config.logdir, 'settings.json')) as f:
+      values = json.load(f)
+    self.assertEqual((values['num_critics'], values['policy_delay'],
+                      values['temperature_learning_rate']), (3, 2, 3e-4))
 
 
 class FlagsTest(parameterized.TestCase):
@@ -226,7 +426,8 @@ class FlagsTest(parameterized.TestCase):
 
   def test_parsing_leaves_the_flags_of_the_program(self):
     experiment.parse(['--batch_size=9'])
-    self.assertEqual(flags.FLAGS.batch_size, 2)
+    self.assertIsNone(flags.FLAGS.batch_size)
+    self.assertEqual(experiment.config_of(flags.FLAGS).batch_size, 2)
 
   def test_every_mode_is_a_function(self):
     self.assertEqual(tuple(experiment.MODES),
@@ -245,9 +446,11 @@ class HelpTest(absltest.TestCase):
                        field.metadata['text'])
 
   def test_every_choice_of_a_mode_or_a_network_is_explained(self):
-    for name in ('mode', 'agent', 'xla', 'correction'):
+    for name in ('mode', 'agent', 'xla', 'correction', 'algorithm',
+                 'selector',
+                 'reward_clipping'):
       for choice in _FIELDS[name].metadata['choices']:
-        self.assertIn(f'{choice}: ', _FIELDS[name].metadata['text'])
+        self.assertRegex(_FIELDS[name].metadata['text'], f'{choice}[:,] ')
 
   def test_of_actors_counts_environments(self):
     self.assertStartsWith(_FIELDS['num_actors'].metadata['text'],
@@ -263,7 +466,7 @@ class HelpTest(absltest.TestCase):
     headings = re.findall(r'^(\d\d \w+):$', text, re.M)
     self.assertEqual(headings, [
         '01 run', '02 environment', '03 agent', '04 acting', '05 learner',
-        '06 impala', '07 replay', '08 test'])
+        '06 impala', '07 offpolicy', '08 replay', '09 test'])
     shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[1:]
     seen = set()
     for section, part in zip(config_lib.SECTIONS, shown):
@@ -343,7 +546,8 @@ class ResolvedTest(parameterized.TestCase):
       ({'frame': _FRAMES}, 'deep'),
       (_VECTOR, 'mlp'),
       ({'frame': _VECTOR}, 'mlp'),
-      ({'position': _FRAMES}, 'mlp'),
+      ({'position': _FRAMES}, 'deep'),
+      ({'position': _VECTOR, 'depth': _FRAMES}, 'deep'),
       (_FRAMES._replace(shape=(10, 5)), 'mlp'),
       (_WORDS, 'mlp'))
   def test_agent(self, observation_spec, agent):

@@ -277,8 +277,12 @@ class BadInputTest(parameterized.TestCase):
       (dict(level_name='catsh'), 'catch'),
       (dict(level_name='ALE/Pongg-v5'), 'ALE/Pong-v5'),
       (dict(level_name='explore_goal_locations_small'), 'deepmind_lab'),
-      (dict(level_name='fake_environments:fake/ContinuousActions-v0'),
+      (dict(level_name='fake_environments:fake/UnboundedActions-v0'),
+       'without bounds'),
+      (dict(level_name='fake_environments:fake/IntegerActions-v0'),
        'Discrete'),
+      (dict(level_name='catch', algorithm='sac', use_lstm=False),
+       '--use_lstm=False is not used by --algorithm=sac'),
       (dict(level_name='catch,memory'), 'different observations'),
       (dict(level_name=' , '), '--level_name'),
       (dict(batch_size=-1), '--batch_size=-1 must be positive'),
@@ -419,7 +423,7 @@ class LevelsTest(absltest.TestCase):
 
     def stop_when_all_have_played(update):
       # Each environment that counts begins with 1 + 2, and never has it again.
-      played.update(e.level_name for e in update.ready.episodes
+      played.update(e.level_name for e in update.episodes
                     if e.episode_return == 3 or e.level_name != 'counting')
       if played['counting'] >= 3 and played['MountainCar-v0']:
         signal.raise_signal(signal.SIGTERM)
@@ -449,9 +453,9 @@ def _made(config):
   """
   config = config.resolved(_VECTOR.observation, on_cpu=networks.on_cpu(),
                            num_groups=config.num_actor_groups)
-  with mock.patch.object(agents, 'make'), mock.patch.object(
+  with mock.patch.object(agents, 'make_agent'), mock.patch.object(
       learner_lib, 'Learner') as learner:
-    used = training._make_policies(config, _VECTOR, config.num_actor_groups, 0)
+    used = training.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs
 
@@ -462,8 +466,8 @@ class FlagsTest(parameterized.TestCase):
   def test_what_was_chosen_is_said_and_saved(self):
     logdir = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()) as stdout, \
-        mock.patch.object(training, '_make_policies',
-                          wraps=training._make_policies) as make_policies, \
+        mock.patch.object(training, 'make_policies',
+                          wraps=training.make_policies) as make_policies, \
         mock.patch.object(training, 'make_learner',
                           wraps=training.make_learner) as make_learner:
       training.train(config_lib.Config(

@@ -9,6 +9,7 @@ unrolls.
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent import config
+from scalable_agent import heads
 from scalable_agent import structs
 from scalable_agent.algorithms import impala
 import tensorflow as tf
@@ -21,6 +22,8 @@ _ENTROPY_COST = 0.02
 
 class _TableAgent:
   """Its outputs are its variables, so their gradients have formulas."""
+
+  head = heads.policy(structs.ActionSpec((_A,)))
 
   def __init__(self, rng):
     logits = 2 * rng.normal(size=[_T + 1, _B, _A])
@@ -77,13 +80,13 @@ def _random_case(seed, on_policy=False):
   return agent, _batch(rng, behaviour_logits)
 
 
-def _loss_and_gradients(agent, batch, correction):
+def _loss_and_gradients(agent, batch, correction, weights=None):
   algorithm = impala.Impala(agent, config.ImpalaSettings(
       discounting=_DISCOUNTING, baseline_cost=_BASELINE_COST,
       entropy_cost=_ENTROPY_COST, reward_clipping='abs_one',
       correction=correction))
   with tf.GradientTape() as tape:
-    loss = algorithm.loss(batch, tf.constant([0, 0]))
+    loss = algorithm.loss(batch, weights, ['agent'], tf.constant([0, 0]))
   gradients = tape.gradient(loss.by_group['agent'], algorithm.groups['agent'])
   return loss.sums, loss.means, [g.numpy() for g in gradients]
 

@@ -92,7 +92,7 @@ def _updates_of_the_whole(optimizer):
   They are neither compiled by XLA nor made in parts.
   """
   learner = make_learner(optimizer=optimizer, clip_gradient_norm=5.0)
-  scalars = [learner.step(random_batch(learner, seed, batch_size=5))
+  scalars = [learner.step(random_batch(learner, seed, batch_size=5)).scalars
              for seed in range(3)]
   return scalars, [v.numpy() for v in learner.agent.variables]
 
@@ -161,19 +161,19 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
   def test_frames_and_learning_rate(self):
     learner = make_learner()
     batch = random_batch(learner)
-    first = learner.step(batch)
-    second = learner.step(batch)
+    first = learner.step(batch).scalars
+    second = learner.step(batch).scalars
     # The rate of an update is that of the frames before it.
     self.assertAllClose(first['learning_rate'], 0.00048, rtol=1e-7)
     self.assertAllClose(second['learning_rate'], 0.000479993856, rtol=1e-6)
     self.assertEqual(learner.num_env_frames, 2 * 12800)
     self.assertEqual(learner.num_updates, 2)
     learner.num_env_frames = 999_987_200
-    self.assertAllClose(learner.step(batch)['learning_rate'], 6.144e-9,
+    self.assertAllClose(learner.step(batch).scalars['learning_rate'], 6.144e-9,
                         rtol=1e-5, atol=0)
     self.assertEqual(learner.num_env_frames, 1_000_000_000)
     before = learner.weights()
-    self.assertEqual(float(learner.step(batch)['learning_rate']), 0)
+    self.assertEqual(float(learner.step(batch).scalars['learning_rate']), 0)
     for old, new in zip(before.values, learner.weights().values):
       self.assertAllEqual(old, new)
 
@@ -212,7 +212,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       baseline_loss += 0.5 * np.sum((vs_next - values[t]) ** 2)
       entropy_loss += np.sum(np.exp(log_softmax(logits[t]))
                              * log_softmax(logits[t]))
-    found = learner.step(batch)
+    found = learner.step(batch).scalars
     self.assertAllClose(found['policy_loss'], policy_loss, rtol=1e-4)
     self.assertAllClose(found['baseline_loss'], baseline_loss, rtol=1e-4)
     self.assertAllClose(found['entropy_loss'], entropy_loss, rtol=1e-4)
@@ -228,17 +228,18 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     twice = once._replace(data=structs.Unroll(
         tree.map_structure(double(1), once.data.steps),
         tree.map_structure(double(0), once.data.start)))
-    norm = learner.step(once)['gradient_norm']
-    self.assertAllClose(make_learner().step(twice)['gradient_norm'], 2 * norm,
-                        rtol=1e-4)
+    norm = learner.step(once).scalars['gradient_norm']
+    self.assertAllClose(
+        make_learner().step(twice).scalars['gradient_norm'], 2 * norm,
+        rtol=1e-4)
 
   @pytest.mark.slow
   def test_gradient_is_clipped_by_its_global_norm(self):
     free, clipped = make_learner(), make_learner(clip_gradient_norm=0.01)
     batch = random_batch(free)
     before = [v.numpy() for v in free.agent.variables]
-    norm = free.step(batch)['gradient_norm']
-    self.assertAllClose(clipped.step(batch)['gradient_norm'], norm)
+    norm = free.step(batch).scalars['gradient_norm']
+    self.assertAllClose(clipped.step(batch).scalars['gradient_norm'], norm)
     self.assertGreater(float(norm), 0.01)
     moved = np.sqrt(sum(
         np.sum((v.numpy() - b) ** 2)
@@ -264,7 +265,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     """Asserts that a learner makes the updates of `_updates_of_the_whole`."""
     scalars, weights = expected
     for seed, expected_of_update in enumerate(scalars):
-      found = learner.step(random_batch(learner, seed, batch_size=5))
+      found = learner.step(random_batch(learner, seed, batch_size=5)).scalars
       self.assertEqual(set(expected_of_update), set(found))
       for name, value in expected_of_update.items():
         self.assertAllClose(value, found[name], rtol=1e-4, atol=atol)
@@ -306,7 +307,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     batch = _with_observation(batch, whole.agent.tokenize(
         env_outputs._replace(observation=observation)).observation)
     for _ in range(2):
-      expected, found = whole.step(batch), parts.step(batch)
+      expected, found = (learner.step(batch).scalars
+                         for learner in (whole, parts))
       for name in expected:
         self.assertAllClose(expected[name], found[name], rtol=1e-4, atol=1e-5)
     for one, other in zip(whole.agent.variables, parts.agent.variables):
@@ -332,7 +334,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       algorithm = impala.Impala(
           learner.agent, config.ImpalaSettings(entropy_cost=0.01))
       with tf.GradientTape() as tape:
-        loss = algorithm.loss(batch.data, tf.constant([0, 0]))
+        loss = algorithm.loss(
+            batch.data, None, ['agent'], tf.constant([0, 0]))
         loss = loss.by_group['agent']
       self.assertEqual(loss.dtype, tf.float32)
       gradients.append([g.numpy() for g in tape.gradient(
@@ -349,7 +352,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     learner = make_learner(micro_batch_size=1)
     for seed in range(3):
       learner.step(random_batch(learner, seed))
-    for function in (learner._compiled_update, learner._compiled_gradients,
+    for function in (learner._compiled_updates, learner._compiled_gradients,
                      learner._compiled_apply):
       self.assertEqual(function.experimental_get_tracing_count(), 1)
 
@@ -365,15 +368,18 @@ class _TwoGroups:
     self.policy, self.value = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
     self.target, self.noise = tf.Variable([9.0]), tf.Variable(0.0)
     self.groups = {'policy': [self.policy], 'value': [self.value]}
+    self.delayed, self.delay = (), 1
     self.targets = [self.target]
 
-  def loss(self, data, seed):
+  def loss(self, data, weights, groups, seed):
+    del weights, groups
     self.noise.assign(tf.random.stateless_uniform([], seed))
     both = tf.reduce_sum(self.policy) * tf.reduce_sum(self.value)
     sums = {'total_loss': tf.reduce_sum(data.steps.env_outputs.reward)}
     return base.Loss({'policy': both, 'value': 10 * both}, sums, {})
 
-  def after_update(self):
+  def after_update(self, groups, progress):
+    del groups, progress
     self.target.assign(0.5 * self.target + 0.5 * self.value)
 
 
@@ -389,7 +395,7 @@ class GroupsTest(tf.test.TestCase):
   def test_a_loss_moves_its_own_group_by_its_own_rate(self):
     algorithm, learner = self._make()
     batch = random_batch(make_learner())
-    scalars = learner.step(batch)
+    scalars = learner.step(batch).scalars
     # d both / d policy = 3, d 10 both / d value = 30; value's rate is still 0.
     self.assertAllClose(algorithm.policy, [0.7, 1.7])
     self.assertAllClose(algorithm.value, [3.0])

@@ -142,9 +142,13 @@ class ClipRewardsTest(tf.test.TestCase, parameterized.TestCase):
     rewards = tf.constant([-20, -5, -1, -.5, 0, .5, 1, 5, 20])
     self.assertAllClose(expected, losses.clip_rewards(rewards, mode))
 
+  def test_none(self):
+    rewards = [-20, -1, 0.5, 20]
+    self.assertAllEqual(rewards, losses.clip_rewards(rewards, 'none'))
+
   def test_unknown_mode(self):
     with self.assertRaisesRegex(
-        ValueError, "'sign': must be abs_one or soft_asymmetric"):
+        ValueError, "'sign': must be none, abs_one or soft"):
       losses.clip_rewards(tf.zeros([1]), 'sign')
 
 

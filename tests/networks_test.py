@@ -279,7 +279,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_seed_gives_layers_of_one_shape_different_weights(self):
     make = lambda: networks.MLPTorso(
-        [4, 4, 4], tf.keras.random.SeedGenerator(1))
+        [4, 4, 4], seed=tf.keras.random.SeedGenerator(1))
     first, second = make(), make()
     first(tf.zeros([1, 4])), second(tf.zeros([1, 4]))
     self.assertAllEqual(first.get_weights()[0], second.get_weights()[0])

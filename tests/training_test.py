@@ -5,6 +5,8 @@ import threading
 
 from absl.testing import absltest
 import numpy as np
+from scalable_agent import feeds
+from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import structs
 from scalable_agent import training
@@ -22,14 +24,19 @@ class _Learner:
     self._tape.append(f'step {batch}')
     self.num_env_frames += 10
     self.num_updates += 1
-    return {'total_loss': float(self.num_updates)}
+    return learner_lib.Learned(
+        {'total_loss': float(self.num_updates)}, f'errors {batch}')
 
   def weights(self):
     return structs.Weights(self.num_updates, [])
 
 
+def _note(*versions):
+  return feeds.Note([], np.zeros([1]), np.array(versions))
+
+
 def _ready(number, version=0):
-  return training.ReadyBatch(number, [], np.zeros([1]), np.array([version] * 2))
+  return feeds.ReadyBatch(number, None, [_note(version, version)])
 
 
 class LearnTest(absltest.TestCase):
@@ -45,6 +52,8 @@ class LearnTest(absltest.TestCase):
     training.learn(
         self.learner, iter(batches), total_environment_frames=total,
         publish=lambda weights: self.tape.append(f'publish {weights.version}'),
+        learned=lambda ready, learned: self.tape.append(
+            f'learned {ready.batch} {learned.errors}'),
         hooks=hooks, stop=self.stop, timer=timer)
     return timer
 
@@ -54,9 +63,12 @@ class LearnTest(absltest.TestCase):
                  f'second hook {update.scalars["total_loss"]}')]
     timer = self._learn([_ready('a'), _ready('b', 1), _ready('c')], hooks)
     self.assertEqual(self.tape, [
-        'step a', 'publish 1', 'first hook 0.0', 'second hook 1.0',
-        'step b', 'publish 2', 'first hook 0.0', 'second hook 2.0',
-        'step c', 'publish 3', 'first hook 2.0', 'second hook 3.0'])
+        'step a', 'publish 1', 'learned a errors a',
+        'first hook 0.0', 'second hook 1.0',
+        'step b', 'publish 2', 'learned b errors b',
+        'first hook 0.0', 'second hook 2.0',
+        'step c', 'publish 3', 'learned c errors c',
+        'first hook 2.0', 'second hook 3.0'])
     self.assertEqual(set(timer.seconds), {'wait', 'learn'})
 
   def test_ends_at_the_total_and_takes_no_further_batch(self):
@@ -88,7 +100,7 @@ class LearnTest(absltest.TestCase):
 
     with self.assertRaisesRegex(RuntimeError, 'environment 3'):
       self._learn(batches())
-    self.assertEqual(self.tape, ['step 0', 'publish 1'])
+    self.assertEqual(self.tape, ['step 0', 'publish 1', 'learned 0 errors 0'])
 
 
 if __name__ == '__main__':

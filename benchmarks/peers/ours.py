@@ -21,25 +21,26 @@ import experiment
 from scalable_agent import training
 
 
-def note(update):
+def note(update, num_samples):
   """A hook of `training.train`: notes steps and samples of an update."""
   if update.learner.num_updates == 1:
     pong.note_parameters(update.learner.agent.trainable_variables)
-  pong.count_steps(update.ready.actions.size)
-  num_steps, num_unrolls = update.ready.batch.data.steps.env_outputs.done.shape
-  pong.note_update((num_steps - 1) * num_unrolls)
+  pong.count_steps(sum(arrived.actions.size for arrived in update.notes))
+  pong.note_update(num_samples)
 
 
 def main():
   settings = json.loads(sys.argv[1])
   os.chdir(_ROOT)  # Flag files are named from there.
-  training.train(experiment.parse([
+  config = experiment.parse([
       '--flagfile=configs/pong_two_cores.flags',
       f'--agent={settings["network"]}',
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',
       '--logdir=' + os.path.join(os.environ['PEERS_RUN'], 'logdir'),
-      '--save_checkpoint_secs=100000', *settings['flags']]), hooks=[note])
+      '--save_checkpoint_secs=100000', *settings['flags']])
+  num_samples = config.batch_size * config.unroll_length
+  training.train(config, hooks=[lambda update: note(update, num_samples)])
 
 
 if __name__ == '__main__':

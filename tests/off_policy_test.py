@@ -1,0 +1,729 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of DDQN, DDPG, TD3, SAC and MPO: losses, updates, targets.
+
+Losses are compared with NumPy in float64, which computes the networks from
+their weights, too. Gradients are compared with differences of these losses, in
+which only the variables of the loss' own group change. So a policy's loss must
+have no gradient in the critics, and no loss one in the targets.
+"""
+
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import agents
+from scalable_agent import algorithms
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent import policies
+from scalable_agent import structs
+from scalable_agent import training
+import tensorflow as tf
+
+_B = 6
+_GAMMA = 0.9
+_SEED = (3, 4)
+_OBSERVATION = structs.ArraySpec((3,), np.dtype(np.float32))
+_DISCRETE = structs.ActionSpec((4,))
+_BOX = structs.ActionSpec(size=2)
+_PARTS = structs.ActionSpec((3, 2))
+
+# Name: algorithm, actions, settings.
+_CASES = {
+    'ddqn': ('ddqn', _DISCRETE, {}),
+    'dqn': ('ddqn', _DISCRETE, dict(double_q=False)),
+    'dueling_huber': ('ddqn', _DISCRETE, dict(dueling=True, huber_delta=0.6)),
+    'ddpg': ('ddpg', _BOX, {}),
+    'td3': ('td3', _BOX, dict(target_noise=0.4, target_noise_clip=0.3)),
+    'td3_three_critics': ('td3', _BOX, dict(num_critics=3)),
+    'sac': ('sac', _BOX, dict(target_entropy_per_part=-0.7)),
+    'sac_discrete': ('sac', _DISCRETE, dict(target_entropy_ratio=0.8)),
+    'mpo': ('mpo', _BOX, dict(num_samples=3)),
+    'mpo_two_critics': ('mpo', _BOX, dict(num_samples=3, num_critics=2)),
+    'mpo_exact': ('mpo', _BOX, dict(
+        num_samples=3, exact_temperature=True, epsilon_temperature=0.05)),
+    'mpo_discrete': ('mpo', _DISCRETE, dict(num_critics=2)),
+    'mpo_discrete_exact': ('mpo', _DISCRETE, dict(exact_temperature=True)),
+}
+_DEFAULTS = ('ddqn', 'ddpg', 'td3', 'sac', 'sac_discrete', 'mpo',
+             'mpo_discrete')
+
+
+def _config(case, **settings):
+  algorithm, _, of_case = _CASES[case]
+  return config_lib.Config(**{
+      'algorithm': algorithm, 'level_name': 'toy', 'agent': 'mlp',
+      'hidden_sizes': '5', 'xla': 'none', 'learning_rate': 0.01,
+      'total_environment_frames': 1000, **of_case, **settings})
+
+
+def _spec(case):
+  return structs.EnvironmentSpec(_OBSERVATION, _CASES[case][1], 1)
+
+
+def _make(case, **settings):
+  """Returns an algorithm whose targets differ from what they follow."""
+  algorithm = algorithms.make(_config(case, **settings), _spec(case), seed=1)
+  _scramble(algorithm)
+  return algorithm
+
+
+def _scramble(algorithm):
+  rng = np.random.default_rng(0)
+  for variables in (*algorithm.groups.values(), algorithm.targets):
+    for variable in variables:
+      value = rng.normal(size=variable.shape)
+      variable.assign(value if variable.shape.rank else 0.5 * value)
+
+
+def _learner(case, **settings):
+  learner = training.make_learner(_config(case, **settings), _spec(case))
+  _scramble(learner.algorithm)
+  return learner
+
+
+def _transitions(case, num_batches=None, seed=0):
+  """Transitions that varies along every axis, some of them terminal."""
+  rng = np.random.default_rng(seed)
+  shape = (_B,) if num_batches is None else (num_batches, _B)
+  actions = _CASES[case][1]
+  discount = np.array([0, _GAMMA, _GAMMA**3, _GAMMA**2, 0, _GAMMA])
+  return structs.Transition(
+      rng.normal(size=(*shape, 3)).astype('f'),
+      rng.uniform(-1, 1, (*shape, actions.size)).astype('f') if actions.size
+      else rng.integers(4, size=shape, dtype='i'),
+      rng.normal(size=shape).astype('f'),
+      np.broadcast_to(discount, shape).astype('f'),
+      rng.normal(size=(*shape, 3)).astype('f'))
+
+
+def _loss(algorithm, transitions, weights=None, groups=None):
+  data, weights = tf.nest.map_structure(
+      lambda x: None if x is None else tf.constant(x), (transitions, weights))
+  return algorithm.loss(
+      data, weights, groups or tuple(algorithm.groups), tf.constant(_SEED))
+
+
+# The slow truth. A network is its list of arrays.
+
+
+def _dense(net, x):
+  hidden = np.maximum(x @ net[0] + net[1], 0)
+  outputs = [hidden @ w + b for w, b in zip(net[2::2], net[3::2])]
+  if len(outputs) == 1:
+    return outputs[0]
+  value, advantages = outputs  # Dueling.
+  return value + advantages - np.mean(advantages, -1, keepdims=True)
+
+
+def _networks(arrays):
+  """Returns the networks in a list of arrays: each has four."""
+  return [arrays[i:i + 4] for i in range(0, len(arrays), 4)]
+
+
+def _values(net, o, a=None):
+  if a is None:
+    return _dense(net, o)
+  return _dense(net, np.concatenate([o, a], -1))[..., 0]
+
+
+def _softmax(x, axis=-1):
+  e = np.exp(x - np.max(x, axis, keepdims=True))
+  return e / np.sum(e, axis, keepdims=True)
+
+
+def _take(values, actions):
+  return np.take_along_axis(values, actions[:, None], -1)[:, 0]
+
+
+def _normal_log_prob(x, mean, std):
+  return np.sum(-0.5 * ((x - mean) / std)**2 - np.log(std)
+                - 0.5 * np.log(2 * np.pi), -1)
+
+
+def _gaussian(net, o):
+  mean, log_std = np.split(_dense(net, o), 2, -1)
+  return mean, np.exp(np.clip(log_std, -20, 2))
+
+
+def _noise(shape, seed):
+  return tf.random.stateless_normal(shape, seed).numpy().astype(np.float64)
+
+
+class _Truth:
+  """The losses of an algorithm, by group, in NumPy.
+
+  Attributes:
+    errors: `[B]`, those of `base.Loss`.
+  """
+
+  def __init__(self, algorithm, case, transitions, weights):
+    self.name, self.actions, _ = _CASES[case]
+    self.settings = _config(case)
+    numpy = lambda x: x.numpy().astype(np.float64)
+    self.groups = {
+        group: [numpy(v) for v in variables]
+        for group, variables in algorithm.groups.items()}
+    # Without the epsilon of the target policy.
+    self.targets = [numpy(v) for v in algorithm.targets if v.shape.rank]
+    self.transitions = transitions
+    self.weights = np.ones([_B]) if weights is None else weights
+
+  def losses(self, groups):
+    """Returns the losses if the variables of `groups` had other values.
+
+    What a loss takes as given is computed from the true values.
+    """
+    if self.name == 'ddqn':
+      return self._ddqn(groups)
+    make = {'ddpg': self._deterministic, 'td3': self._deterministic,
+            'sac': self._sac, 'mpo': self._mpo}[self.name]
+    value_t, others = make(groups)
+    t = self.transitions
+    y = t.reward + t.discount * value_t
+    if self.actions.size:
+      q_of = lambda net: _values(net, t.observation, t.action)
+    else:
+      q_of = lambda net: _take(_values(net, t.observation), t.action)
+    q = np.array([q_of(net) for net in _networks(groups['critic'])])
+    self.errors = (np.abs(np.min(q, 0) - y) if self.name == 'td3'
+                   else np.mean(np.abs(q - y), 0))
+    critic = np.mean(self.weights * np.sum(0.5 * (q - y)**2, 0))
+    return {'critic': critic, **others}
+
+  def _ddqn(self, groups):
+    t, settings = self.transitions, self.settings
+    q_t = _dense(self.targets, t.next_observation)
+    chooser = (_dense(self.groups['agent'], t.next_observation)
+               if settings.double_q else q_t)
+    y = t.reward + t.discount * _take(q_t, np.argmax(chooser, -1))
+    q = _take(_dense(groups['agent'], t.observation), t.action)
+    self.errors = np.abs(q - y)
+    delta = settings.huber_delta or np.inf
+    costs = [0.5 * e**2 if e <= delta else delta * (e - 0.5 * delta)
+             for e in self.errors]
+    return {'agent': np.mean(self.weights * costs)}
+
+  def _deterministic(self, groups):
+    t, settings = self.transitions, self.settings
+    action_t = np.tanh(_dense(self.targets[:4], t.next_observation))
+    if self.name == 'td3':
+      noise = settings.target_noise * _noise(action_t.shape, _SEED)
+      clip = settings.target_noise_clip
+      action_t = np.clip(action_t + np.clip(noise, -clip, clip), -1, 1)
+    value_t = np.min([_values(net, t.next_observation, action_t)
+                      for net in _networks(self.targets[4:])], 0)
+    q = _values(self.groups['critic'][:4], t.observation,
+                np.tanh(_dense(groups['policy'], t.observation)))
+    return value_t, {'policy': -np.mean(self.weights * q)}
+
+  def _sac(self, groups):
+    t, settings = self.transitions, self.settings
+    alpha = np.exp(self.groups['temperature'][0])
+    smallest = lambda nets, *inputs: np.min(
+        [_values(net, *inputs) for net in _networks(nets)], 0)
+    if self.actions.size:
+      seeds = tf.random.experimental.stateless_split(_SEED, 2)
+
+      def sample(net, o, seed):
+        mean, std = _gaussian(net, o)
+        u = mean + std * _noise(mean.shape, seed)
+        return np.tanh(u), _normal_log_prob(u, mean, std) - np.sum(
+            np.log(1 - np.tanh(u)**2), -1)
+
+      action_t, log_prob_t = sample(
+          self.groups['policy'], t.next_observation, seeds[0])
+      value_t = smallest(
+          self.targets, t.next_observation, action_t) - alpha * log_prob_t
+      action, log_prob = sample(groups['policy'], t.observation, seeds[1])
+      costs = alpha * log_prob - smallest(
+          self.groups['critic'], t.observation, action)
+      _, given = sample(self.groups['policy'], t.observation, seeds[1])
+      target = settings.target_entropy_per_part * self.actions.size
+    else:
+      p_t = _softmax(_dense(self.groups['policy'], t.next_observation))
+      value_t = np.sum(p_t * (smallest(self.targets, t.next_observation)
+                              - alpha * np.log(p_t)), -1)
+      p = _softmax(_dense(groups['policy'], t.observation))
+      costs = np.sum(p * (alpha * np.log(p) - smallest(
+          self.groups['critic'], t.observation)), -1)
+      p = _softmax(_dense(self.groups['policy'], t.observation))
+      given = np.sum(p * np.log(p), -1)
+      target = settings.target_entropy_ratio * np.log(4)
+    return value_t, {
+        'policy': np.mean(self.weights * costs),
+        'temperature': -np.mean(
+            self.weights * groups['temperature'][0] * (given + target))}
+
+  def _mpo(self, groups):
+    duals = {}
+    of = lambda values: [np.log1p(np.exp(v)) + 1e-8 for v in values]
+    for which, values in (('given', self.groups['duals']),
+                          ('learned', groups['duals'])):
+      names = ['means', *['scales'][:bool(self.actions.size)],
+               'eta', 'eta_bounds']
+      duals[which] = dict(zip(names, of(values)))
+    return (self._mpo_box if self.actions.size else self._mpo_discrete)(
+        groups, duals)
+
+  def _e_step(self, q, epsilon, prior, duals, name):
+    """Returns weights of actions `[J, B]` and the loss of the temperature."""
+    if self.settings.exact_temperature:
+      low, high = 1e-6, 1e6
+      for _ in range(200):
+        eta = np.sqrt(low * high)
+        weights = prior * np.exp((q - np.max(q, 0)) / eta)
+        weights /= np.sum(weights, 0)
+        with np.errstate(divide='ignore', invalid='ignore'):
+          kl = np.nansum(weights * np.log(weights / prior), 0)
+        low, high = (eta, high) if np.mean(kl) > epsilon else (low, eta)
+      return weights, 0.0
+    weights = prior * np.exp(q / duals['given'][name])
+    eta = duals['learned'][name]
+    dual = eta * (epsilon + np.mean(np.log(np.sum(
+        prior * np.exp(q / eta), 0))))
+    return weights / np.sum(weights, 0), dual
+
+  def _mpo_discrete(self, groups, duals):
+    t, settings = self.transitions, self.settings
+    o = t.next_observation
+    p_t = _softmax(_dense(self.targets[:4], o))
+    q_t = np.min([_values(net, o) for net in _networks(self.targets[4:])], 0)
+    value_t = np.sum(p_t * q_t, -1)
+    weights, dual = self._e_step(
+        q_t.T, settings.epsilon_temperature, p_t.T, duals, 'eta')
+    kl = lambda net: np.mean(np.sum(
+        p_t * np.log(p_t / _softmax(_dense(net, o))), -1))
+    log_p = np.log(_softmax(_dense(groups['policy'], o)))
+    policy = -np.mean(self.weights * np.sum(weights * log_p.T, 0))
+    policy += duals['given']['means'] * kl(groups['policy'])
+    dual += duals['learned']['means'] * (
+        settings.epsilon_mean - kl(self.groups['policy']))
+    return value_t, {'policy': policy, 'duals': dual}
+
+  def _mpo_box(self, groups, duals):
+    t, settings = self.transitions, self.settings
+    o, num_samples = t.next_observation, settings.num_samples
+    mean_t, std_t = _gaussian(self.targets[:4], o)
+    actions = mean_t + std_t * _noise([num_samples, *mean_t.shape], _SEED)
+    inside = np.clip(actions, -1, 1)
+    q_t = np.array([
+        np.min([_values(net, o, a) for net in _networks(self.targets[4:])], 0)
+        for a in inside])
+    prior = np.full_like(q_t, 1 / num_samples)
+    weights, dual = self._e_step(
+        q_t, settings.epsilon_temperature, prior, duals, 'eta')
+    costs = -np.sqrt(np.sum((actions - inside)**2, -1))
+    more_weights, more_dual = self._e_step(
+        costs, settings.epsilon_bounds, prior, duals, 'eta_bounds')
+    weights, dual = weights + more_weights, dual + more_dual
+
+    def kls(net):
+      mean, std = _gaussian(net, o)
+      return {'means': np.mean(0.5 * ((mean - mean_t) / std_t)**2, 0),
+              'scales': np.mean(np.log(std / std_t)
+                                + 0.5 * (std_t / std)**2 - 0.5, 0)}
+
+    mean, std = _gaussian(groups['policy'], o)
+    log_p = (_normal_log_prob(actions, mean, std_t)
+             + _normal_log_prob(actions, mean_t, std))
+    policy = -np.mean(self.weights * np.sum(weights * log_p, 0))
+    for name, epsilon in (('means', settings.epsilon_mean),
+                          ('scales', settings.epsilon_scale)):
+      policy += np.sum(duals['given'][name] * kls(groups['policy'])[name])
+      dual += np.sum(duals['learned'][name] * (
+          epsilon - kls(self.groups['policy'])[name]))
+    return np.mean(q_t, 0), {'policy': policy, 'duals': dual}
+
+  def gradients(self, group, step=1e-6):
+    """Returns the slopes of the loss of a group, one by one."""
+    gradients = []
+    for i, array in enumerate(self.groups[group]):
+      gradient = np.zeros_like(array)
+      for index in np.ndindex(array.shape):
+        found = []
+        for sign in (1, -1):
+          changed = [np.copy(x) for x in self.groups[group]]
+          changed[i][index] += sign * step
+          found.append(self.losses({**self.groups, group: changed})[group])
+        gradient[index] = (found[0] - found[1]) / (2 * step)
+      gradients.append(gradient)
+    return gradients
+
+
+class LossTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.product(case=list(_CASES), is_weighted=[False, True])
+  def test_losses_errors_and_gradients(self, case, is_weighted):
+    algorithm = _make(case)
+    transitions = _transitions(case)
+    weights = (np.array([.3, 2, .1, 1, .7, 1.5], 'f') if is_weighted else None)
+    truth = _Truth(algorithm, case, transitions, weights)
+    expected = truth.losses(truth.groups)
+    with tf.GradientTape(persistent=True) as tape:
+      loss = _loss(algorithm, transitions, weights)
+    self.assertEqual(set(loss.by_group), set(algorithm.groups))
+    self.assertEqual(set(expected), set(algorithm.groups))
+    self.assertAllClose(loss.errors, truth.errors, rtol=1e-4, atol=1e-5)
+    for group, value in expected.items():
+      self.assertAllClose(loss.by_group[group], value, rtol=1e-4, atol=1e-4)
+      name = 'critic_loss' if group == 'agent' else f'{group}_loss'
+      self.assertAllEqual(loss.means[name], loss.by_group[group])
+      found = tape.gradient(loss.by_group[group], algorithm.groups[group])
+      for one, other in zip(found, truth.gradients(group), strict=True):
+        self.assertAllClose(one, other, rtol=2e-3, atol=2e-3)
+
+  @parameterized.parameters(*_CASES)
+  def test_targets_get_no_gradient(self, case):
+    algorithm = _make(case)
+    for variable in algorithm.targets:  # A tape watches what can be trained.
+      variable.trainable = True
+    with tf.GradientTape(persistent=True) as tape:
+      loss = _loss(algorithm, _transitions(case))
+    for value in loss.by_group.values():
+      for gradient in tape.gradient(value, algorithm.targets):
+        if gradient is not None:
+          self.assertAllEqual(gradient, tf.zeros_like(gradient))
+
+  @parameterized.parameters(*_DEFAULTS)
+  def test_what_follows_an_end_has_no_effect(self, case):
+    algorithm = _make(case)
+    transitions = _transitions(case)
+    changed = transitions.next_observation.copy()
+    is_end = transitions.discount == 0
+    changed[is_end] += 10
+    critic = next(iter(algorithm.groups))
+    one, other = (
+        _loss(algorithm, transitions._replace(next_observation=o))
+        for o in (transitions.next_observation, changed))
+    self.assertAllClose(one.by_group[critic], other.by_group[critic],
+                        rtol=1e-6)
+    self.assertAllClose(one.errors, other.errors, rtol=1e-6)
+    changed[~is_end] += 10
+    other = _loss(algorithm, transitions._replace(next_observation=changed))
+    self.assertNotAllClose(one.by_group[critic], other.by_group[critic])
+
+  def test_td3_computes_no_policy_loss_that_is_not_due(self):
+    algorithm = _make('td3')
+    loss = _loss(algorithm, _transitions('td3'), groups=('critic',))
+    self.assertEqual(set(loss.by_group), {'critic'})
+    self.assertEqual(set(loss.means), {'critic_loss', 'mean_q'})
+
+
+class UpdateTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _state(self, learner):
+    return [v.numpy() for kind in learner.state.values() for v in kind]
+
+  def _step(self, learner, case, num_batches=None, seed=0, num_frames=1):
+    weights = np.random.default_rng(seed).uniform(
+        size=(_B,) if num_batches is None else (num_batches, _B)).astype('f')
+    return learner.step(learner.to_device(
+        _transitions(case, num_batches, seed), num_frames, weights))
+
+  # The loop ends in the middle of TD3's delay.
+  @parameterized.parameters(
+      ('sac', False), ('td3', False), ('ddqn', False), ('mpo', False),
+      ('td3', True))
+  def test_updates_of_one_call_are_those_of_single_calls(self, case, xla):
+    num = 3
+    settings = dict(target_update_rate=0.3)
+    if case == 'ddqn':
+      settings.update(target_update_period=2, exploration_decay=0.7)
+    together = _learner(case, updates_per_call=num,
+                        xla='all' if xla else 'none', **settings)
+    alone = _learner(case, updates_per_call=1, **settings)
+    for seed in range(2):
+      data = _transitions(case, num, seed)
+      weights = np.random.default_rng(seed).uniform(
+          size=[num, _B]).astype('f')
+      found = together.step(together.to_device(data, 5, weights))
+      expected = [
+          alone.step(alone.to_device(
+              structs.Transition(*[x[i] for x in data]), 5 if i == 0 else 0,
+              weights[i])) for i in range(num)]
+      self.assertAllClose(found.errors, [e.errors for e in expected],
+                          rtol=1e-4, atol=1e-5)
+      self.assertEqual(set(found.scalars), set(expected[0].scalars))
+      for name, value in found.scalars.items():
+        self.assertAllClose(
+            value, np.nanmean([e.scalars[name] for e in expected]),
+            rtol=1e-4, atol=1e-5, msg=name)
+      for one, other in zip(self._state(together), self._state(alone),
+                            strict=True):
+        self.assertAllClose(one, other, rtol=1e-5, atol=1e-5)
+    self.assertEqual((together.num_updates, together.num_env_frames), (6, 10))
+    self.assertEqual((alone.num_updates, alone.num_env_frames), (6, 10))
+    self.assertEqual(together.weights().version, 6)
+
+  def test_what_is_delayed_does_not_move(self):
+    learner = _learner('td3', policy_delay=3, target_update_rate=0.5)
+    algorithm = learner.algorithm
+    optimizer = lambda group: [
+        v.numpy() for v in learner._optimizers[group].optimizer.variables]
+    watched = lambda: [
+        *optimizer('policy'),
+        *[v.numpy() for v in (*algorithm.groups['policy'],
+                              *algorithm.targets)]]
+    critic = lambda: [v.numpy() for v in algorithm.groups['critic']]
+    for update in range(7):
+      before, critic_before = watched(), critic()
+      steps_before = optimizer('critic')
+      scalars = self._step(learner, 'td3', seed=update).scalars
+      is_due = update % 3 == 0
+      equal = [np.array_equal(b, a) for b, a in zip(before, watched())]
+      self.assertEqual(all(equal), not is_due)
+      self.assertFalse(all(np.array_equal(b, a) for b, a in zip(
+          critic_before, critic())))
+      self.assertFalse(all(np.array_equal(b, a) for b, a in zip(
+          steps_before, optimizer('critic'))))
+      for name, value in scalars.items():
+        self.assertEqual(np.isnan(value),
+                         name.startswith('policy') and not is_due, name)
+      self.assertContainsSubset(
+          ['critic_loss', 'policy_loss', 'policy/gradient_norm',
+           'policy/learning_rate', 'mean_q'], scalars)
+
+  def test_ddpg_is_td3_with_one_critic_and_neither_delay_nor_noise(self):
+    ddpg = _learner('ddpg')
+    td3 = _learner('td3', num_critics=1, policy_delay=1, target_noise=0.,
+                   exploration_noise=0.1)
+    for update in range(5):
+      one, other = (self._step(x, x.algorithm and case, seed=update)
+                    for x, case in ((ddpg, 'ddpg'), (td3, 'td3')))
+      self.assertAllClose(one.errors, other.errors, rtol=1e-6)
+      self.assertEqual(set(one.scalars), set(other.scalars))
+    for one, other in zip(self._state(ddpg), self._state(td3), strict=True):
+      self.assertAllClose(one, other, rtol=1e-6, atol=1e-7)
+
+  @parameterized.parameters(
+      ('ddqn', 2), ('ddpg', 1), ('td3', 2), ('sac', 1), ('sac', 3),
+      ('sac_discrete', 1), ('mpo', 3), ('mpo_discrete', 2))
+  def test_targets_follow_after_the_update(self, case, period):
+    settings = dict(policy_delay=2) if case == 'td3' else (
+        {} if case == 'ddpg' else dict(target_update_period=period))
+    learner = _learner(case, target_update_rate=0.3, **settings)
+    algorithm = learner.algorithm
+    follows = list(algorithm.agent.variables) if case not in (
+        'sac', 'sac_discrete') else []
+    if case != 'ddqn':
+      follows += algorithm.groups['critic']
+    for update in range(1, 7):
+      before = [v.numpy() for v in algorithm.targets]
+      epsilon = float(algorithm.agent.epsilon)
+      self._step(learner, case, seed=update)
+      # TD3's targets move when its policy learns: first in the first update.
+      is_due = (update - 1 if case == 'td3' else update) % period == 0
+      for target, old, online in zip(algorithm.targets, before, follows,
+                                     strict=True):
+        rate = 0.3 if is_due else 0.0
+        online = (epsilon if online is algorithm.agent.epsilon
+                  else online.numpy())
+        self.assertAllClose(target, (1 - rate) * old + rate * online,
+                            rtol=1e-6, atol=1e-6)
+
+  @parameterized.parameters(*_DEFAULTS)
+  def test_random_actions_in_the_warm_up_only(self, case):
+    settings = (dict(exploration_epsilon_begin=.8, exploration_epsilon_end=.1,
+                     exploration_fraction=.5) if case == 'ddqn' else {})
+    learner = training.make_learner(_config(case, **settings), _spec(case))
+    found = [float(learner.agent.epsilon)]
+    for num_frames in (100, 150, 240, 20):
+      self._step(learner, case, num_frames=num_frames)
+      found.append(float(learner.agent.epsilon))
+    # From .8 at frame 0 to .1 at frame 500.
+    self.assertAllClose(found, [1, .66, .45, .114, .1] if case == 'ddqn'
+                        else [1, 0, 0, 0, 0])
+
+  def test_epsilon_that_decays_by_update(self):
+    learner = training.make_learner(_config(
+        'ddqn', exploration_decay=.5, exploration_epsilon_begin=.8,
+        exploration_epsilon_end=.15), _spec('ddqn'))
+    found = []
+    for _ in range(4):
+      self._step(learner, 'ddqn', num_frames=1000)
+      found.append(float(learner.agent.epsilon))
+    self.assertAllClose(found, [.4, .2, .15, .15])
+
+  @parameterized.parameters(*_DEFAULTS)
+  def test_published_weights_end_the_warm_up(self, case):
+    settings = (dict(exploration_epsilon_begin=0., exploration_epsilon_end=0.)
+                if case == 'ddqn' else dict(exploration_noise=0.)
+                if case in ('ddpg', 'td3') else {})
+    config = _config(case, **settings)
+    learner = training.make_learner(config, _spec(case))
+    make = lambda greedy: policies.AgentPolicy(
+        algorithms.make_agent(config, _spec(case), seed=7), greedy)
+    policy, greedy = make(False), make(True)
+    num_envs = 400
+    act = lambda policy: policy.step(
+        np.zeros([num_envs, *_CASES[case][1].array.shape],
+                 _CASES[case][1].array.dtype),
+        structs.StepOutput(
+            np.zeros([num_envs], 'f'), structs.NO_INFO,
+            np.zeros([num_envs], bool), np.ones([num_envs, 3], 'f')),
+        ())[0].action
+    for each in (policy, greedy):
+      each.refresh(learner.weights())
+    random, best = act(policy), act(greedy)
+    self.assertAllEqual(best, act(greedy))
+    self.assertAllEqual(best, np.broadcast_to(best[:1], best.shape))
+    if _CASES[case][1].size:  # Uniform: its standard deviation is 1 / sqrt(3).
+      self.assertAllClose(np.std(random, 0), [3**-.5] * 2, atol=.05)
+      self.assertBetween(np.max(np.abs(random)), .9, 1)
+    else:
+      self.assertAllClose(np.bincount(random, minlength=4) / num_envs,
+                          [.25] * 4, rtol=0, atol=.09)
+    self._step(learner, case)
+    for each in (policy, greedy):
+      self.assertEqual(each.refresh(learner.weights()), 1)
+    self.assertAllEqual(act(greedy), act(greedy))
+    is_random = len(np.unique(act(policy), axis=0)) > 1
+    self.assertEqual(is_random, case.startswith(('sac', 'mpo')))
+    if not is_random:
+      self.assertAllEqual(act(policy), act(greedy))
+
+  @parameterized.parameters(
+      ('ddqn', dict(), dict(learning_rate=.01)),
+      ('td3', dict(critic_learning_rate=.02),
+       {'critic/learning_rate': .02, 'policy/learning_rate': .01}),
+      ('sac', dict(), {
+          'critic/learning_rate': .01, 'policy/learning_rate': .01,
+          'temperature/learning_rate': .0003}),
+      ('mpo', dict(critic_learning_rate=.02, temperature_learning_rate=.5), {
+          'critic/learning_rate': .02, 'policy/learning_rate': .01,
+          'duals/learning_rate': .5}))
+  def test_learning_rates(self, case, settings, expected):
+    learner = _learner(case, **settings)
+    for _ in range(2):  # They are constant.
+      scalars = self._step(learner, case, num_frames=300).scalars
+      for name, rate in expected.items():
+        self.assertAllClose(scalars[name], rate, rtol=1e-6)
+    # The first update of Adam is as large as its rate.
+    learner = _learner(case, **settings)
+    for group, variables in learner.algorithm.groups.items():
+      rate = expected.get(f'{group}/learning_rate', .01)
+      before = [v.numpy() for v in variables]
+      self._step(learner, case)
+      moved = max(np.max(np.abs(v.numpy() - b))
+                  for v, b in zip(variables, before))
+      self.assertAllClose(moved, rate, rtol=1e-2)
+      learner = _learner(case, **settings)
+
+  def test_duals_are_projected(self):
+    learner = _learner('mpo', temperature_learning_rate=1000.)
+    self._step(learner, 'mpo')
+    duals = np.concatenate([
+        np.ravel(v.numpy()) for v in learner.algorithm.groups['duals']])
+    self.assertAllClose(np.min(duals), -18)
+
+  @parameterized.parameters(*_DEFAULTS)
+  def test_all_that_a_checkpoint_must_hold(self, case):
+    learner = _learner(case)
+    ids = [id(v) for kind in learner.state.values() for v in kind]
+    self.assertLen(set(ids), len(ids))
+    algorithm = learner.algorithm
+    for variable in (*algorithm.agent.variables, *algorithm.targets, *[
+        v for group in algorithm.groups.values() for v in group]):
+      self.assertIn(id(variable), ids)
+    # Only the policy is published.
+    self.assertEqual([v.shape for v in learner.weights().values],
+                     [v.shape for v in algorithm.agent.variables])
+
+
+class MakeTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.parameters(*_DEFAULTS)
+  def test_instances_share_nothing(self, case):
+    make = lambda seed: algorithms.make(_config(case), _spec(case), seed)
+    first, same, other = make(1), make(1), make(2)
+    all_of = lambda algorithm: [
+        v for vs in (*algorithm.groups.values(), algorithm.targets)
+        for v in vs]
+    ids = [id(v) for x in (first, same, other) for v in all_of(x)]
+    self.assertLen(set(ids), len(ids))
+    for one, two in zip(all_of(first), all_of(same), strict=True):
+      self.assertAllEqual(one, two)
+    self.assertNotAllClose(all_of(first)[0], all_of(other)[0])
+
+  @parameterized.parameters('td3', 'sac', 'sac_discrete', 'mpo_two_critics')
+  def test_critics_begin_different_and_targets_equal(self, case):
+    algorithm = algorithms.make(_config(case), _spec(case), 1)
+    first, second = (algorithm.groups['critic'][i].numpy() for i in (0, 4))
+    self.assertNotAllClose(first, second)
+    targets = [v for v in algorithm.targets if v.shape.rank]
+    online = ([] if 'sac' in case else algorithm.groups['policy']) + (
+        algorithm.groups['critic'])
+    for target, variable in zip(targets, online, strict=True):
+      self.assertAllEqual(target, variable)
+
+  @parameterized.parameters(
+      ('ddqn', _BOX, 'needs discrete actions of one part, but the level has '
+       'continuous actions of 2 numbers: use --algorithm=impala, sac, td3, '
+       'ddpg or mpo.'),
+      ('ddqn', _PARTS, 'needs discrete actions of one part, but the level has '
+       'discrete actions of several parts, 3 x 2: use --algorithm=impala.'),
+      ('ddpg', _DISCRETE, 'needs continuous actions, but the level has 4 '
+       'discrete actions: use --algorithm=impala, ddqn, sac or mpo.'),
+      ('td3', _PARTS, 'needs continuous actions, but the level has discrete '
+       'actions of several parts, 3 x 2: use --algorithm=impala.'),
+      ('sac', _PARTS, 'needs discrete actions of one part'),
+      ('mpo', _PARTS, 'needs discrete actions of one part'))
+  def test_actions_that_do_not_fit(self, algorithm, actions, text):
+    spec = structs.EnvironmentSpec(_OBSERVATION, actions, 1)
+    for make in (algorithms.make, algorithms.make_agent):
+      with self.assertRaises(errors.ConfigError) as caught:
+        make(config_lib.Config(algorithm=algorithm, agent='mlp'), spec, 1)
+      self.assertStartsWith(str(caught.exception),
+                            f'--algorithm={algorithm} {text}')
+
+  @parameterized.parameters(*_DEFAULTS)
+  def test_dictionaries_of_goals(self, case):
+    """Nothing but a reward function sees what was achieved."""
+    part = structs.ArraySpec((3,), np.dtype(np.float32))
+    spec = structs.EnvironmentSpec(
+        {'observation': part, 'achieved_goal': part, 'desired_goal': part},
+        _CASES[case][1], 1)
+    algorithm = algorithms.make(_config(case), spec, 1)
+
+    def errors_of(**changes):
+      t = _transitions(case)
+      rng = np.random.default_rng(1)
+      make = lambda: {name: rng.normal(size=(_B, 3)).astype('f') + changes.get(
+          name, 0) for name in ('achieved_goal', 'desired_goal', 'observation')}
+      return _loss(algorithm, t._replace(
+          observation=make(), next_observation=make())).errors
+
+    self.assertAllEqual(errors_of(), errors_of(achieved_goal=5))
+    for name in ('observation', 'desired_goal'):
+      self.assertNotAllClose(errors_of(), errors_of(**{name: 5}))
+
+  def test_frames_and_actions(self):
+    frame = structs.ArraySpec((24, 24, 3), np.dtype(np.uint8))
+    rng = np.random.default_rng(0)
+    for observation in (frame, {'frame': frame, 'speed': _OBSERVATION}):
+      spec = structs.EnvironmentSpec(observation, _BOX, 1)
+      algorithm = algorithms.make(_config('sac', agent='shallow'), spec, 1)
+      random = lambda: (
+          lambda o: o if isinstance(observation, dict) else o['frame'])(
+              {'frame': rng.integers(256, size=(_B, 24, 24, 3), dtype='u1'),
+               'speed': rng.normal(size=(_B, 3)).astype('f')})
+      data = _transitions('sac')._replace(
+          observation=random(), next_observation=random())
+      loss = _loss(algorithm, data)
+      self.assertAllEqual(tf.math.is_finite(list(loss.by_group.values())),
+                          [True] * 3)
+
+  def test_agents_of_critics_have_no_baseline(self):
+    for case in _DEFAULTS:
+      agent = algorithms.make_agent(_config(case), _spec(case), 1)
+      self.assertEqual(agent.output_spec, structs.AgentOutput(
+          _CASES[case][1].array, (), ()))
+      self.assertEqual(agent.initial_state(2), ())
+
+  def test_no_epsilon_without_one(self):
+    agent = agents.make_agent('mlp', _OBSERVATION, _BOX, seed=1)
+    with self.assertRaisesRegex(ValueError, 'no epsilon'):
+      agent.set_epsilon(0.5)
+
+
+if __name__ == '__main__':
+  tf.test.main()
