@@ -5,6 +5,7 @@ A step of an environment is counted when it is learned from for the first time,
 at most a queue of unrolls after it was made: nothing is dropped in between.
 """
 
+import functools
 import json
 import os
 import sys
@@ -21,17 +22,17 @@ import experiment
 from scalable_agent import training
 
 
-def note(update):
+def note(num_samples, update):
   """A hook of `training.train`: notes steps and samples of an update."""
   if update.learner.num_updates == 1:
     pong.note_parameters(update.learner.agent.trainable_variables)
-  pong.count_steps(update.ready.actions.size)
-  num_steps, num_unrolls = update.ready.batch.data.steps.env_outputs.done.shape
-  pong.note_update((num_steps - 1) * num_unrolls)
+  pong.count_steps(sum(len(note.actions) for note in update.notes))
+  pong.note_update(num_samples)
 
 
 def main():
   settings = json.loads(sys.argv[1])
+  num_samples = settings['batch_size'] * settings['unroll_length']
   os.chdir(_ROOT)  # Flag files are named from there.
   training.train(experiment.parse([
       '--flagfile=configs/pong_two_cores.flags',
@@ -39,7 +40,8 @@ def main():
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',
       '--logdir=' + os.path.join(os.environ['PEERS_RUN'], 'logdir'),
-      '--save_checkpoint_secs=100000', *settings['flags']]), hooks=[note])
+      '--save_checkpoint_secs=100000', *settings['flags']]), hooks=[
+          functools.partial(note, num_samples)])
 
 
 if __name__ == '__main__':
