@@ -197,7 +197,8 @@ class Agent(tf.keras.Model):
 
     For agents that see nothing but the observation and have no memory.
     """
-    return self._params(tf.cast(self._torso(observations), tf.float32))
+    seen, _ = _split_instruction(observations)
+    return self._params(tf.cast(self._torso(seen), tf.float32))
 
   def _features(self, last_action, reward, observation):
     """Returns float32 `[N, F]`: what the core sees of `N` steps."""
@@ -251,9 +252,10 @@ class Critic(tf.keras.Model):
     Returns:
       float32 `[N]`; for discrete actions `[N, A]`.
     """
+    seen, _ = _split_instruction(observations)
     if actions is None:
-      return self._values(tf.cast(self._torso(observations), tf.float32))
-    features = self._torso(observations, actions)
+      return self._values(tf.cast(self._torso(seen), tf.float32))
+    features = self._torso(seen, actions)
     return self._values(tf.cast(features, tf.float32))[:, 0]
 
 
