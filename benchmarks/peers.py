@@ -53,7 +53,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 import venvs
 
-_WORKERS = pathlib.Path(__file__).resolve().parent / 'peers'
+WORKERS = pathlib.Path(__file__).resolve().parent / 'peers'
 _WORK = {'batch_size': 32, 'unroll_length': 20}
 # Torso and two linear heads, for six actions and the value.
 _NUM_PARAMETERS = {'shallow': 677_943, 'deep': 1_091_031}
@@ -188,10 +188,10 @@ class _Run:
     self._log = self._directory / 'log'
     with open(self._log, 'wb') as log:
       self._child = subprocess.Popen(
-          [python, str(_WORKERS / worker), json.dumps(settings)],
+          [python, str(WORKERS / worker), json.dumps(settings)],
           cwd=directory, stdin=subprocess.DEVNULL, stdout=log,
           stderr=subprocess.STDOUT, env=dict(
-              os.environ, PEERS_RUN=str(directory), PYTHONPATH=str(_WORKERS),
+              os.environ, PEERS_RUN=str(directory), PYTHONPATH=str(WORKERS),
               CUDA_VISIBLE_DEVICES='', RAY_USAGE_STATS_ENABLED='0',
               PYTHONUNBUFFERED='1', TF_CPP_MIN_LOG_LEVEL='2'))
     self._processes = {psutil.Process(self._child.pid)}
@@ -278,15 +278,15 @@ def _pss_bytes(process):
   return process.memory_full_info().pss
 
 
-def measure(python, peer, settings, network, args):
+def measure(python, worker, settings, args, num_parameters=None):
   """Starts a program, measures it and ends it.
 
   Args:
     python: the Python that runs it.
-    peer: `Peer`.
-    settings: one of its settings.
-    network: shallow or deep.
+    worker: file in benchmarks/peers.
+    settings: for the worker.
     args: flags of this benchmark.
+    num_parameters: that it must train; None if it is not checked.
 
   Returns:
     A dictionary of measurements.
@@ -295,10 +295,9 @@ def measure(python, peer, settings, network, args):
     RunError: it failed or hung, or trains another network.
   """
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-    run = _Run(python, peer.worker, {**_WORK, 'network': network, **settings},
-               directory)
+    run = _Run(python, worker, settings, directory)
     try:
-      return _watch(run, network, args)
+      return _watch(run, num_parameters, args)
     finally:
       run.kill()
 
@@ -330,12 +329,12 @@ def _wait(run, seconds, hang_s):
   return peak
 
 
-def _watch(run, network, args):
+def _watch(run, num_parameters, args):
   """Returns the measurements of a run in progress."""
   _wait_for_update(run, 0, args.start_timeout_s)
-  if run.num_parameters() != _NUM_PARAMETERS[network]:
+  if num_parameters not in (None, run.num_parameters()):
     raise RunError(f'trains {run.num_parameters():,} parameters instead of '
-                   f'{_NUM_PARAMETERS[network]:,}')
+                   f'{num_parameters:,}')
   _wait(run, args.warm_up_s, args.hang_s)
   start = time.monotonic()
   cpu_s, busy_s = _sum_over(run.processes(), _cpu_s), _busy_s()
@@ -355,6 +354,8 @@ def _watch(run, network, args):
       'steps_per_s': num_steps / seconds,
       'trained': num_samples / num_steps,
       'samples_per_update': num_samples / last,
+      'samples_per_s': num_samples / seconds,
+      'num_parameters': run.num_parameters(),
       'num_updates': last,
       'cpu_cores': cpu_s / (end - start),
       'other_cores': (busy_s - cpu_s) / (end - start),
@@ -381,7 +382,10 @@ def install(peer, args):
 def measure_and_say(python, title, peer, settings, args):
   """Calls `measure` and prints a line on stderr."""
   try:
-    result = measure(python, peer, settings, args.network, args)
+    result = measure(
+        python, peer.worker,
+        {**_WORK, 'network': args.network, **settings}, args,
+        _NUM_PARAMETERS[args.network])
   except RunError as e:
     raise RunError(f'{title} {e}') from e
   print(f'{datetime.datetime.now():%H:%M:%S} {title}: '

@@ -252,10 +252,10 @@ class Critic(tf.keras.Model):
     Returns:
       float32 `[N]`; for discrete actions `[N, A]`.
     """
-    observations, _ = _split_instruction(observations)
+    seen, _ = _split_instruction(observations)
     if actions is None:
-      return self._values(tf.cast(self._torso(observations), tf.float32))
-    features = self._torso(observations, actions)
+      return self._values(tf.cast(self._torso(seen), tf.float32))
+    features = self._torso(seen, actions)
     return self._values(tf.cast(features, tf.float32))[:, 0]
 
 

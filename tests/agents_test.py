@@ -411,6 +411,28 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
     agent.step(tf.zeros([2], tf.int32), env_output, agent.initial_state(2))
     self.assertEqual(variables, [v.path for v in agent.variables])
 
+  @parameterized.parameters(
+      (structs.ActionSpec((3,)), None),
+      (structs.ActionSpec(size=2), tf.constant([[.5, -1.]])))
+  def test_the_same_parts_are_seen_everywhere(self, action_spec, actions):
+    spec = {'observation': _VECTOR, 'achieved_goal': _VECTOR,
+            'desired_goal': _VECTOR}
+    agent = agents.make_agent('mlp', spec, action_spec, use_lstm=False,
+                              use_last_action_reward=False, seed=1)
+    critic = agents.make_critic('mlp', spec, action_spec, hidden_sizes=[8],
+                                activation='relu', seed=1)
+    seen = _env_outputs(spec, [1, 1])
+    outputs, _ = agent.unroll(
+        tf.zeros([1, 1, *action_spec.array.shape]), seen,
+        agent.initial_state(1))
+    observation = _at(seen, 0).observation
+    self.assertAllClose(agent.params(observation), outputs.policy[0])
+    other = {name: observation[name] + (name == 'achieved_goal')
+             for name in reversed(observation)}
+    self.assertAllEqual(agent.params(observation), agent.params(other))
+    self.assertAllEqual(
+        critic(observation, actions), critic(other, actions))
+
 
 if __name__ == '__main__':
   tf.test.main()

@@ -5,6 +5,7 @@ A step of an environment is counted when it is learned from for the first time,
 at most a queue of unrolls after it was made: nothing is dropped in between.
 """
 
+import functools
 import json
 import os
 import sys
@@ -21,26 +22,26 @@ import experiment
 from scalable_agent import training
 
 
-def note(update, num_samples):
+def note(num_samples, update):
   """A hook of `training.train`: notes steps and samples of an update."""
   if update.learner.num_updates == 1:
     pong.note_parameters(update.learner.agent.trainable_variables)
-  pong.count_steps(sum(arrived.actions.size for arrived in update.notes))
+  pong.count_steps(sum(len(note.actions) for note in update.notes))
   pong.note_update(num_samples)
 
 
 def main():
   settings = json.loads(sys.argv[1])
+  num_samples = settings['batch_size'] * settings['unroll_length']
   os.chdir(_ROOT)  # Flag files are named from there.
-  config = experiment.parse([
+  training.train(experiment.parse([
       '--flagfile=configs/pong_two_cores.flags',
       f'--agent={settings["network"]}',
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',
       '--logdir=' + os.path.join(os.environ['PEERS_RUN'], 'logdir'),
-      '--save_checkpoint_secs=100000', *settings['flags']])
-  num_samples = config.batch_size * config.unroll_length
-  training.train(config, hooks=[lambda update: note(update, num_samples)])
+      '--save_checkpoint_secs=100000', *settings['flags']]), hooks=[
+          functools.partial(note, num_samples)])
 
 
 if __name__ == '__main__':

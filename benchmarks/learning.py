@@ -1,0 +1,238 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Trains by the recipes in configs, and compares the returns with marks.
+
+  python benchmarks/learning.py --out=DIRECTORY [--runs=ddqn_catch,sac_catch]
+      [--seeds=3] [--jobs=2] [-- FLAGS]
+
+Every seed is a run of experiment.py with evaluations on the way, greedy ones.
+FLAGS are added to all of them. A finished run is not run again; a run that was
+cut off starts again. Writes learning.json, learning.md and a picture of each
+recipe.
+
+*   What counts is the mean return of the last evaluation, or, where the table
+    says `best`, that of the best one: Q-learning keeps changing its mind, and
+    the program keeps the best checkpoint. For `success`, it is the share of
+    episodes that reach the goal.
+*   A mark is reached if each seed reaches it.
+*   Intervals are 95 % intervals of the mean over seeds, from Student's t
+    distribution.
+*   Frames per second are those of a whole run, evaluations included, while
+    `--jobs` of them and other programs share the machine: see the load.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import statistics
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import ablation
+from scalable_agent import config as config_lib
+from scalable_agent.scores import evaluations
+
+
+class Recipe(NamedTuple):
+  """A recipe, how it is evaluated, and what it must reach.
+
+  Attributes:
+    file: name of its file in configs.
+    every_frames: from one evaluation to the next.
+    num_episodes: in each evaluation.
+    mark: what each seed must reach.
+    of: `last`, `best` or `success`.
+    is_limit: whether the mark must not be exceeded instead.
+    flags: after those of the file.
+  """
+  file: str
+  every_frames: int
+  num_episodes: int
+  mark: float
+  of: str = 'last'
+  is_limit: bool = False
+  flags: tuple[str, ...] = ()
+
+  def value(self, curve: list[evaluations.Evaluation]) -> float:
+    """Returns what counts of a run."""
+    if self.of == 'best':
+      return max(e.mean for e in curve)
+    if self.of == 'success':
+      # Whoever does not reach the goal gets -1 in each step, of 15.
+      return statistics.fmean(r > -15 for r in curve[-1].returns)
+    return curve[-1].mean
+
+  def is_reached(self, value: float) -> bool:
+    return value <= self.mark if self.is_limit else value >= self.mark
+
+
+RECIPES = {
+    **{f'{name}_pendulum': Recipe(f'{name}_pendulum', 2500, 100, -200)
+       for name in ('sac', 'td3', 'ddpg', 'mpo')},
+    **{f'{name}_cartpole': Recipe(f'{name}_cartpole', 5000, 20, 475, 'best')
+       for name in ('ddqn', 'sac', 'mpo')},
+    **{f'{name}_catch': Recipe(f'{name}_catch', 2500, 100, 0.95)
+       for name in ('ddqn', 'sac', 'mpo')},
+    'ddqn_bit_flipping': Recipe(
+        'ddqn_bit_flipping', 10_000, 100, 0.95, 'success'),
+    'ddqn_bit_flipping_without_hindsight': Recipe(
+        'ddqn_bit_flipping', 10_000, 100, 0.05, 'success', True,
+        ('--hindsight=none',)),
+    'td3_inverted_pendulum': Recipe(
+        'td3_inverted_pendulum', 10_000, 20, 1000),
+    'ddqn_lunar_lander': Recipe('ddqn_lunar_lander', 10_000, 50, 150),
+    'sac_half_cheetah': Recipe('sac_half_cheetah', 10_000, 10, 4500),
+    'td3_half_cheetah': Recipe('td3_half_cheetah', 10_000, 10, 4500),
+    'sac_fetch_reach': Recipe('sac_fetch_reach', 5000, 100, -2),
+    'impala_pendulum': Recipe('impala_pendulum', 50_000, 100, -250),
+    'impala_pattern': Recipe('impala_pattern', 20_000, 100, 9.9),
+}
+
+
+class Cell(NamedTuple):
+  """One run of experiment.py; for `ablation.run_all`."""
+  name: str
+  seed: int
+
+  @property
+  def recipe(self) -> Recipe:
+    return RECIPES[self.name]
+
+  def directory(self, out: pathlib.Path) -> pathlib.Path:
+    return out / self.name / f'seed{self.seed}'
+
+  def flags(self, common: list[str]) -> list[str]:
+    recipe = self.recipe
+    return [f'--flagfile={_ROOT}/configs/{recipe.file}.flags', *recipe.flags,
+            f'--eval_every_frames={recipe.every_frames}',
+            f'--eval_num_episodes={recipe.num_episodes}', '--test_greedy',
+            *common, f'--seed={self.seed}']
+
+
+def summarise(name: str, curves: dict[int, list[evaluations.Evaluation]],
+              num_frames: int) -> dict:
+  """Returns the results of a recipe, by name."""
+  recipe = RECIPES[name]
+  values = [recipe.value(curve) for curve in curves.values()]
+  ends = [curve[-1] for curve in curves.values()]
+  return {
+      'name': name, 'frames': num_frames, 'seeds': list(curves), 'of':
+      recipe.of, 'values': values, 'interval': ablation.interval(values),
+      'median': statistics.median(values), 'mark': recipe.mark,
+      'num_reached': sum(map(recipe.is_reached, values)),
+      'frames_per_s': statistics.median(
+          end.num_env_frames / max(end.train_time_s, 1e-9) for end in ends),
+      'curves': [[(e.num_env_frames, e.train_time_s, e.mean) for e in curve]
+                 for curve in curves.values()]}
+
+
+def table(rows: list[dict]) -> str:
+  """Returns the rows in Markdown."""
+  lines = ['| recipe | frames | counts | each seed | median | mean | mark | '
+           'reached | frames/s |', '|---|---:|---|---|---:|---|---:|---|---:|']
+  for row in rows:
+    recipe = RECIPES[row['name']]
+    number = lambda x: f'{x:,.3g}' if abs(x) < 10 else f'{x:,.0f}'
+    interval = [number(x) for x in row['interval'] if x is not None]
+    mean = interval[0] + (
+        f' ({interval[1]} to {interval[2]})' if interval[1:] else '')
+    lines.append(
+        f'| {row["name"]} | {row["frames"]:,} | {row["of"]} | '
+        f'{", ".join(map(number, row["values"]))} | {number(row["median"])} | '
+        f'{mean} | {"<=" if recipe.is_limit else ">="} {number(row["mark"])} |'
+        f' {row["num_reached"]} of {len(row["seeds"])} | '
+        f'{row["frames_per_s"]:,.0f} |')
+  return '\n'.join(lines) + '\n'
+
+
+def plot(row: dict, path: pathlib.Path) -> None:
+  """Draws the mean over seeds of the evaluations, with its interval."""
+  import matplotlib  # pylint: disable=g-import-not-at-top
+  matplotlib.use('Agg')
+  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  length = min(map(len, row['curves']))
+  curves = np.array([curve[:length] for curve in row['curves']])
+  frames = np.mean(curves[:, :, 0], 0) / 1000
+  intervals = [ablation.interval(list(at)) for at in curves[:, :, 2].T]
+  means = [i.mean for i in intervals]
+  figure, axis = plt.subplots(figsize=(6, 4))
+  line, = axis.plot(frames, means, marker='.')
+  if len(curves) > 1:
+    axis.fill_between(
+        frames, [i.low for i in intervals], [i.high for i in intervals],
+        alpha=0.2, color=line.get_color(), linewidth=0)
+  if row['of'] != 'success':
+    axis.axhline(row['mark'], color='grey', linestyle=':')
+  axis.set_title(f'{row["name"]}, {len(curves)} seeds')
+  axis.set_xlabel('environment frames [thousand]')
+  axis.set_ylabel('return of evaluations, mean and 95 % interval')
+  axis.grid(alpha=0.3)
+  figure.tight_layout()
+  figure.savefig(path, dpi=110)
+  plt.close(figure)
+
+
+def report(cells: list[Cell], out: pathlib.Path, common: list[str]) -> None:
+  """Writes the files about the runs that are there."""
+  curves: dict[str, dict[int, list[evaluations.Evaluation]]] = {}
+  num_frames = {}
+  for cell in cells:
+    if ablation.is_finished(cell, out, common):
+      directory = str(cell.directory(out))
+      curves.setdefault(cell.name, {})[cell.seed] = evaluations.read(directory)
+      settings = config_lib.trained_with(directory)
+      num_frames[cell.name] = settings.total_environment_frames
+  rows = [summarise(name, by_seed, num_frames[name])
+          for name, by_seed in curves.items()]
+  load = ', '.join(f'{x:.1f}' for x in os.getloadavg())
+  text = (f'{table(rows)}\nLoad at the end: {load} (1, 5, 15 minutes) on '
+          f'{len(os.sched_getaffinity(0))} cores.\n')
+  (out / 'learning.md').write_text(text)
+  (out / 'learning.json').write_text(json.dumps([
+      {**row, 'interval': row['interval']._asdict()} for row in rows],
+                                                indent=1))
+  for row in rows:
+    plot(row, out / f'{row["name"]}.png')
+  print(text, end='')
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--out', required=True, type=pathlib.Path)
+  parser.add_argument(
+      '--runs', default=','.join(RECIPES),
+      help=f'comma-separated, all if not given: {", ".join(RECIPES)}')
+  parser.add_argument('--seeds', type=int, default=3, help='seeds 1, 2, ...')
+  parser.add_argument('--jobs', type=int, default=1, help='runs at a time')
+  parser.add_argument('--timeout_s', type=float, default=36_000,
+                      help='seconds that a run may take')
+  parser.add_argument('flags', nargs='*', metavar='FLAGS',
+                      help='flags of experiment.py, after --')
+  args = parser.parse_args()
+  names = args.runs.split(',')
+  for name in set(names) - {*RECIPES}:
+    parser.error(f'Unknown recipe {name}: use some of {", ".join(RECIPES)}.')
+  # Ends by way of `finally`, which stops what runs.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+  out = args.out.absolute()
+  # By recipe first: it is known soon whether one works.
+  cells = [Cell(name, seed) for name in names
+           for seed in range(1, args.seeds + 1)]
+  failures = ablation.run_all(
+      [c for c in cells if not ablation.is_finished(c, out, args.flags)], out,
+      args.flags, args.jobs, args.timeout_s)
+  report(cells, out, args.flags)
+  for failure in failures:
+    print(f'Failed: {failure}', file=sys.stderr)
+  sys.exit(1 if failures else 0)
+
+
+if __name__ == '__main__':
+  main()

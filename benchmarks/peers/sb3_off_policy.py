@@ -1,0 +1,114 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Trains with stable-baselines3 or SBX for benchmarks/off_policy.py.
+
+The settings have `library`, `algorithm`, `level`, `arguments` (of the
+algorithm's class), `hidden_sizes`, `torch_threads`. With `calls`, numbers of
+updates per call of `train`, nothing is trained but a random replay.
+"""
+
+import importlib
+import json
+import sys
+
+import gymnasium
+import notes
+import numpy as np
+import pong
+from stable_baselines3.common import callbacks
+from stable_baselines3.common import logger
+import torch
+
+
+class _Counted(gymnasium.Wrapper):
+  """Counts its steps."""
+
+  def step(self, action):
+    pong.count_steps(1)
+    return self.env.step(action)
+
+
+class _Game(gymnasium.Env):
+  """Pong, as for the other peers; it counts its steps itself."""
+
+  observation_space = gymnasium.spaces.Box(
+      0, 255, pong.OBSERVATION_SHAPE, np.uint8)
+  action_space = gymnasium.spaces.Discrete(pong.NUM_ACTIONS)
+
+  def __init__(self):
+    self._game = pong.Pong(0)
+
+  def reset(self, *, seed=None, options=None):
+    return self._game.reset(), {}
+
+  def step(self, action):
+    observation, reward, over = self._game.step(action)
+    return observation, reward, over, False, {}
+
+
+class _NoteUpdates(callbacks.BaseCallback):
+  """Notes the updates that the logger knows of."""
+
+  def __init__(self, batch_size):
+    super().__init__()
+    self._note = notes.Notes(batch_size)
+
+  def _on_step(self):
+    self._note(self.logger.name_to_value.get('train/n_updates', 0))
+    return True
+
+
+def _num_parameters(model):
+  """Returns what is trained: all but the targets."""
+  policy = model.policy
+  if isinstance(policy, torch.nn.Module):
+    return [p for name, p in policy.named_parameters() if 'target' not in name]
+  states = [getattr(policy, name, None)
+            for name in ('actor_state', 'qf_state')]
+  return [x for state in states if state is not None
+          for x in _leaves(state.params)]
+
+
+def _leaves(params):
+  if hasattr(params, 'values'):
+    return [x for part in params.values() for x in _leaves(part)]
+  return [params]
+
+
+def _make_model(settings):
+  library = importlib.import_module(settings['library'])
+  is_pong = settings['level'] == 'Pong'
+  env = _Game() if is_pong else _Counted(gymnasium.make(settings['level']))
+  arguments = dict(settings['arguments'])
+  if not is_pong:
+    arguments['policy_kwargs'] = {'net_arch': settings['hidden_sizes']}
+  return getattr(library, settings['algorithm'])(
+      'CnnPolicy' if is_pong else 'MlpPolicy', env, device='cpu', **arguments)
+
+
+def main():
+  settings = json.loads(sys.argv[1])
+  torch.set_num_threads(settings['torch_threads'])
+  model = _make_model(settings)
+  batch_size = settings['arguments']['batch_size']
+  if 'calls' not in settings:
+    pong.note_parameters(_num_parameters(model))
+    model.learn(10**12, callback=_NoteUpdates(batch_size), log_interval=10**9)
+    return
+  model.set_logger(logger.configure(None, []))
+  observation = model.get_env().reset()
+  for _ in range(notes.NUM_STEPS):
+    model.replay_buffer.add(
+        observation, observation, np.array([model.action_space.sample()]),
+        np.zeros(1), np.zeros(1), [{}])
+
+  def make(num_updates):
+    if settings['library'] == 'sbx':
+      return lambda: model.train(num_updates, batch_size)
+    return lambda: model.train(
+        gradient_steps=num_updates, batch_size=batch_size)
+
+  notes.time_calls(settings['calls'], make)
+
+
+if __name__ == '__main__':
+  main()
