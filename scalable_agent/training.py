@@ -4,6 +4,7 @@
 import collections
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import dataclasses
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import evaluation
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
@@ -86,11 +88,12 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     if _is_finished(config, learner, checkpointer):
       return 0
     config.save()
+    evaluator = _make_evaluator(config, spec, learner, part, stack)
     _print_start(asked, config, len(envs))
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
     actors = _make_actors(config, envs, part)
-    log = _Log(config, learner, checkpointer, writer, {
+    log = _Log(config, learner, checkpointer, writer, evaluator, stop, {
         'actor': actors.seconds, 'batches': feed.seconds})
     # Policies act with the oldest of these versions.
     versions = collections.deque(
@@ -103,6 +106,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
           publish=versions.append, stop=stop,
           total_environment_frames=config.total_environment_frames,
           hooks=(*log.hooks(), *hooks), timer=log.timer)
+    log.evaluate_at_end()
     log.print_end(stop.is_set())
   return 0
 
@@ -179,6 +183,25 @@ def _make_actors(config, envs, part):
       bootstrap_truncated=config.bootstrap_truncated)
 
 
+def _make_evaluator(config, spec, learner, part, stack):
+  """Returns what evaluates while training, or None; `stack` closes it."""
+  if not config.eval_every_frames:
+    return None
+  env = stack.enter_context(evaluation.make_environments(config))
+  policy = policies.AgentPolicy(
+      algorithms.make_agent(
+          config, spec, config.derive_seed('evaluation', env.num_envs, part)),
+      greedy=config.test_greedy, jit_compile=config.xla != 'none')
+  best = checkpointing.BestCheckpoint(
+      config.logdir, learner, algorithms.describe(config, spec),
+      config.level_name)
+  dataclasses.replace(config, logdir=best.logdir).save()
+  return evaluation.Evaluator(
+      env, policy, learner, best, logdir=config.logdir,
+      every_frames=config.eval_every_frames,
+      num_episodes=config.eval_num_episodes)
+
+
 def _print_start(asked, config, num_groups):
   for line in (levels.unplayed_message(_level_names(config), config.num_actors),
                config_lib.choices_made(asked, config)):
@@ -217,11 +240,14 @@ class _Log:
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
+               evaluator: evaluation.Evaluator | None, stop: threading.Event,
                seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
     self.timer = metrics.StageTimer()
     self._learner = learner
     self._checkpointer = checkpointer
     self._writer = writer
+    self._evaluator = evaluator
+    self._stop = stop
     self._seconds_by_role = {
         **seconds_by_role, 'learner': lambda: dict(self.timer.seconds)}
     self._start_s = time.monotonic() - checkpointer.train_time_s
@@ -235,8 +261,9 @@ class _Log:
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
 
   def hooks(self) -> tuple[Hook, ...]:
+    # What a checkpoint has counted is evaluated before.
     return (self.write_episodes, self.print_progress, self.write_summary,
-            self.save_checkpoint)
+            self.evaluate, self.save_checkpoint)
 
   def write_episodes(self, update: Update) -> None:
     if update.notes:
@@ -271,6 +298,35 @@ class _Log:
     self._writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
         num_env_frames)
+
+  def evaluate(self, update: Update) -> None:
+    del update
+    if self._evaluator and self._evaluator.is_due:
+      self._evaluate(self._evaluator)
+
+  def evaluate_at_end(self) -> None:
+    """Evaluates the last weights, unless a signal has ended the training."""
+    if (self._evaluator and not self._evaluator.is_up_to_date
+        and not self._stop.is_set()):
+      self.save()  # It need not wait for the games.
+      self._evaluate(self._evaluator)
+
+  def _evaluate(self, evaluator):
+    with self.timer.stage('evaluate'):
+      try:
+        done = evaluator.evaluate(self._train_time_s(), self._stop)
+      except Exception:
+        if not self._stop.is_set():
+          raise
+        return  # The signal has ended the environments, too.
+    if done is None:
+      return
+    games, is_best = done
+    self._writer.write_test_reward(games.mean, games.num_env_frames)
+    best = f', the best so far: {evaluator.best.logdir}' if is_best else ''
+    print(f'Evaluation at {games.num_env_frames:,} frames: mean '
+          f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
+          f'{len(games.returns)} episodes{best}', flush=True)
 
   def save_checkpoint(self, update: Update) -> None:
     del update
