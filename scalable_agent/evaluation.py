@@ -4,10 +4,8 @@
 from collections.abc import Callable
 import dataclasses
 import threading
-from typing import NamedTuple
 
 import numpy as np
-from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import learner as learner_lib
@@ -62,31 +60,18 @@ def _play(env, policy, num_episodes, report, is_stopped):
   return returns
 
 
-class Evaluated(NamedTuple):
-  """An evaluation while training.
-
-  Attributes:
-    evaluation: its games.
-    is_best: whether its mean is higher than all means before.
-  """
-  evaluation: file.Evaluation
-  is_best: bool
-
-
 class Evaluator:
-  """Evaluates while training; keeps its results and the best weights."""
+  """Evaluates while training, and writes `evaluations.csv`."""
 
   def __init__(self, env: environments.FlowEnvironment, policy: policies.Policy,
-               learner: learner_lib.Learner,
-               best: checkpointing.BestCheckpoint, *, logdir: str,
-               every_frames: int, num_episodes: int):
+               learner: learner_lib.Learner, *, logdir: str, every_frames: int,
+               num_episodes: int):
     """Reads what an earlier part of the run has written to `logdir`.
 
     Args:
       env: `E` environments, as `make_environments` makes them.
       policy: a policy that nothing else uses.
       learner: what to evaluate, with its frames restored.
-      best: keeps the best weights.
       logdir: the directory of `evaluations.csv`.
       every_frames: how many frames are between two evaluations.
       num_episodes: games per level.
@@ -94,7 +79,6 @@ class Evaluator:
     Raises:
       ConfigError: if `evaluations.csv` cannot be written.
     """
-    self.best = best
     self._env = env
     self._policy = policy
     self._learner = learner
@@ -116,8 +100,8 @@ class Evaluator:
     return self._learner.num_env_frames == self._last_frames
 
   def evaluate(self, train_time_s: float,
-               stop: threading.Event) -> Evaluated | None:
-    """Plays the games with the weights of this moment, and keeps the results.
+               stop: threading.Event) -> file.Evaluation | None:
+    """Plays the games with the weights of this moment; writes the results.
 
     Args:
       train_time_s: seconds trained.
@@ -143,8 +127,7 @@ class Evaluator:
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
     file.append(self._logdir, evaluation)
-    return Evaluated(
-        evaluation, self.best.offer(evaluation.mean, train_time_s))
+    return evaluation
 
 
 def make_environments(

@@ -88,12 +88,12 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = ()) -> int:
     if _is_finished(config, learner, checkpointer):
       return 0
     config.save()
-    evaluator = _make_evaluator(config, spec, learner, part, stack)
+    evaluations = _make_evaluations(config, spec, learner, part, stack)
     _print_start(asked, config, len(envs))
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
     actors = _make_actors(config, envs, part)
-    log = _Log(config, learner, checkpointer, writer, evaluator, stop, {
+    log = _Log(config, learner, checkpointer, writer, evaluations, stop, {
         'actor': actors.seconds, 'batches': feed.seconds})
     # Policies act with the oldest of these versions.
     versions = collections.deque(
@@ -183,8 +183,14 @@ def _make_actors(config, envs, part):
       bootstrap_truncated=config.bootstrap_truncated)
 
 
-def _make_evaluator(config, spec, learner, part, stack):
-  """Returns what evaluates while training, or None; `stack` closes it."""
+class _Evaluations(NamedTuple):
+  """Evaluates while training; keeps the best weights."""
+  evaluator: evaluation.Evaluator
+  best: checkpointing.BestCheckpoint
+
+
+def _make_evaluations(config, spec, learner, part, stack):
+  """Returns `_Evaluations` that `stack` closes, None if there are none."""
   if not config.eval_every_frames:
     return None
   env = stack.enter_context(evaluation.make_environments(config))
@@ -196,10 +202,11 @@ def _make_evaluator(config, spec, learner, part, stack):
       config.logdir, learner, algorithms.describe(config, spec),
       config.level_name)
   dataclasses.replace(config, logdir=best.logdir).save()
-  return evaluation.Evaluator(
-      env, policy, learner, best, logdir=config.logdir,
-      every_frames=config.eval_every_frames,
-      num_episodes=config.eval_num_episodes)
+  return _Evaluations(
+      evaluation.Evaluator(
+          env, policy, learner, logdir=config.logdir,
+          every_frames=config.eval_every_frames,
+          num_episodes=config.eval_num_episodes), best)
 
 
 def _print_start(asked, config, num_groups):
@@ -240,13 +247,13 @@ class _Log:
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
-               evaluator: evaluation.Evaluator | None, stop: threading.Event,
+               evaluations: _Evaluations | None, stop: threading.Event,
                seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
     self.timer = metrics.StageTimer()
     self._learner = learner
     self._checkpointer = checkpointer
     self._writer = writer
-    self._evaluator = evaluator
+    self._evaluations = evaluations
     self._stop = stop
     self._seconds_by_role = {
         **seconds_by_role, 'learner': lambda: dict(self.timer.seconds)}
@@ -301,32 +308,33 @@ class _Log:
 
   def evaluate(self, update: Update) -> None:
     del update
-    if self._evaluator and self._evaluator.is_due:
-      self._evaluate(self._evaluator)
+    if self._evaluations and self._evaluations.evaluator.is_due:
+      self._evaluate(*self._evaluations)
 
   def evaluate_at_end(self) -> None:
     """Evaluates the last weights, unless a signal has ended the training."""
-    if (self._evaluator and not self._evaluator.is_up_to_date
-        and not self._stop.is_set()):
+    if (self._evaluations and not self._stop.is_set()
+        and not self._evaluations.evaluator.is_up_to_date):
       self.save()  # It need not wait for the games.
-      self._evaluate(self._evaluator)
+      self._evaluate(*self._evaluations)
 
-  def _evaluate(self, evaluator):
+  def _evaluate(self, evaluator, best):
+    train_time_s = self._train_time_s()
     with self.timer.stage('evaluate'):
       try:
-        done = evaluator.evaluate(self._train_time_s(), self._stop)
+        games = evaluator.evaluate(train_time_s, self._stop)
       except Exception:
         if not self._stop.is_set():
           raise
         return  # The signal has ended the environments, too.
-    if done is None:
+    if games is None:
       return
-    games, is_best = done
     self._writer.write_test_reward(games.mean, games.num_env_frames)
-    best = f', the best so far: {evaluator.best.logdir}' if is_best else ''
+    end = (f', the best so far: {best.logdir}'
+           if best.offer(games.mean, train_time_s) else '')
     print(f'Evaluation at {games.num_env_frames:,} frames: mean '
           f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
-          f'{len(games.returns)} episodes{best}', flush=True)
+          f'{len(games.returns)} episodes{end}', flush=True)
 
   def save_checkpoint(self, update: Update) -> None:
     del update
