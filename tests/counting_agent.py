@@ -9,7 +9,8 @@ import tensorflow as tf
 class CountingAgent:
   """Its state counts the steps of the episode.
 
-  Its logits are (observation, state, last action).
+  Its logits are (observation, state, last action). Its action is the observation
+  modulo 3, or if it is greedy the one of the largest logit.
   """
 
   def __init__(self):
@@ -26,11 +27,13 @@ class CountingAgent:
   def tokenize(self, env_output):
     return env_output
 
-  def step(self, last_action, env_output, state):
+  def step(self, last_action, env_output, state, greedy=False):
     count = tf.where(env_output.done, 0.0, state[0]) + 1
     observed = env_output.observation[:, 0]
+    logits = tf.stack(
+        [observed, count, tf.cast(last_action, tf.float32)], axis=-1)
     return structs.AgentOutput(
-        action=tf.cast(observed, tf.int32) % 3,
-        policy=tf.stack(
-            [observed, count, tf.cast(last_action, tf.float32)], axis=-1),
+        action=(tf.argmax(logits, axis=-1, output_type=tf.int32) if greedy
+                else tf.cast(observed, tf.int32) % 3),
+        policy=logits,
         baseline=self.scale * observed), (count,)
