@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import tempfile
@@ -66,7 +67,8 @@ class Checkpointer:
            for name, variables in learner.state.items() if variables})
     self._max_to_keep = max_to_keep
     self._latest = latest_checkpoint(logdir)
-    self._is_mine = False  # Whether this object wrote or read the latest.
+    # Of the latest, if this object wrote or restored it.
+    self._num_updates_saved: int | None = None
 
   def restore(self) -> str | None:
     """Restores the latest checkpoint; returns its path, None if none exists.
@@ -81,8 +83,20 @@ class Checkpointer:
     self._learner.num_env_frames = int(self._num_env_frames)
     self._learner.num_updates = int(self._num_updates)
     self.train_time_s = float(self._train_time_s)
-    self._is_mine = True
+    self._num_updates_saved = self._learner.num_updates
     return path
+
+  @property
+  def next_name(self) -> str:
+    """The name of the checkpoint that `save` writes.
+
+    Its number is that of the updates, or a higher one: a checkpoint that was
+    written before is never replaced by another one of its name.
+    """
+    number = self._learner.num_updates
+    if self._latest and self._num_updates_saved != number:
+      number = max(number, _number(self._latest) + 1)
+    return f'ckpt-{number}'
 
   def save(self) -> str:
     """Writes a checkpoint and returns its path.
@@ -108,13 +122,13 @@ class Checkpointer:
     self._num_env_frames.assign(np.array(learner.num_env_frames))
     self._num_updates.assign(np.array(learner.num_updates))
     self._train_time_s.assign(np.array(self.train_time_s))
-    return self._write(f'ckpt-{learner.num_updates}')
+    if self._latest and self._num_updates_saved == learner.num_updates:
+      return self._latest  # Writing it again could only damage it.
+    return self._write(self.next_name)
 
   def _write(self, name):
     """Writes the files; a kill between any two leaves a usable directory."""
     path = os.path.join(self._logdir, name)
-    if self._is_mine and path == self._latest:
-      return path  # It has the same weights. Writing could only damage it.
     if self._latest is None:
       # Otherwise a kill before the end would leave a checkpoint that no file
       # names. A name without a checkpoint does no harm.
@@ -127,7 +141,8 @@ class Checkpointer:
         os.replace(os.path.join(self._logdir, file),
                    path + file[len(_UNFINISHED):])
     self._write_state(name)
-    self._latest, self._is_mine = path, True
+    self._latest = path
+    self._num_updates_saved = self._learner.num_updates
     self._delete_old(name)
     return path
 
@@ -157,6 +172,70 @@ class Checkpointer:
       match = _FILE.fullmatch(file)
       if match and int(match[1]) < first:
         os.remove(os.path.join(self._logdir, file))
+
+
+class BestCheckpoint:
+  """Keeps the checkpoint with the highest mean return, in `<logdir>/best`.
+
+  This is a directory like that of a run, so it can be tested and trained on.
+
+  Attributes:
+    logdir: the directory.
+    mean: the highest mean return so far; minus infinity before the first.
+  """
+
+  def __init__(self, logdir: str, learner: learner_lib.Learner,
+               description: str, level: str):
+    """Reads what an earlier part of the run has kept; writes nothing yet.
+
+    Args:
+      logdir: the directory of the run.
+      learner: what to save.
+      description: see `Checkpointer`.
+      level: see `Checkpointer`.
+
+    Raises:
+      CheckpointError: as `Checkpointer`.
+    """
+    self.logdir = os.path.join(logdir, 'best')
+    self._checkpointer = Checkpointer(
+        self.logdir, learner, description, level, max_to_keep=1)
+    self._means = _read_means(self._means_path)
+    latest = latest_checkpoint(self.logdir)
+    self._name = os.path.basename(latest) if latest else ''
+    self.mean = self._means.get(self._name, -math.inf)
+
+  def offer(self, mean: float, train_time_s: float) -> bool:
+    """Saves the learner if `mean` is higher; returns whether it is.
+
+    Raises:
+      DivergedError: as `Checkpointer.save`.
+    """
+    if not mean > self.mean:
+      return False
+    name = self._checkpointer.next_name
+    # The means of both: which of them counts is in the file that names the
+    # checkpoint.
+    kept = {self._name: self.mean} if self._name in self._means else {}
+    self._means = {**kept, name: mean}
+    _write_whole(self._means_path, json.dumps(self._means))
+    self._checkpointer.train_time_s = train_time_s
+    self._checkpointer.save()
+    self._name, self.mean = name, mean
+    return True
+
+  @property
+  def _means_path(self):
+    return os.path.join(self.logdir, 'means.json')
+
+
+def _read_means(path: str) -> dict[str, float]:
+  """Returns the means by name of their checkpoint; none if they are lost."""
+  try:
+    with open(path, encoding='utf-8') as f:
+      return {str(k): float(v) for k, v in json.load(f).items()}
+  except (OSError, AttributeError, TypeError, ValueError):
+    return {}
 
 
 def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:

@@ -40,7 +40,8 @@ _MIN_ENVIRONMENTS_PER_STEP = 4
 # More updates before new weights made no call faster.
 _MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
-_SEED_ROLES = ('environment', 'learner', 'actor', 'test', 'replay')
+_SEED_ROLES = (
+    'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
 
 # The value of a setting. Its type is in the section.
 Value: TypeAlias = Any
@@ -611,13 +612,24 @@ class ReplaySettings(_Section):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TestSettings(_Section):
-  """Tests, and plots of learning curves."""
+  """Tests, evaluations while training, and plots of learning curves."""
   test_num_episodes: int = setting(
       10, 'Episodes per level in test mode.', POSITIVE)
   test_greedy: bool = setting(
-      False,
-      'Test mode takes the most likely action. If this is off, it draws '
-      'actions from the policy at random, as the reference does.')
+      By(impala=False, others=True),
+      'Tests and evaluations take the best known action. If this is off, they '
+      'act as in training; impala then draws actions from the policy at '
+      'random, as the reference does.')
+  eval_every_frames: int = setting(
+      0,
+      'Evaluate each time when this many more environment frames have arrived, '
+      'and at the end: play whole games with the weights of that moment, write '
+      'evaluations.csv, and keep the weights with the highest mean return in '
+      'the directory best of --logdir. The learner waits meanwhile, and the '
+      'time counts. 0 for never.', NOT_NEGATIVE)
+  eval_num_episodes: int = setting(
+      10, 'Episodes per level in each evaluation. They start the same way in '
+      'each.', POSITIVE)
   plot_file: str = setting(
       '',
       'File that plot mode draws to, a PNG. If empty, learning_curves.png in '

@@ -154,6 +154,12 @@ class MetricsWriter:
       tf.summary.histogram('action', actions)
     self.flush()
 
+  def write_test_reward(self, mean: float, num_env_frames: int) -> None:
+    """Writes the mean return of an evaluation, under PyTorchRL's name."""
+    with self._as_default(num_env_frames):
+      _write_scalar('TestReward', mean)
+    self.flush()
+
   def flush(self) -> None:
     """Passes all that was written to the operating system."""
     self._summaries.flush()

@@ -4,6 +4,7 @@
 import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
+import dataclasses
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import evaluation
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
@@ -90,11 +92,13 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     if _is_finished(config, learner, checkpointer):
       return 0
     config.save()
+    evaluations = _make_evaluations(config, spec, learner, part, stack)
     _print_start(asked, config, len(envs))
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
     actors = _make_actors(config, envs, part)
-    log = _Log(config, learner, feed, checkpointer, writer, {
+    log = _Log(config, learner, feed, checkpointer, writer, evaluations,
+               stop, {
         'actor': actors.seconds, 'batches': feed.seconds})
     # Policies act with the oldest of these versions.
     versions = collections.deque(
@@ -107,6 +111,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
           publish=versions.append, stop=stop,
           total_environment_frames=config.total_environment_frames,
           hooks=(*log.hooks(), *hooks), timer=log.timer)
+    log.evaluate_at_end()
     log.print_end(stop.is_set())
   return 0
 
@@ -247,6 +252,32 @@ def _make_actors(config, envs, part):
       bootstrap_truncated=config.bootstrap_truncated)
 
 
+class _Evaluations(NamedTuple):
+  """Evaluates while training; keeps the best weights."""
+  evaluator: evaluation.Evaluator
+  best: checkpointing.BestCheckpoint
+
+
+def _make_evaluations(config, spec, learner, part, stack):
+  """Returns `_Evaluations` that `stack` closes, None if there are none."""
+  if not config.eval_every_frames:
+    return None
+  env = stack.enter_context(evaluation.make_environments(config))
+  policy = policies.AgentPolicy(
+      algorithms.make_agent(
+          config, spec, config.derive_seed('evaluation', env.num_envs, part)),
+      greedy=config.test_greedy, jit_compile=config.xla != 'none')
+  best = checkpointing.BestCheckpoint(
+      config.logdir, learner, algorithms.describe(config, spec),
+      config.level_name)
+  dataclasses.replace(config, logdir=best.logdir).save()
+  return _Evaluations(
+      evaluation.Evaluator(
+          env, policy, learner, logdir=config.logdir,
+          every_frames=config.eval_every_frames,
+          num_episodes=config.eval_num_episodes), best)
+
+
 def _print_start(asked, config, num_groups):
   for line in (levels.unplayed_message(_level_names(config), config.num_actors),
                config_lib.choices_made(asked, config)):
@@ -285,12 +316,15 @@ class _Log:
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
                feed: feeds.Feed, checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
+               evaluations: _Evaluations | None, stop: threading.Event,
                seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
     self.timer = metrics.StageTimer()
     self._learner = learner
     self._feed = feed
     self._checkpointer = checkpointer
     self._writer = writer
+    self._evaluations = evaluations
+    self._stop = stop
     self._seconds_by_role = {
         **seconds_by_role, 'learner': lambda: dict(self.timer.seconds)}
     self._start_s = time.monotonic() - checkpointer.train_time_s
@@ -304,8 +338,9 @@ class _Log:
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
 
   def hooks(self) -> tuple[Hook, ...]:
+    # What a checkpoint has counted is evaluated before.
     return (self.write_episodes, self.print_progress, self.write_summary,
-            self.save_checkpoint)
+            self.evaluate, self.save_checkpoint)
 
   def write_episodes(self, update: Update) -> None:
     if update.notes:
@@ -342,6 +377,36 @@ class _Log:
     self._writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
         num_env_frames)
+
+  def evaluate(self, update: Update) -> None:
+    del update
+    if self._evaluations and self._evaluations.evaluator.is_due:
+      self._evaluate(*self._evaluations)
+
+  def evaluate_at_end(self) -> None:
+    """Evaluates the last weights, unless a signal has ended the training."""
+    if (self._evaluations and not self._stop.is_set()
+        and not self._evaluations.evaluator.is_up_to_date):
+      self.save()  # It need not wait for the games.
+      self._evaluate(*self._evaluations)
+
+  def _evaluate(self, evaluator, best):
+    train_time_s = self._train_time_s()
+    with self.timer.stage('evaluate'):
+      try:
+        games = evaluator.evaluate(train_time_s, self._stop)
+      except Exception:
+        if not self._stop.is_set():
+          raise
+        return  # The signal has ended the environments, too.
+    if games is None:
+      return
+    self._writer.write_test_reward(games.mean, games.num_env_frames)
+    end = (f', the best so far: {best.logdir}'
+           if best.offer(games.mean, train_time_s) else '')
+    print(f'Evaluation at {games.num_env_frames:,} frames: mean '
+          f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
+          f'{len(games.returns)} episodes{end}', flush=True)
 
   def save_checkpoint(self, update: Update) -> None:
     del update

@@ -10,7 +10,8 @@ from scalable_agent import training
 import tensorflow as tf
 
 _SPEC = structs.EnvironmentSpec(
-    structs.ArraySpec((3,), np.dtype(np.float32)), structs.ActionSpec(size=2), 1)
+    structs.ArraySpec((3,), np.dtype(np.float32)), structs.ActionSpec(size=2),
+    num_action_repeats=1)
 
 
 def _config(algorithm, **settings):

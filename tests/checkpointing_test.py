@@ -442,5 +442,145 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(checkpointing.latest_number(logdir), 1)
 
 
+class BestCheckpointTest(parameterized.TestCase):
+
+  def _best(self, learner):
+    return checkpointing.BestCheckpoint(
+        self.logdir, learner, 'agent', level='catch')
+
+  def _offer(self, best, learner, mean):
+    """Makes an update, offers it."""
+    _step(learner, 10)
+    return best.offer(mean, 0.5)
+
+  def _kept(self):
+    """Returns the number of the kept weights, None if there are none."""
+    learner = _tiny_learner()
+    logdir = os.path.join(self.logdir, 'best')
+    if checkpointing.latest_checkpoint(logdir) is None:
+      return None
+    frames = checkpointing.restore_agent(logdir, learner.agent, 'agent')
+    self.assertEqual(frames, int(learner.agent.variables[0]))
+    return frames
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir(_PATTERN).full_path
+
+  def test_highest_is_kept_and_ties_keep_the_older(self):
+    learner = _tiny_learner()
+    best = self._best(learner)
+    self.assertEqual(best.mean, -np.inf)
+    kept = [(self._offer(best, learner, mean), self._kept())
+            for mean in (-3., -4., -3., -2.5, np.nan, -2.5, 0., -np.inf)]
+    self.assertEqual(kept, [
+        (True, 10), (False, 10), (False, 10), (True, 40), (False, 40),
+        (False, 40), (True, 70), (False, 70)])
+    self.assertCountEqual(
+        os.listdir(best.logdir),
+        ['checkpoint', 'agent.json', 'means.json', 'ckpt-70.index',
+         'ckpt-70.data-00000-of-00001'])
+
+  def test_next_part_knows_the_mean(self):
+    learner = _tiny_learner()
+    best = self._best(learner)
+    self._offer(best, learner, 1.)
+    self._offer(best, learner, 5.)
+    # This part went back to an older checkpoint.
+    learner = _tiny_learner(5)
+    best = self._best(learner)
+    self.assertEqual(best.mean, 5)
+    self.assertFalse(self._offer(best, learner, 5.))
+    self.assertTrue(self._offer(best, learner, 6.))
+    self.assertEqual(self._kept(), 25)
+    self.assertEqual(self._best(learner).mean, 6)
+
+  @parameterized.parameters('', '[]', '{"ckpt-10": null}', '{"ckpt-9": 7}')
+  def test_lost_mean(self, content):
+    learner = _tiny_learner()
+    best = self._best(learner)
+    self._offer(best, learner, 1.)
+    with open(os.path.join(best.logdir, 'means.json'), 'w') as f:
+      f.write(content)
+    best = self._best(learner)
+    self.assertEqual(best.mean, -np.inf)
+    self.assertTrue(self._offer(best, learner, -7.))
+
+  def test_training_can_go_on_from_the_best(self):
+    learner = _tiny_learner()
+    best = self._best(learner)
+    self._offer(best, learner, 1.)
+    self.assertEqual(_restored(best.logdir), 10)
+
+  def test_another_agent_is_refused(self):
+    learner = _tiny_learner()
+    self._offer(self._best(learner), learner, 1.)
+    with self.assertRaisesRegex(errors.CheckpointError, 'another agent'):
+      checkpointing.BestCheckpoint(self.logdir, learner, 'other', 'catch')
+
+  @pytest.mark.slow
+  def test_kill_between_two_file_operations(self):
+
+    class Killed(Exception):
+      pass
+
+    # Means of the updates of all parts, by number of the weights. A part begins
+    # with the updates of a part before it, which a kill has undone.
+    means = {number: mean for number, mean in (
+        (10, 1.), (20, 2.), (30, 1.5), (40, 3.), (41, 1.), (21, 2.5),
+        (31, 2.9), (51, 4.), (61, 4.))}
+    parts = [(0, (10, 20, 30, 40)), (11, (21, 31, 41, 51, 61))]
+
+    def run(part, num_operations):
+      left = [num_operations]
+
+      def counted(function):
+        def call(*args, **kwargs):
+          left[0] -= 1
+          if left[0] < 0:
+            raise Killed()
+          return function(*args, **kwargs)
+        return call
+
+      first, numbers = part
+      learner = _tiny_learner(first)
+      # Both parts find weights to keep after 40 updates.
+      learner.num_updates = 0
+      offered = []
+      with mock.patch.object(os, 'replace', counted(os.replace)), \
+          mock.patch.object(os, 'remove', counted(os.remove)), \
+          mock.patch.object(tf.train.Checkpoint, 'write',
+                            counted(tf.train.Checkpoint.write)):
+        try:
+          best = self._best(learner)
+          for number in numbers:
+            self._offer(best, learner, means[number])
+            offered.append(number)
+        except Killed:
+          return offered, False
+      return offered, True
+
+    parent = self.logdir
+    total = 0
+    for kills in range(2):
+      is_complete, num_operations = False, 0
+      while not is_complete:
+        self.logdir = os.path.join(parent, f'{kills}-{num_operations}')
+        offered = []
+        if kills:
+          offered, _ = run(parts[0], 10**9)
+        more, is_complete = run(parts[kills], num_operations)
+        offered += more
+        kept = self._kept()
+        highest = max((means[n] for n in offered), default=-np.inf)
+        mean = self._best(_tiny_learner()).mean
+        # Weights and mean belong together, and nothing better is lost.
+        self.assertEqual(mean, means[kept] if kept else -np.inf)
+        self.assertGreaterEqual(mean, highest)
+        num_operations += 1
+      total += num_operations
+    self.assertGreater(total, 25)
+
+
 if __name__ == '__main__':
   tf.test.main()

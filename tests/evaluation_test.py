@@ -1,11 +1,28 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of test mode's games."""
+"""Tests of whole games: those of test mode, and those while training."""
 
+import contextlib
+import io
+import json
+import os
+import threading
+import types
+from unittest import mock
+
+from absl.testing import parameterized
 import counting_agent
 import numpy as np
+import pytest
+from scalable_agent import checkpointing
+from scalable_agent import config as config_lib
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import policies
+from scalable_agent import structs
+from scalable_agent import testing
+from scalable_agent import training
+from scalable_agent.scores import evaluations
 import tensorflow as tf
 
 
@@ -42,6 +59,341 @@ class EvaluationTest(tf.test.TestCase):
     self._returns(1, 2)
     # The agent counts the steps of the episode; it resets on done itself.
     self.assertAllEqual(np.concatenate(self.policy.states), [0, 1, 2, 1, 2])
+
+
+def _learner(num_env_frames=0):
+  """A fake learner; its weight is the number of its frames."""
+  learner = types.SimpleNamespace(num_env_frames=num_env_frames, num_updates=0)
+  learner.weights = lambda: structs.Weights(
+      learner.num_updates, [float(learner.num_env_frames)])
+  return learner
+
+
+class EvaluatorTest(tf.test.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+    self.stop = threading.Event()
+    self.agent = counting_agent.CountingAgent()
+
+  def _evaluator(self, learner, num_envs=1, num_episodes=3, every_frames=100,
+                 levels=None):
+    env = environments.make_vec(
+        ['counting'] * num_envs, list(range(num_envs)),
+        environments.EnvironmentSettings(num_action_repeats=1))
+    self.addCleanup(env.close)
+    if levels:
+      env.level_names = levels
+    return evaluation.Evaluator(
+        env, policies.AgentPolicy(self.agent), learner, logdir=self.logdir,
+        every_frames=every_frames, num_episodes=num_episodes)
+
+  def _run(self, evaluator, learner, all_frames):
+    """Returns the frames at which there was an evaluation."""
+    at = []
+    for frames in all_frames:
+      learner.num_updates += 1
+      learner.num_env_frames = frames
+      if evaluator.is_due:
+        evaluator.evaluate(float(frames), self.stop)
+        at.append(frames)
+        self.assertEqual(float(self.agent.scale), frames)
+        self.assertFalse(evaluator.is_due)
+        self.assertTrue(evaluator.is_up_to_date)
+    return at
+
+  def test_up_to_date(self):
+    learner = _learner()
+    evaluator = self._evaluator(learner)
+    self._run(evaluator, learner, [100, 101])
+    self.assertFalse(evaluator.is_up_to_date)
+    evaluator.evaluate(0.0, self.stop)
+    self.assertTrue(evaluator.is_up_to_date)
+    self.assertTrue(self._evaluator(learner).is_up_to_date)
+
+  def test_one_evaluation_for_each_crossing(self):
+    learner = _learner()
+    evaluator = self._evaluator(learner)
+    self.assertEqual(
+        self._run(evaluator, learner,
+                  [1, 99, 100, 101, 199, 420, 450, 499, 500, 600, 601]),
+        [100, 420, 500, 600])
+    self.assertEqual(
+        [tuple(e) for e in evaluations.read(self.logdir)],
+        [(frames, updates, frames, (3, 12, 40)) for frames, updates
+         in ((100, 3), (420, 6), (500, 9), (600, 10))])
+
+  def test_next_part_repeats_what_came_after_the_checkpoint(self):
+    learner = _learner()
+    self._run(self._evaluator(learner), learner, [100, 200, 300, 400])
+    learner = _learner(299)
+    evaluator = self._evaluator(learner)
+    self.assertLen(evaluations.read(self.logdir), 2)
+    self.assertEqual(
+        self._run(evaluator, learner, [299, 305, 399, 401]), [305, 401])
+    self.assertEqual(
+        [e.num_env_frames for e in evaluations.read(self.logdir)],
+        [100, 200, 305, 401])
+
+  def test_next_part_makes_up_for_what_was_stopped(self):
+    learner = _learner()
+    evaluator = self._evaluator(learner)
+    self.assertEqual(self._run(evaluator, learner, [100]), [100])
+    self.stop.set()
+    learner.num_env_frames = 200
+    self.assertIsNone(evaluator.evaluate(1.0, self.stop))
+    self.assertTrue(evaluator.is_due)
+    self.assertLen(evaluations.read(self.logdir), 1)
+    self.stop.clear()
+    learner = _learner(200)
+    self.assertEqual(
+        self._run(self._evaluator(learner), learner, [210, 220]), [210])
+
+  def test_next_part_that_begins_at_an_evaluation(self):
+    learner = _learner()
+    self._run(self._evaluator(learner), learner, [100, 200])
+    learner = _learner(200)
+    self.assertEqual(
+        self._run(self._evaluator(learner), learner, [200, 299, 300]), [300])
+
+  def test_every_level_plays_the_same_number_of_games(self):
+    learner = _learner()
+    evaluator = self._evaluator(
+        learner, num_envs=6, num_episodes=4, levels=('a', 'b', 'c') * 2)
+    self.assertEqual(evaluator.evaluate(0.0, self.stop).returns,
+                     (3, 12, 3, 12) * 3)
+    # One environment of each level plays one game more.
+    evaluator = self._evaluator(
+        learner, num_envs=4, num_episodes=3, levels=('a', 'b') * 2)
+    result = evaluator.evaluate(0.0, self.stop)
+    self.assertEqual(result.returns, (3, 12, 3, 3, 12, 3))
+    self.assertEqual(result.mean, 6)
+    self.assertAlmostEqual(result.std, np.sqrt((4 * 9 + 2 * 36) / 6))
+
+  def test_games_of_levels_are_not_mixed_up(self):
+    evaluator = self._evaluator(_learner(), num_envs=4, num_episodes=2,
+                                levels=('a', 'b', 'a', 'b'))
+    with mock.patch.object(
+        evaluation, '_play', return_value=[[1.], [2.], [3.], [4.]]):
+      self.assertEqual(
+          evaluator.evaluate(0.0, self.stop).returns, (1, 3, 2, 4))
+
+  def test_stop_ends_the_games(self):
+    learner = _learner(100)
+    evaluator = self._evaluator(learner, num_episodes=10**9)
+    threading.Timer(0.5, self.stop.set).start()
+    self.assertIsNone(evaluator.evaluate(0.0, self.stop))
+
+
+class EnvironmentsTest(parameterized.TestCase):
+
+  def _made(self, **settings):
+    """Returns the arguments for `make_vec`."""
+    config = config_lib.Config(**settings)
+    with mock.patch.object(environments, 'make_vec') as make_vec:
+      evaluation.make_environments(config)
+    return make_vec.call_args.args
+
+  @parameterized.parameters(
+      (dict(num_actors=4), ['a', 'b'] * 2),
+      (dict(num_actors=5), ['a', 'b'] * 2),
+      (dict(num_actors=1), ['a']),  # Nothing plays b.
+      (dict(num_actors=64, eval_num_episodes=3), ['a', 'b'] * 3),
+      (dict(level_name='a, b,a', num_actors=3), ['a', 'b']))
+  def test_levels(self, settings, expected):
+    names, seeds, _ = self._made(**{'level_name': 'a,b', **settings})
+    self.assertEqual(names, expected)
+    self.assertLen(set(seeds), len(names))
+
+  def test_whole_games_with_seeds_of_their_own(self):
+    config = config_lib.Config(level_name='a', num_actors=9)
+    _, seeds, made_for = self._made(level_name='a', num_actors=9)
+    self.assertTrue(config.life_loss_ends_episode)
+    self.assertFalse(made_for.life_loss_ends_episode)
+    self.assertFalse(made_for.is_test)  # Held-out levels choose no weights.
+    others = {config.derive_seed(role, i, part) for i in range(9)
+              for role in ('environment', 'test') for part in range(3)}
+    self.assertEmpty(others & set(seeds))
+
+
+class FileTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir('a[b]*').full_path
+    self.path = os.path.join(self.logdir, 'evaluations.csv')
+
+  def _append(self, *all_frames):
+    for frames in all_frames:
+      evaluations.append(self.logdir, evaluations.Evaluation(
+          frames, frames // 10, 0.25, (1.5, -0.1, 1e10)))
+
+  def _frames(self):
+    return [e.num_env_frames for e in evaluations.read(self.logdir)]
+
+  def _text(self):
+    with open(self.path) as f:
+      return f.read()
+
+  def test_text(self):
+    self.assertEmpty(evaluations.start(self.logdir, 0))
+    evaluations.append(self.logdir, evaluations.Evaluation(
+        100, 7, 12.34, tuple(map(float, np.float32([0.5, -0.1, 2])))))
+    self.assertEqual(
+        self._text(),
+        'num_env_frames,num_updates,train_time_s,mean,std,returns\n'
+        f'100,7,12.3,{np.mean(np.float64(np.float32([.5, -.1, 2])))},'
+        f'{np.std(np.float64(np.float32([.5, -.1, 2])))},0.5 -0.1 2.0\n')
+    self.assertEqual(evaluations.read(self.logdir)[0].returns, (0.5, -0.1, 2))
+
+  def test_without_a_file(self):
+    self.assertEmpty(self._frames())
+
+  def test_every_cut_does_no_harm(self):
+    evaluations.start(self.logdir, 0)
+    self._append(100)
+    whole = len(self._text())
+    self._append(200)
+    text = self._text()
+    for end in range(whole, len(text)):
+      with open(self.path, 'w') as f:
+        f.write(text[:end])
+      self.assertEqual(self._frames(), [100])
+      self.assertLen(evaluations.start(self.logdir, 250), 1)
+      self._append(300)
+      self.assertEqual(self._frames(), [100, 300])
+
+  @parameterized.parameters(
+      'x\n', '1,2\n', '\0\0\n', '200,2,1,1,1,\n', '200,2,1,1,1,a b\n',
+      '200,2,1,1,1,1,1\n')
+  def test_damaged_line(self, line):
+    evaluations.start(self.logdir, 0)
+    self._append(100)
+    with open(self.path, 'a') as f:
+      f.write(line)
+    self._append(300)
+    self.assertEqual(self._frames(), [100, 300])
+
+  def test_start_removes_what_is_later(self):
+    evaluations.start(self.logdir, 0)
+    self._append(100, 200, 300)
+    self.assertLen(evaluations.start(self.logdir, 200), 2)
+    self.assertEqual(self._text().count('\n'), 3)
+
+  def test_read_leaves_out_what_was_repeated(self):
+    evaluations.start(self.logdir, 0)
+    self._append(100, 200, 300, 190, 210)  # As if `start` were never called.
+    self.assertEqual(self._frames(), [100, 190, 210])
+
+  def test_file_that_cannot_be_written(self):
+    os.mkdir(self.path)
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'evaluations.csv cannot be written'):
+      evaluations.start(self.logdir, 0)
+
+
+def _test_rewards(logdir):
+  """Returns (frames, mean) of all evaluations in the TensorBoard files."""
+  return [
+      (event.step, float(tf.make_ndarray(value.tensor)))
+      for name in sorted(os.listdir(logdir)) if name.startswith('events.')
+      for record in tf.data.TFRecordDataset(os.path.join(logdir, name))
+      for event in [tf.compat.v1.Event.FromString(record.numpy())]
+      for value in event.summary.value if value.tag == 'TestReward']
+
+
+class TrainingTest(parameterized.TestCase):
+
+  def _train(self, **settings):
+    """Trains; returns frames after each update, the config, what is printed."""
+    config = config_lib.Config(
+        level_name='catch', logdir=self.logdir, num_actors=3, xla='none',
+        hidden_sizes='16', eval_num_episodes=4, num_action_repeats=1,
+        **settings)
+    frames = []
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+      training.train(config, [
+          lambda update: frames.append(update.learner.num_env_frames)])
+    return frames, config, printed.getvalue()
+
+  def _check(self, frames, every_frames, done, printed):
+    """`done` are the evaluations of a part that had updates at `frames`."""
+    # The first update after each multiple, and the last one.
+    expected = [now for before, now in zip([0, *frames], frames)
+                if now // every_frames > before // every_frames]
+    if frames[-1] not in expected:
+      expected.append(frames[-1])
+    self.assertEqual([e.num_env_frames for e in done], expected)
+    self.assertEqual(
+        printed.count('Evaluation at '), len(expected), printed)
+
+  @parameterized.parameters(
+      dict(algorithm='ddqn', min_replay_steps=60, updates_per_step=.25,
+           eval_every_frames=150, batch_size=8),
+      dict(algorithm='impala', unroll_length=10, batch_size=3,
+           eval_every_frames=100, use_lstm=False))
+  @pytest.mark.slow
+  def test_short_run(self, **settings):
+    self.logdir = self.create_tempdir('a[b]*').full_path
+    every_frames = settings['eval_every_frames']
+    first, _, printed = self._train(total_environment_frames=430, **settings)
+    done = evaluations.read(self.logdir)
+    self._check(first, every_frames, done, printed)
+    self.assertTrue(all(set(e.returns) <= {-1, 1} and len(e.returns) == 4
+                        for e in done))
+    self.assertEqual(_test_rewards(self.logdir),
+                     [(e.num_env_frames, e.mean) for e in done])
+    # The next part goes on.
+    second, config, printed = self._train(
+        total_environment_frames=820, **settings)
+    both = evaluations.read(self.logdir)
+    self.assertEqual(both[:len(done)], done)
+    self._check([first[-1], *second], every_frames,
+                both[len(done) - 1:], f'Evaluation at {printed}')
+    # The first one of the highest means is kept, and can be tested.
+    best = max(both, key=lambda e: e.mean)
+    logdir = os.path.join(self.logdir, 'best')
+    trained_with = config_lib.trained_with(logdir)
+    self.assertEqual((trained_with.algorithm, trained_with.logdir),
+                     (settings['algorithm'], logdir))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+      testing.test(config_lib.Config.from_values({
+          **vars(config), 'mode': 'test', 'logdir': logdir}))
+    self.assertIn(f'at {best.num_env_frames:,} frames', out.getvalue())
+    with open(os.path.join(logdir, 'means.json')) as f:
+      self.assertIn(best.mean, json.load(f).values())
+    # Nothing is left to do.
+    self._train(total_environment_frames=820, **settings)
+    self.assertEqual(evaluations.read(self.logdir), both)
+
+  def test_no_evaluations(self):
+    self.logdir = self.create_tempdir().full_path
+    self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)
+    self.assertNoCommonElements(
+        ['best', 'evaluations.csv'], os.listdir(self.logdir))
+
+  @parameterized.parameters((KeyboardInterrupt(), False), (None, True))
+  def test_a_signal_while_games_are_played(self, error, is_stopped):
+    self.logdir = self.create_tempdir().full_path
+
+    def evaluate(evaluator, train_time_s, stop):
+      del evaluator, train_time_s
+      if is_stopped:
+        stop.set()
+      raise error or errors.EnvironmentProcessError('ended with the signal')
+
+    with mock.patch.object(evaluation.Evaluator, 'evaluate', evaluate):
+      settings = dict(total_environment_frames=10**6, unroll_length=10,
+                      use_lstm=False, eval_every_frames=50)
+      if is_stopped:
+        self._train(**settings)
+      else:
+        with self.assertRaises(KeyboardInterrupt):
+          self._train(**settings)
+    # There is a checkpoint in any case.
+    self.assertGreater(checkpointing.latest_number(self.logdir), 0)
 
 
 if __name__ == '__main__':

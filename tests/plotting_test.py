@@ -18,6 +18,7 @@ import pytest
 from scalable_agent import errors
 from scalable_agent import metrics
 from scalable_agent.scores import atari57
+from scalable_agent.scores import evaluations
 from scalable_agent.scores import plotting
 
 _FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
@@ -90,6 +91,36 @@ class PlottingTest(parameterized.TestCase):
     self.assertEqual([text.get_text() for text in
                       figure.axes[3].get_legend().get_texts()], ['a', 'b'])
     self.assertEqual(catch_frames.get_title(loc='left'), 'catch')
+
+  def test_evaluations(self):
+    logdir = self._logdir([(100, 60, 'catch', 1), (200, 120, 'catch', -1)])
+    self.assertEmpty(plotting.read_evaluations(logdir, ['catch']))
+    evaluations.start(logdir, 0)
+    for frames, returns in ((110, (1., -1., 1., 0.)), (210, (1., 1.))):
+      evaluations.append(logdir, evaluations.Evaluation(
+          frames, 1, 0.6 * frames, returns))
+    curves = plotting.read_curves(logdir)
+    found = plotting.read_evaluations(logdir, curves)
+    np.testing.assert_allclose(
+        found['catch'], [[110, 210], [66, 126], [0.25, 1]])
+    figure = plotting.draw({'a': curves, 'b': curves}, 1, {'b': found})
+    self.assertLen(figure.axes, 2)
+    for axis, x in zip(figure.axes, ([110, 210], [1.1, 2.1])):
+      lines = {line.get_label(): line for line in axis.get_lines()}
+      line = lines['b, evaluations']
+      np.testing.assert_allclose(line.get_xdata(), x)
+      np.testing.assert_allclose(line.get_ydata(), [0.25, 1])
+      self.assertEqual(line.get_color(), lines['b'].get_color())
+      self.assertNotIn('a, evaluations', lines)
+    # With several levels, the mean has a panel of its own.
+    two = curves | {'memory': curves['catch']}
+    found = plotting.read_evaluations(logdir, two)
+    figure = plotting.draw({'a': two}, 1, {'a': found})
+    self.assertEqual(
+        [axis.get_title(loc='left') for axis in figure.axes[::2]],
+        ['catch', 'memory', 'mean over 2 levels'])
+    code, stdout, stderr = self._main(logdir=logdir)
+    self.assertEqual((code, stderr), (0, ''), stdout)
 
   def test_scores_far_away_do_not_press_curves_flat(self):
     curve = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [2., 22.]]))

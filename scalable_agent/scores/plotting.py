@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Learning curves of one or several runs, beside published scores, as a PNG."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 import csv
 import os
 from typing import NamedTuple, TYPE_CHECKING
@@ -9,6 +9,7 @@ from typing import NamedTuple, TYPE_CHECKING
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent.scores import evaluations as evaluations_lib
 from scalable_agent.scores import suites
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def run(config: config_lib.Config) -> int:
   """
   logdirs = config.logdirs
   runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
+  evaluations = {label: read_evaluations(logdir, runs[label])
+                 for label, logdir in zip(runs, logdirs)}
   # Two names, so that a comparison never replaces the picture of a run.
   path = config.plot_file or os.path.join(
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
@@ -49,7 +52,7 @@ def run(config: config_lib.Config) -> int:
   # Otherwise matplotlib adds an extension, and the path printed is wrong.
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
-  figure = draw(runs, config.plot_num_episodes)
+  figure = draw(runs, config.plot_num_episodes, evaluations)
   try:
     # To the file itself: its name tells matplotlib the format.
     figure.savefig(path, dpi=110)
@@ -100,6 +103,27 @@ def read_curves(logdir: str) -> dict[str, Curve]:
           for level, values in by_level.items()}
 
 
+def read_evaluations(
+    logdir: str, levels: Collection[str]) -> dict[str, Curve]:
+  """Returns the mean returns of the evaluations of a run, if there are any.
+
+  Args:
+    logdir: the directory of the run.
+    levels: the levels that it has played.
+
+  Returns:
+    A curve of means by level. Means over several levels have a panel of their
+    own: their key is its title.
+  """
+  found = evaluations_lib.read(logdir)
+  if not found:
+    return {}
+  title = (next(iter(levels)) if len(levels) == 1 else
+           f'mean over {len(levels)} levels')
+  return {title: Curve(*np.array(
+      [(e.num_env_frames, e.train_time_s, e.mean) for e in found]).T)}
+
+
 def _parse(row):
   """Returns level, frames, seconds and return, None for a damaged line."""
   try:
@@ -119,18 +143,23 @@ def running_mean(values: np.ndarray, window: int) -> np.ndarray:
   return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> 'Figure':
+def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
+         evaluations: Mapping[str, dict[str, Curve]] | None = None
+         ) -> 'Figure':
   """Draws two panels per level: over frames, and over time.
 
   Args:
     runs: curves by level, by label of the run.
     num_episodes: number of episodes in the mean return.
+    evaluations: mean returns by level, by label of the run.
 
   Returns:
     The matplotlib figure.
   """
   figure_lib, ticker = _import_matplotlib()
-  levels = list(dict.fromkeys(l for curves in runs.values() for l in curves))
+  evaluations = evaluations or {}
+  levels = list(dict.fromkeys(
+      l for curves in (*runs.values(), *evaluations.values()) for l in curves))
   num_beside = next(n for limit, n in _NUM_BESIDE if len(levels) <= limit)
   num_rows = -(-len(levels) // num_beside)
   figure = figure_lib.Figure(figsize=(13 * num_beside, 4 * num_rows + 0.5),
@@ -138,7 +167,7 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> 'Figure':
   all_axes = figure.subplots(num_rows, 2 * num_beside, squeeze=False)
   panels = all_axes.reshape(-1, 2)
   for level, axes in zip(levels, panels):
-    _draw_level(axes, level, runs, num_episodes)
+    _draw_level(axes, level, runs, num_episodes, evaluations)
     for axis in axes:
       axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=' '))
   for axis in panels[len(levels):].flat:
@@ -146,18 +175,21 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int) -> 'Figure':
   return figure
 
 
-def _draw_level(axes, level, runs, num_episodes):
+def _draw_level(axes, level, runs, num_episodes, evaluations):
   by_frames, by_time = axes
   for index, (label, curves) in enumerate(runs.items()):
-    if level not in curves:
-      continue
-    curve = curves[level]
-    mean = running_mean(curve.episode_return, num_episodes)
-    for axis, x in ((by_frames, curve.num_env_frames),
-                    (by_time, curve.train_time_s / 60)):
-      axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
-                color=f'C{index}')
-      axis.plot(x, mean, color=f'C{index}', label=label)
+    curve = curves.get(level)
+    if curve:
+      mean = running_mean(curve.episode_return, num_episodes)
+      for axis, x in zip(axes, _abscissae(curve)):
+        axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
+                  color=f'C{index}')
+        axis.plot(x, mean, color=f'C{index}', label=label)
+    curve = evaluations.get(label, {}).get(level)
+    if curve:
+      for axis, x in zip(axes, _abscissae(curve)):
+        axis.plot(x, curve.episode_return, '--o', markersize=4,
+                  color=f'C{index}', label=f'{label}, evaluations')
   suite = suites.suite_of([level])
   if suite:
     _draw_published(axes, suite, level)
@@ -168,6 +200,10 @@ def _draw_level(axes, level, runs, num_episodes):
   by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
   for axis in axes:
     axis.grid(alpha=0.3)
+
+
+def _abscissae(curve):
+  return curve.num_env_frames, curve.train_time_s / 60
 
 
 def _draw_published(axes, suite, level):

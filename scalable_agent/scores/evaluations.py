@@ -1,0 +1,111 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Evaluations while training: the file `evaluations.csv`, written and read."""
+
+from collections.abc import Iterator
+import os
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent import errors
+
+_NAME = 'evaluations.csv'
+_HEAD = 'num_env_frames,num_updates,train_time_s,mean,std,returns\n'
+
+
+class Evaluation(NamedTuple):
+  """Whole games with the weights of one moment of the training.
+
+  Attributes:
+    num_env_frames: frames that had arrived.
+    num_updates: updates that had been made.
+    train_time_s: seconds trained.
+    returns: unclipped returns. Those of one level follow each other, and each
+      level has the same number.
+  """
+  num_env_frames: int
+  num_updates: int
+  train_time_s: float
+  returns: tuple[float, ...]
+
+  @property
+  def mean(self) -> float:
+    """The mean return; with several levels, the mean over levels."""
+    return float(np.mean(self.returns))
+
+  @property
+  def std(self) -> float:
+    """The standard deviation of all returns."""
+    return float(np.std(self.returns))
+
+
+def read(logdir: str) -> list[Evaluation]:
+  """Returns the evaluations of a run in order, none if there is no file.
+
+  A line that a kill cut off is left out, as are the evaluations of a killed
+  part of the run that its next part has repeated.
+  """
+  kept: list[Evaluation] = []
+  for _, evaluation in _lines(logdir):
+    while kept and kept[-1].num_env_frames >= evaluation.num_env_frames:
+      kept.pop()
+    kept.append(evaluation)
+  return kept
+
+
+def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
+  """Prepares the file for a part of a run that begins at `num_env_frames`.
+
+  What was evaluated later is removed: this part will evaluate it again.
+
+  Returns:
+    The evaluations before this part.
+
+  Raises:
+    ConfigError: if the file cannot be written.
+  """
+  path = os.path.join(logdir, _NAME)
+  kept = [line for line, evaluation in _lines(logdir)
+          if evaluation.num_env_frames <= num_env_frames]
+  try:
+    with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
+      f.writelines([_HEAD, *kept])
+    os.replace(f'{path}.tmp', path)
+  except OSError as e:
+    raise errors.ConfigError(
+        f'{path} cannot be written: {e.strerror}. Make it writable or use '
+        'another --logdir.') from e
+  return read(logdir)
+
+
+def append(logdir: str, evaluation: Evaluation) -> None:
+  """Adds an evaluation to the file that `start` has prepared."""
+  # The returns are sums in float32.
+  returns = ' '.join(str(np.float32(r)) for r in evaluation.returns)
+  with open(os.path.join(logdir, _NAME), 'a', encoding='utf-8') as f:
+    f.write(f'{evaluation.num_env_frames},{evaluation.num_updates},'
+            f'{evaluation.train_time_s:.1f},{evaluation.mean},'
+            f'{evaluation.std},{returns}\n')
+
+
+def _lines(logdir: str) -> Iterator[tuple[str, Evaluation]]:
+  """Yields the lines that are whole, and what is in them."""
+  try:
+    with open(os.path.join(logdir, _NAME), encoding='utf-8',
+              errors='replace') as f:
+      lines = list(f)
+  except OSError:
+    return
+  for line in lines:
+    evaluation = _parse(line)
+    if evaluation and line.endswith('\n'):
+      yield line, evaluation
+
+
+def _parse(line: str) -> Evaluation | None:
+  try:
+    frames, updates, seconds, _, _, returns = line.split(',')
+    values = tuple(map(float, returns.split()))
+    return Evaluation(int(frames), int(updates), float(seconds),
+                      values) if values else None
+  except ValueError:
+    return None
