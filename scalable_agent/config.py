@@ -138,9 +138,10 @@ class _Section:
       choices=('train', 'test', 'table', 'plot'))
   algorithm: str = setting(
       'impala',
-      'How the agent learns. impala: from unrolls as they come, any actions. '
-      'ddqn: discrete actions. ddpg, td3: continuous actions. sac, mpo: both. '
-      'These five learn from a replay.', choices=ALGORITHMS)
+      'How the agent learns. impala: from unrolls as they come, for all '
+      'actions. ddqn: for discrete actions. ddpg, td3: for continuous '
+      'actions. sac, mpo: for both. The last five learn from a replay.',
+      choices=ALGORITHMS)
 
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
@@ -344,8 +345,8 @@ class LearnerSettings(_Section):
   """How a batch becomes an update."""
   batch_size: int = setting(
       By({'impala': 2, 'ddqn on Atari': 32, 'ddqn': 64, 'others': 256}),
-      'Unrolls per update, each of one environment; transitions for the '
-      'off-policy algorithms.', POSITIVE)
+      'impala, and ddqn with --use_lstm: unrolls per update, each of one '
+      'environment. Other algorithms: transitions per update.', POSITIVE)
   learning_rate: float = setting(
       By(impala=0.00048, ddqn=0.0001, others=0.0003),
       'Learning rate at frame 0.', NOT_NEGATIVE)
@@ -360,19 +361,23 @@ class LearnerSettings(_Section):
       'the paper and of PyTorch.',
       choices=('rmsprop', 'torch_rmsprop', 'adam'))
   decay: float = setting(
-      .99, 'RMSProp: decay of the second moment.', FRACTION)
-  momentum: float = setting(0., 'RMSProp: momentum.', NOT_NEGATIVE)
+      .99, 'rmsprop, torch_rmsprop: decay of the second moment.', FRACTION)
+  momentum: float = setting(
+      0.,
+      'rmsprop, torch_rmsprop: momentum.', NOT_NEGATIVE)
   epsilon: float = setting(
       By(impala=.1, others=1e-8),
-      'Epsilon of the optimizer. rmsprop adds it inside the square root, the '
-      'others outside; they need a smaller one, such as 0.00001.', POSITIVE)
+      'Epsilon of the optimizer. rmsprop adds it inside the square root. The '
+      'others add it outside, and need a smaller one, such as 0.00001.',
+      POSITIVE)
   adam_beta1: float = setting(
-      .9, 'Adam: decay of the first moment.', BELOW_ONE)
+      .9, 'adam: decay of the first moment.', BELOW_ONE)
   adam_beta2: float = setting(
-      .999, 'Adam: decay of the second moment.', BELOW_ONE)
+      .999, 'adam: decay of the second moment.', BELOW_ONE)
   clip_gradient_norm: float = setting(
-      0., 'Largest global norm of the gradient. 0 for no clipping.',
-      NOT_NEGATIVE)
+      0.,
+      'Largest norm of the gradient of a network (of all critics together). '
+      'Larger gradients are scaled down. 0 for no clipping.', NOT_NEGATIVE)
   micro_batch_size: int = setting(
       0,
       'Unrolls of a batch that are processed at once. The update is always '
@@ -386,7 +391,8 @@ class LearnerSettings(_Section):
       0,
       'Updates that the learner makes one after the other before it publishes '
       'new weights. 0 to let the program choose: as many as are due when every '
-      'environment has made one unroll, but at most 8, and 1 with priorities.',
+      'environment has made one unroll, but at most 8; 1 with priorities or '
+      '--use_lstm.',
       NOT_NEGATIVE, algorithms=OFF_POLICY)
 
 
@@ -413,8 +419,9 @@ class ImpalaSettings(RewardSettings):
       algorithms=('impala',))
   squash_actions: bool = setting(
       True,
-      'Continuous actions are samples of a Gaussian that tanh squashes to '
-      '[-1, 1]. If not, environments clip them.', algorithms=('impala',))
+      'Continuous actions are samples of a Gaussian, squashed to [-1, 1] by '
+      'tanh. If this is off, they are not squashed, and environments clip '
+      'them.', algorithms=('impala',))
   bootstrap_truncated: bool = setting(
       False,
       'If a time limit cuts an episode off, add the value of the last '
@@ -428,7 +435,8 @@ class ImpalaSettings(RewardSettings):
       'probabilities in the policy loss.', choices=CORRECTIONS,
       algorithms=('impala',))
   lambda_: float = setting(
-      1., 'V-trace: lambda, which shortens traces.', FRACTION,
+      1., 'V-trace: lambda, a factor of each step of a trace. Smaller values '
+      'shorten traces.', FRACTION,
       algorithms=('impala',))
   clip_rho: float = setting(
       1., 'V-trace: largest importance weight of a step.', POSITIVE,
@@ -441,8 +449,8 @@ class ImpalaSettings(RewardSettings):
       algorithms=('impala',))
   reduction: str = setting(
       'sum',
-      'How losses are taken over the steps of a batch. The learning rate of '
-      'the paper is for the sum.', choices=('sum', 'mean'),
+      'Whether the loss is the sum or the mean over the steps of a batch. The '
+      'learning rate of the paper is for the sum.', choices=('sum', 'mean'),
       algorithms=('impala',))
 
 
@@ -451,91 +459,123 @@ class OffPolicySettings(RewardSettings):
   """The losses of DDQN, DDPG, TD3, SAC and MPO; targets and exploration."""
   target_update_rate: float = setting(
       By(ddqn=1., mpo=1., others=.005),
-      'How far targets move to the learned weights: 1 for a copy.', FRACTION,
+      'Target networks give the values that critics learn from. In each move, '
+      'their weights come nearer to the learned ones by this share of the '
+      'difference. 1 for a copy.', FRACTION,
       algorithms=OFF_POLICY)
   target_update_period: int = setting(
       By(ddqn=1000, mpo=100, others=1),
-      'Updates from one move of the targets to the next.', POSITIVE,
+      'Updates from one move of the target networks to the next.', POSITIVE,
       algorithms=('ddqn', 'sac', 'mpo'))
   critic_learning_rate: float = setting(
       0., 'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
       algorithms=('ddpg', 'td3', 'sac', 'mpo'))
   num_critics: int = setting(
-      By(mpo=1, others=2), 'Critics, of which the smallest value counts.',
-      POSITIVE, algorithms=('td3', 'sac', 'mpo'))
+      By(mpo=1, others=2),
+      'Number of critics. The smallest of their values counts.', POSITIVE,
+      algorithms=('td3', 'sac', 'mpo'))
   double_q: bool = setting(
-      True, 'The learned network chooses the action whose value the target '
-      'network gives. If not, the target network does both, as in DQN.',
-      algorithms=('ddqn',))
+      True,
+      'Double Q-learning: the learned network chooses the best next action, '
+      'and the target network gives its value. If this is off, the target '
+      'network does both, as in DQN.', algorithms=('ddqn',))
   dueling: bool = setting(
-      False, 'The network puts out a value and advantages.',
+      False, 'Dueling network: it puts out the value of an observation and the '
+      'advantage of each action, which are added.',
       algorithms=('ddqn',))
   huber_delta: float = setting(
-      0., 'Errors beyond this count linearly (Huber loss). 0 for squares '
-      'everywhere.', NOT_NEGATIVE, algorithms=('ddqn',))
+      0.,
+      'Huber loss: errors are squared up to this size, and count linearly '
+      'beyond it. 0 for squares everywhere.', NOT_NEGATIVE,
+      algorithms=('ddqn',))
   exploration_epsilon_begin: float = setting(
-      1., 'Probability of a random action at frame 0.', FRACTION,
-      algorithms=('ddqn',))
+      1.,
+      'Probability of a random action at frame 0. Up to the first update it '
+      'is 1.', FRACTION, algorithms=('ddqn',))
   exploration_epsilon_end: float = setting(
-      .05, 'Probability of a random action in the end.', FRACTION,
-      algorithms=('ddqn',))
+      .05,
+      'Smallest probability of a random action, which it reaches in the end.',
+      FRACTION, algorithms=('ddqn',))
   exploration_fraction: float = setting(
-      .1, 'Share of --total_environment_frames in which this probability '
-      'falls, linearly.', FRACTION, algorithms=('ddqn',))
+      .1,
+      'The probability of a random action falls linearly from '
+      '--exploration_epsilon_begin to --exploration_epsilon_end, over this '
+      'share of --total_environment_frames.', FRACTION, algorithms=('ddqn',))
   exploration_decay: float = setting(
-      0., 'Instead, this probability is multiplied by this number after each '
-      'update. 0 for linearly.', FRACTION, algorithms=('ddqn',))
+      0.,
+      'If not 0, the probability of a random action is multiplied by this '
+      'number after each update, such as 0.999, instead of falling linearly.',
+      FRACTION, algorithms=('ddqn',))
   burn_in_steps: int = setting(
-      0, 'With --use_lstm: first steps of each unroll that only bring the LSTM '
-      'into its state.', NOT_NEGATIVE, algorithms=('ddqn',))
+      0,
+      'With --use_lstm: number of steps at the start of each unroll that are '
+      'not learned from. They only bring the LSTM into its state.',
+      NOT_NEGATIVE, algorithms=('ddqn',))
   exploration_noise: float = setting(
-      .1, 'Standard deviation of the noise on actions, which are within '
-      '[-1, 1].', NOT_NEGATIVE, algorithms=_CONTINUOUS)
+      .1,
+      'Standard deviation of the noise that is added to actions to explore. '
+      'Actions are within [-1, 1].', NOT_NEGATIVE, algorithms=_CONTINUOUS)
   policy_delay: int = setting(
       2, 'The policy learns, and the targets move, in every n-th update.',
       POSITIVE, algorithms=('td3',))
   target_noise: float = setting(
-      .2, "Standard deviation of the noise on the target policy's actions.",
-      NOT_NEGATIVE, algorithms=('td3',))
+      .2,
+      "Standard deviation of the noise that is added to the target policy's "
+      'actions.', NOT_NEGATIVE, algorithms=('td3',))
   target_noise_clip: float = setting(
-      .5, 'Largest size of this noise.', NOT_NEGATIVE, algorithms=('td3',))
+      .5,
+      'Largest size of the noise of --target_noise.', NOT_NEGATIVE,
+      algorithms=('td3',))
   initial_temperature: float = setting(
       By(sac=1., mpo=10.), 'SAC: alpha, the weight of the entropy, at the '
       'start. MPO: eta at the start.', POSITIVE, algorithms=('sac', 'mpo'))
   temperature_learning_rate: float = setting(
-      By(mpo=.01, sac=.0003), 'Learning rate of temperatures and multipliers.',
-      NOT_NEGATIVE, algorithms=('sac', 'mpo'))
+      By(mpo=.01, sac=.0003),
+      'Learning rate of the temperature; for mpo also of the weights of the '
+      'KL.', NOT_NEGATIVE, algorithms=('sac', 'mpo'))
   target_entropy_ratio: float = setting(
-      .7, 'Discrete actions: the entropy that SAC aims at, as a share of that '
-      'of random actions. The paper has 0.98; with few actions the temperature '
-      'then grows without bound.', FRACTION, algorithms=('sac',))
+      .7,
+      'Discrete actions: the entropy that the policy should have, as a share '
+      'of the largest one, which is that of uniformly random actions. Larger '
+      'values explore more. The paper has 0.98; with few actions, the '
+      'temperature then grows without bound.', FRACTION, algorithms=('sac',))
   target_entropy_per_part: float = setting(
-      -1., 'Continuous actions: the entropy that SAC aims at, per part of an '
-      'action.', FINITE, algorithms=('sac',))
+      -1.,
+      'Continuous actions: the entropy that the policy should have, for each '
+      'number of an action. Larger values explore more; it may be negative.',
+      FINITE, algorithms=('sac',))
   num_samples: int = setting(
-      20, 'Actions that are sampled per observation.', POSITIVE,
+      20, 'Continuous actions: number of actions that are sampled for each '
+      'observation.', POSITIVE,
       algorithms=('mpo',))
   epsilon_temperature: float = setting(
-      .1, 'Bound of the KL of the better policy from the target policy.',
-      POSITIVE, algorithms=('mpo',))
+      .1,
+      'How far the improved policy, which the policy then learns, may be from '
+      'the target policy: bound of the mean KL.', POSITIVE, algorithms=('mpo',))
   epsilon_mean: float = setting(
-      .0025, 'Bound of the KL of the policy from the target policy, for the '
-      'mean of each part of an action; for discrete actions, the whole KL.',
-      POSITIVE, algorithms=('mpo',))
+      .0025,
+      'How far the policy may be from the target policy: bound of the mean '
+      'KL, for the mean of each number of an action; for discrete actions, of '
+      'the whole KL.', POSITIVE, algorithms=('mpo',))
   epsilon_scale: float = setting(
-      1e-6, 'The same for each standard deviation.', POSITIVE,
-      algorithms=('mpo',))
+      1e-6,
+      'Continuous actions: as --epsilon_mean, for the standard deviation of '
+      'each number of an action.', POSITIVE, algorithms=('mpo',))
   epsilon_bounds: float = setting(
-      .001, 'Bound of the KL for the costs of actions outside of [-1, 1].',
-      POSITIVE, algorithms=('mpo',))
+      .001,
+      'Continuous actions: as --epsilon_temperature, for the policy that is '
+      'improved by staying within [-1, 1].', POSITIVE, algorithms=('mpo',))
   initial_mean_multiplier: float = setting(
-      10., 'Weight of the KL of means at the start.', POSITIVE,
-      algorithms=('mpo',))
+      10.,
+      'Weight of the KL of --epsilon_mean at the start; it is learned.',
+      POSITIVE, algorithms=('mpo',))
   initial_scale_multiplier: float = setting(
-      1000., 'Weight of the KL of standard deviations at the start.', POSITIVE,
-      algorithms=('mpo',))
+      1000.,
+      'Continuous actions: weight of the KL of --epsilon_scale at the start; '
+      'it is learned.', POSITIVE, algorithms=('mpo',))
   exact_temperature: bool = setting(
-      False, 'The temperature is computed exactly in each update. If not, it '
+      False,
+      'The temperature is computed exactly in each update. If this is off, it '
       'is learned.', algorithms=('mpo',))
 
 
@@ -564,50 +604,68 @@ class ReplaySettings(_Section):
       0, 'With --replay_capacity: an unroll that was drawn this many times is '
       'dropped. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',))
   replay_steps: int = setting(
-      1_000_000, 'Number of the latest agent steps that are kept.', POSITIVE,
-      algorithms=OFF_POLICY)
+      1_000_000,
+      'Number of the latest agent steps, of all environments together, that '
+      'are kept to learn from.', POSITIVE, algorithms=OFF_POLICY)
   save_replay: str = setting(
       'auto',
-      'Whether checkpoints have the replay, so that a run goes on with it. '
-      'auto: if it has at most 2 GB when it is full. Without it, a run that '
-      'goes on fills the replay with --min_replay_steps before it learns.',
-      choices=('auto', 'yes', 'no'), algorithms=OFF_POLICY)
+      'Whether the replay is saved with checkpoints, in the directory replay '
+      'of --logdir. auto: if it has at most 2 GB when it is full. If it was '
+      'not saved, a run that goes on first fills it with --min_replay_steps. '
+      'With --use_lstm it is not saved.', choices=('auto', 'yes', 'no'),
+      algorithms=OFF_POLICY)
   min_replay_steps: int = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),
-      'Agent steps before the first update. Their actions are random.',
+      'Agent steps, of all environments together, before the first update. '
+      'Their actions are random.',
       POSITIVE, algorithms=OFF_POLICY)
   updates_per_step: float = setting(
       By({'Atari': .25, 'others': 1.}),
-      'Updates per agent step of one environment. The ratio is exact: actors '
-      'and learner wait for each other.', POSITIVE, algorithms=OFF_POLICY)
+      'Updates for each agent step of one environment, such as 0.25 for one '
+      'update in four steps. The ratio is exact: actors and learner wait for '
+      'each other.', POSITIVE, algorithms=OFF_POLICY)
   n_step: int = setting(
-      1, 'Steps whose rewards are summed before a value follows.', POSITIVE,
+      1, 'Number of steps whose rewards are summed before the value of an '
+      'observation is added.', POSITIVE,
       algorithms=OFF_POLICY)
   selector: str = setting(
-      'uniform', 'What is drawn from a replay. uniform: everything alike. '
-      'prioritised: what has large errors more often. recent: what is newer '
-      'more often (emphasising recent experience). recent_prioritised: both.',
+      'uniform', 'Which steps are drawn from the replay; for impala, with '
+      '--replay_capacity, which unrolls. uniform: all with the same '
+      'probability. prioritised: those with large errors more often, see '
+      '--priority_exponent. recent: newer ones more often, see --recent_eta. '
+      'recent_prioritised: both.',
       choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'))
   priority_exponent: float = setting(
-      .6, 'Priorities are errors to this power.', NOT_NEGATIVE)
+      .6, 'prioritised: the probability of a draw grows with the error to this '
+      'power. 0 for equal probabilities.', NOT_NEGATIVE)
   priority_epsilon: float = setting(
-      .01, 'Added to errors before that.', NOT_NEGATIVE)
+      .01,
+      'prioritised: is added to each error, so that small errors are drawn, '
+      'too.', NOT_NEGATIVE)
   importance_exponent: float = setting(
-      .4, 'Losses are weighted by probabilities to the power of minus this '
-      'number. It rises to 1 at --total_environment_frames.', FRACTION)
+      .4, 'prioritised: what is drawn more often gets a smaller weight in the '
+      'loss, which is the probability to the power of minus this number. The '
+      'number rises to 1, where the weights make up for the probabilities, at '
+      '--total_environment_frames.', FRACTION)
   recent_eta: float = setting(
-      .996, 'How fast recent draws move to the newest steps, see --selector.',
+      .996, 'recent: in rounds of 50 batches, batch k is drawn from the newest '
+      'eta^(20 k) of all steps. 1 for all steps in each batch.',
       FRACTION)
   recent_min_steps: int = setting(
-      5_000, 'Recent draws are at least from this many steps.', POSITIVE)
+      5_000,
+      'recent: a batch is drawn from at least this many steps; for impala, '
+      'unrolls.', POSITIVE)
   hindsight: str = setting(
-      'none', 'Levels with goals: pretend that a goal that was reached later '
-      'was the goal all along. future: one reached later in the episode. '
-      'final: at its end. episode: anywhere in the episode.',
+      'none',
+      'Levels with goals: in most of the drawn steps, the goal is replaced by '
+      'one that was achieved in the same episode, as if it had been the goal '
+      'all along. future: achieved after the step. final: at the end of the '
+      'episode. episode: at any time of the episode.',
       choices=('none', 'future', 'final', 'episode'), algorithms=OFF_POLICY)
   hindsight_goals: int = setting(
-      4, 'Pretended goals for each true one, with --hindsight.', POSITIVE,
-      algorithms=OFF_POLICY)
+      4,
+      'With --hindsight: how many drawn steps get another goal, for each one '
+      'that keeps its own.', POSITIVE, algorithms=OFF_POLICY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
