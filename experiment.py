@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Trains and tests IMPALA agents: flags in, checkpoints and scores out.
+"""Trains and tests agents: flags in, checkpoints and scores out.
 
   python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a
   python experiment.py --flagfile=configs/pong_two_cores.flags --logdir=/tmp/a \

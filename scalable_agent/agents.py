@@ -277,9 +277,11 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       (string). The agent does not see `achieved_goal`.
     action_spec: the actions.
     head: makes actions of the network's output; None for `heads.policy`.
-    hidden_sizes: units of the dense layers of `mlp`.
+    hidden_sizes: units of the dense layers of `mlp`, and of those that join
+      frames with other parts of an observation.
     activation: `tanh` or `relu`, of these layers.
-    is_dueling: whether parameters are a value plus advantages (`QValues`).
+    is_dueling: whether parameters are a value plus advantages, see
+      `networks.Dueling`.
     has_baseline: whether there is a baseline.
     has_epsilon: whether actions can be random, see `Agent`.
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.

@@ -32,8 +32,8 @@ class Note(NamedTuple):
 
   Attributes:
     episodes: the episodes that ended in them.
-    actions: `[N, ...]`, their actions.
-    policy_version: int64 `[N]`, see `structs.Start`.
+    actions: `[N, ...]`, the actions of all their steps.
+    policy_version: int64, one for each column, see `structs.Start`.
   """
   episodes: list[metrics.Episode]
   actions: np.ndarray
@@ -46,7 +46,8 @@ class Drawn(NamedTuple):
   Attributes:
     data: `Unroll` or `Transition`, see `structs.Batch`.
     weights: see `structs.Batch`.
-    positions: int64, of the data in a prioritised replay; None without one.
+    positions: int64 `[B]`, of the data in a prioritised replay; None without
+      one. With several updates per call, `[K, B]`.
     num_new_steps: agent steps that have arrived since the last batch.
     notes: of the unrolls that have arrived since then.
   """
@@ -62,9 +63,10 @@ class Source(NamedTuple):
 
   Attributes:
     batches: the batches.
-    set_errors: takes positions and errors, for a prioritised replay.
-    rate: counts updates and steps, if their ratio is fixed.
-    save: saves the replay, if it is saved with checkpoints.
+    set_errors: takes positions and errors of the same shape, for a prioritised
+      replay.
+    rate: counts updates and steps, if their ratio is fixed; else None.
+    save: saves the replay; None if it is not saved with checkpoints.
   """
   batches: Iterator[Drawn]
   set_errors: Callable[[np.ndarray, np.ndarray], None] | None = None

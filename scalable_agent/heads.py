@@ -2,7 +2,9 @@
 """Heads: what the last numbers of an agent's network mean for its actions.
 
 A head turns `P` parameters `[..., P]` into a distribution of actions. `N` is
-the number of parts of an action. Continuous actions are within [-1, 1].
+the number of parts of an action. Discrete actions are int32. Continuous ones
+are float32 within [-1, 1], except for those of a Gaussian that is not squashed,
+which environments and replays clip.
 """
 
 from collections.abc import Callable
@@ -25,17 +27,21 @@ class Actions(Protocol):
     """
 
   def mode(self) -> tf.Tensor:
-    """Returns the best known actions, without exploration."""
+    """Returns the best known actions, as `sample` but without exploration."""
 
 
 class Policy(Actions, Protocol):
   """Actions with probabilities, or densities."""
 
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
-    """Returns the logarithms of the probabilities of actions, `[...]`."""
+    """Returns the logarithms of probabilities or densities, float32 `[...]`.
+
+    Args:
+      actions: `[..., *action_shape]`.
+    """
 
   def entropy(self) -> tf.Tensor:
-    """Returns the entropies, `[...]`."""
+    """Returns the entropies, float32 `[...]`."""
 
 
 class Head(NamedTuple):
@@ -58,7 +64,7 @@ def policy(action_spec: structs.ActionSpec, squashed: bool = True) -> Head:
       Continuous ones get a Gaussian, whose parameters are means and logarithms
       of standard deviations.
     squashed: whether tanh squashes the Gaussian's actions to [-1, 1]. If not,
-      environments clip them.
+      environments and replays clip them.
   """
   if action_spec.size:
     return Head(2 * action_spec.size, distributions.tanh_normal if squashed
@@ -75,15 +81,22 @@ def policy_of(head: Head, params: tf.Tensor) -> Policy:
 
 
 def q_values(num_actions: int) -> Head:
-  """Returns a head of one value for each discrete action: the best is taken."""
+  """Returns a head whose parameters are the values of discrete actions.
+
+  It takes the action of the highest value. What explores is the agent's
+  `epsilon`.
+
+  Args:
+    num_actions: the number of discrete actions, which is `P`.
+  """
   return Head(num_actions, _Greedy)
 
 
 def deterministic(size: int, noise: float) -> Head:
-  """Returns a head of one action: tanh of the parameters.
+  """Returns a head whose action is tanh of the parameters.
 
   Args:
-    size: `N`.
+    size: `N`, which is `P`.
     noise: standard deviation of the Gaussian noise that explores, in units of
       the actions. Each number has noise of its own, and is clipped afterwards.
   """
@@ -122,7 +135,9 @@ class _Deterministic:
 
 def uniform_actions(action_spec: structs.ActionSpec, batch_size: tf.Tensor,
                     seed: tf.Tensor) -> tf.Tensor:
-  """Returns uniformly random actions `[B, ...]`.
+  """Returns uniformly random actions, int32 `[B]` or `[B, N]`.
+
+  Continuous ones are float32 `[B, N]`.
 
   Args:
     action_spec: the actions.

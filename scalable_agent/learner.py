@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The learner: one compiled update from a batch to new weights."""
+"""The learner: compiled updates from a batch to new weights."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,7 +17,8 @@ class Learned(NamedTuple):
   """What comes out of one call of the learner.
 
   Attributes:
-    scalars: by name, float32: means over the updates of the call.
+    scalars: float32 scalars by name, means over the updates of the call. The
+      mean of a group is over the updates in which it learned.
     errors: float32 `[B]` or `[K, B]`, see `base.Loss`; None if the algorithm
       has none.
   """
@@ -141,8 +142,8 @@ class Learner:
     Returns:
       Scalars by name: those of the loss, `learning_rate`, and `gradient_norm`
       before clipping. With several groups, each has these two, as
-      `<group>/learning_rate` and `<group>/gradient_norm`. A group that did not
-      learn has NaN.
+      `<group>/learning_rate` and `<group>/gradient_norm`. Those of a group that
+      did not learn in any of the updates are NaN.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}

@@ -2,7 +2,8 @@
 """The vocabulary: what travels between environments, actors and learner.
 
 `T` is the unroll length, `B` the batch size, `E` the number of environments of
-one actor, `A` the number of actions. Time is the first axis.
+one actor, `A` the number of actions, `K` the number of updates that the learner
+makes in one call. Time is the first axis, but for `K`, which is in front.
 
 A glossary:
 
@@ -14,7 +15,11 @@ A glossary:
     that one optimizer changes.
 *   unroll: `T` agent steps in a row of one group.
 *   column: the part of an unroll that comes from one environment. It is itself
-    an unroll, of one environment. A batch has `B` columns.
+    an unroll, of one environment. A batch of unrolls has `B` columns.
+*   transition: an observation, the action that was chosen for it, and what
+    followed. A batch of the off-policy algorithms has `B` transitions.
+*   replay: earlier unrolls or steps, which are learned from again. A position
+    names what was drawn from it.
 *   part: of a run, what one start of the program adds. Each start goes on from
     the latest checkpoint. Of an action, one of its numbers.
 *   version: the number of updates that made some weights.
@@ -236,7 +241,8 @@ class Transition(NamedTuple):
 
   Attributes:
     observation: nest of `[B, ...]`, what the action was chosen for.
-    action: `[B, ...]`, the action as the environment executed it.
+    action: `[B, *shape]` of `ActionSpec.array`, the action as the environment
+      executed it, so continuous ones are within [-1, 1].
     reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
     discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
       step. If a time limit cut it off, it is `gamma^k`.

@@ -26,9 +26,9 @@ class Loss(NamedTuple):
       It changes the variables of this group only.
     sums: scalars for the log, by name: sums over the batch.
     means: scalars for the log, by name: means over the batch.
-    errors: float32 `[B]`, how far each element of the batch was from its
-      target, for a prioritised replay; None if the algorithm has no such
-      number.
+    errors: float32 `[B]`, at least 0: how far each element of the batch was
+      from its target, for a prioritised replay; None if the algorithm has no
+      such number.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
@@ -120,7 +120,7 @@ class WithAddons:
 
 
 class Target:
-  """A model whose weights follow those of another one, slowly."""
+  """A target network: its weights follow those of another one."""
 
   def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
     """Makes a target.
@@ -161,12 +161,18 @@ class Critics:
 
   def values(self, observation: structs.Nest,
              action: tf.Tensor | None = None) -> tf.Tensor:
-    """Returns the values of all critics: `[C, ...]`, see `agents.Critic`."""
+    """Returns the values of all critics, float32 `[C, B]`.
+
+    Args:
+      observation: nest of `[B, ...]`.
+      action: float32 `[B, N]`, continuous. None for discrete actions: then the
+        values are those of all actions, `[C, B, A]`.
+    """
     return tf.stack([q(observation, action) for q in self._critics])
 
   def target_values(self, observation: structs.Nest,
                     action: tf.Tensor | None = None) -> tf.Tensor:
-    """Returns the values of all targets, `[C, ...]`."""
+    """Returns the values of all targets, see `values`."""
     return tf.stack([q.model(observation, action) for q in self._targets])
 
   def follow(self, rate: float | tf.Tensor) -> None:

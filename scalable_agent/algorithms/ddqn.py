@@ -9,8 +9,9 @@ Wang et al. 2016 (arXiv 1511.06581, dueling networks).
 
 The agent takes the best action, but with probability epsilon a random one.
 
-An agent with an LSTM learns from unrolls, which begin with the state that the
-actor had (Kapturowski et al. 2019, R2D2).
+An agent with an LSTM learns from unrolls. The LSTM begins with the state that
+the actor had, and the first steps may only bring it up to date (burn-in,
+Kapturowski et al. 2019, R2D2).
 """
 
 from collections.abc import Callable, Collection
@@ -35,7 +36,8 @@ class Ddqn:
     Args:
       make_agent: makes an agent with the head of this module.
       settings: double Q-learning, Huber loss, exploration, targets.
-      exploration_frames: environment frames in which epsilon falls.
+      exploration_frames: number of environment frames over which epsilon
+        falls, if it falls linearly.
     """
     self.agent = make_agent()
     self.groups: dict[str, list[tf.Variable]] = {

@@ -5,10 +5,10 @@ Source: Fujimoto et al. 2018 (arXiv 1802.09477).
 
     y = r + discount * min_c Q_target,c(o', clip(pi_target(o') + noise))
     loss of the critics = mean(w * sum_c (Q_c(o, a) - y)^2 / 2)
-    loss of the policy = -mean(w * Q_1(o, pi(o))), in every second update
+    loss of the policy = -mean(w * Q_1(o, pi(o)))
 
-The targets move when the policy learns. With one critic, without delay and
-noise, this is DDPG.
+The policy learns, and the targets move, in every second update (the delay).
+With one critic, without delay and noise, this is DDPG.
 """
 
 from collections.abc import Callable, Collection
