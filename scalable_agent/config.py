@@ -629,11 +629,12 @@ class ReplaySettings(_Section):
       'observation is added.', POSITIVE,
       algorithms=OFF_POLICY)
   selector: str = setting(
-      'uniform', 'Which steps are drawn from the replay; for impala, with '
-      '--replay_capacity, which unrolls. uniform: all with the same '
-      'probability. prioritised: those with large errors more often, see '
-      '--priority_exponent. recent: newer ones more often, see --recent_eta. '
-      'recent_prioritised: both.',
+      'uniform',
+      'Which steps are drawn from the replay (for impala, with '
+      '--replay_capacity, and for ddqn with --use_lstm: which unrolls). '
+      'uniform: all with the same probability. prioritised: those with large '
+      'errors more often, see --priority_exponent. recent: newer ones more '
+      'often, see --recent_eta. recent_prioritised: both.',
       choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'))
   priority_exponent: float = setting(
       .6, 'prioritised: the probability of a draw grows with the error to this '
@@ -653,8 +654,8 @@ class ReplaySettings(_Section):
       FRACTION)
   recent_min_steps: int = setting(
       5_000,
-      'recent: a batch is drawn from at least this many steps; for impala, '
-      'unrolls.', POSITIVE)
+      'recent: a batch is drawn from at least this many steps, or unrolls if '
+      'the replay has these.', POSITIVE)
   hindsight: str = setting(
       'none',
       'Levels with goals: in most of the drawn steps, the goal is replaced by '
