@@ -18,7 +18,8 @@ _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
 setuptools.setup(
     name='scalable_agent',
     version='0.1.0',
-    description='IMPALA in TensorFlow 2, the successor of scalable_agent',
+    description='IMPALA, DDQN, DDPG, TD3, SAC and MPO in TensorFlow 2, the '
+    'successor of scalable_agent',
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=setuptools.find_packages(include=['scalable_agent*']),

@@ -108,12 +108,14 @@ class Checkpointer:
       DivergedError: if a weight is not finite. The last good checkpoint is
         kept.
     """
-    for variable in self._learner.agent.variables:
+    state = self._learner.state
+    for variable in [*state['variables'], *state['unpublished']]:
       if not bool(tf.reduce_all(tf.math.is_finite(variable))):
+        name = getattr(variable, 'path', variable.name)  # Of Keras, or not.
         good = self._latest
         start = f'Go on from {good}, the last good one,' if good else 'Train'
         raise errors.DivergedError(
-            f'Training diverged: the weights are not finite ({variable.path}) '
+            f'Training diverged: the weights are not finite ({name}) '
             f'and were not saved. {start} with a lower --learning_rate or '
             'with --clip_gradient_norm.')
     _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))

@@ -109,15 +109,18 @@ def setting(default: Value, text: str, *checks: Check,
 class By(dict[str, Value]):
   """Defaults by algorithm. The first one of these that is there counts:
 
-  `ddqn on Atari`, `Atari` (not for impala), `ddqn`, `others`.
+  `ddqn on Atari`, `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
   """
 
   def of(self, settings: '_Section') -> Value:
     """Returns the default for an algorithm and its level."""
-    names = [settings.algorithm, 'others']
-    if getattr(settings, 'level_name', '').startswith('ALE/'):
-      names = [f'{settings.algorithm} on Atari',
-               *['Atari'][:settings.algorithm != 'impala'], *names]
+    level, algorithm = getattr(settings, 'level_name', ''), settings.algorithm
+    names = [algorithm, 'others']
+    if algorithm == 'ddqn' and getattr(settings, 'use_lstm', None):
+      names.insert(0, 'ddqn with LSTM')
+    if level.startswith('ALE/') or level == 'atari57':
+      names = [f'{algorithm} on Atari', *['Atari'][:algorithm != 'impala'],
+               *names]
     return next(self[name] for name in names if name in self)
 
   def __str__(self) -> str:
@@ -317,7 +320,8 @@ class ActingSettings(_Section):
       'there are never more groups than environments. While one group steps '
       'its environments, another one can run the policy.', POSITIVE)
   unroll_length: int = setting(
-      By(impala=100, Atari=16, others=2), 'Agent steps per unroll.', POSITIVE)
+      By({'impala': 100, 'ddqn with LSTM': 20, 'Atari': 16, 'others': 2}),
+      'Agent steps per unroll.', POSITIVE)
   queue_capacity: int = setting(
       1,
       'Number of places for unrolls that wait for the learner. One place holds '
@@ -374,6 +378,9 @@ class LearnerSettings(_Section):
       .9, 'adam: decay of the first moment.', BELOW_ONE)
   adam_beta2: float = setting(
       .999, 'adam: decay of the second moment.', BELOW_ONE)
+  clip_gradient_value: float = setting(
+      0., 'Largest size of each number of the gradient. 0 for no clipping.',
+      NOT_NEGATIVE)
   clip_gradient_norm: float = setting(
       0.,
       'Largest norm of the gradient of a network (of all critics together). '
@@ -642,16 +649,17 @@ class ReplaySettings(_Section):
   priority_epsilon: float = setting(
       .01,
       'prioritised: is added to each error, so that small errors are drawn, '
-      'too.', NOT_NEGATIVE)
+      'too.', POSITIVE)
   importance_exponent: float = setting(
-      .4, 'prioritised: what is drawn more often gets a smaller weight in the '
-      'loss, which is the probability to the power of minus this number. The '
-      'number rises to 1, where the weights make up for the probabilities, at '
+      .4, 'Losses are weighted by probabilities to the power of minus this '
+      'number. 0 for no weights.', FRACTION)
+  importance_exponent_end: float = setting(
+      1., 'The value that this number reaches, linearly, at '
       '--total_environment_frames.', FRACTION)
   recent_eta: float = setting(
       .996, 'recent: in rounds of 50 batches, batch k is drawn from the newest '
       'eta^(20 k) of all steps. 1 for all steps in each batch.',
-      FRACTION)
+      POSITIVE, FRACTION)
   recent_min_steps: int = setting(
       5_000,
       'recent: a batch is drawn from at least this many steps, or unrolls if '
@@ -715,17 +723,17 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    self._check('use_last_action_reward',
-                not (self.algorithm == 'ddqn' and self.use_last_action_reward
-                     and not self.use_lstm), 'needs --use_lstm')
-    self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
-                f'must be below --unroll_length={self.unroll_length}')
+    if self.is_off_policy:
+      self._check_sequences()
     self._check('deterministic',
                 not self.deterministic or self.num_actor_groups == 1,
                 'needs --num_actor_groups=1')
     if not self.replay_capacity:
-      self._check('unrolls_per_collect', not self.unrolls_per_collect,
-                  'needs --replay_capacity')
+      for name, default in (
+          () if self.is_off_policy else
+          (('unrolls_per_collect', 0), ('selector', 'uniform'))):
+        self._check(name, getattr(self, name) == default,
+                    'needs --replay_capacity')
       return
     self._check('replay_capacity', self.replay_capacity >= self.batch_size,
                 f'must be 0 or at least --batch_size={self.batch_size}')
@@ -735,6 +743,25 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
                 f'--batch_size={self.batch_size}')
+
+  def _check_sequences(self) -> None:
+    """Checks what learning from unrolls needs, and what needs it."""
+    if not self.use_lstm:
+      self._check('burn_in_steps', not self.burn_in_steps, 'needs --use_lstm')
+      self._check('use_last_action_reward', not self.use_last_action_reward,
+                  'needs --use_lstm')
+      return
+    self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
+                f'must be below --unroll_length={self.unroll_length}')
+    self._check('replay_steps', self.replay_steps >= self.unroll_length,
+                f'must be at least --unroll_length={self.unroll_length}')
+    for name, value in (('n_step', 1), ('hindsight', 'none')):
+      self._check(name, getattr(self, name) == value,
+                  'cannot be used with --use_lstm')
+    self._check('save_replay', self.save_replay != 'yes',
+                'cannot be used with --use_lstm')
+    self._check('updates_per_call', self.updates_per_call <= 1,
+                'must be 0 or 1 with --use_lstm')
 
   @classmethod
   def from_values(cls, values: Mapping[str, Value]) -> 'Config':

@@ -372,12 +372,13 @@ def _make_selector(config: config_lib.Config) -> replay_lib.Selector:
 
 
 def _anneal(selector, config, num_env_frames):
-  """Raises the exponent of the weights to 1 at the end of the training."""
+  """Sets the exponent of the weights, which changes during the training."""
   selector = getattr(selector, 'inner', selector)
   if isinstance(selector, replay_lib.Prioritised):
     share = min(num_env_frames / config.total_environment_frames, 1.0)
-    start = config.importance_exponent
-    selector.importance_exponent = start + share * (1 - start)
+    selector.importance_exponent = (
+        (1 - share) * config.importance_exponent
+        + share * config.importance_exponent_end)
 
 
 def _make_view(config):
@@ -388,11 +389,14 @@ def _make_view(config):
       config.discounting, config.n_step, clips[config.reward_clipping])
   if config.hindsight == 'none':
     return n_step
-  [level_name] = dict.fromkeys(
+  level_name, *others = dict.fromkeys(
       levels.level_names(config.level_name, config.is_test))
+  if others:
+    raise errors.ConfigError('--hindsight can be used with one level only.')
   return replay_lib.Hindsight(
       n_step, environments.reward_function(level_name, config),
-      config.hindsight, config.hindsight_goals)
+      config.hindsight, config.hindsight_goals,
+      environments.termination_function(level_name, config))
 
 
 def _check_memory(flag, number, what, num_bytes):

@@ -42,6 +42,7 @@ class Learner:
   def __init__(self, algorithm: base.Algorithm,
                optimizers: Mapping[str, optimizers_lib.Scheduled], *,
                seed: int = 0, clip_gradient_norm: float | None = None,
+               clip_gradient_value: float | None = None,
                micro_batch_size: int | None = None,
                updates_per_call: int = 1, jit_compile: bool = False):
     """Makes a learner.
@@ -54,6 +55,8 @@ class Learner:
       seed: seed of the losses' random numbers.
       clip_gradient_norm: the largest global norm of the gradient of a group,
         or None.
+      clip_gradient_value: the largest size of each number of the gradient, or
+        None. It is clipped before the norm.
       micro_batch_size: how many columns of a batch are processed at once; None
         for all. Micro-batches are processed one after the other. The update is
         that of the whole batch, but needs the memory of one micro-batch only.
@@ -78,7 +81,10 @@ class Learner:
     self.updates_per_call = updates_per_call
     self._optimizers = dict(optimizers)
     self._seed = seed
+    # Names of the scalars of groups that are delayed, known once traced.
+    self._delayed_names: set[str] = set()
     self._clip_gradient_norm = clip_gradient_norm
+    self._clip_gradient_value = clip_gradient_value
     self._micro_batch_size = micro_batch_size
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
@@ -184,7 +190,12 @@ class Learner:
         maximum_iterations=self.updates_per_call)
     scalars, errors = tf.nest.map_structure(
         lambda array: array.stack(), outputs)
-    return Learned({k: _mean_of_finite(v) for k, v in scalars.items()}, errors)
+    learns = (progress.num_updates + tf.range(
+        self.updates_per_call, dtype=tf.int64)) % self.algorithm.delay == 0
+    return Learned({
+        name: (_mean_where(values, learns) if name in self._delayed_names
+               else tf.reduce_mean(values))
+        for name, values in scalars.items()}, errors)
 
   def _update(self, data, weights, learning_rates, progress):
     """Makes one update, of all groups or of those that are not delayed."""
@@ -206,6 +217,7 @@ class Learner:
           tuple(g for g in groups if g not in algorithm.delayed), data, weights,
           learning_rates, progress)
       nan = tf.constant(np.nan)
+      self._delayed_names = set(names) - set(learned.scalars)
       return learned._replace(
           scalars={name: learned.scalars.get(name, nan) for name in names})
 
@@ -277,9 +289,12 @@ class Learner:
         if isinstance(g, tf.IndexedSlices) else g
         for g, v in zip(gradients, variables, strict=True)]
     norm = optimizers_lib.global_norm(gradients)
+    if self._clip_gradient_value is not None:
+      gradients = optimizers_lib.clip_by_value(
+          gradients, self._clip_gradient_value)
     if self._clip_gradient_norm is not None:
-      gradients, _ = tf.clip_by_global_norm(
-          gradients, self._clip_gradient_norm, use_norm=norm)
+      gradients, _ = optimizers_lib.clip_by_norm(
+          gradients, self._clip_gradient_norm)
     optimizer.learning_rate.assign(learning_rate)
     optimizer.apply(gradients, variables)
     return norm
@@ -297,8 +312,7 @@ def _fold(seed, number):
   return tf.random.experimental.stateless_fold_in(seed, number)
 
 
-def _mean_of_finite(values):
-  """Returns the mean of the updates `[K]` in which a group learned."""
-  is_nan = tf.math.is_nan(values)
-  count = tf.reduce_sum(tf.cast(~is_nan, tf.float32))
-  return tf.reduce_sum(tf.where(is_nan, 0.0, values)) / count
+def _mean_where(values, mask):
+  """Returns the mean of the values that the mask has; NaN if it has none."""
+  count = tf.reduce_sum(tf.cast(mask, tf.float32))
+  return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

@@ -182,6 +182,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       {group: _make_optimizer(config, rates.get(group, config.learning_rate))
        for group in algorithm.groups}, seed=seed,
       clip_gradient_norm=config.clip_gradient_norm or None,
+      clip_gradient_value=config.clip_gradient_value or None,
       micro_batch_size=None if all_at_once else config.micro_batch_size,
       updates_per_call=config.updates_per_call or 1,
       jit_compile=config.xla == 'all')
@@ -430,8 +431,8 @@ class _Log:
     print(self._progress.line(self._learner.num_env_frames, self._policy_lag))
     if self._feed.updates_per_step is not None:
       print(f'{self._learner.num_updates:,} updates, '
-            f'{self._feed.updates_per_step:.4f} per agent step after the first '
-            'ones that were random.')
+            f'{self._feed.updates_per_step:.4f} per agent step since the '
+            'warm-up.')
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
 

@@ -97,7 +97,10 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
             f'{"dueling, " if config.dueling else ""}'
-            f'{"use_lstm, " if config.use_lstm else ""}{seen}')
+            f'{"use_lstm, " if config.use_lstm else ""}'
+            f'{"last action, " if config.use_last_action_reward else ""}'
+            f'{"exact temperature, " if config.exact_temperature else ""}'
+            f'{config.num_critics or 1} critics, {seen}')
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'

@@ -179,7 +179,7 @@ def check_levels(
 
 
 def reward_function(
-    level_name: str, settings: EnvironmentSettings) -> goals.RewardFunction:
+    level_name: str, settings: EnvironmentSettings) -> goals.GoalFunction:
   """Returns the rewards of a level for other goals than its own.
 
   Builds one environment of the level in this process, and keeps it.
@@ -197,15 +197,30 @@ def reward_function(
     UnknownLevelError: no such level.
     MissingDependencyError: the level needs a package that is not installed.
   """
-  factory = _family(level_name).levels.look_up(level_name, settings)
-  if isinstance(factory, str):
-    raise errors.EnvironmentSpecError(
-        f'{level_name} has no goals to learn from in hindsight.')
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
         f'The rewards of {level_name} in hindsight are those of single frames: '
         'set num_action_repeats=1.')
-  return goals.reward_function(level_name, base.build(level_name, factory))
+  return goals.reward_function(level_name, _build(level_name, settings))
+
+
+def termination_function(
+    level_name: str, settings: EnvironmentSettings
+) -> goals.GoalFunction | None:
+  """Returns which goals of a level end its episodes, bool `[N]`, if any do.
+
+  Arguments and errors are those of `reward_function`.
+  """
+  return goals.termination_function(_build(level_name, settings))
+
+
+def _build(level_name, settings):
+  """Builds one environment of a level in this process."""
+  factory = _family(level_name).levels.look_up(level_name, settings)
+  if isinstance(factory, str):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has no goals to learn from in hindsight.')
+  return base.build(level_name, factory)
 
 
 def _check_arguments(level_names, seeds):

@@ -3,8 +3,9 @@
 
 Observations of such an environment are dictionaries with `achieved_goal` and
 `desired_goal`. Its `compute_reward(achieved_goal, desired_goal, info)` is the
-reward of a step that led to `achieved_goal`. It needs no simulation, so an
-environment that is never reset or stepped can compute it.
+reward of a step that led to `achieved_goal`, and `compute_terminated` says
+whether that step ended the episode. They need no simulation, so an environment
+that is never reset or stepped can compute them.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,13 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 
-# Float32 rewards `[N]` of achieved goals `[N, ...]` and desired ones.
-RewardFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# A function of achieved goals `[N, ...]` and desired ones: `[N]`.
+GoalFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _NUM_PROBES = 7
 
 
-def reward_function(level_name: str, env: gymnasium.Env) -> RewardFunction:
+def reward_function(level_name: str, env: gymnasium.Env) -> GoalFunction:
   """Returns the function that computes the rewards of a goal environment.
 
   It calls `compute_reward` once for all goals if that gives the same as a call
@@ -30,46 +31,75 @@ def reward_function(level_name: str, env: gymnasium.Env) -> RewardFunction:
     level_name: the level, for errors.
     env: an environment of the level. It is not reset or stepped.
 
+  Returns:
+    A function whose results are float32.
+
   Raises:
     errors.EnvironmentSpecError: the level has no goals.
   """
-  space = env.observation_space
-  parts = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {}
-  goals = [part for name in ('achieved_goal', 'desired_goal')
-           if isinstance(part := parts.get(name), gymnasium.spaces.Box)]
+  goals = _goal_spaces(env)
   if len(goals) < 2 or not env.has_wrapper_attr('compute_reward'):
     raise errors.EnvironmentSpecError(
         f'{level_name} has no goals to learn from in hindsight: its '
         'observations need a Box achieved_goal and a Box desired_goal, and the '
         'environment needs compute_reward.')
-  compute_reward = env.get_wrapper_attr('compute_reward')
+  return _of_many(env.get_wrapper_attr('compute_reward'), np.float32, goals)
+
+
+def termination_function(env: gymnasium.Env) -> GoalFunction | None:
+  """Returns the function that says which goals end an episode, bool.
+
+  It is `compute_terminated`, see `reward_function`. None if the environment has
+  no such method, or if reached goals do not end its episodes.
+  """
+  if not env.has_wrapper_attr('compute_terminated'):
+    return None
+  goals = _goal_spaces(env)
+  terminated = _of_many(env.get_wrapper_attr('compute_terminated'), bool, goals)
+  return terminated if terminated(*_probes(goals)).any() else None
+
+
+def _goal_spaces(env):
+  space = env.observation_space
+  parts = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {}
+  return [part for name in ('achieved_goal', 'desired_goal')
+          if isinstance(part := parts.get(name), gymnasium.spaces.Box)]
+
+
+def _of_many(method, dtype, goals):
+  """Returns a function of many goals, made of a method for one or for many."""
 
   def at_once(achieved, desired):
-    return np.asarray(compute_reward(achieved, desired, {}), np.float32)
+    return np.asarray(method(achieved, desired, {}), dtype)
 
   def one_by_one(achieved, desired):
-    return np.array([compute_reward(a, d, {})
-                     for a, d in zip(achieved, desired, strict=True)],
-                    np.float32)
+    return np.array([method(a, d, {})
+                     for a, d in zip(achieved, desired, strict=True)], dtype)
 
   compute = at_once if _agree(at_once, one_by_one, goals) else one_by_one
 
-  def rewards(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+  def computed(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
     # In the precision of the environment, which decides at a threshold.
     return compute(*(np.asarray(goal, space.dtype)
                      for goal, space in zip((achieved, desired), goals)))
 
-  return rewards
+  return computed
 
 
-def _agree(at_once, one_by_one, goals):
-  """Whether both give the same, for goals that are reached and others."""
+def _probes(goals):
+  """Returns achieved and desired goals, of which every other pair is equal."""
   for seed, space in enumerate(goals):
     space.seed(seed)
   achieved, desired = (
       np.stack([space.sample() for _ in range(_NUM_PROBES)])
       for space in goals)
   desired[::2] = achieved[::2]
+  return achieved, desired
+
+
+def _agree(at_once, one_by_one, goals):
+  """Whether both give the same, for goals that are reached and others."""
+  achieved, desired = _probes(goals)
   expected = one_by_one(achieved, desired)
   try:
     found = at_once(achieved, desired)

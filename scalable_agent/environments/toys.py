@@ -232,6 +232,11 @@ class BitFlipping(gymnasium.Env):
     is_reached = np.all(achieved_goal == desired_goal, axis=-1)
     return np.where(is_reached, 0, -1).astype(np.float32)
 
+  def compute_terminated(self, achieved_goal: np.ndarray,
+                         desired_goal: np.ndarray, info: dict) -> np.ndarray:
+    """Returns which goals are reached, bool `[...]`."""
+    return self.compute_reward(achieved_goal, desired_goal, info) == 0
+
   def _draw(self):
     return self.np_random.integers(2, size=self._num_bits).astype(np.float32)
 

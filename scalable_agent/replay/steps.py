@@ -406,8 +406,8 @@ def _slot_specs(spec, stacked):
   observation, num_frames = spec.observation, 1
   if any(s.dtype == object for s in _specs(observation)):
     raise errors.EnvironmentSpecError(
-        'Observations with strings cannot be replayed step by step: switch '
-        'the instructions off, or use an algorithm that learns from unrolls.')
+        'Observations with strings cannot be replayed step by step: wrap '
+        'the environment, or use an algorithm that learns from unrolls.')
   if stacked:
     if isinstance(observation, dict):
       raise ValueError('Only a plain array can be a stack of frames.')
