@@ -9,8 +9,8 @@ import tensorflow as tf
 class CountingAgent:
   """Its state counts the steps of the episode.
 
-  Its logits are (observation, state, last action). Its action is the observation
-  modulo 3, or if it is greedy the one of the largest logit.
+  Its logits are (observation, state, last action). Its action is the
+  observation modulo 3. If it is greedy, it is that of the largest logit.
   """
 
   def __init__(self):

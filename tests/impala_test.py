@@ -164,6 +164,46 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
     for one, other in zip(found, expected):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
 
+  @parameterized.parameters(*config.CORRECTIONS)
+  def test_weights_multiply_the_loss_of_a_column(self, correction):
+    agent, batch = _random_case(1)
+    weights = np.array([0.5, 2.0, 0.0, 1.0], 'f')
+    # Losses are sums over columns, so columns can be taken alone.
+    sums, means, gradients = _loss_and_gradients(
+        agent, batch, correction, tf.constant(weights))
+    expected = {name: 0.0 for name in sums}
+    of_columns = [np.zeros_like(g) for g in gradients]
+    for column, weight in enumerate(weights):
+      only = np.eye(_B, dtype='f')[column]
+      alone, _, parts = _loss_and_gradients(
+          agent, batch, correction, tf.constant(only))
+      for name, value in alone.items():
+        expected[name] += weight * value.numpy()
+      for total, part in zip(of_columns, parts):
+        total += weight * part
+        self.assertAllEqual(np.any(part, axis=tuple(
+            i for i in range(part.ndim) if i != 1)), only > 0)
+    for name, value in expected.items():
+      self.assertAllClose(sums[name], value, rtol=1e-4, atol=1e-4)
+    for one, other in zip(of_columns, gradients):
+      self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
+    # What is logged as means is not weighted.
+    _, unweighted, _ = _loss_and_gradients(agent, batch, correction)
+    for name, value in unweighted.items():
+      self.assertAllClose(means[name], value, rtol=1e-5)
+
+  def test_a_scale(self):
+    agent, batch = _random_case(0)
+    scaled = impala.Impala(agent, config.ImpalaSettings(), 0.25)
+    whole = impala.Impala(agent, config.ImpalaSettings())
+    one, other = (algorithm.loss(batch, None, ['agent'], tf.constant([0, 0]))
+                  for algorithm in (whole, scaled))
+    self.assertAllClose(other.by_group['agent'], 0.25 * one.by_group['agent'])
+    for name, value in one.sums.items():
+      self.assertAllClose(other.sums[name], 0.25 * value)
+    self.assertAllClose(one.means, other.means)
+    self.assertAllClose(one.errors, other.errors)
+
   def test_corrections_differ_off_policy(self):
     agent, batch = _random_case(0)
     gradients = {c: _loss_and_gradients(agent, batch, c)[2]

@@ -357,6 +357,35 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(function.experimental_get_tracing_count(), 1)
 
 
+class WeightsTest(tf.test.TestCase):
+  """Tests of the weights of a prioritised replay, and of its errors."""
+
+  @pytest.mark.slow
+  def test_weights_of_columns(self):
+    # A weight of 0 is as good as no column; one of 2 is as good as two.
+    whole, weighted, parts = (make_learner(), make_learner(),
+                              make_learner(micro_batch_size=2))
+    batch = random_batch(whole, batch_size=3)
+    columns = lambda indices: batch._replace(data=structs.Unroll(
+        tree.map_structure(lambda x: tf.gather(x, indices, axis=1),
+                           batch.data.steps),
+        tree.map_structure(lambda x: tf.gather(x, indices),
+                           batch.data.start)))
+    expected = whole.step(columns([0, 2, 2]))
+    weights = tf.constant([1.0, 0.0, 2.0])
+    for learner in (weighted, parts):
+      found = learner.step(batch._replace(weights=weights))
+      for name in ('total_loss', 'policy_loss', 'entropy_loss',
+                   'baseline_loss', 'gradient_norm'):
+        self.assertAllClose(found.scalars[name], expected.scalars[name],
+                            rtol=1e-4)
+      for one, other in zip(whole.agent.variables, learner.agent.variables):
+        self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
+      self.assertEqual(found.errors.shape, (3,))
+      self.assertAllClose(tf.gather(found.errors, [0, 2, 2]),
+                          expected.errors, rtol=1e-4)
+
+
 class _TwoGroups:
   """An algorithm with two optimizers, a target and a random loss.
 
@@ -369,28 +398,34 @@ class _TwoGroups:
     self.target, self.noise = tf.Variable([9.0]), tf.Variable(0.0)
     self.groups = {'policy': [self.policy], 'value': [self.value]}
     self.delayed, self.delay = (), 1
+    self.progress = tf.Variable([0, 0], dtype=tf.int64)
+    self.learned_last = tf.Variable([0, 0])
     self.targets = [self.target]
 
   def loss(self, data, weights, groups, seed):
-    del weights, groups
+    del weights
     self.noise.assign(tf.random.stateless_uniform([], seed))
     both = tf.reduce_sum(self.policy) * tf.reduce_sum(self.value)
     sums = {'total_loss': tf.reduce_sum(data.steps.env_outputs.reward)}
-    return base.Loss({'policy': both, 'value': 10 * both}, sums, {})
+    losses = {'policy': both, 'value': 10 * both}
+    return base.Loss({group: losses[group] for group in groups}, sums,
+                     {'noise': tf.identity(self.noise)})
 
   def after_update(self, groups, progress):
-    del groups, progress
+    self.progress.assign(tf.stack(list(progress)))
+    self.learned_last.assign([int(g in groups) for g in ('policy', 'value')])
     self.target.assign(0.5 * self.target + 0.5 * self.value)
 
 
-class GroupsTest(tf.test.TestCase):
+class GroupsTest(parameterized.TestCase, tf.test.TestCase):
 
-  def _make(self, seed=3):
+  def _make(self, seed=3, updates_per_call=1):
     algorithm = _TwoGroups()
     rates = {'policy': lambda frames: 0.1, 'value': lambda frames: frames / 1e6}
     return algorithm, learner_lib.Learner(algorithm, {
         group: optimizers.Scheduled(tf.keras.optimizers.SGD(), rate)
-        for group, rate in rates.items()}, seed=seed)
+        for group, rate in rates.items()}, seed=seed,
+                                          updates_per_call=updates_per_call)
 
   def test_a_loss_moves_its_own_group_by_its_own_rate(self):
     algorithm, learner = self._make()
@@ -410,6 +445,74 @@ class GroupsTest(tf.test.TestCase):
     algorithm, learner = self._make()
     learner.step(random_batch(make_learner()))
     self.assertAllClose(algorithm.target, [6.0])
+
+  @parameterized.parameters(1, 3)
+  def test_what_is_not_due_is_not_computed(self, updates_per_call):
+    algorithm = _TwoGroups()
+    algorithm.delayed, algorithm.delay = ('policy',), 2
+    learner = learner_lib.Learner(
+        algorithm, {group: optimizers.Scheduled(
+            tf.keras.optimizers.SGD(), lambda frames: 0.001)
+                    for group in algorithm.groups},
+        updates_per_call=updates_per_call)
+    batch = random_batch(make_learner())
+    if updates_per_call > 1:
+      batch = batch._replace(data=tree.map_structure(
+          lambda x: tf.stack([x] * updates_per_call), batch.data))
+    policy, value, target = np.array([1.0, 2.0]), 3.0, 9.0
+    for call in range(6 // updates_per_call):
+      sums = []
+      for update in range(call * updates_per_call,
+                          (call + 1) * updates_per_call):
+        sums.append(np.sum(policy))
+        # All gradients are at the same weights.
+        by_policy, by_value = value, 10 * np.sum(policy)
+        if update % 2 == 0:
+          policy = policy - 0.001 * by_policy
+        value -= 0.001 * by_value
+        target = (target + value) / 2
+      learned = learner.step(batch)
+      self.assertAllClose(algorithm.policy, policy, rtol=1e-5)
+      self.assertAllClose(algorithm.value, [value], rtol=1e-5)
+      self.assertAllClose(algorithm.target, [target], rtol=1e-5)
+      scalars = learned.scalars
+      self.assertAllClose(scalars['value/gradient_norm'],
+                          10 * np.mean(sums), rtol=1e-5)
+      is_any_due = updates_per_call > 1 or call % 2 == 0
+      for name in ('gradient_norm', 'learning_rate'):
+        self.assertEqual(np.isfinite(scalars[f'policy/{name}']), is_any_due)
+      self.assertAllClose(scalars['value/learning_rate'], 0.001)
+      self.assertAllEqual(algorithm.progress, [
+          learner.num_updates, learner.num_env_frames])
+      self.assertEqual(learner.num_env_frames, (call + 1) * _NUM_FRAMES)
+      self.assertEqual(learner.num_updates, (call + 1) * updates_per_call)
+    # In the end, the policy was not due.
+    self.assertAllEqual(algorithm.learned_last, [0, 1])
+
+  def test_seeds_of_one_call_are_those_of_single_calls(self):
+    batch = random_batch(make_learner())
+    noise = []
+    algorithm, learner = self._make()
+    for _ in range(6):
+      learner.step(batch)
+      noise.append(float(algorithm.noise))
+    self.assertLen(set(noise), 6)
+    algorithm, learner = self._make(updates_per_call=3)
+    batch = batch._replace(data=tree.map_structure(
+        lambda x: tf.stack([x] * 3), batch.data))
+    for call in range(2):
+      learned = learner.step(batch)
+      self.assertAllClose(algorithm.noise, noise[3 * call + 2])
+      self.assertAllClose(learned.scalars['noise'],
+                          np.mean(noise[3 * call:3 * call + 3]))
+    self.assertEqual(learner.num_env_frames, 2 * _NUM_FRAMES)
+
+  def test_no_loop_of_micro_batches(self):
+    with self.assertRaisesRegex(ValueError, 'cannot have micro-batches'):
+      learner_lib.Learner(_TwoGroups(), {group: optimizers.Scheduled(
+          tf.keras.optimizers.SGD(), lambda frames: 0.1)
+                                         for group in ('policy', 'value')},
+                          updates_per_call=2, micro_batch_size=1)
 
   def test_seeds_differ_by_run_and_update_only(self):
     batch = random_batch(make_learner())

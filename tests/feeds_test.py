@@ -1,0 +1,312 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of feeds: from environments in actor threads to batches.
+
+Counting environments and a counting agent prove by equality what a transition
+holds, however it was drawn.
+"""
+
+import contextlib
+import io
+import threading
+
+from absl.testing import parameterized
+import counting_agent
+import numpy as np
+import pytest
+from scalable_agent import acting
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import feeds
+from scalable_agent import learner as learner_lib
+from scalable_agent import policies
+from scalable_agent import structs
+from scalable_agent import training
+import tensorflow as tf
+
+_GAMMA = 0.9
+# What the episodes of counting environments count to.
+_ENDS = frozenset(10 * i + j for i in range(1000) for j in (2, 5, 10))
+
+
+class _Learner:
+  """Takes batches, and learns nothing."""
+
+  def __init__(self, updates_per_call, num_env_frames=0):
+    self.updates_per_call = updates_per_call
+    self.num_env_frames = num_env_frames
+
+  def to_device(self, data, num_new_frames, weights):
+    return structs.Batch(data, num_new_frames, weights)
+
+
+def _config(**settings):
+  return config_lib.Config(**{
+      'algorithm': 'ddqn', 'level_name': 'counting', 'agent': 'mlp',
+      'hidden_sizes': '8', 'xla': 'none', 'num_actors': 3,
+      'num_actor_groups': 2, 'unroll_length': 2, 'dynamic_batching': False,
+      'discounting': _GAMMA, 'min_replay_steps': 40, 'replay_steps': 2000,
+      'batch_size': 16, 'updates_per_step': .5, 'updates_per_call': 2,
+      **settings})
+
+
+@contextlib.contextmanager
+def _running(config, learner=None, agent=counting_agent.CountingAgent):
+  """Yields a feed whose actors act, and its batches."""
+  learner = learner or _Learner(config.updates_per_call)
+  with contextlib.ExitStack() as stack:
+    envs = environments.make_groups(
+        [config.level_name] * config.num_actors, list(range(config.num_actors)),
+        config, config.num_actor_groups)
+    for env in envs:
+      stack.callback(env.close)
+    stop = threading.Event()
+    with contextlib.redirect_stdout(io.StringIO()):
+      feed = feeds.Feed(config, envs[0].spec, learner)
+    if agent is None:
+      used = training.make_policies(config, envs[0].spec, len(envs), 0)
+      weights = training.make_learner(config, envs[0].spec).weights()
+    else:
+      used = [policies.AgentPolicy(agent()) for _ in envs]
+      weights = structs.Weights(0, [tf.constant(1.0)])
+    actors = acting.Local(envs, used, unroll_length=config.unroll_length,
+                          num_buffers=2, bootstrap_truncated=False)
+    stack.callback(feed.join, 10)
+    stack.callback(actors.close, 10)
+    stack.callback(feed.close)
+    actors.start(lambda: weights, feed.inbox)
+    feed.start()
+    yield feed, feed.batches(stop)
+
+
+def _take(config, num, **kwargs):
+  with _running(config, **kwargs) as (_, batches):
+    return [next(batches) for _ in range(num)]
+
+
+def _joined(ready, axes=2):
+  """Returns all transitions of some batches, one after the other."""
+  return tf.nest.map_structure(
+      lambda *xs: np.concatenate([x.reshape(-1, *x.shape[axes:]) for x in xs]),
+      *[r.batch.data for r in ready])
+
+
+class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.parameters((1, 'none'), (3, 'none'), (2, 'abs_one'))
+  def test_what_a_transition_holds(self, n_step, reward_clipping):
+    found = _joined(_take(_config(
+        n_step=n_step, reward_clipping=reward_clipping), 40))
+    self.assertEqual(found.observation.shape, (40 * 2 * 16, 2))
+    lengths, num_short = set(), 0
+    for o, action, reward, discount, o_t in zip(*found):
+      # The agent acts on what it counts; rewards count, too.
+      self.assertEqual(action, o[0] % 3)
+      count, total, length = o[0], 0.0, 0
+      # A window also ends at the newest step.
+      for _ in range(int(o_t[0] - o[0])):
+        count += 1
+        total += _GAMMA**length * (
+            count if reward_clipping == 'none' else min(count, 1))
+        length += 1
+        if count in _ENDS:
+          break
+      self.assertBetween(length, 1, n_step)
+      num_short += length < n_step and count not in _ENDS
+      self.assertAllClose(reward, total, rtol=1e-6)
+      self.assertEqual(o_t[0], count)
+      self.assertEqual(o_t[1], (count - 1) % 3)  # The last action.
+      self.assertAllClose(
+          discount, 0 if count in _ENDS else _GAMMA**length, rtol=1e-6)
+      lengths.add((length, discount == 0))
+    self.assertContainsSubset(  # Ends after 1 to n steps, and none.
+        [(n_step, False), *((n + 1, True) for n in range(n_step))], lengths)
+    self.assertLess(num_short, 0.1 * len(found.reward))
+    self.assertGreater(len(np.unique(found.observation[:, 0])), 15)
+
+  @parameterized.parameters((.5, 2, 1), (.25, 1, 1), (2., 8, 2), (.1, 3, 4))
+  def test_the_ratio_is_exact(self, ratio, updates_per_call, repeats):
+    config = _config(updates_per_step=ratio, updates_per_call=updates_per_call,
+                     num_action_repeats=repeats, num_actor_groups=1)
+    steps_of_unroll = 3 * 2
+    num_steps = num_updates = 0
+    for ready in _take(config, 20):
+      new = ready.batch.num_new_frames // repeats
+      self.assertEqual(ready.batch.num_new_frames, new * repeats)
+      # Each step is counted once, with its unroll.
+      self.assertEqual(new, steps_of_unroll * len(ready.notes))
+      num_steps += new
+      num_updates += updates_per_call
+      due = lambda steps: np.floor((steps - 40) * ratio + 1e-9)
+      self.assertGreaterEqual(due(num_steps), num_updates)
+      if new:  # Not one unroll too many was waited for.
+        self.assertLess(due(num_steps - steps_of_unroll), num_updates)
+
+  def test_notes_have_every_step_once(self):
+    ready = _take(_config(num_actor_groups=1), 15)
+    notes = [note for r in ready for note in r.notes]
+    actions = np.concatenate([n.actions for n in notes])
+    # Actions of three environments that count in step.
+    self.assertAllEqual(actions, np.repeat(np.arange(len(actions) // 3), 3) % 3)
+    self.assertEqual(set(np.concatenate([n.policy_version for n in notes])),
+                     {0})
+    returns = [e.episode_return for n in notes for e in n.episodes]
+    self.assertEqual(returns[:9], [3] * 3 + [12] * 3 + [40] * 3)
+
+  def test_one_update_per_call_has_no_axis_for_it(self):
+    [ready] = _take(_config(updates_per_call=1), 1)
+    self.assertEqual(ready.batch.data.observation.shape, (16, 2))
+    self.assertIsNone(ready.batch.weights)
+    self.assertIsNone(ready.positions)
+
+  def test_a_time_limit_is_no_end(self):
+    config = _config(level_name='time_limit', n_step=3)
+    found = _joined(_take(config, 30, agent=None))
+    lengths = np.round(np.log(found.discount) / np.log(_GAMMA))
+    self.assertEqual(set(lengths), {1, 2, 3})  # Cut off by the limit.
+    self.assertAllClose(
+        found.reward, (1 - _GAMMA**lengths) / (1 - _GAMMA), rtol=1e-5)
+    found = _joined(_take(
+        _config(level_name='terminating', n_step=3), 30, agent=None))
+    time = found.observation[:, 1]
+    self.assertAllGreater(found.discount[time < .65], 0)
+    self.assertGreater(np.mean(found.discount[time > .65] == 0), .8)
+
+  def test_continuous_actions(self):
+    config = _config(algorithm='sac', level_name='time_limit_box')
+    found = _joined(_take(config, 10, agent=None))
+    self.assertEqual(found.action.shape, (10 * 2 * 16, 1))
+    self.assertAllInRange(found.action, -1, 1)
+    self.assertGreater(np.std(found.action), .4)  # Random in the warm-up.
+
+  def test_too_large_for_the_memory(self):
+    env = environments.make_vec(['counting'], [0], _config())
+    self.addCleanup(env.close)
+    with self.assertRaisesRegex(
+        errors.ConfigError, '--replay_steps=1000000000000 needs .* GB'):
+      feeds.Feed(_config(replay_steps=10**12), env.spec, _Learner(2))
+
+  def test_batches_end_with_a_stop(self):
+    config = _config()
+    with _running(config) as (feed, _):
+      stop = threading.Event()
+      batches = feed.batches(stop)
+      next(batches)
+      stop.set()
+      self.assertEmpty(list(batches))
+    self.assertNotIn('batches', [t.name for t in threading.enumerate()])
+
+  def test_an_error_of_an_actor_arrives(self):
+    class Broken(counting_agent.CountingAgent):
+
+      def step(self, last_action, env_output, state, greedy=False):
+        raise ValueError('Broken agent')
+
+    with _running(_config(), agent=Broken) as (_, batches):
+      with self.assertRaisesRegex(ValueError, 'Broken agent'):
+        next(batches)
+
+
+class PrioritiesTest(tf.test.TestCase):
+
+  def test_errors_decide_what_is_drawn(self):
+    config = _config(
+        selector='prioritised', priority_exponent=1., priority_epsilon=1e-6,
+        importance_exponent=0.5, updates_per_step=8., batch_size=32)
+    shares = []
+    with _running(config) as (feed, batches):
+      for _ in range(60):
+        ready = next(batches)
+        observation = ready.batch.data.observation
+        self.assertEqual(ready.positions.shape, (2, 32))
+        self.assertEqual(ready.batch.weights.shape, (2, 32))
+        is_seven = observation[..., 0] == 7
+        feed.learned(ready, learner_lib.Learned(
+            {}, tf.constant(np.where(is_seven, 9, 0), tf.float32)))
+        shares.append((np.mean(is_seven), ready.batch.weights[is_seven],
+                       ready.batch.weights[~is_seven]))
+    # There are as many sevens as other numbers. New steps are drawn, too.
+    self.assertLess(shares[0][0], .2)
+    late = shares[30:]
+    self.assertGreater(np.mean([share for share, _, _ in late]), .4)
+    # What is drawn more often has smaller weights.
+    self.assertLess(np.mean(np.concatenate([w for _, w, _ in late])),
+                    np.mean(np.concatenate([w for _, _, w in late])))
+
+  def test_the_exponent_of_weights_rises(self):
+    weights = []
+    for num_env_frames in (0, 500, 1000):
+      config = _config(
+          selector='prioritised', priority_exponent=1.,
+          importance_exponent=0.2, batch_size=64,
+          total_environment_frames=1000)
+      learner = _Learner(2, num_env_frames)
+      with _running(config, learner) as (feed, batches):
+        for _ in range(20):
+          ready = next(batches)
+          # Errors of 1 and 15 and an epsilon of .01.
+          is_even = ready.batch.data.observation[..., 0] % 2 == 0
+          feed.learned(ready, learner_lib.Learned(
+              {}, tf.constant(np.where(is_even, 15., 1.), tf.float32)))
+      weights.append(np.min(ready.batch.weights))
+    ratio = 1.01 / 15.01
+    self.assertAllClose(weights, [ratio**e for e in (.2, .6, 1)], rtol=1e-3)
+
+  def test_without_errors_nothing_is_noted(self):
+    with _running(_config(selector='prioritised')) as (feed, batches):
+      feed.learned(next(batches), learner_lib.Learned({}, None))
+
+
+class HindsightTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _take(self, **settings):
+    return _joined(_take(_config(
+        level_name='bit_flipping_6', num_actors=2, num_actor_groups=1,
+        min_replay_steps=100, **settings), 20, agent=None))
+
+  @parameterized.parameters('future', 'final', 'episode')
+  def test_rewards_are_those_of_the_goals(self, hindsight):
+    found = self._take(hindsight=hindsight)
+    goal = found.observation['desired_goal']
+    self.assertAllEqual(goal, found.next_observation['desired_goal'])
+    is_reached = np.all(found.next_observation['achieved_goal'] == goal, -1)
+    self.assertAllEqual(found.reward, np.where(is_reached, 0, -1))
+    self.assertGreater(np.mean(is_reached), .1)
+    without = self._take(hindsight='none')
+    self.assertLess(np.mean(without.reward == 0), .07)
+    # An action flips its bit.
+    flipped = np.argmax(found.observation['observation']
+                        != found.next_observation['observation'], -1)
+    self.assertAllEqual(flipped, found.action)
+
+  def test_more_goals_are_reached_with_more_pretended_ones(self):
+    shares = [np.mean(self._take(hindsight='future', hindsight_goals=n).reward
+                      == 0) for n in (1, 20)]
+    self.assertGreater(shares[1], 1.4 * shares[0])
+
+  def test_levels_without_goals(self):
+    with self.assertRaisesRegex(errors.EnvironmentSpecError, 'has no goals'):
+      _take(_config(hindsight='future'), 1)
+
+
+class DeterministicTest(tf.test.TestCase):
+
+  @pytest.mark.slow
+  def test_runs_can_be_repeated(self):
+    weights = []
+    for _ in range(2):
+      learners = []
+      config = _config(
+          algorithm='ddqn', level_name='catch', deterministic=True,
+          num_actor_groups=1, total_environment_frames=200,
+          logdir=self.create_tempdir().full_path)
+      keep = lambda update, learners=learners: learners.append(update.learner)
+      training.train(config, hooks=[keep])
+      weights.append(learners[-1].agent.get_weights())
+      self.assertGreater(learners[-1].num_updates, 50)
+    for one, other in zip(*weights, strict=True):
+      self.assertAllEqual(one, other)
+
+
+if __name__ == '__main__':
+  tf.test.main()

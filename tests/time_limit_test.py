@@ -1,0 +1,47 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that a time limit is no end of an episode, from actors to values.
+
+Ten rewards of 1 follow a reset. If a time limit ends the episodes, each value
+is 1 / (1 - gamma) = 10. If the task ends, that of the first observation is
+(1 - gamma^10) / (1 - gamma) = 6.5132.
+"""
+
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import config as config_lib
+from scalable_agent import training
+import tensorflow as tf
+
+
+class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.product(
+      algorithm=('ddqn', 'td3'), n_step=(1, 3),
+      selector=('uniform', 'prioritised'), is_limit=(True, False))
+  @pytest.mark.slow
+  def test_values(self, algorithm, n_step, selector, is_limit):
+    level = 'time_limit' if is_limit else 'terminating'
+    learners = []
+    training.train(
+        config_lib.Config(
+            algorithm=algorithm,
+            level_name=level + ('' if algorithm == 'ddqn' else '_box'),
+            logdir=self.create_tempdir().full_path, hidden_sizes='32',
+            learning_rate=0.003, discounting=0.9, batch_size=64,
+            target_update_rate=0.05, n_step=n_step, selector=selector,
+            min_replay_steps=200, total_environment_frames=2500, xla='none',
+            updates_per_call=8, num_actors=8,
+            **(dict(target_update_period=1) if algorithm == 'ddqn' else {})),
+        hooks=[lambda update: learners.append(update.learner)])
+    groups = learners[-1].algorithm.groups
+    k1, b1, k2, b2 = [v.numpy() for v in groups.get(
+        'critic', groups.get('agent'))[:4]]
+    inputs = [1, 0] + ([] if algorithm == 'ddqn' else [0.3])
+    values = np.maximum(inputs @ k1 + b1, 0) @ k2 + b2
+    self.assertAllClose(values, np.full_like(
+        values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.15)
+
+
+if __name__ == '__main__':
+  tf.test.main()
