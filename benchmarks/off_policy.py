@@ -47,7 +47,8 @@ import peers
 import venvs
 
 _CALLS = [1, 8, 32]
-_GAMES = ('mujoco==3.3.7', 'ale-py==0.12.1', 'opencv-python-headless')
+_GAMES = ('mujoco==3.3.7', 'gymnasium[mujoco]', 'ale-py==0.12.1',
+          'opencv-python-headless')
 _REQUIREMENTS = {
     'stable_baselines3': ('stable-baselines3==2.9.2', *_GAMES),
     'sbx': ('sbx-rl==0.28.0', 'stable-baselines3==2.9.2', *_GAMES)}
