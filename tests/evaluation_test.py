@@ -368,6 +368,21 @@ class TrainingTest(parameterized.TestCase):
     self._train(total_environment_frames=820, **settings)
     self.assertEqual(evaluations.read(self.logdir), both)
 
+  @parameterized.parameters(
+      ('impala', None, False), ('impala', True, True), ('ddqn', None, True),
+      ('sac', False, False))
+  def test_greedy(self, algorithm, test_greedy, expected):
+    self.logdir = self.create_tempdir().full_path
+    with mock.patch.object(policies, 'AgentPolicy',
+                           wraps=policies.AgentPolicy) as policy, \
+        mock.patch.object(evaluation, 'Evaluator',
+                          side_effect=KeyboardInterrupt):
+      with self.assertRaises(KeyboardInterrupt):
+        self._train(algorithm=algorithm, test_greedy=test_greedy,
+                    eval_every_frames=1)
+    self.assertEqual(
+        [call.kwargs['greedy'] for call in policy.call_args_list], [expected])
+
   def test_no_evaluations(self):
     self.logdir = self.create_tempdir().full_path
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)

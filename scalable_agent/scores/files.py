@@ -63,6 +63,8 @@ def to_markdown(table: score_table.Table) -> str:
       'interval is that of the mean, a bootstrap over the games of one agent.'
       + (' In brackets and under "normalised": percent, where 0 is random '
          'and 100 is human.' if suite else '')]
+  if table.comparisons:
+    parts += _comparison_parts(table.comparisons)
   if suite and table.aggregates:
     parts += _aggregate_parts(suite, table.aggregates)
   if len(table.runs) > 1:
@@ -95,6 +97,25 @@ def _aggregate_parts(
       f'are of a bootstrap stratified by level. {suite.constants}',
       'Published numbers of other agents:\n\n' + '\n'.join(
           f'- {agent}' for agent in suite.other_agents)]
+
+
+def _comparison_parts(
+    comparisons: Sequence[score_table.Comparison]) -> list[str]:
+  numbers: dict[tuple[str, str], int] = {}
+  lines = [['level', 'agent', 'agent steps', 'mean', 'std']]
+  for row, num_agent_steps, scores in comparisons:
+    lines.append([row.level, 'yours', f'{num_agent_steps:,}',
+                  f'{row.mean:,.2f}', f'{row.std:,.2f}'])
+    for score in scores:
+      number = numbers.setdefault(
+          (score.source, score.protocol), len(numbers) + 1)
+      lines.append([
+          score.environment, f'{score.algorithm} [P{number}]',
+          f'{score.num_agent_steps:,}', f'{score.mean:,.2f}',
+          '' if score.std is None else f'{score.std:,.2f}'])
+  return ['## Published scores of the same algorithm', _markdown_table(lines),
+          '\n'.join(f'- [P{number}] {source}: {protocol}' for
+                    (source, protocol), number in numbers.items())]
 
 
 def _level_table(table):
@@ -169,6 +190,10 @@ def to_json(table: score_table.Table) -> str:
           name: {'value': value, 'is_recomputed': is_recomputed}
           for name, (value, is_recomputed) in aggregate.published.items()}}
                      for aggregate in table.aggregates],
+      'same_algorithm': [{
+          'level': row.level, 'num_agent_steps': num_agent_steps,
+          'scores': [score._asdict() for score in scores]}
+                         for row, num_agent_steps, scores in table.comparisons],
       'remarks': table.remarks,
       'differences': table.differences,
       'sources': {column.name: column.source
@@ -203,6 +228,13 @@ def to_csv(table: score_table.Table) -> str:
           len(row.returns),
           suite.normalized(row.level, row.mean)
           if suite and row.level in suite.keys else '', run.source])
+  for row, _, scores in table.comparisons:
+    for score in scores:
+      writer.writerow([
+          row.level, 'mean return', f'{score.algorithm}, {score.environment}, '
+          f'{score.num_agent_steps} agent steps', score.mean,
+          '' if score.std is None else score.std, *[''] * 4,
+          f'{score.source}: {score.protocol}'])
   if suite:
     writer.writerows(_published_lines(suite, table))
   return out.getvalue()

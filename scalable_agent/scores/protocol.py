@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines of text: how a test differs from its training and published tests."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scalable_agent import config as config_lib
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import suites
 
 _PAPER_FRAMES_PER_GAME = 200_000_000
@@ -94,6 +95,35 @@ def differences(
            'missing or damaged.')
   else:
     yield from _training(suite, trained_with, num_env_frames)
+
+
+def off_policy_differences(
+    config: config_lib.Config, trained_with: config_lib.Config,
+    scores: Mapping[str, Sequence[off_policy_scores.Score]],
+    num_games: int) -> Iterator[str]:
+  """Yields a line for each difference from scores of the same algorithm.
+
+  Args:
+    config: the settings of the test.
+    trained_with: the settings of the training, or of the test if they are lost.
+    scores: published scores by level.
+    num_games: the number of games of each level.
+  """
+  if not scores:
+    return
+  for level, published in scores.items():
+    others = sorted({s.environment for s in published} - {level})
+    if others:
+      yield (f'Environment: {level} here; {", ".join(others)} in published '
+             'scores. Versions differ in the simulator, and some in rewards or '
+             'observations.')
+  policy = ('the policy without exploration' if config.test_greedy else
+            'the policy with exploration')
+  yield (f'Protocol: one training run and {num_games} games of {policy} here; '
+         'most published scores are means over several runs, and some are '
+         'returns while training, see their sources.')
+  if trained_with.algorithm == 'ddqn' and trained_with.double_q:
+    yield 'Algorithm: double DQN here, DQN in published scores.'
 
 
 def _level_names(config):
@@ -189,6 +219,10 @@ def _dmlab_levels(levels):
 
 
 def _training(suite, trained_with, num_env_frames):
+  if trained_with.is_off_policy:
+    yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '
+           'with other settings of training.')
+    return
   if num_env_frames < trained_with.total_environment_frames:
     yield (f'Learning rate: falls to 0 at '
            f'{trained_with.total_environment_frames:,} frames here, and this '

@@ -8,10 +8,12 @@ another training run would do.
 
 import collections
 from collections.abc import Iterable, Mapping, Sequence
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import config as config_lib
+from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import protocol
 from scalable_agent.scores import suites
 
@@ -72,6 +74,19 @@ class Run(NamedTuple):
   source: str = ''
 
 
+class Comparison(NamedTuple):
+  """A level beside published scores of the same off-policy algorithm.
+
+  Attributes:
+    row: the games of the level.
+    num_agent_steps: agent steps of the agent's training.
+    scores: the published scores, at least one.
+  """
+  row: Row
+  num_agent_steps: int
+  scores: tuple[off_policy_scores.Score, ...]
+
+
 class Table(NamedTuple):
   """All that is written about the tests of one or several agents."""
   runs: tuple[Run, ...]
@@ -79,6 +94,7 @@ class Table(NamedTuple):
   aggregates: tuple[Aggregate, ...]
   remarks: tuple[str, ...]
   differences: tuple[str, ...]
+  comparisons: tuple[Comparison, ...] = ()
 
   @property
   def rows(self) -> tuple[Row, ...]:
@@ -121,11 +137,14 @@ def make_table(runs: Sequence[Run]) -> Table:
   suite = suites.suite_of(row.level for row in rows)
   keys = [suite.keys.get(row.level) for row in rows] if suite else []
   complete = suite and sorted(filter(None, keys)) == sorted(suite.human.scores)
+  comparisons = [list(_comparisons(run)) for run in runs]
   return Table(
       tuple(runs), suite, _aggregates(suite, rows) if complete else (),
       remarks=(*_lines_of_all(map(_run_remarks, runs)),
                *_remarks(suite, rows, complete)),
-      differences=_lines_of_all(_differences(suite, run) for run in runs))
+      differences=_lines_of_all(map(
+          _differences, itertools.repeat(suite), runs, comparisons)),
+      comparisons=tuple(itertools.chain(*comparisons)))
 
 
 def _run_remarks(run):
@@ -133,11 +152,25 @@ def _run_remarks(run):
       run.config, run.trained_with, [row.level for row in run.rows])
 
 
-def _differences(suite, run):
-  return protocol.differences(
+def _comparisons(run):
+  """Yields a `Comparison` for each level that has published scores."""
+  trained_with = run.trained_with or run.config
+  num_steps = run.num_env_frames // trained_with.num_action_repeats
+  for row in run.rows:
+    scores = off_policy_scores.beside(
+        trained_with.algorithm, row.level, num_steps)
+    if scores:
+      yield Comparison(row, num_steps, tuple(scores))
+
+
+def _differences(suite, run, comparisons):
+  num_games = len(run.rows[0].returns)  # The same for each level.
+  yield from protocol.differences(
       suite, run.config, run.trained_with, run.num_env_frames,
-      [row.level for row in run.rows],
-      num_games=len(run.rows[0].returns))  # The same for each level.
+      [row.level for row in run.rows], num_games)
+  yield from protocol.off_policy_differences(
+      run.config, run.trained_with or run.config,
+      {c.row.level: c.scores for c in comparisons}, num_games)
 
 
 def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:

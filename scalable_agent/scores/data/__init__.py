@@ -4,7 +4,8 @@
 A table `<suite>.csv` has one row per game or level. `<suite>_sources.csv` has
 one row for each of its columns, and one for each agent that has only a score
 over the whole suite. `vtrace_ablation.csv` has one row per agent, with its
-source.
+source. `off_policy_scores.csv` has one row per score, with its source and
+protocol; `family` is the algorithm of this project that it is compared with.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,196 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the published scores of off-policy algorithms, and their table."""
+
+import csv
+import io
+import json
+
+from absl.testing import absltest
+from absl.testing import parameterized
+from scalable_agent import config as config_lib
+from scalable_agent.scores import files as score_files
+from scalable_agent.scores import off_policy_scores
+from scalable_agent.scores import table as score_table
+
+
+def _run(level, returns, num_env_frames, algorithm, trained_with=None,
+         **settings):
+  config = config_lib.Config(
+      mode='test', algorithm=algorithm, level_name=level, **settings)
+  return score_table.Run(
+      config, num_env_frames, trained_with or config,
+      (score_table.make_row(level, returns),))
+
+
+def _short(scores):
+  return [(s.algorithm, s.environment, s.num_agent_steps, s.mean, s.std)
+          for s in scores]
+
+
+class ScoresTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('HalfCheetah-v5', 'HalfCheetah'),
+      ('HalfCheetah-v4 (listed as v2)', 'HalfCheetah'),
+      ('LunarLanderContinuous-v2', 'LunarLanderContinuous'),
+      ('ALE/Pong-v5', 'Pong'), ('PongNoFrameskip-v4', 'Pong'),
+      ('Pong sticky 0.25', 'Pong'), ('Pong', 'Pong'),
+      ('SpaceInvadersNoFrameskip-v4', 'SpaceInvaders'),
+      ('ALE/SpaceInvaders-v5', 'SpaceInvaders'), ('catch', 'catch'),
+      ('shimmy:dm_control/walker-walk-v0', 'dm_control walker-walk'),
+      ('dm_control walker-walk', 'dm_control walker-walk'))
+  def test_task(self, environment, task):
+    self.assertEqual(off_policy_scores.task_of(environment), task)
+
+  def test_all_scores(self):
+    scores = off_policy_scores.SCORES
+    self.assertLen(scores, 354)
+    self.assertEqual(scores[0], off_policy_scores.Score(
+        'DDPG', 'Pendulum-v1', 20_000, -152.1, 94.28,
+        '1 run; deterministic policy (stochastic on Atari), 150k eval steps; '
+        'std over episodes',
+        'SB3 zoo benchmark.md@22e3ff2 (DLR-RM/rl-baselines3-zoo)'))
+    self.assertLen(set(scores), 354)
+    for score in scores:
+      self.assertTrue(score.protocol and score.source, score)
+      self.assertGreater(score.num_agent_steps, 0)
+
+  # Numbers of the documents themselves.
+  @parameterized.parameters(
+      ('sac', 'Pendulum-v1', 20_000,
+       [('SAC', 'Pendulum-v1', 20_000, -157.0, 88.71),
+        ('SB3 SAC', 'Pendulum-v1', 50_000, -167.1, None)]),
+      ('ddqn', 'LunarLander-v3', 100_000,
+       [('DQN', 'LunarLander-v2', 100_000, 154.38, 79.24)]),
+      ('td3', 'InvertedPendulum-v5', 50_000,
+       [('TD3', 'InvertedPendulum-v1', 50_000, 1000., 0.),
+        ('TD3', 'InvertedPendulum-v4', 1_000_000, 968.99, 25.8),
+        ('TD3', 'InvertedPendulum-v1', 1_000_000, 1000., 0.),
+        ('TD3 (Table 1: max over time)', 'InvertedPendulum-v1', 1_000_000,
+         1000., None)]),
+      ('sac', 'FetchReach-v4', 20_000,
+       [('TQC+HER', 'FetchReach-v1', 20_000, -1.66, 0.87)]),
+      ('ddqn', 'CartPole-v1', 100_000,
+       # None of these is a pass mark of a test.
+       [('DQN', 'CartPole-v1', 50_000, 500., 0.),
+        ('SB3 DQN (defaults)', 'CartPole-v1', 100_000, 195.8, None),
+        ('DQN', 'CartPole-v1', 500_000, 488.69, 16.11),
+        ('DQN-JAX', 'CartPole-v1', 500_000, 498.38, 2.29)]))
+  def test_beside(self, algorithm, level, num_steps, expected):
+    self.assertEqual(
+        _short(off_policy_scores.beside(algorithm, level, num_steps)), expected)
+
+  @parameterized.parameters(
+      (1, [50_000, 1_000_000]), (50_000, [50_000, 1_000_000]),
+      (50_001, [100_000, 1_000_000]), (250_000, [300_000, 1_000_000]),
+      (1_000_000, [1_000_000]), (10**9, [1_000_000]))
+  def test_nearest_and_last_of_a_curve(self, num_steps, expected):
+    # Hopper of TD3's authors: 50, 100, 200, 300, 500 and 1,000 thousand.
+    self.assertEqual(
+        [s.num_agent_steps for s in off_policy_scores.beside(
+            'td3', 'Hopper-v5', num_steps)
+         if 'learning_curves' in s.source], expected)
+
+  @parameterized.parameters(
+      ('impala', 'ALE/Pong-v5'), ('mpo', 'Pendulum-v1'), ('sac', 'catch'),
+      ('ddqn', 'Pendulum-v1'))
+  def test_nothing_published(self, algorithm, level):
+    self.assertEmpty(off_policy_scores.beside(algorithm, level, 1))
+
+  def test_discrete_and_continuous_sac_do_not_mix(self):
+    self.assertEqual(
+        {s.algorithm for s in off_policy_scores.beside('sac', 'ALE/Pong-v5', 1)
+         }, {'SAC-discrete', 'SAC-discrete (Christodoulou 2019, 100k steps)'})
+
+
+class TableTest(parameterized.TestCase):
+
+  def _cells(self, text):
+    """Returns the cells of the lines of the second table."""
+    part = text.split('## Published scores of the same algorithm')[1]
+    part = part.split('\n## ')[0]
+    return [[cell.strip() for cell in line.strip('|').split('|')]
+            for line in part.splitlines() if line.startswith('| ')], part
+
+  def test_markdown(self):
+    # Frames are two for each step.
+    run = _run('Pendulum-v1', [-150., -160.] * 15, 20_000, 'sac',
+               num_action_repeats=2)
+    lines, text = self._cells(score_files.to_markdown(
+        score_table.make_table([run])))
+    self.assertEqual(lines, [
+        ['level', 'agent', 'agent steps', 'mean', 'std'],
+        ['Pendulum-v1', 'yours', '10,000', '-155.00', '5.00'],
+        ['Pendulum-v1', 'SAC [P1]', '20,000', '-157.00', '88.71'],
+        ['Pendulum-v1', 'SB3 SAC [P2]', '50,000', '-167.10', '']])
+    self.assertIn(
+        '- [P1] SB3 zoo benchmark.md@22e3ff2 (DLR-RM/rl-baselines3-zoo): 1 run;'
+        ' deterministic policy', text)
+    self.assertIn('- [P2] riserally', text)
+
+  def test_steps_and_algorithm_are_those_of_the_training(self):
+    trained_with = config_lib.Config(algorithm='ddqn', level_name='CartPole-v1',
+                                     num_action_repeats=5)
+    run = _run('CartPole-v1', [9.] * 30, 1_000_000, 'impala', trained_with)
+    [comparison] = score_table.make_table([run]).comparisons
+    self.assertEqual(comparison.num_agent_steps, 200_000)
+    self.assertIn('DQN-JAX', [s.algorithm for s in comparison.scores])
+
+  def test_differences(self):
+    table = score_table.make_table([
+        _run('LunarLander-v3', [9.] * 30, 100, 'ddqn')])
+    self.assertEqual(table.differences, (
+        'Environment: LunarLander-v3 here; LunarLander-v2 in published scores. '
+        'Versions differ in the simulator, and some in rewards or '
+        'observations.',
+        'Protocol: one training run and 30 games of the policy without '
+        'exploration here; most published scores are means over several runs, '
+        'and some are returns while training, see their sources.',
+        'Algorithm: double DQN here, DQN in published scores.'))
+    table = score_table.make_table([
+        _run('CartPole-v1', [9.] * 30, 100, 'ddqn', double_q=False,
+             test_greedy=False)])
+    [protocol] = table.differences
+    self.assertIn('30 games of the policy with exploration', protocol)
+
+  def test_atari(self):
+    # The table of the suite is there, too.
+    table = score_table.make_table([
+        _run('ALE/Pong-v5', [9.] * 30, 8_000_000, 'ddqn')])
+    text = score_files.to_markdown(table)
+    self.assertIn('IMPALA shallow [3]', text)
+    lines, _ = self._cells(text)
+    self.assertEqual(lines[1][1:3], ['yours', '2,000,000'])
+    self.assertIn('Algorithm: ddqn here, IMPALA in the paper, with other '
+                  'settings of training.', table.differences)
+    self.assertNotIn('instead of', ' '.join(table.differences))
+
+  def test_json_and_csv(self):
+    table = score_table.make_table([
+        _run('Pendulum-v1', [-150.] * 30, 10_000, 'sac')])
+    [found] = json.loads(score_files.to_json(table))['same_algorithm']
+    self.assertEqual((found['level'], found['num_agent_steps']),
+                     ('Pendulum-v1', 10_000))
+    self.assertEqual([(s['mean'], s['std']) for s in found['scores']],
+                     [(-157, 88.71), (-167.1, None)])
+    rows = list(csv.DictReader(io.StringIO(score_files.to_csv(table))))
+    self.assertEqual([(r['agent'], r['value'], r['std']) for r in rows], [
+        ('yours', '-150.0', '0.0'),
+        ('SAC, Pendulum-v1, 20000 agent steps', '-157.0', '88.71'),
+        ('SB3 SAC, Pendulum-v1, 50000 agent steps', '-167.1', '')])
+    self.assertStartsWith(rows[1]['source'], 'SB3 zoo benchmark.md@22e3ff2')
+
+  def test_several_agents(self):
+    table = score_table.make_table([
+        _run('Pendulum-v1', [-150.] * 30, 10_000, 'sac'),
+        _run('Pendulum-v1', [-150.] * 30, 10_000, 'td3'),
+        _run('catch', [1.] * 30, 10_000, 'ddqn'),
+        _run('Pendulum-v1', [-150.] * 30, 10_000, 'impala')])
+    self.assertEqual([c.scores[0].algorithm for c in table.comparisons],
+                     ['SAC', 'TD3'])
+    [line] = table.differences
+    self.assertEndsWith(line, 'see their sources (agents 1, 2).')
+
+
+if __name__ == '__main__':
+  absltest.main()
