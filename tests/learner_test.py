@@ -409,7 +409,7 @@ class _TwoGroups:
     sums = {'total_loss': tf.reduce_sum(data.steps.env_outputs.reward)}
     losses = {'policy': both, 'value': 10 * both}
     return base.Loss({group: losses[group] for group in groups}, sums,
-                     {'noise': tf.identity(self.noise)})
+                     {'noise': tf.identity(self.noise)}, tf.zeros([1]))
 
   def after_update(self, groups, progress):
     self.progress.assign(tf.stack(list(progress)))
