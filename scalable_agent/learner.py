@@ -176,20 +176,22 @@ class Learner:
     outputs = tf.nest.map_structure(
         lambda spec: tf.TensorArray(
             tf.float32, self.updates_per_call, element_shape=spec.shape),
-        traced.structured_outputs)
+        _outputs(traced.structured_outputs))
 
     def body(index, outputs):
       now = progress._replace(
           num_updates=progress.num_updates + tf.cast(index, tf.int64))
       learned = update(*part(index), learning_rates, now)
       return index + 1, tf.nest.map_structure(
-          lambda array, value: array.write(index, value), outputs, learned)
+          lambda array, value: array.write(index, value), outputs,
+          _outputs(learned))
 
     _, outputs = tf.while_loop(
         lambda index, _: index < self.updates_per_call, body, (0, outputs),
         maximum_iterations=self.updates_per_call)
     scalars, errors = tf.nest.map_structure(
         lambda array: array.stack(), outputs)
+    errors = errors[0] if errors else None
     learns = (progress.num_updates + tf.range(
         self.updates_per_call, dtype=tf.int64)) % self.algorithm.delay == 0
     return Learned({
@@ -310,6 +312,11 @@ def _add(gradient, other):
 
 def _fold(seed, number):
   return tf.random.experimental.stateless_fold_in(seed, number)
+
+
+def _outputs(learned):
+  """Returns scalars and errors as a nest of tensors only."""
+  return learned.scalars, [] if learned.errors is None else [learned.errors]
 
 
 def _mean_where(values, mask):

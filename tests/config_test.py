@@ -56,7 +56,8 @@ _REFUSED = {
         'initial_scale_multiplier', 'replay_steps', 'min_replay_steps',
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
-        'updates_per_collect')},
+        'updates_per_collect', 'priority_epsilon', 'eval_num_episodes')},
+    'recent_eta': _POSITIVE + [(1.5, 'must be between 0 and 1')],
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
@@ -64,8 +65,8 @@ _REFUSED = {
         'min_policy_lag', 'updates_per_call', 'critic_learning_rate',
         'huber_delta', 'exploration_noise', 'target_noise',
         'target_noise_clip', 'temperature_learning_rate',
-        'priority_exponent', 'priority_epsilon', 'unrolls_per_collect',
-        'max_use')},
+        'priority_exponent', 'unrolls_per_collect', 'max_use',
+        'burn_in_steps', 'clip_gradient_value', 'eval_every_frames')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -73,12 +74,12 @@ _REFUSED = {
         'discounting', 'decay', 'repeat_action_probability',
         'replay_fraction', 'target_update_rate', 'exploration_epsilon_begin',
         'exploration_epsilon_end', 'exploration_fraction', 'exploration_decay',
-        'target_entropy_ratio', 'importance_exponent', 'recent_eta',
-        'lambda_')},
+        'target_entropy_ratio', 'importance_exponent',
+        'importance_exponent_end', 'lambda_')},
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
-        'selector', 'hindsight', 'reduction')},
+        'selector', 'hindsight', 'reduction', 'save_replay')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
@@ -335,7 +336,7 @@ class AlgorithmsTest(parameterized.TestCase):
        'ddqn, 256 for others.'),
       ('learning_rate_schedule', 'Default: linear for impala, constant for '
        'others.'),
-      ('use_lstm', '^impala: The agent'),
+      ('use_lstm', '^impala, ddqn: The agent'),
       ('policy_delay', '^td3: The policy'),
       ('exploration_noise', '^ddpg, td3: Standard'),
       ('replay_steps', '^ddqn, ddpg, td3, sac, mpo: Number'),
@@ -599,7 +600,9 @@ class ResolvedTest(parameterized.TestCase):
     self.assertEqual(resolved, dataclasses.replace(
         config, agent='deep', xla='none', dynamic_batching=False,
         micro_batch_size=4))
-    self.assertNotIn('auto', dataclasses.asdict(resolved).values())
+    # The setting of another algorithm.
+    left_open = {**dataclasses.asdict(resolved), 'save_replay': ''}
+    self.assertNotIn('auto', left_open.values())
     self.assertEqual(
         resolved.resolved(_VECTOR, on_cpu=False, num_groups=8), resolved)
 
