@@ -91,6 +91,13 @@ class ScoresTest(parameterized.TestCase):
             'td3', 'Hopper-v5', num_steps)
          if 'learning_curves' in s.source], expected)
 
+  def test_curves_of_two_files(self):
+    # Both are dopamine's, measured alike.
+    found = [(s.num_agent_steps, s.mean) for s in off_policy_scores.beside(
+        'ddqn', 'ALE/Pong-v5', 2_000_000) if s.algorithm == 'dopamine DQN']
+    self.assertEqual(found, [(2_500_000, -4.9), (2_500_000, 1.1),
+                             (25_000_000, 15.1), (50_000_000, 19.5)])
+
   @parameterized.parameters(
       ('impala', 'ALE/Pong-v5'), ('mpo', 'Pendulum-v1'), ('sac', 'catch'),
       ('ddqn', 'Pendulum-v1'))
