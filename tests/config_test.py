@@ -56,8 +56,7 @@ _REFUSED = {
         'initial_scale_multiplier', 'replay_steps', 'min_replay_steps',
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
-        'updates_per_collect', 'priority_epsilon', 'eval_num_episodes')},
-    'recent_eta': _POSITIVE + [(1.5, 'must be between 0 and 1')],
+        'updates_per_collect', 'eval_num_episodes', 'priority_epsilon')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
@@ -65,8 +64,9 @@ _REFUSED = {
         'min_policy_lag', 'updates_per_call', 'critic_learning_rate',
         'huber_delta', 'exploration_noise', 'target_noise',
         'target_noise_clip', 'temperature_learning_rate',
-        'priority_exponent', 'unrolls_per_collect', 'max_use',
-        'burn_in_steps', 'clip_gradient_value', 'eval_every_frames')},
+        'priority_exponent', 'unrolls_per_collect',
+        'max_use', 'eval_every_frames', 'burn_in_steps',
+        'clip_gradient_value')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -75,7 +75,7 @@ _REFUSED = {
         'replay_fraction', 'target_update_rate', 'exploration_epsilon_begin',
         'exploration_epsilon_end', 'exploration_fraction', 'exploration_decay',
         'target_entropy_ratio', 'importance_exponent',
-        'importance_exponent_end', 'lambda_')},
+        'lambda_', 'importance_exponent_end')},
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
@@ -83,6 +83,7 @@ _REFUSED = {
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
+    'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'task': [(0, 'must be -1: this version trains on one machine')]}
 # All values of their types are valid.
@@ -302,6 +303,33 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual([of(config_lib.EnvironmentSettings, a)
                       for a in ('ddqn', 'sac', 'impala')], [3, 5, 4])
 
+  def test_ddqn_with_an_lstm(self):
+    make = lambda **settings: config_lib.Config(algorithm='ddqn', **settings)
+    plain, recurrent, atari = (
+        make(level_name='catch'), make(level_name='catch', use_lstm=True),
+        make(level_name='ALE/Pong-v5', use_lstm=True))
+    self.assertEqual(
+        [(c.use_lstm, c.use_last_action_reward, c.unroll_length)
+         for c in (plain, recurrent, atari)],
+        [(False, False, 2), (True, False, 20), (True, False, 16)])
+    self.assertEqual(recurrent.resolved(
+        _VECTOR, on_cpu=True, num_groups=1).updates_per_call, 1)
+
+  @parameterized.parameters(
+      (dict(burn_in_steps=1), 'needs --use_lstm'),
+      (dict(use_last_action_reward=True), 'needs --use_lstm'),
+      (dict(use_lstm=True, burn_in_steps=20), 'must be below --unroll_length'),
+      (dict(use_lstm=True, replay_steps=19), 'must be at least --unroll_len'),
+      (dict(use_lstm=True, n_step=2), 'cannot be used with --use_lstm'),
+      (dict(use_lstm=True, hindsight='future'), 'cannot be used with --use_'),
+      (dict(use_lstm=True, save_replay='yes'), 'cannot be used with --use_'),
+      (dict(use_lstm=True, updates_per_call=2), 'must be 0 or 1 with --use_'))
+  def test_what_an_lstm_needs(self, settings, text):
+    *_, (name, value) = settings.items()
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^--{name}={value} {text}'):
+      config_lib.Config(algorithm='ddqn', level_name='catch', **settings)
+
   def test_every_algorithm_has_a_default(self):
     for algorithm in config_lib.ALGORITHMS:
       for level_name in ('ALE/Pong-v5', 'catch'):
@@ -337,6 +365,8 @@ class AlgorithmsTest(parameterized.TestCase):
       ('learning_rate_schedule', 'Default: linear for impala, constant for '
        'others.'),
       ('use_lstm', '^impala, ddqn: The agent'),
+      ('use_lstm', 'Default: true for impala, false for others.$'),
+      ('entropy_cost', '^impala: Weight'),
       ('policy_delay', '^td3: The policy'),
       ('exploration_noise', '^ddpg, td3: Standard'),
       ('replay_steps', '^ddqn, ddpg, td3, sac, mpo: Number'),
@@ -600,9 +630,9 @@ class ResolvedTest(parameterized.TestCase):
     self.assertEqual(resolved, dataclasses.replace(
         config, agent='deep', xla='none', dynamic_batching=False,
         micro_batch_size=4))
-    # The setting of another algorithm.
-    left_open = {**dataclasses.asdict(resolved), 'save_replay': ''}
-    self.assertNotIn('auto', left_open.values())
+    is_open = [name for name, value in dataclasses.asdict(resolved).items()
+               if value == 'auto']
+    self.assertEqual(is_open, ['save_replay'])
     self.assertEqual(
         resolved.resolved(_VECTOR, on_cpu=False, num_groups=8), resolved)
 

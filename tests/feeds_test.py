@@ -266,6 +266,8 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(goal, found.next_observation['desired_goal'])
     is_reached = np.all(found.next_observation['achieved_goal'] == goal, -1)
     self.assertAllEqual(found.reward, np.where(is_reached, 0, -1))
+    # Success ends an episode, also if the goal is a pretended one.
+    self.assertAllEqual(found.discount == 0, is_reached)
     self.assertGreater(np.mean(is_reached), .1)
     without = self._take(hindsight='none')
     self.assertLess(np.mean(without.reward == 0), .07)

@@ -30,9 +30,11 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
             logdir=self.create_tempdir().full_path, hidden_sizes='32',
             learning_rate=0.003, discounting=0.9, batch_size=64,
             target_update_rate=0.05, n_step=n_step, selector=selector,
-            min_replay_steps=200, total_environment_frames=2500, xla='none',
+            min_replay_steps=200, total_environment_frames=3000, xla='none',
             updates_per_call=8, num_actors=8,
-            **(dict(target_update_period=1) if algorithm == 'ddqn' else {})),
+            # The smaller one of two critics is too small.
+            **(dict(target_update_period=1) if algorithm == 'ddqn'
+               else dict(num_critics=1))),
         hooks=[lambda update: learners.append(update.learner)])
     groups = learners[-1].algorithm.groups
     k1, b1, k2, b2 = [v.numpy() for v in groups.get(
@@ -40,7 +42,7 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
     inputs = [1, 0] + ([] if algorithm == 'ddqn' else [0.3])
     values = np.maximum(inputs @ k1 + b1, 0) @ k2 + b2
     self.assertAllClose(values, np.full_like(
-        values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.15)
+        values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.2)
 
 
 if __name__ == '__main__':
