@@ -27,7 +27,8 @@ of the ratios within the rounds.
 
 Processor time counts all processes of a program. Wall time is valid only if
 other programs take no cores ("others"); processor time per update changes
-little with them, so it also serves on a machine that is shared.
+little with them, so it also serves on a machine that is shared. But PyTorch's
+threads wait actively for each other: then pass `--torch_threads=1`.
 """
 
 import argparse
