@@ -57,11 +57,12 @@ class _NoteUpdates(callbacks.BaseCallback):
     return True
 
 
-def _num_parameters(model):
+def _parameters(model):
   """Returns what is trained: all but the targets."""
   policy = model.policy
-  if isinstance(policy, torch.nn.Module):
-    return [p for name, p in policy.named_parameters() if 'target' not in name]
+  found = [p for name, p in policy.named_parameters() if 'target' not in name]
+  if found:
+    return found  # SBX's is a module, too, but an empty one.
   states = [getattr(policy, name, None)
             for name in ('actor_state', 'qf_state')]
   return [x for state in states if state is not None
@@ -91,7 +92,7 @@ def main():
   model = _make_model(settings)
   batch_size = settings['arguments']['batch_size']
   if 'calls' not in settings:
-    pong.note_parameters(_num_parameters(model))
+    pong.note_parameters(_parameters(model))
     model.learn(10**12, callback=_NoteUpdates(batch_size), log_interval=10**9)
     return
   model.set_logger(logger.configure(None, []))
