@@ -37,6 +37,9 @@ _MIN_MICRO_BATCH_SIZE = 4
 # each has fewer environments than this.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
+# What a replay keeps of an environment beside an unroll: its first entry and
+# the frames of a stack.
+_SLOTS_BESIDE_AN_UNROLL = 5
 # More updates before new weights made no call faster.
 _MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
@@ -339,9 +342,9 @@ class ActingSettings(_Section):
       'Needs --num_actor_groups=1.')
   min_policy_lag: int = setting(
       0,
-      'For experiments: act with weights that are this many updates old. '
-      'Until there are that many updates, act with the first weights. Queues '
-      'add more lag.', NOT_NEGATIVE)
+      'For experiments: act with weights that are this many calls of the '
+      'learner old, see --updates_per_call. Until then, act with the first '
+      'weights. Queues add more lag.', NOT_NEGATIVE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -468,7 +471,7 @@ class OffPolicySettings(RewardSettings):
       By(ddqn=1., mpo=1., others=.005),
       'Target networks give the values that critics learn from. In each move, '
       'their weights come nearer to the learned ones by this share of the '
-      'difference. 1 for a copy.', FRACTION,
+      'difference. 1 for a copy.', POSITIVE, FRACTION,
       algorithms=OFF_POLICY)
   target_update_period: int = setting(
       By(ddqn=1000, mpo=100, others=1),
@@ -630,7 +633,7 @@ class ReplaySettings(_Section):
       By({'Atari': .25, 'others': 1.}),
       'Updates for each agent step of one environment, such as 0.25 for one '
       'update in four steps. The ratio is exact: actors and learner wait for '
-      'each other.', POSITIVE, algorithms=OFF_POLICY)
+      'each other.', POSITIVE, FINITE, algorithms=OFF_POLICY)
   n_step: int = setting(
       1, 'Number of steps whose rewards are summed before the value of an '
       'observation is added.', POSITIVE,
@@ -725,6 +728,10 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     super().__post_init__()
     if self.is_off_policy:
       self._check_sequences()
+      least = self.num_actors * (self.unroll_length + _SLOTS_BESIDE_AN_UNROLL)
+      self._check('replay_steps', self.replay_steps >= least,
+                  f'must be at least {least}, for --num_actors='
+                  f'{self.num_actors} unrolls of {self.unroll_length} steps')
     self._check('deterministic',
                 not self.deterministic or self.num_actor_groups == 1,
                 'needs --num_actor_groups=1')
@@ -737,6 +744,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       return
     self._check('replay_capacity', self.replay_capacity >= self.batch_size,
                 f'must be 0 or at least --batch_size={self.batch_size}')
+    self._check('max_use', not (self.max_use and 'recent' in self.selector),
+                'cannot be used with --selector=recent')
     if self.unrolls_per_collect:
       return
     self._check('max_use', not self.max_use, 'needs --unrolls_per_collect')

@@ -114,18 +114,18 @@ class Feed:
     self._ready = queues.BoundedQueue[ReadyBatch](1)
     self._learner = learner
     self._num_action_repeats = spec.num_action_repeats
-    self._is_deterministic = config.deterministic
+    self._turns = _TurnTaker(self.inbox) if config.deterministic else None
     make_source = _unrolls
     if config.is_off_policy:
       make_source = _sequences if config.use_lstm else _transitions
     self._source = make_source(
         config, spec, learner,
-        _TurnTaker(self.inbox) if config.deterministic else self.inbox, part)
+        self._turns or self.inbox, part)
     self._thread = threading.Thread(
         target=self._run, name='batches', daemon=True)
 
   def start(self) -> None:
-    if not self._is_deterministic:
+    if self._turns is None:
       self._thread.start()
 
   def seconds(self) -> dict[str, float]:
@@ -135,10 +135,12 @@ class Feed:
   def batches(self, stop: threading.Event) -> Iterator[ReadyBatch]:
     """Yields the batches, as they are ready, until `stop` is set."""
     # Signals are handled between waits, so every wait has a limit.
+    if self._turns is not None:
+      self._turns.stop = stop
     while not stop.is_set():
       try:
-        ready = (self._make_ready() if self._is_deterministic
-                 else self._ready.get(timeout_s=0.5))
+        ready = (self._ready.get(timeout_s=0.5) if self._turns is None
+                 else self._make_ready())
       except queues.QueueTimeout:
         continue
       except Exception:
@@ -199,16 +201,25 @@ class _TurnTaker:
 
   By then, all updates that are due have been made. An actor with one buffer
   waits until then.
+
+  Attributes:
+    stop: once it is set, `get` raises `QueueClosed`.
   """
 
   def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery]):
+    self.stop = threading.Event()
     self._inbox = inbox
     self._release: Callable[[], None] = lambda: None
 
   def get(self) -> unrolls.Delivery:
     self._release()
-    unroll, self._release = self._inbox.get()
-    return unrolls.Delivery(unroll, lambda: None)
+    while not self.stop.is_set():
+      try:
+        unroll, self._release = self._inbox.get(timeout_s=0.5)
+      except queues.QueueTimeout:
+        continue
+      return unrolls.Delivery(unroll, lambda: None)
+    raise queues.QueueClosed()
 
 
 def _note(unroll: structs.Unroll) -> Note:
@@ -287,8 +298,13 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
   directory = os.path.join(config.logdir, 'replay')
   is_saved = config.save_replay == 'yes' or (
       config.save_replay == 'auto' and num_bytes <= _MAX_SAVED_BYTES)
-  if part:
-    _restore(replay, rate, directory)
+  counters = replay.load(directory) if os.path.isdir(directory) else None
+  if counters is not None:
+    rate.state = counters
+    print(f'The replay has {replay.num_items:,} transitions of before.')
+  elif learner.num_updates:
+    print(_REFILLS)
+  num_uncounted = _go_on(rate, learner, spec, counters is None)
 
   def draw():
     _anneal(selector, config, learner.num_env_frames)
@@ -300,13 +316,15 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
       lambda x: tree.map_structure(lambda array: array[0], x))
 
   def batches():
+    num_more = num_uncounted
     for ready in replay_lib.batches_at_rate(
         inbox, replay.add, draw, rate, num_updates, _note):
       drawn = parts(ready.drawn)
       yield Drawn(drawn.transitions,
                   drawn.weights if is_prioritised else None,
                   drawn.positions if is_prioritised else None,
-                  ready.num_new_steps, ready.notes)
+                  ready.num_new_steps + num_more, ready.notes)
+      num_more = 0
 
   return Source(
       batches(), replay.update, rate,
@@ -325,9 +343,9 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
   replay = replay_lib.Replay(
       allocate(num_unrolls), config.derive_seed('replay', 0, part), selector)
   rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
-  if part:
-    rate.warm_up()
+  if learner.num_updates:
     print(_REFILLS)
+  _go_on(rate, learner, spec, True)
   batch = allocate(config.batch_size)
   is_prioritised = 'prioritised' in config.selector
 
@@ -345,18 +363,21 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
   return Source(batches(), replay.update, rate)
 
 
-def _restore(replay, rate, directory):
-  """Restores the latest save; without one, a new warm-up begins.
+def _go_on(rate, learner, spec, is_empty):
+  """Makes the rate count on from what the learner has counted.
 
-  The save may be newer than the checkpoint. Its steps are not lost for that.
+  Batches that were drawn, but not learned from before the run ended, were not
+  made: they are due again. Steps that were only in such batches are new.
+
+  Returns:
+    The number of these steps.
   """
-  counters = replay.load(directory) if os.path.isdir(directory) else None
-  if counters is not None:
-    rate.state = counters
-    print(f'The replay has {replay.num_items:,} transitions of before.')
-    return
-  rate.warm_up()
-  print(_REFILLS)
+  num_steps = learner.num_env_frames // spec.num_action_repeats
+  rate.num_steps = max(rate.num_steps, num_steps)
+  rate.num_updates = learner.num_updates
+  if is_empty and learner.num_updates:
+    rate.warm_up()
+  return rate.num_steps - num_steps
 
 
 def _make_selector(config: config_lib.Config) -> replay_lib.Selector:

@@ -85,12 +85,12 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
     learner = make_learner(config, spec, part, addons)
-    feed = feeds.Feed(config, spec, learner, part)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name)
     if _is_finished(config, learner, checkpointer):
       return 0
+    feed = feeds.Feed(config, spec, learner, part)
     config.save()
     evaluations = _make_evaluations(config, spec, learner, part, stack)
     _print_start(asked, config, len(envs))
@@ -176,7 +176,9 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   rates = {'critic': config.critic_learning_rate or config.learning_rate,
            'temperature': config.temperature_learning_rate,
            'duals': config.temperature_learning_rate}
-  all_at_once = not 0 < config.micro_batch_size < config.batch_size
+  # An addon can be a mean, which micro-batches would count several times.
+  all_at_once = addons or not (
+      0 < config.micro_batch_size < config.batch_size)
   return learner_lib.Learner(
       algorithm,
       {group: _make_optimizer(config, rates.get(group, config.learning_rate))
@@ -365,6 +367,7 @@ class _Log:
     for name, value in values.items():
       # The loss of a delayed group is NaN when it did not learn.
       if name.endswith('loss') and not np.isfinite(value) and (
+          learner.algorithm.delay == 1 or
           name.removesuffix('_loss') not in learner.algorithm.delayed):
         raise errors.DivergedError(
             f'The {name} is {value} at {num_env_frames:,} frames.')
@@ -417,9 +420,10 @@ class _Log:
   def save(self) -> str:
     """Writes a checkpoint; returns its path."""
     self._writer.flush()  # The episodes that the checkpoint has counted.
-    self._feed.save()
     self._checkpointer.train_time_s = self._train_time_s()
-    return self._checkpointer.save()
+    path = self._checkpointer.save()
+    self._feed.save()  # If it fails, the checkpoint is there.
+    return path
 
   def save_at_end(self) -> None:
     print(f'Saved {self.save()}, {self._learner.num_env_frames:,} frames.',

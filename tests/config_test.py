@@ -182,7 +182,7 @@ class ChecksTest(parameterized.TestCase):
       ('replay_fraction', 1), ('dynamic_batching', True),
       ('save_checkpoint_secs', 1), ('logdir', ',a'), ('level_name', 'a,'),
       ('hidden_sizes', '1'), ('hidden_sizes', ' 5, 6 ,'),
-      ('target_update_rate', 0), ('target_update_rate', 1),
+      ('target_update_rate', 1e-6), ('target_update_rate', 1),
       ('updates_per_call', 0), ('huber_delta', 0), ('target_noise', 0),
       ('critic_learning_rate', 0), ('updates_per_step', 1e-3), ('n_step', 1))
   def test_edges(self, name, value):

@@ -93,6 +93,8 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   actions = (f'{spec.action.num_values[0]} actions'
              if len(spec.action.num_values) == 1
              else base.in_words(spec.action))
+  if spec.action.size and not config.is_off_policy:
+    actions += ', squashed' if config.squash_actions else ', not squashed'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '

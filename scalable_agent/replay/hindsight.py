@@ -80,6 +80,11 @@ class Hindsight:
     """Returns rewards, lengths, and which windows end with a termination."""
     rewards = np.zeros(windows.slots.shape, np.float32)
     length, terminated = windows.length.copy(), windows.terminated.copy()
+    if self.compute_success is not None:
+      # An end by the success of the own goal is none for another goal.
+      terminated &= ~self.compute_success(*(
+          store.observations(windows, windows.length, name)
+          for name in ('achieved_goal', 'desired_goal')))
     for step in range(1, rewards.shape[1] + 1):
       inside = step <= length
       achieved = store.observations(

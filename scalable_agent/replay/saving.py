@@ -13,6 +13,7 @@ import json
 import os
 import re
 from typing import Any
+import zipfile
 
 import numpy as np
 from scalable_agent import errors
@@ -89,8 +90,8 @@ class Saver:
     if form != _form(store):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store)}: use the settings of before, or delete its '
-          'replay-*.npz files.')
+          f'{_form(store)}: use the settings of before, or another '
+          '--logdir.')
     for name in segments:
       _append(store, self._read(name))
     self._saves = {number: segments}
@@ -110,8 +111,14 @@ class Saver:
     os.replace(f'{path}.tmp', path)
 
   def _read(self, name):
-    with np.load(os.path.join(self._directory, name)) as arrays:
-      return dict(arrays)
+    path = os.path.join(self._directory, name)
+    try:
+      with np.load(path) as arrays:
+        return dict(arrays)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as e:
+      raise errors.CheckpointError(
+          f'{path} is damaged: delete {self._directory}. The run then fills '
+          'its replay anew.') from e
 
   def _delete_others(self):
     needed = {f'replay-{number}.npz' for number in self._saves}
