@@ -375,7 +375,7 @@ def _go_on(rate, learner, spec, is_empty):
   num_steps = learner.num_env_frames // spec.num_action_repeats
   rate.num_steps = max(rate.num_steps, num_steps)
   rate.num_updates = learner.num_updates
-  if is_empty and learner.num_updates:
+  if is_empty and num_steps:
     rate.warm_up()
   return rate.num_steps - num_steps
 

@@ -72,7 +72,7 @@ _REFUSED = {
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
     **{name: _FRACTION for name in (
         'discounting', 'decay', 'repeat_action_probability',
-        'replay_fraction', 'target_update_rate', 'exploration_epsilon_begin',
+        'replay_fraction', 'exploration_epsilon_begin',
         'exploration_epsilon_end', 'exploration_fraction', 'exploration_decay',
         'target_entropy_ratio', 'importance_exponent',
         'lambda_', 'importance_exponent_end')},
@@ -84,6 +84,8 @@ _REFUSED = {
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
+    'target_update_rate': [(0, 'must be positive'),
+                           (1.1, 'must be between 0')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'task': [(0, 'must be -1: this version trains on one machine')]}
 # All values of their types are valid.

@@ -7,7 +7,10 @@ holds, however it was drawn.
 
 import contextlib
 import io
+import os
+import re
 import threading
+import time
 
 from absl.testing import parameterized
 import counting_agent
@@ -35,6 +38,7 @@ class _Learner:
   def __init__(self, updates_per_call, num_env_frames=0):
     self.updates_per_call = updates_per_call
     self.num_env_frames = num_env_frames
+    self.num_updates = 0
 
   def to_device(self, data, num_new_frames, weights):
     return structs.Batch(data, num_new_frames, weights)
@@ -47,6 +51,7 @@ def _config(**settings):
       'num_actor_groups': 2, 'unroll_length': 2, 'dynamic_batching': False,
       'discounting': _GAMMA, 'min_replay_steps': 40, 'replay_steps': 2000,
       'batch_size': 16, 'updates_per_step': .5, 'updates_per_call': 2,
+      'logdir': '/nowhere',
       **settings})
 
 
@@ -89,6 +94,53 @@ def _joined(ready, axes=2):
   return tf.nest.map_structure(
       lambda *xs: np.concatenate([x.reshape(-1, *x.shape[axes:]) for x in xs]),
       *[r.batch.data for r in ready])
+
+
+class ResumeTest(parameterized.TestCase):
+
+  def _train(self, learner, **settings):
+    """Counts the updates of five batches, as a learner does; saves."""
+    config = _config(logdir=self.logdir, **settings)
+    with _running(config, learner) as (feed, batches):
+      for _ in range(5):
+        ready = next(batches)
+        learner.num_env_frames += ready.batch.num_new_frames
+        learner.num_updates += 2
+      feed.save()
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+
+  def test_updates_that_were_drawn_but_not_made_are_due_again(self):
+    learner = _Learner(2)
+    for part in range(1, 4):
+      self._train(learner)
+      self.assertEqual(learner.num_updates, 10 * part)
+      # 40 steps owe nothing, then two steps owe an update. The last unroll may
+      # have up to four steps, of which some are more than were due.
+      self.assertBetween(learner.num_env_frames, 40 + 20 * part,
+                         40 + 20 * part + 3)
+
+  def test_without_a_saved_replay_there_is_a_warm_up(self):
+    learner = _Learner(2)
+    for _ in range(1, 4):
+      before = learner.num_env_frames
+      self._train(learner, save_replay='no')
+      self.assertBetween(learner.num_env_frames - before, 60, 63)
+
+  def test_a_run_that_was_stopped_in_its_warm_up(self):
+    config = _config(logdir=self.logdir, min_replay_steps=10_000)
+    with _running(config) as (feed, _):
+      time.sleep(1)
+      feed.save()
+    saved = [int(re.fullmatch(r'replay-(\d+)\.npz', name)[1]) for name
+             in os.listdir(os.path.join(self.logdir, 'replay'))
+             if name.count('-') == 1]
+    self.assertGreater(max(saved), 60)
+    learner = _Learner(2)
+    self._train(learner)
+    self.assertGreaterEqual(learner.num_env_frames, max(saved) - 3)
 
 
 class TransitionsTest(parameterized.TestCase, tf.test.TestCase):

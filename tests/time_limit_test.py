@@ -16,9 +16,11 @@ import tensorflow as tf
 
 class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
 
-  @parameterized.product(
-      algorithm=('ddqn', 'td3'), n_step=(1, 3),
-      selector=('uniform', 'prioritised'), is_limit=(True, False))
+  # Each pair of values of two settings is there.
+  @parameterized.parameters(
+      ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', True),
+      ('ddqn', 3, 'uniform', False), ('td3', 1, 'prioritised', False),
+      ('td3', 3, 'uniform', True), ('td3', 3, 'prioritised', False))
   @pytest.mark.slow
   def test_values(self, algorithm, n_step, selector, is_limit):
     level = 'time_limit' if is_limit else 'terminating'
