@@ -8,6 +8,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
+from scalable_agent import agents
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
@@ -105,9 +106,6 @@ class Feed:
       spec: of the environments.
       learner: whose batches these are.
       part: a number that differs between the parts of a run.
-
-    Raises:
-      ConfigError: if a replay is larger than the machine's memory.
     """
     self.inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
     self._timer = metrics.StageTimer()
@@ -243,8 +241,6 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
     return Source(
         Drawn(fresh, None, None, _num_steps(fresh), [_note(fresh)])
         for fresh in unrolls.batches(inbox, batch))
-  _check_memory('--replay_capacity', config.replay_capacity, 'unrolls',
-                replay_lib.num_bytes(allocate(1)) * config.replay_capacity)
   selector = _make_selector(config)
   replay = replay_lib.Replay(
       allocate(config.replay_capacity), config.derive_seed('replay', 0, part),
@@ -284,20 +280,17 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner,
                  inbox: unrolls.Inbox, part: int) -> Source:
   """Batches of transitions from a replay of steps."""
-  is_stacked = all(name.startswith('ALE/') for name in
-                   levels.level_names(config.level_name, config.is_test))
-  num_bytes = replay_lib.num_step_bytes(spec, config.replay_steps, is_stacked)
-  _check_memory('--replay_steps', config.replay_steps, 'steps', num_bytes)
   selector = _make_selector(config)
   replay = replay_lib.TransitionReplay(
       replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
-                           is_stacked),
+                           _is_stacked(config)),
       selector, _make_view(config), config.derive_seed('replay', 0, part))
   num_updates = learner.updates_per_call
   rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
   directory = os.path.join(config.logdir, 'replay')
   is_saved = config.save_replay == 'yes' or (
-      config.save_replay == 'auto' and num_bytes <= _MAX_SAVED_BYTES)
+      config.save_replay == 'auto'
+      and _num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)
   counters = replay.load(directory) if os.path.isdir(directory) else None
   if counters is not None:
     rate.state = counters
@@ -337,8 +330,6 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Batches of unrolls from a replay of unrolls, at a fixed rate."""
   allocate = functools.partial(_allocate, config, spec, learner.agent)
   num_unrolls = config.replay_steps // config.unroll_length
-  _check_memory('--replay_steps', config.replay_steps, 'steps',
-                replay_lib.num_bytes(allocate(1)) * num_unrolls)
   selector = _make_selector(config)
   replay = replay_lib.Replay(
       allocate(num_unrolls), config.derive_seed('replay', 0, part), selector)
@@ -420,8 +411,23 @@ def _make_view(config):
       environments.termination_function(level_name, config))
 
 
-def _check_memory(flag, number, what, num_bytes):
-  """Says how large a replay is; raises if it is too large."""
+def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 agent: agents.Agent) -> None:
+  """Says how large the replay is, if there is one.
+
+  Raises:
+    ConfigError: if it is larger than the machine's memory.
+  """
+  flag, number, what = '--replay_steps', config.replay_steps, 'steps'
+  num_unrolls = number // config.unroll_length if config.use_lstm else 0
+  if not config.is_off_policy:
+    flag, what = '--replay_capacity', 'unrolls'
+    number = num_unrolls = config.replay_capacity
+  if not number:
+    return
+  num_bytes = (
+      num_unrolls * replay_lib.num_bytes(_allocate(config, spec, agent, 1))
+      if num_unrolls else _num_step_bytes(config, spec))
   memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
   if num_bytes / 1e9 > memory_gb:
     raise errors.ConfigError(
@@ -429,3 +435,13 @@ def _check_memory(flag, number, what, num_bytes):
         f'has {memory_gb:,.1f} GB: lower it.')
   print(f'Replay of {number:,} {what}: {num_bytes / 1e9:,.2f} GB when it is '
         'full.')
+
+
+def _num_step_bytes(config, spec):
+  return replay_lib.num_step_bytes(
+      spec, config.replay_steps, _is_stacked(config))
+
+
+def _is_stacked(config):
+  return all(name.startswith('ALE/') for name in
+             levels.level_names(config.level_name, config.is_test))

@@ -85,6 +85,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
     learner = make_learner(config, spec, part, addons)
+    feeds.check_memory(config, spec, learner.agent)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name)

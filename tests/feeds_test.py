@@ -236,7 +236,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     self.addCleanup(env.close)
     with self.assertRaisesRegex(
         errors.ConfigError, '--replay_steps=1000000000000 needs .* GB'):
-      feeds.Feed(_config(replay_steps=10**12), env.spec, _Learner(2))
+      feeds.check_memory(_config(replay_steps=10**12), env.spec, None)
 
   def test_batches_end_with_a_stop(self):
     config = _config()

@@ -353,8 +353,8 @@ class _Truth:
 class LossTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.named_parameters(
-      *[(f'{case}{weighted}', case, bool(weighted))
-        for case in _CASES for weighted in ('', '_weighted')])
+      *[(f'{case}_weighted', case, True) for case in _CASES],
+      *[(case, case, False) for case in _DEFAULTS if 'mpo' not in case])
   def test_losses_errors_and_gradients(self, case, is_weighted):
     algorithm = _make(case)
     transitions = _transitions(case)
@@ -424,8 +424,8 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
 
   # The loop ends in the middle of TD3's delay.
   @parameterized.named_parameters(
-      ('sac', 'sac', False), ('td3', 'td3', False), ('ddqn', 'ddqn', False),
-      ('mpo', 'mpo', False), ('td3_xla', 'td3', True))
+      ('td3', 'td3', False), ('ddqn', 'ddqn', False), ('mpo', 'mpo', False),
+      ('td3_xla', 'td3', True))
   @pytest.mark.slow
   def test_updates_of_one_call_are_those_of_single_calls(self, case, xla):
     num = 3
@@ -555,7 +555,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
       found.append(float(learner.agent.epsilon))
     self.assertAllClose(found, [.4, .2, .15, .15])
 
-  @parameterized.named_parameters(*zip(_DEFAULTS, _DEFAULTS))
+  @parameterized.parameters('ddqn', 'td3', 'sac_discrete')
   @pytest.mark.slow
   def test_published_weights_end_the_warm_up(self, case):
     settings = (dict(exploration_epsilon_begin=0., exploration_epsilon_end=0.)

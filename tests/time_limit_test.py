@@ -16,11 +16,10 @@ import tensorflow as tf
 
 class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
 
-  # Each pair of values of two settings is there.
   @parameterized.parameters(
-      ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', True),
-      ('ddqn', 3, 'uniform', False), ('td3', 1, 'prioritised', False),
-      ('td3', 3, 'uniform', True), ('td3', 3, 'prioritised', False))
+      ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', False),
+      ('td3', 1, 'prioritised', True), ('td3', 3, 'uniform', True),
+      ('td3', 3, 'prioritised', False))
   @pytest.mark.slow
   def test_values(self, algorithm, n_step, selector, is_limit):
     level = 'time_limit' if is_limit else 'terminating'
