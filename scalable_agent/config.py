@@ -10,20 +10,33 @@ function that takes a section also takes a `Config`.
 This module must not import TensorFlow: environment processes import it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
-import math
 import os
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from scalable_agent import errors
-
-# The off-policy family: they learn from transitions of a replay.
-OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
-ALGORITHMS = ('impala', *OFF_POLICY)
-_CONTINUOUS = ('ddpg', 'td3')
+from scalable_agent.settings import ALE_COUNT
+from scalable_agent.settings import ALGORITHMS
+from scalable_agent.settings import BELOW_ONE
+from scalable_agent.settings import By
+from scalable_agent.settings import CONTINUOUS
+from scalable_agent.settings import DIRECTORIES
+from scalable_agent.settings import FINITE
+from scalable_agent.settings import FRACTION
+from scalable_agent.settings import IS_SEED
+from scalable_agent.settings import LEVELS
+from scalable_agent.settings import names
+from scalable_agent.settings import Needs
+from scalable_agent.settings import NOT_NEGATIVE
+from scalable_agent.settings import OFF_POLICY
+from scalable_agent.settings import ONE_MACHINE
+from scalable_agent.settings import POSITIVE
+from scalable_agent.settings import setting
+from scalable_agent.settings import SIZES
+from scalable_agent.settings import Value
 
 # Corrections for unrolls of older policies, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
@@ -46,89 +59,17 @@ _MAX_UPDATES_PER_CALL = 8
 _SEED_ROLES = (
     'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
 
-# The value of a setting. Its type is in the section.
-Value: TypeAlias = Any
+_PRIORITISED = Needs('selector', ('prioritised', 'recent_prioritised'))
+_RECENT = Needs('selector', ('recent', 'recent_prioritised'))
+_RMSPROP = Needs('optimizer', ('rmsprop', 'torch_rmsprop'))
+_ADAM = Needs('optimizer', ('adam',))
+_HINDSIGHT = Needs('hindsight', ('future', 'final', 'episode'))
 
-
-class Check(NamedTuple):
-  """A rule for the value of a setting, and its text in error messages."""
-  is_valid: Callable[[Value], bool]
-  rule: str
-
-
-POSITIVE = Check(lambda x: x > 0, 'must be positive')
-NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
-FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
-BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
-FINITE = Check(math.isfinite, 'must be finite')
-IS_SEED = Check(lambda x: x < 2**31, 'must be below 2**31')
-ALE_COUNT = Check(lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
-SIZES = Check(
-    lambda x: bool(_names(x)) and all(
-        name.isdigit() and int(name) > 0 for name in _names(x)),
-    'must be a list of positive numbers, such as 256,256')
-DIRECTORIES = Check(lambda x: bool(_names(x)), 'must name a directory')
-LEVELS = Check(lambda x: bool(_names(x)), 'must name at least one level')
-ONE_MACHINE = Check(
-    lambda x: x == -1,
-    'must be -1: this version trains on one machine. Set the number of '
-    'environments with --num_actors')
 
 # For each type of setting, the types of its values.
 _ACCEPTED_TYPES: dict[object, tuple[type, ...]] = {
     str: (str,), bool: (bool,), int: (int,), float: (float, int),
     bool | None: (bool, type(None))}
-
-
-def setting(default: Value, text: str, *checks: Check,
-            choices: tuple[str, ...] = (),
-            algorithms: tuple[str, ...] = ALGORITHMS) -> Value:
-  """Declares a setting in the body of a section.
-
-  Args:
-    default: its default; `By` if it depends on the algorithm.
-    text: its help text, in whole sentences.
-    *checks: rules for its value.
-    choices: all its values, if it has only a few.
-    algorithms: the algorithms that use it. With another one, it is an error to
-      set it.
-
-  Returns:
-    The dataclass field, with the arguments as its metadata.
-  """
-  if choices:
-    checks += (Check(lambda x: x in choices,
-                     f'must be one of {", ".join(choices)}'),)
-  if algorithms != ALGORITHMS:
-    text = f'{", ".join(algorithms)}: {text}'
-  if isinstance(default, By):
-    text += f' Default: {default}.'
-  return dataclasses.field(
-      default=None if isinstance(default, By) else default, metadata={
-          'text': text, 'checks': checks, 'choices': choices,
-          'algorithms': algorithms, 'default': default})
-
-
-class By(dict[str, Value]):
-  """Defaults by algorithm. The first one of these that is there counts:
-
-  `ddqn on Atari`, `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
-  """
-
-  def of(self, settings: '_Section') -> Value:
-    """Returns the default for an algorithm and its level."""
-    level, algorithm = getattr(settings, 'level_name', ''), settings.algorithm
-    names = [algorithm, 'others']
-    if algorithm == 'ddqn' and getattr(settings, 'use_lstm', None):
-      names.insert(0, 'ddqn with LSTM')
-    if level.startswith('ALE/') or level == 'atari57':
-      names = [f'{algorithm} on Atari', *['Atari'][:algorithm != 'impala'],
-               *names]
-    return next(self[name] for name in names if name in self)
-
-  def __str__(self) -> str:
-    return ', '.join(f'{str(value).lower()} for {name}'
-                     for name, value in self.items())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,6 +103,8 @@ class _Section:
             field.name, value == field.default,
             f'is not used by --algorithm={self.algorithm}: leave it out. It is '
             f'a setting of {", ".join(used_by)}')
+    for field in dataclasses.fields(self):
+      self._check_needs(field)
 
   @property
   def is_test(self) -> bool:
@@ -187,6 +130,16 @@ class _Section:
                 f'must be of type {" or ".join(t.__name__ for t in types)}')
     for is_valid, rule in field.metadata['checks']:
       self._check(field.name, is_valid(value), rule)
+
+  def _check_needs(self, field: dataclasses.Field) -> None:
+    needs, default = field.metadata['needs'], field.metadata['default']
+    if needs is None or getattr(self, needs.name) in needs.values:
+      return
+    if isinstance(default, By):
+      default = default.of(self)
+    self._check(field.name, getattr(self, field.name) in (default, None),
+                f'has no effect without --{needs.name}='
+                f'{" or ".join(map(str, needs.values))}')
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
@@ -368,19 +321,23 @@ class LearnerSettings(_Section):
       'the paper and of PyTorch.',
       choices=('rmsprop', 'torch_rmsprop', 'adam'))
   decay: float = setting(
-      .99, 'rmsprop, torch_rmsprop: decay of the second moment.', FRACTION)
+      .99, 'rmsprop, torch_rmsprop: decay of the second moment.', FRACTION,
+      needs=_RMSPROP)
   momentum: float = setting(
       0.,
-      'rmsprop, torch_rmsprop: momentum.', NOT_NEGATIVE)
+      'rmsprop, torch_rmsprop: momentum.', NOT_NEGATIVE,
+      needs=_RMSPROP)
   epsilon: float = setting(
       By(impala=.1, others=1e-8),
       'Epsilon of the optimizer. rmsprop adds it inside the square root. The '
       'others add it outside, and need a smaller one, such as 0.00001.',
       POSITIVE)
   adam_beta1: float = setting(
-      .9, 'adam: decay of the first moment.', BELOW_ONE)
+      .9, 'adam: decay of the first moment.', BELOW_ONE,
+      needs=_ADAM)
   adam_beta2: float = setting(
-      .999, 'adam: decay of the second moment.', BELOW_ONE)
+      .999, 'adam: decay of the second moment.', BELOW_ONE,
+      needs=_ADAM)
   clip_gradient_value: float = setting(
       0., 'Largest size of each number of the gradient. 0 for no clipping.',
       NOT_NEGATIVE)
@@ -524,7 +481,7 @@ class OffPolicySettings(RewardSettings):
   exploration_noise: float = setting(
       .1,
       'Standard deviation of the noise that is added to actions to explore. '
-      'Actions are within [-1, 1].', NOT_NEGATIVE, algorithms=_CONTINUOUS)
+      'Actions are within [-1, 1].', NOT_NEGATIVE, algorithms=CONTINUOUS)
   policy_delay: int = setting(
       2, 'The policy learns, and the targets move, in every n-th update.',
       POSITIVE, algorithms=('td3',))
@@ -648,25 +605,31 @@ class ReplaySettings(_Section):
       choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'))
   priority_exponent: float = setting(
       .6, 'prioritised: the probability of a draw grows with the error to this '
-      'power. 0 for equal probabilities.', NOT_NEGATIVE)
+      'power. 0 for equal probabilities.', NOT_NEGATIVE,
+      needs=_PRIORITISED)
   priority_epsilon: float = setting(
       .01,
       'prioritised: is added to each error, so that small errors are drawn, '
-      'too.', POSITIVE)
+      'too.', POSITIVE,
+      needs=_PRIORITISED)
   importance_exponent: float = setting(
       .4, 'Losses are weighted by probabilities to the power of minus this '
-      'number. 0 for no weights.', FRACTION)
+      'number. 0 for no weights.', FRACTION,
+      needs=_PRIORITISED)
   importance_exponent_end: float = setting(
       1., 'The value that this number reaches, linearly, at '
-      '--total_environment_frames.', FRACTION)
+      '--total_environment_frames.', FRACTION,
+      needs=_PRIORITISED)
   recent_eta: float = setting(
       .996, 'recent: in rounds of 50 batches, batch k is drawn from the newest '
       'eta^(20 k) of all steps. 1 for all steps in each batch.',
-      POSITIVE, FRACTION)
+      POSITIVE, FRACTION,
+      needs=_RECENT)
   recent_min_steps: int = setting(
       5_000,
       'recent: a batch is drawn from at least this many steps, or unrolls if '
-      'the replay has these.', POSITIVE)
+      'the replay has these.', POSITIVE,
+      needs=_RECENT)
   hindsight: str = setting(
       'none',
       'Levels with goals: in most of the drawn steps, the goal is replaced by '
@@ -677,7 +640,18 @@ class ReplaySettings(_Section):
   hindsight_goals: int = setting(
       4,
       'With --hindsight: how many drawn steps get another goal, for each one '
-      'that keeps its own.', POSITIVE, algorithms=OFF_POLICY)
+      'that keeps its own.', POSITIVE, algorithms=OFF_POLICY,
+      needs=_HINDSIGHT)
+
+  @property
+  def is_prioritised(self) -> bool:
+    """Whether draws depend on errors."""
+    return self.selector in _PRIORITISED.values
+
+  @property
+  def is_recent(self) -> bool:
+    """Whether draws depend on the age."""
+    return self.selector in _RECENT.values
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -744,7 +718,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       return
     self._check('replay_capacity', self.replay_capacity >= self.batch_size,
                 f'must be 0 or at least --batch_size={self.batch_size}')
-    self._check('max_use', not (self.max_use and 'recent' in self.selector),
+    self._check('max_use', not (self.max_use and self.is_recent),
                 'cannot be used with --selector=recent')
     if self.unrolls_per_collect:
       return
@@ -762,8 +736,6 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       return
     self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
                 f'must be below --unroll_length={self.unroll_length}')
-    self._check('replay_steps', self.replay_steps >= self.unroll_length,
-                f'must be at least --unroll_length={self.unroll_length}')
     for name, value in (('n_step', 1), ('hindsight', 'none')):
       self._check(name, getattr(self, name) == value,
                   'cannot be used with --use_lstm')
@@ -791,12 +763,12 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   @property
   def logdirs(self) -> list[str]:
     """The directories of `--logdir=A,B,C`, for modes that read several."""
-    return _names(self.logdir)
+    return names(self.logdir)
 
   @property
   def layer_sizes(self) -> list[int]:
     """The numbers of `hidden_sizes`."""
-    return [int(size) for size in _names(self.hidden_sizes)]
+    return [int(size) for size in names(self.hidden_sizes)]
 
   @property
   def num_fresh_unrolls(self) -> int:
@@ -842,7 +814,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   def _updates_per_call(self) -> int:
     if self.updates_per_call:
       return self.updates_per_call
-    if 'prioritised' in self.selector or self.use_lstm:
+    if self.is_prioritised or self.use_lstm:
       return 1
     due = int(self.updates_per_step * self.num_actors * self.unroll_length)
     return min(max(due, 1), _MAX_UPDATES_PER_CALL)
@@ -905,11 +877,6 @@ def trained_with(logdir: str) -> Config | None:
 
 def _settings_path(logdir: str) -> str:
   return os.path.join(logdir, 'settings.json')
-
-
-def _names(text: str) -> list[str]:
-  """Returns the names in a list `A,B,C`."""
-  return [name.strip() for name in text.split(',') if name.strip()]
 
 
 def _has_frames(

@@ -16,6 +16,7 @@ from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
+from scalable_agent import settings
 from scalable_agent import structs
 from scalable_agent import unrolls
 from scalable_agent.scores import levels
@@ -246,13 +247,10 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
       allocate(config.replay_capacity), config.derive_seed('replay', 0, part),
       selector, config.max_use)
   num_fresh = config.num_fresh_unrolls
-  is_prioritised = 'prioritised' in config.selector
 
   def make(drawn, num_new_steps, notes):
     _anneal(selector, config, learner.num_env_frames)
-    return Drawn(drawn.unroll, drawn.weights if is_prioritised else None,
-                 drawn.positions if is_prioritised else None,
-                 num_new_steps, notes)
+    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
 
   def mixed_batches():
     for mixed in replay_lib.mixed_batches(inbox, batch, replay, num_fresh):
@@ -303,7 +301,6 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     _anneal(selector, config, learner.num_env_frames)
     return replay.draw(num_updates, config.batch_size)
 
-  is_prioritised = 'prioritised' in config.selector
   # The learner makes a loop only for several updates.
   parts = (lambda x: x) if num_updates > 1 else (
       lambda x: tree.map_structure(lambda array: array[0], x))
@@ -313,10 +310,8 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     for ready in replay_lib.batches_at_rate(
         inbox, replay.add, draw, rate, num_updates, _note):
       drawn = parts(ready.drawn)
-      yield Drawn(drawn.transitions,
-                  drawn.weights if is_prioritised else None,
-                  drawn.positions if is_prioritised else None,
-                  ready.num_new_steps + num_more, ready.notes)
+      yield _drawn(config, drawn.transitions, drawn,
+                   ready.num_new_steps + num_more, ready.notes)
       num_more = 0
 
   return Source(
@@ -338,7 +333,6 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
     print(_REFILLS)
   _go_on(rate, learner, spec, True)
   batch = allocate(config.batch_size)
-  is_prioritised = 'prioritised' in config.selector
 
   def draw():
     _anneal(selector, config, learner.num_env_frames)
@@ -347,11 +341,16 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
   def batches():
     for drawn, num_new_steps, notes in replay_lib.batches_at_rate(
         inbox, replay.add, draw, rate, 1, _note):
-      yield Drawn(drawn.unroll, drawn.weights if is_prioritised else None,
-                  drawn.positions if is_prioritised else None,
-                  num_new_steps, notes)
+      yield _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
 
   return Source(batches(), replay.update, rate)
+
+
+def _drawn(config, data, drawn, num_new_steps, notes):
+  """Returns `Drawn`; weights and positions only if there are priorities."""
+  if not config.is_prioritised:
+    return Drawn(data, None, None, num_new_steps, notes)
+  return Drawn(data, drawn.weights, drawn.positions, num_new_steps, notes)
 
 
 def _go_on(rate, learner, spec, is_empty):
@@ -373,11 +372,11 @@ def _go_on(rate, learner, spec, is_empty):
 
 def _make_selector(config: config_lib.Config) -> replay_lib.Selector:
   selector: replay_lib.Selector = replay_lib.Uniform()
-  if 'prioritised' in config.selector:
+  if config.is_prioritised:
     selector = replay_lib.Prioritised(
         config.priority_exponent, config.importance_exponent,
         config.priority_epsilon)
-  if 'recent' in config.selector:
+  if config.is_recent:
     selector = replay_lib.Recent(
         selector, config.recent_eta, config.recent_min_steps)
   return selector
@@ -394,11 +393,8 @@ def _anneal(selector, config, num_env_frames):
 
 
 def _make_view(config):
-  clips = {'none': None, 'abs_one': lambda r: np.clip(r, -1.0, 1.0),
-           'soft_asymmetric': lambda r: 5.0 * np.where(
-               r < 0, 0.3 * np.tanh(r / 5.0), np.tanh(r / 5.0))}
   n_step = replay_lib.NStep(
-      config.discounting, config.n_step, clips[config.reward_clipping])
+      config.discounting, config.n_step, config.reward_clipping)
   if config.hindsight == 'none':
     return n_step
   level_name, *others = dict.fromkeys(
@@ -443,5 +439,5 @@ def _num_step_bytes(config, spec):
 
 
 def _is_stacked(config):
-  return all(name.startswith('ALE/') for name in
-             levels.level_names(config.level_name, config.is_test))
+  return all(map(settings.is_atari, levels.level_names(
+      config.level_name, config.is_test)))

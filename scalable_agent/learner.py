@@ -90,7 +90,7 @@ class Learner:
     self._compiled_apply = self._apply
     is_loop = updates_per_call > 1
     self._compiled_updates = tf.function(
-        self._loop if is_loop else self._update, autograph=False,
+        self._loop if is_loop else self._update_groups, autograph=False,
         jit_compile=jit_compile and is_loop)
     # XLA compiles these functions, and all micro-batches share them. Otherwise
     # a function of its own only costs time.
@@ -149,14 +149,17 @@ class Learner:
       Scalars by name: those of the loss, `learning_rate`, and `gradient_norm`
       before clipping. With several groups, each has these two, as
       `<group>/learning_rate` and `<group>/gradient_norm`. Those of a group that
-      did not learn in any of the updates are NaN.
+      did not learn in any of the updates are left out.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}
     num_env_frames = self.num_env_frames + batch.num_new_frames
     progress = base.Progress(np.array(self.num_updates, np.int64),
                              np.array(num_env_frames, np.int64))
-    learned = self._compiled_updates(batch.data, batch.weights, rates, progress)
+    is_any_due = -self.num_updates % self.algorithm.delay < (
+        self.updates_per_call)
+    learned = self._compiled_updates(
+        self._groups(is_any_due), batch.data, batch.weights, rates, progress)
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
     return learned
@@ -167,12 +170,18 @@ class Learner:
         version=self.num_updates,
         values=[tf.convert_to_tensor(v) for v in self.agent.variables])
 
-  def _loop(self, data, weights, learning_rates, progress):
-    """Makes `K` updates, one after the other."""
+  def _groups(self, is_due: bool) -> tuple[str, ...]:
+    """Returns the groups that learn in an update."""
+    return tuple(group for group in self.algorithm.groups
+                 if is_due or group not in self.algorithm.delayed)
+
+  def _loop(self, groups, data, weights, learning_rates, progress):
+    """Makes `K` updates, one after the other; `groups` learn in any of them."""
     part = lambda index: tf.nest.map_structure(
         lambda x: None if x is None else x[index], (data, weights))
     update = tf.function(self._update, autograph=False)
-    traced = update.get_concrete_function(*part(0), learning_rates, progress)
+    traced = update.get_concrete_function(
+        groups, *part(0), learning_rates, progress)
     outputs = tf.nest.map_structure(
         lambda spec: tf.TensorArray(
             tf.float32, self.updates_per_call, element_shape=spec.shape),
@@ -181,7 +190,7 @@ class Learner:
     def body(index, outputs):
       now = progress._replace(
           num_updates=progress.num_updates + tf.cast(index, tf.int64))
-      learned = update(*part(index), learning_rates, now)
+      learned = update(groups, *part(index), learning_rates, now)
       return index + 1, tf.nest.map_structure(
           lambda array, value: array.write(index, value), outputs,
           _outputs(learned))
@@ -199,31 +208,27 @@ class Learner:
                else tf.reduce_mean(values))
         for name, values in scalars.items()}, errors)
 
-  def _update(self, data, weights, learning_rates, progress):
-    """Makes one update, of all groups or of those that are not delayed."""
-    algorithm = self.algorithm
-    groups = tuple(algorithm.groups)
-    if algorithm.delay == 1:
-      return self._update_groups(
-          groups, data, weights, learning_rates, progress)
+  def _update(self, groups, data, weights, learning_rates, progress):
+    """Makes an update of the groups, or of those of them that are due."""
+    update = lambda groups: self._update_groups(
+        groups, data, weights, learning_rates, progress)
+    always = self._groups(is_due=False)
+    if groups == always or self.algorithm.delay == 1:
+      return update(groups)
     names: list[str] = []
 
     def all_groups():
-      learned = self._update_groups(
-          groups, data, weights, learning_rates, progress)
+      learned = update(groups)
       names.extend(learned.scalars)
       return learned
 
     def not_delayed():
-      learned = self._update_groups(
-          tuple(g for g in groups if g not in algorithm.delayed), data, weights,
-          learning_rates, progress)
-      nan = tf.constant(np.nan)
+      learned = update(always)
       self._delayed_names = set(names) - set(learned.scalars)
-      return learned._replace(
-          scalars={name: learned.scalars.get(name, nan) for name in names})
+      return learned._replace(scalars={
+          name: learned.scalars.get(name, tf.constant(0.0)) for name in names})
 
-    return tf.cond(progress.num_updates % algorithm.delay == 0,
+    return tf.cond(progress.num_updates % self.algorithm.delay == 0,
                    all_groups, not_delayed)
 
   def _update_groups(self, groups, data, weights, learning_rates, progress):
@@ -320,6 +325,6 @@ def _outputs(learned):
 
 
 def _mean_where(values, mask):
-  """Returns the mean of the values that the mask has; NaN if it has none."""
+  """Returns the mean of the values that the mask has."""
   count = tf.reduce_sum(tf.cast(mask, tf.float32))
   return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

@@ -76,67 +76,6 @@ class Adam(tf.keras.optimizers.Adam):
     self.epsilon = epsilon
 
 
-class TorchRMSProp(tf.keras.optimizers.Optimizer):
-  """The RMSprop of PyTorch, which DI-engine's IMPALA uses.
-
-      mean_square <- decay * mean_square + (1 - decay) * gradient^2
-      step        <- momentum * step + gradient / (sqrt(mean_square) + epsilon)
-      variable    <- variable - learning_rate * step
-
-  The mean square starts at zero. Slices of `tf.IndexedSlices` are summed; the
-  mean squares of all rows decay.
-  """
-
-  def __init__(self, learning_rate: float, decay: float = 0.99,
-               momentum: float = 0.0, epsilon: float = 1e-8,
-               name: str = 'torch_rmsprop'):
-    """Makes the optimizer.
-
-    Args:
-      learning_rate: the learning rate; `learning_rate.assign` changes it.
-      decay: decay of the mean square.
-      momentum: decay of the step; at 0 there are no variables for it.
-      epsilon: added to the root of the mean square.
-      name: scope of the optimizer's variables.
-    """
-    super().__init__(learning_rate=learning_rate, name=name)
-    self.decay = decay
-    self.momentum = momentum
-    self.epsilon = epsilon
-
-  def build(self, variables: Sequence[tf.keras.Variable]) -> None:
-    """Makes the slots of `variables`; `apply` calls it if it was not called."""
-    if self.built:
-      return
-    super().build(variables)
-    self._mean_squares = [
-        self.add_variable_from_reference(v, 'mean_square') for v in variables]
-    self._steps = [self.add_variable_from_reference(v, 'step')
-                   for v in variables] if self.momentum else []
-
-  def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
-                  learning_rate: tf.Tensor) -> None:
-    """Updates one variable and its slots; `apply` calls it."""
-    index = self._get_variable_index(variable)
-    if isinstance(gradient, tf.IndexedSlices):
-      gradient = _sum_slices(gradient, variable.shape)
-    gradient = tf.cast(gradient, variable.dtype)
-    slot = self._mean_squares[index]
-    mean_square = slot + (1.0 - self.decay) * (tf.square(gradient) - slot)
-    self.assign(slot, mean_square)
-    step = gradient / (tf.sqrt(mean_square) + self.epsilon)
-    if self.momentum:
-      slot = self._steps[index]
-      step += self.momentum * slot
-      self.assign(slot, step)
-    self.assign_sub(variable, tf.cast(learning_rate, variable.dtype) * step)
-
-  def get_config(self) -> dict[str, float | str]:
-    """Returns the arguments that make an equal optimizer."""
-    return dict(learning_rate=float(self.learning_rate), decay=self.decay,
-                momentum=self.momentum, epsilon=self.epsilon, name=self.name)
-
-
 class RMSProp(tf.keras.optimizers.Optimizer):
   """The RMSProp of TensorFlow 1; IMPALA's hyperparameters are tuned for it.
 
@@ -156,6 +95,8 @@ class RMSProp(tf.keras.optimizers.Optimizer):
   and vocabularies are small. Under data parallelism, a row is updated if any
   replica has a slice of it.
   """
+
+  _initial_mean_square = 'ones'
 
   def __init__(self, learning_rate: float, decay: float = 0.99,
                momentum: float = 0.0, epsilon: float = 0.1,
@@ -180,7 +121,8 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       return
     super().build(variables)
     self._mean_squares = [
-        self.add_variable_from_reference(v, 'mean_square', initializer='ones')
+        self.add_variable_from_reference(
+            v, 'mean_square', initializer=self._initial_mean_square)
         for v in variables]
     self._steps = [self.add_variable_from_reference(v, 'step')
                    for v in variables] if self.momentum else []
@@ -212,6 +154,46 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     """Returns the arguments that make an equal optimizer."""
     return dict(learning_rate=float(self.learning_rate), decay=self.decay,
                 momentum=self.momentum, epsilon=self.epsilon, name=self.name)
+
+
+class TorchRMSProp(RMSProp):
+  """The RMSprop of PyTorch, which DI-engine's IMPALA uses.
+
+      mean_square <- decay * mean_square + (1 - decay) * gradient^2
+      step        <- momentum * step + gradient / (sqrt(mean_square) + epsilon)
+      variable    <- variable - learning_rate * step
+
+  The mean square starts at zero. Slices of `tf.IndexedSlices` are summed; the
+  mean squares of all rows decay.
+  """
+
+  _initial_mean_square = 'zeros'
+
+  def __init__(self, learning_rate: float, decay: float = 0.99,
+               momentum: float = 0.0, epsilon: float = 1e-8,
+               name: str = 'torch_rmsprop'):
+    """Makes the optimizer; `epsilon` is added to the root of the mean square.
+
+    The other arguments are those of `RMSProp`.
+    """
+    super().__init__(learning_rate, decay, momentum, epsilon, name)
+
+  def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
+                  learning_rate: tf.Tensor) -> None:
+    """Updates one variable and its slots; `apply` calls it."""
+    index = self._get_variable_index(variable)
+    if isinstance(gradient, tf.IndexedSlices):
+      gradient = _sum_slices(gradient, variable.shape)
+    gradient = tf.cast(gradient, variable.dtype)
+    slot = self._mean_squares[index]
+    mean_square = slot + (1.0 - self.decay) * (tf.square(gradient) - slot)
+    self.assign(slot, mean_square)
+    step = gradient / (tf.sqrt(mean_square) + self.epsilon)
+    if self.momentum:
+      slot = self._steps[index]
+      step += self.momentum * slot
+      self.assign(slot, step)
+    self.assign_sub(variable, tf.cast(learning_rate, variable.dtype) * step)
 
 
 class Scheduled(NamedTuple):

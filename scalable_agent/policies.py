@@ -109,7 +109,9 @@ class AgentPolicy:
       self._structure = tree.map_structure(lambda _: 0, arguments)
       self._steps[key] = self._step.get_concrete_function(*tensors)
     output, state = self._steps[key](*tensors)
-    return tree.map_structure(lambda tensor: tensor.numpy(), output), state
+    return structs.AgentOutput(
+        *[part if isinstance(part, tuple) else part.numpy()
+          for part in output]), state
 
   def close(self, timeout_s: float) -> None:
     """See `Policy`; there are no threads to end."""

@@ -277,7 +277,8 @@ def temperature_loss(
   Args:
     log_temperature: scalar, `log alpha`; only this gets a gradient.
     log_probs: `[B]`, of sampled actions, or `negative_entropy`.
-    target_entropy: from one of the two functions below.
+    target_entropy: the entropy to reach. For continuous actions of `N` parts,
+      the paper has `-N`; for discrete ones, see `discrete_target_entropy`.
     weights: `[B]`, importance weights.
 
   Returns:
@@ -285,11 +286,6 @@ def temperature_loss(
   """
   excess = tf.stop_gradient(log_probs + target_entropy)
   return -_mean(log_temperature * excess, weights)
-
-
-def continuous_target_entropy(size: int) -> float:
-  """Returns SAC's target for actions in [-1, 1] of `size` parts, `-size`."""
-  return -float(size)
 
 
 def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:

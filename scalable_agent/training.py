@@ -364,12 +364,8 @@ class _Log:
       return
     num_env_frames = update.learner.num_env_frames
     values = {name: float(value) for name, value in update.scalars.items()}
-    learner = update.learner
     for name, value in values.items():
-      # The loss of a delayed group is NaN when it did not learn.
-      if name.endswith('loss') and not np.isfinite(value) and (
-          learner.algorithm.delay == 1 or
-          name.removesuffix('_loss') not in learner.algorithm.delayed):
+      if name.endswith('loss') and not np.isfinite(value):
         raise errors.DivergedError(
             f'The {name} is {value} at {num_env_frames:,} frames.')
     values['policy_lag'] = self._policy_lag

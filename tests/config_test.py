@@ -18,6 +18,7 @@ import experiment
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import settings as settings_lib
 from scalable_agent import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -120,7 +121,7 @@ class DefaultsTest(absltest.TestCase):
     defaults = dataclasses.asdict(config_lib.Config())
     for name, field in _FIELDS.items():
       # Those that depend on the algorithm are open.
-      is_open = isinstance(field.metadata['default'], config_lib.By)
+      is_open = isinstance(field.metadata['default'], settings_lib.By)
       self.assertEqual(flags.FLAGS[name].default,
                        None if is_open else defaults[name], name)
 
@@ -150,14 +151,15 @@ class DefaultsTest(absltest.TestCase):
     self.assertEqual(pickle.loads(pickle.dumps(config)), config)
     self.assertTrue(pickle.loads(pickle.dumps(config)).is_test)
 
-  def test_imports_nothing_of_ours_but_errors(self):
+  def test_imports_little_of_ours(self):
     code = ('import sys; from scalable_agent import config; print(sorted('
             'm for m in sys.modules if m.startswith("scalable_agent")'
             ' or m in ("tensorflow", "absl")))')
     self.assertEqual(
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
-        "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors']")
+        "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors', "
+        "'scalable_agent.settings']")
 
 
 class ChecksTest(parameterized.TestCase):
@@ -180,7 +182,7 @@ class ChecksTest(parameterized.TestCase):
   @parameterized.parameters(
       ('seed', 0), ('seed', 2**31 - 1), ('max_noops', 0),
       ('max_noops', 2**31 - 2), ('discounting', 0), ('discounting', 1),
-      ('adam_beta1', 0), ('batch_size', 1), ('epsilon', 1e-9),
+      ('clip_gradient_value', 0), ('batch_size', 1), ('epsilon', 1e-9),
       ('replay_fraction', 1), ('dynamic_batching', True),
       ('save_checkpoint_secs', 1), ('logdir', ',a'), ('level_name', 'a,'),
       ('hidden_sizes', '1'), ('hidden_sizes', ' 5, 6 ,'),
@@ -296,7 +298,7 @@ class AlgorithmsTest(parameterized.TestCase):
     class Settings(config_lib.EnvironmentSettings):
       level_name = 'ALE/Pong-v5'
 
-    default = config_lib.By({'ddqn on Atari': 1, 'Atari': 2, 'ddqn': 3,
+    default = settings_lib.By({'ddqn on Atari': 1, 'Atari': 2, 'ddqn': 3,
                              'impala': 4, 'others': 5})
     of = lambda section, algorithm: default.of(section(algorithm=algorithm))
     self.assertEqual([of(Settings, a) for a in ('ddqn', 'sac', 'impala')],
@@ -321,7 +323,7 @@ class AlgorithmsTest(parameterized.TestCase):
       (dict(burn_in_steps=1), 'needs --use_lstm'),
       (dict(use_last_action_reward=True), 'needs --use_lstm'),
       (dict(use_lstm=True, burn_in_steps=20), 'must be below --unroll_length'),
-      (dict(use_lstm=True, replay_steps=19), 'must be at least --unroll_len'),
+      (dict(use_lstm=True, replay_steps=99), 'must be at least 100, for --num'),
       (dict(use_lstm=True, n_step=2), 'cannot be used with --use_lstm'),
       (dict(use_lstm=True, hindsight='future'), 'cannot be used with --use_'),
       (dict(use_lstm=True, save_replay='yes'), 'cannot be used with --use_'),
@@ -332,8 +334,32 @@ class AlgorithmsTest(parameterized.TestCase):
         errors.ConfigError, f'^--{name}={value} {text}'):
       config_lib.Config(algorithm='ddqn', level_name='catch', **settings)
 
+  @parameterized.parameters(
+      ('priority_exponent', .7, 'selector', 'prioritised'),
+      ('priority_epsilon', .1, 'selector', 'recent_prioritised'),
+      ('importance_exponent', .5, 'selector', 'prioritised'),
+      ('importance_exponent_end', .5, 'selector', 'prioritised'),
+      ('recent_eta', .9, 'selector', 'recent'),
+      ('recent_min_steps', 7, 'selector', 'recent_prioritised'),
+      ('decay', .5, 'optimizer', 'torch_rmsprop'),
+      ('momentum', .5, 'optimizer', 'rmsprop'),
+      ('adam_beta1', .5, 'optimizer', 'adam'),
+      ('adam_beta2', .5, 'optimizer', 'adam'),
+      ('hindsight_goals', 3, 'hindsight', 'final'))
+  def test_what_has_no_effect_cannot_be_set(self, name, value, other, needed):
+    make = lambda **settings: config_lib.Config(algorithm='ddqn', **settings)
+    wrong = 'rmsprop' if name.startswith('adam') else {
+        'selector': 'uniform', 'optimizer': 'adam', 'hindsight': 'none'}[other]
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^--{name}={value} has no effect without '
+        f'--{other}=.*{needed}'):
+      make(**{name: value, other: wrong})
+    config = make(**{name: value, other: needed})
+    self.assertEqual(getattr(config, name), value)
+    make(**{name: getattr(make(), name), other: wrong})
+
   def test_every_algorithm_has_a_default(self):
-    for algorithm in config_lib.ALGORITHMS:
+    for algorithm in settings_lib.ALGORITHMS:
       for level_name in ('ALE/Pong-v5', 'catch'):
         config = config_lib.Config(algorithm=algorithm, level_name=level_name)
         for name, field in _FIELDS.items():
@@ -348,7 +374,7 @@ class AlgorithmsTest(parameterized.TestCase):
     num_refused = 0
     for name, field in _FIELDS.items():
       owners = field.metadata['algorithms']
-      for algorithm in set(config_lib.ALGORITHMS) - set(owners):
+      for algorithm in set(settings_lib.ALGORITHMS) - set(owners):
         value = (others[field.type](field.default) if field.type in others
                  else next(c for c in field.metadata['choices']
                            if c != field.default))

@@ -20,7 +20,8 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 # above its own, and not from other rooms in its line.
 _LAYERS = (
     (0, 'errors'),
-    (0, 'structs config'),
+    (0, 'structs settings'),
+    (0, 'config'),
     (0, 'scores'),
     (1, 'environments queues'),
     (1, 'unrolls'),

@@ -4,6 +4,7 @@
 import functools
 
 from absl.testing import parameterized
+import eager
 import numpy as np
 import pytest
 from scalable_agent import actor as actor_lib
@@ -177,6 +178,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for old, new in zip(before.values, learner.weights().values):
       self.assertAllEqual(old, new)
 
+  @eager.eagerly()
   def test_loss_is_that_of_the_shifted_sequences(self):
     """Entry t of the learner's outputs belongs to entry t + 1 of the others."""
     learner = make_learner(discounting=0.9)
@@ -220,7 +222,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         found['total_loss'],
         policy_loss + 0.5 * baseline_loss + 0.00025 * entropy_loss, rtol=1e-4)
 
-  @pytest.mark.slow
+  @eager.eagerly()
   def test_duplicated_batch_doubles_the_gradient(self):
     learner = make_learner()
     once = random_batch(learner)
@@ -233,7 +235,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         make_learner().step(twice).scalars['gradient_norm'], 2 * norm,
         rtol=1e-4)
 
-  @pytest.mark.slow
+  @eager.eagerly()
   def test_gradient_is_clipped_by_its_global_norm(self):
     free, clipped = make_learner(), make_learner(clip_gradient_norm=0.01)
     batch = random_batch(free)
@@ -247,7 +249,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     # ms stays near 0.99, so the step is lr * 0.01 / sqrt(0.99 + 0.1).
     self.assertAllClose(moved, 0.00048 * 0.01 / np.sqrt(1.09), rtol=1e-2)
 
-  @pytest.mark.slow
+  @eager.eagerly()
   def test_published_weights_are_not_changed_by_updates(self):
     learner = make_learner()
     batch = random_batch(learner)
@@ -275,7 +277,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
   @parameterized.parameters(('rmsprop', 1), ('adam', 9))
-  @pytest.mark.slow
+  @eager.eagerly()
   def test_micro_batches_make_the_same_update(
       self, optimizer, micro_batch_size):
     self._assert_same_updates(
@@ -292,7 +294,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         _updates_of_the_whole(optimizer),
         atol=1e-5 if micro_batch_size else 1e-6)
 
-  @pytest.mark.slow
+  @eager.eagerly()
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,
@@ -360,7 +362,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 class WeightsTest(tf.test.TestCase):
   """Tests of the weights of a prioritised replay, and of its errors."""
 
-  @pytest.mark.slow
+  @eager.eagerly()
   def test_weights_of_columns(self):
     # A weight of 0 is as good as no column; one of 2 is as good as two.
     whole, weighted, parts = (make_learner(), make_learner(),
@@ -479,8 +481,8 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(scalars['value/gradient_norm'],
                           10 * np.mean(sums), rtol=1e-5)
       is_any_due = updates_per_call > 1 or call % 2 == 0
-      for name in ('gradient_norm', 'learning_rate'):
-        self.assertEqual(np.isfinite(scalars[f'policy/{name}']), is_any_due)
+      for name in ('policy/gradient_norm', 'policy/learning_rate'):
+        self.assertEqual(name in scalars, is_any_due)
       self.assertAllClose(scalars['value/learning_rate'], 0.001)
       self.assertAllEqual(algorithm.progress, [
           learner.num_updates, learner.num_env_frames])

@@ -3,7 +3,6 @@
 
 from absl.testing import absltest
 from absl.testing import parameterized
-from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import vizdoom
 from scalable_agent.scores import atari57
@@ -61,8 +60,7 @@ class LevelNamesTest(parameterized.TestCase):
       'rooms_watermaze', 'rooms_exploit_deferred_effects_train',
       'seekavoid_arena_01', 'lab/lt_chasm', 'BabyAI-GoToObj-v0',
       'contributed/dmlab30/rooms_watermaz', 'labyrinth-v0')
-  def test_settings_of_a_level_are_those_of_its_environment(self, level):
-    self.assertEqual(levels.is_atari(level), atari.is_level(level))
+  def test_who_has_a_frame_size(self, level):
     self.assertEqual(levels.has_frame_size(level),
                      dmlab.is_level(level) or vizdoom.is_level(level))
 

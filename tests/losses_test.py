@@ -6,6 +6,7 @@ import numpy as np
 from scalable_agent import distributions
 from scalable_agent import losses
 from scalable_agent import vtrace
+from scalable_agent.replay import views
 import tensorflow as tf
 
 _LOGITS = np.float32([[[1, 0]], [[0, 2]]])
@@ -139,17 +140,23 @@ class ClipRewardsTest(tf.test.TestCase, parameterized.TestCase):
        [-1.498993949609, -1.142391233934, -.296062980337, -.149501991937, 0,
         .498339973125, .986876601125, 3.807970779779, 4.996646498695]))
   def test_modes(self, mode, expected):
-    rewards = tf.constant([-20, -5, -1, -.5, 0, .5, 1, 5, 20])
+    rewards = np.array([-20, -5, -1, -.5, 0, .5, 1, 5, 20], np.float32)
     self.assertAllClose(expected, losses.clip_rewards(rewards, mode))
+    clipped = views.clip_rewards(rewards, mode)  # For transitions.
+    self.assertAllClose(expected, clipped)
+    self.assertEqual(clipped.dtype, np.float32)
 
   def test_none(self):
     rewards = [-20, -1, 0.5, 20]
     self.assertAllEqual(rewards, losses.clip_rewards(rewards, 'none'))
+    self.assertAllEqual(rewards, views.clip_rewards(rewards, 'none'))
 
   def test_unknown_mode(self):
     with self.assertRaisesRegex(
         ValueError, "'sign': must be none, abs_one or soft"):
       losses.clip_rewards(tf.zeros([1]), 'sign')
+    with self.assertRaisesRegex(ValueError, "'sign'"):
+      views.clip_rewards(np.zeros([1]), 'sign')
 
 
 if __name__ == '__main__':

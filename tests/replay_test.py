@@ -85,12 +85,12 @@ class ReplayTest(parameterized.TestCase):
   def test_fresh_once_and_replayed_from_the_latest(
       self, num_fresh, batch_size, capacity, num_envs):
     batch = _allocate(batch_size)
-    source = replay_lib.batches(
+    source = replay_lib.mixed_batches(
         _Reused(num_envs), batch,
         replay_lib.Replay(_allocate(capacity), seed=1), num_fresh)
     replayed = set()
     for start in range(0, 120, num_fresh):
-      numbers = _numbers(self, next(source))
+      numbers = _numbers(self, next(source).unroll)
       self.assertEqual(numbers[:num_fresh],
                        list(range(start, start + num_fresh)))
       for number in numbers[num_fresh:]:

@@ -88,13 +88,12 @@ class StepStoreTest(parameterized.TestCase):
       self.assertAlmostEqual(float(found.reward[0]), expected, places=6)
       self.assertEqual(found.discount[0], 0)
 
-  def test_rewards_are_transformed_before_they_are_summed(self):
+  def test_rewards_are_clipped_before_they_are_summed(self):
     log = [replay_logs.Step(i, i, 4.0 * (-1)**i, episode_step=i)
            for i in range(6)]
     store = replay_lib.StepStore(replay_logs.SPEC, 20, 1)
     store.add(replay_logs.unroll([log], [0], 0, 5))
-    clip = lambda rewards: np.clip(rewards, -1, 1)
-    found = replay_lib.NStep(0.5, 3, clip)(
+    found = replay_lib.NStep(0.5, 3, 'abs_one')(
         store, _alive(store), np.random.default_rng(0))
     np.testing.assert_array_equal(found.reward, [-.75, .75, -.75, .5, -1])
 

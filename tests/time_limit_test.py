@@ -18,8 +18,7 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(
       ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', False),
-      ('td3', 1, 'prioritised', True), ('td3', 3, 'uniform', True),
-      ('td3', 3, 'prioritised', False))
+      ('td3', 3, 'uniform', True), ('td3', 1, 'prioritised', False))
   @pytest.mark.slow
   def test_values(self, algorithm, n_step, selector, is_limit):
     level = 'time_limit' if is_limit else 'terminating'
@@ -28,11 +27,12 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
         config_lib.Config(
             algorithm=algorithm,
             level_name=level + ('' if algorithm == 'ddqn' else '_box'),
-            logdir=self.create_tempdir().full_path, hidden_sizes='32',
-            learning_rate=0.003, discounting=0.9, batch_size=64,
-            target_update_rate=0.05, n_step=n_step, selector=selector,
-            min_replay_steps=200, total_environment_frames=3000, xla='none',
-            updates_per_call=8, num_actors=8,
+            logdir=self.create_tempdir().full_path, hidden_sizes='256',
+            learning_rate=0.005, learning_rate_schedule='linear',
+            discounting=0.9, batch_size=64, target_update_rate=0.1,
+            n_step=n_step, selector=selector, min_replay_steps=200,
+            total_environment_frames=2000, xla='none', updates_per_call=8,
+            num_actors=8,
             # The smaller one of two critics is too small.
             **(dict(target_update_period=1) if algorithm == 'ddqn'
                else dict(num_critics=1))),
@@ -43,7 +43,7 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
     inputs = [1, 0] + ([] if algorithm == 'ddqn' else [0.3])
     values = np.maximum(inputs @ k1 + b1, 0) @ k2 + b2
     self.assertAllClose(values, np.full_like(
-        values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.4)
+        values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.1)
 
 
 if __name__ == '__main__':

@@ -69,7 +69,7 @@ class Ddqn:
     loss = q_losses.critic_loss(
         q, y, weights, self._settings.huber_delta or None)
     means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q),
-             'epsilon': self.agent.epsilon}
+             'epsilon': tf.identity(self.agent.epsilon)}
     return base.Loss({'agent': loss}, {}, means, errors)
 
   def _unroll_loss(self, data, weights):

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import settings as settings_lib
 from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.scores import atari57
@@ -25,7 +26,7 @@ _NUM_STACKED_FRAMES = 4
 
 def is_level(level_name: str) -> bool:
   """Whether a name means an Atari game, such as `ALE/Pong-v5`, or `atari57`."""
-  return level_name.startswith('ALE/') or level_name == 'atari57'
+  return settings_lib.is_atari(level_name)
 
 
 def known_levels() -> Iterable[str]:

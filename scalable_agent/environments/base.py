@@ -106,6 +106,9 @@ class FlowEnvironment:
     self.num_envs = len(self.level_names)
     self.indices = range(first_index, first_index + self.num_envs)
     self.spec = env.spec
+    shape, self._action_dtype = env.spec.action.array
+    self._action_shape = (self.num_envs, *shape)
+    self._num_values = np.array(env.spec.action.num_values)
     self._episode_return: np.ndarray | None = None
     self._episode_step = np.zeros([self.num_envs], np.int32)
     self._closed = False
@@ -174,22 +177,21 @@ class FlowEnvironment:
   def _checked(self, actions):
     """Returns valid actions; raises `ValueError` for anything else."""
     actions = np.asarray(actions)
-    num_values, size = self.spec.action
-    shape, dtype = self.spec.action.array
-    shape = (self.num_envs, *shape)
-    kinds, kind_name = ('f', 'floats') if size else ('iu', 'integers')
-    if actions.shape != shape or actions.dtype.kind not in kinds:
-      raise ValueError(f'Actions must be {kind_name} of shape {shape}, '
-                       f'not {actions.dtype} of shape {actions.shape}.')
-    if size:
+    is_continuous = self.spec.action.size > 0
+    kinds, kind_name = ('f', 'floats') if is_continuous else ('iu', 'integers')
+    if actions.shape != self._action_shape or actions.dtype.kind not in kinds:
+      raise ValueError(
+          f'Actions must be {kind_name} of shape {self._action_shape}, not '
+          f'{actions.dtype} of shape {actions.shape}.')
+    if is_continuous:
       if np.isnan(actions).any():
         raise ValueError(f'Actions must be numbers, not {actions.tolist()}.')
       actions = np.clip(actions, -1, 1)
-    elif (actions < 0).any() or (actions >= num_values).any():
+    elif (actions < 0).any() or (actions >= self._num_values).any():
       raise ValueError(
           'Actions must be at least 0 and below '
-          f'{", ".join(map(str, num_values))}, not {actions.tolist()}.')
-    return actions.astype(dtype, copy=False)
+          f'{", ".join(map(str, self._num_values))}, not {actions.tolist()}.')
+    return actions.astype(self._action_dtype, copy=False)
 
   def _check_open(self):
     if self._closed:

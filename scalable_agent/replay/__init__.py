@@ -19,7 +19,6 @@ from scalable_agent.replay.steps import num_bytes as num_step_bytes
 from scalable_agent.replay.steps import StepStore
 from scalable_agent.replay.transitions import Drawn
 from scalable_agent.replay.transitions import TransitionReplay
-from scalable_agent.replay.unrolls import batches
 from scalable_agent.replay.unrolls import collected_batches
 from scalable_agent.replay.unrolls import DrawnColumns
 from scalable_agent.replay.unrolls import mixed_batches
@@ -41,7 +40,6 @@ __all__ = [
     'StepStore',
     'TransitionReplay',
     'Uniform',
-    'batches',
     'batches_at_rate',
     'collected_batches',
     'mixed_batches',

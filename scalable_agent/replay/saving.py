@@ -2,11 +2,11 @@
 """Files of a replay of steps, which only grow by what is new. NumPy only.
 
 `replay-<from>-<to>.npz` is a segment: the steps that were added between two
-saves, by the number of steps added before and after. `replay-<number>.npz` is
-the rest as of a save: which segments it needs, and the state of the draws. A
-file is written under another name first, so a process may be killed between any
-two operations. The files of the last two saves are kept: if it is killed before
-the checkpoint that belongs to the last one is written, the one before is there.
+saves, by the number of steps added before and after. `state.npz` is the rest as
+of the last save: which segments it needs, and the state of the draws. A file is
+written under another name first, and deleted only if no state needs it any
+more. So the process may be killed between any two operations: what is loaded is
+then the last save, or the one before.
 """
 
 import json
@@ -20,8 +20,8 @@ from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.replay import steps
 
-_STATE = re.compile(r'replay-(\d+)\.npz')
-_FILE = re.compile(r'replay-\d+(-\d+)?\.npz(\.tmp)?')
+_STATE = 'state.npz'
+_FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
 
 
 class Saver:
@@ -30,61 +30,46 @@ class Saver:
   def __init__(self, directory: str):
     """Names the directory; nothing is read or written."""
     self._directory = directory
-    # For each save that is kept: the counts at the end of each segment.
-    self._saves: dict[int, dict[str, list[int]]] = {}
-    self._saved = np.zeros([0], np.int64)
+    # The counts at the end of each segment.
+    self._segments: dict[str, list[int]] = {}
 
-  def save(self, store: steps.StepStore, state: dict[str, Any]) -> int:
+  def save(self, store: steps.StepStore, state: dict[str, Any]) -> None:
     """Writes the new steps of `store`, and `state`; deletes what is too old.
 
     Args:
       store: the same one each time.
       state: arrays and numbers by name.
-
-    Returns:
-      The number of this save, for `load`.
     """
     os.makedirs(self._directory, exist_ok=True)
-    if not len(self._saved):
-      self._saved = np.zeros_like(store.count)
-    number, saved = int(store.count.sum()), int(self._saved.sum())
+    saved = np.array(list(self._segments.values())[-1] if self._segments
+                     else np.zeros_like(store.count))
     oldest = np.maximum(store.count - store.length, 0)
-    segments = self._saves[max(self._saves)] if self._saves else {}
-    segments = {name: end for name, end in segments.items()
+    segments = {name: end for name, end in self._segments.items()
                 if np.any(np.array(end) > oldest)}
-    if number > saved:
-      name = f'replay-{saved}-{number}.npz'
-      start = np.maximum(self._saved, oldest)
-      self._write(name, _segment(store, start))
+    if np.any(store.count > saved):
+      name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
+      self._write(name, _segment(store, np.maximum(saved, oldest)))
       segments[name] = store.count.tolist()
-    self._write(f'replay-{number}.npz', {
+    self._write(_STATE, {
         **state, 'segments': json.dumps(segments), 'form': _form(store)})
-    self._saved = store.count.copy()
-    self._saves[number] = segments
-    self._saves = {n: self._saves[n] for n in sorted(self._saves)[-2:]}
+    self._segments = segments
     self._delete_others()
-    return number
 
-  def load(self, store: steps.StepStore,
-           number: int | None = None) -> dict[str, Any] | None:
-    """Fills a new store with what was saved; deletes all other saves.
+  def load(self, store: steps.StepStore) -> dict[str, Any] | None:
+    """Fills a new store with what was saved last.
 
     Args:
       store: an empty store.
-      number: of the save; None takes the latest one.
 
     Returns:
-      The state; None if there is no such save.
+      The state; None if nothing was saved.
 
     Raises:
-      errors.CheckpointError: the store has another form.
+      errors.CheckpointError: the store has another form, or a file is damaged.
     """
-    numbers = self._numbers()
-    if number is None and numbers:
-      number = max(numbers)
-    if number is None or number not in numbers:
+    if not os.path.exists(os.path.join(self._directory, _STATE)):
       return None
-    state = self._read(f'replay-{number}.npz')
+    state = self._read(_STATE)
     segments = json.loads(str(state.pop('segments')))
     form = str(state.pop('form'))
     if form != _form(store):
@@ -94,20 +79,16 @@ class Saver:
           '--logdir.')
     for name in segments:
       _append(store, self._read(name))
-    self._saves = {number: segments}
-    self._saved = store.count.copy()
+    self._segments = segments
     self._delete_others()
     return state
-
-  def _numbers(self):
-    names = os.listdir(self._directory) if os.path.isdir(
-        self._directory) else []
-    return [int(m[1]) for m in map(_STATE.fullmatch, names) if m]
 
   def _write(self, name, arrays):
     path = os.path.join(self._directory, name)
     with open(f'{path}.tmp', 'wb') as f:
       np.savez(f, **arrays)
+      f.flush()
+      os.fsync(f.fileno())  # A machine that goes down keeps it, too.
     os.replace(f'{path}.tmp', path)
 
   def _read(self, name):
@@ -121,12 +102,8 @@ class Saver:
           'its replay anew.') from e
 
   def _delete_others(self):
-    needed = {f'replay-{number}.npz' for number in self._saves}
-    needed.update(*self._saves.values())
-    # States first: without its segments, none can be loaded.
-    for name in sorted(os.listdir(self._directory),
-                       key=lambda name: name.count('-')):
-      if _FILE.fullmatch(name) and name not in needed:
+    for name in os.listdir(self._directory):
+      if _FILE.fullmatch(name) and name not in (_STATE, *self._segments):
         os.remove(os.path.join(self._directory, name))
 
 

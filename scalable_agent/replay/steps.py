@@ -413,14 +413,7 @@ def _slot_specs(spec, stacked):
       raise ValueError('Only a plain array can be a stack of frames.')
     num_frames = observation.shape[0]
     observation = observation._replace(shape=observation.shape[1:])
-  discrete = spec.action.num_values
-  if len(discrete) == 1:
-    action = structs.ArraySpec((), np.dtype(np.int32))
-  elif discrete:
-    action = structs.ArraySpec((len(discrete),), np.dtype(np.int32))
-  else:
-    action = structs.ArraySpec((spec.action.size,), np.dtype(np.float32))
-  return observation, action, num_frames
+  return observation, spec.action.array, num_frames
 
 
 def _put(array, index, value):

@@ -78,40 +78,34 @@ class TransitionReplay:
     with self._lock:
       self.selector.update(self.store, positions, errors)
 
-  def save(self, directory: str, counters: dict[str, Any]) -> int:
+  def save(self, directory: str, counters: dict[str, Any]) -> None:
     """Saves what is new, and the state of the draws.
 
     Args:
-      directory: the same one each time.
+      directory: the same one each time. What was saved before is gone then.
       counters: numbers and strings by name, such as `Rate.state`.
-
-    Returns:
-      The number of this save, for `load`. Of the saves before, the last one is
-      kept.
     """
     with self._lock:
       self._saver = self._saver or saving.Saver(directory)
-      return self._saver.save(self.store, {
+      self._saver.save(self.store, {
           **self.selector.state, 'counters': json.dumps(counters),
           'rng': json.dumps(self._rng.bit_generator.state)})
 
-  def load(self, directory: str,
-           number: int | None = None) -> dict[str, Any] | None:
-    """Goes on from a save; the next unrolls do not join up with it.
+  def load(self, directory: str) -> dict[str, Any] | None:
+    """Goes on from the last save; the next unrolls do not join up with it.
 
     Args:
       directory: where it was saved.
-      number: of the save; None takes the latest one.
 
     Returns:
-      The counters; None if there is no such save. Then nothing has changed.
+      The counters; None if nothing was saved. Then nothing has changed.
 
     Raises:
       errors.CheckpointError: the replay that was saved has another form.
     """
     with self._lock:
       self._saver = saving.Saver(directory)
-      state = self._saver.load(self.store, number)
+      state = self._saver.load(self.store)
       if state is None:
         return None
       self._rng.bit_generator.state = json.loads(str(state.pop('rng')))
@@ -120,6 +114,7 @@ class TransitionReplay:
       if missing:
         raise errors.CheckpointError(
             f'The replay in {directory} has no {" and no ".join(missing)}: use '
-            'the settings of before, or delete its replay-*.npz files.')
+            f'the settings of before, or delete {directory}. The run then '
+            'fills its replay anew.')
       self.selector.state = {name: state[name] for name in self.selector.state}
       return counters

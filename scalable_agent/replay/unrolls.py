@@ -161,14 +161,6 @@ def num_bytes(unroll: structs.Unroll) -> int:
       (unroll.steps, unroll.start)))
 
 
-def batches(inbox: unrolls.Inbox,
-            batch: structs.Unroll, replay: Replay, num_fresh: int
-            ) -> Iterator[structs.Unroll]:
-  """Yields the batches of `mixed_batches`."""
-  for drawn in mixed_batches(inbox, batch, replay, num_fresh):
-    yield drawn.unroll
-
-
 def mixed_batches(inbox: unrolls.Inbox,
                   batch: structs.Unroll, replay: Replay, num_fresh: int
                   ) -> Iterator[DrawnColumns]:

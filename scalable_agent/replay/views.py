@@ -1,7 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """What is made of drawn steps: transitions over `n` steps. NumPy only."""
 
-from collections.abc import Callable
 import dataclasses
 from typing import Protocol
 
@@ -27,12 +26,12 @@ class NStep:
   Attributes:
     discount: `gamma`.
     num_steps: `n`, at least 1.
-    transform: made of each reward before it is discounted, such as a clip; a
-      function on arrays.
+    reward_clipping: of each reward before it is discounted, see
+      `clip_rewards`.
   """
   discount: float
   num_steps: int = 1
-  transform: Callable[[np.ndarray], np.ndarray] | None = None
+  reward_clipping: str = 'none'
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:
@@ -52,10 +51,25 @@ class NStep:
       length: int64 `[N]`, how many of the rewards count.
       terminated: bool `[N]`, whether the episode terminated then.
     """
-    if self.transform is not None:
-      rewards = self.transform(rewards)
+    rewards = clip_rewards(rewards, self.reward_clipping)
     powers = self.discount ** np.arange(self.num_steps + 1)
     inside = np.arange(self.num_steps) < length[:, None]
     total = np.sum(np.where(inside, rewards * powers[:-1], 0.0), axis=1)
     discount = np.where(terminated, 0.0, powers[length])
     return total.astype(np.float32), discount.astype(np.float32)
+
+
+def clip_rewards(rewards: np.ndarray, mode: str) -> np.ndarray:
+  """Returns what `losses.clip_rewards` returns, of arrays.
+
+  Raises:
+    ValueError: if `mode` is unknown.
+  """
+  if mode == 'none':
+    return rewards
+  if mode == 'abs_one':
+    return np.clip(rewards, -1.0, 1.0)
+  if mode == 'soft_asymmetric':
+    squashed = np.tanh(rewards / 5.0)
+    return 5.0 * np.where(rewards < 0, 0.3 * squashed, squashed)
+  raise ValueError(f'Unknown reward clipping {mode!r}.')

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
 
-_ATARI_PREFIX = 'ALE/'
 # DeepMind Lab's levels outside DMLab-30.
 _OTHER_LAB_LEVELS = ('seekavoid_arena_01',)
 _LAB_PREFIXES = (dmlab30.LAB_PREFIX, 'lab/')
@@ -69,11 +68,6 @@ def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
 
 def _are(number):
   return 'is' if number == 1 else 'are'
-
-
-def is_atari(level: str) -> bool:
-  """Returns whether the settings of Atari games change this level."""
-  return level.startswith(_ATARI_PREFIX)
 
 
 def has_frame_size(level: str) -> bool:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from scalable_agent import config as config_lib
+from scalable_agent import settings
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import off_policy_scores
@@ -138,7 +139,7 @@ def _trained_levels(trained_with):
 def _environment_settings(levels):
   """Yields the names of the settings that change the levels."""
   yield 'num_action_repeats'
-  if any(map(levels_lib.is_atari, levels)):
+  if any(map(settings.is_atari, levels)):
     yield from _ATARI_SETTINGS
   if any(map(levels_lib.has_frame_size, levels)):
     yield from ('width', 'height')

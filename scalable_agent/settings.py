@@ -1,0 +1,110 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""How `config` declares a setting: its default, its checks, its help text."""
+
+from collections.abc import Callable
+import dataclasses
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+# The off-policy family: they learn from transitions of a replay.
+OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
+ALGORITHMS = ('impala', *OFF_POLICY)
+CONTINUOUS = ('ddpg', 'td3')
+
+# The value of a setting. Its type is in the section.
+Value: TypeAlias = Any
+
+
+class Check(NamedTuple):
+  """A rule for the value of a setting, and its text in error messages."""
+  is_valid: Callable[[Value], bool]
+  rule: str
+
+
+POSITIVE = Check(lambda x: x > 0, 'must be positive')
+NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
+FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
+BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
+FINITE = Check(math.isfinite, 'must be finite')
+IS_SEED = Check(lambda x: x < 2**31, 'must be below 2**31')
+ALE_COUNT = Check(lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
+SIZES = Check(
+    lambda x: bool(names(x)) and all(
+        name.isdigit() and int(name) > 0 for name in names(x)),
+    'must be a list of positive numbers, such as 256,256')
+DIRECTORIES = Check(lambda x: bool(names(x)), 'must name a directory')
+LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
+ONE_MACHINE = Check(
+    lambda x: x == -1,
+    'must be -1: this version trains on one machine. Set the number of '
+    'environments with --num_actors')
+
+
+class Needs(NamedTuple):
+  """The values of another setting with which a setting has an effect."""
+  name: str
+  values: tuple[Value, ...]
+
+
+def setting(default: Value, text: str, *checks: Check,
+            choices: tuple[str, ...] = (),
+            algorithms: tuple[str, ...] = ALGORITHMS,
+            needs: Needs | None = None) -> Value:
+  """Declares a setting in the body of a section.
+
+  Args:
+    default: its default; `By` if it depends on the algorithm.
+    text: its help text, in whole sentences.
+    *checks: rules for its value.
+    choices: all its values, if it has only a few.
+    algorithms: the algorithms that use it. With another one, it is an error to
+      set it.
+    needs: another setting of the section, without which it has no effect. Then
+      it is an error to set it.
+
+  Returns:
+    The dataclass field, with the arguments as its metadata.
+  """
+  if choices:
+    checks += (Check(lambda x: x in choices,
+                     f'must be one of {", ".join(choices)}'),)
+  if algorithms != ALGORITHMS:
+    text = f'{", ".join(algorithms)}: {text}'
+  if isinstance(default, By):
+    text += f' Default: {default}.'
+  return dataclasses.field(
+      default=None if isinstance(default, By) else default, metadata={
+          'text': text, 'checks': checks, 'choices': choices,
+          'algorithms': algorithms, 'default': default, 'needs': needs})
+
+
+class By(dict[str, Value]):
+  """Defaults by algorithm. The first one of these that is there counts:
+
+  `ddqn on Atari`, `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
+  """
+
+  def of(self, settings: Value) -> Value:
+    """Returns the default for the algorithm and the level of a section."""
+    level, algorithm = getattr(settings, 'level_name', ''), settings.algorithm
+    keys = [algorithm, 'others']
+    if algorithm == 'ddqn' and getattr(settings, 'use_lstm', None):
+      keys.insert(0, 'ddqn with LSTM')
+    if is_atari(level):
+      keys = [f'{algorithm} on Atari', *['Atari'][:algorithm != 'impala'],
+              *keys]
+    return next(self[key] for key in keys if key in self)
+
+  def __str__(self) -> str:
+    return ', '.join(f'{str(value).lower()} for {name}'
+                     for name, value in self.items())
+
+
+def is_atari(level_name: str) -> bool:
+  """Returns whether this is an Atari game, as `ALE/Pong-v5`, or `atari57`."""
+  return level_name.startswith('ALE/') or level_name == 'atari57'
+
+
+def names(text: str) -> list[str]:
+  """Returns the names in a list `A,B,C`."""
+  return [name.strip() for name in text.split(',') if name.strip()]

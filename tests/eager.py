@@ -1,0 +1,21 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Functions without graphs, for tests that make few updates.
+
+Tracing an update takes seconds, and an eager one milliseconds. What is compiled
+is compared with what is eager in tests of its own.
+"""
+
+from collections.abc import Iterator
+import contextlib
+
+import tensorflow as tf
+
+
+@contextlib.contextmanager
+def eagerly() -> Iterator[None]:
+  """Runs all `tf.function`s eagerly; also a decorator."""
+  tf.config.run_functions_eagerly(True)
+  try:
+    yield
+  finally:
+    tf.config.run_functions_eagerly(False)
