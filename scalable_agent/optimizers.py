@@ -60,20 +60,27 @@ class Adam(tf.keras.optimizers.Adam):
   and its step is up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the
   moments are those of the sum, and the moments of all rows decay.
   """
-  epsilon: float
 
-  def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
+  def update_step(self, gradient: Gradient, variable: tf.Variable,
                   learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
       gradient = _sum_slices(gradient, variable.shape)
-    # Keras' formula is the one above if its epsilon has this factor.
-    step = tf.cast(self.iterations + 1, variable.dtype)
-    epsilon = self.epsilon
-    self.epsilon = epsilon * tf.sqrt(
-        1.0 - tf.pow(tf.cast(self.beta_2, variable.dtype), step))
-    super().update_step(gradient, variable, learning_rate)
-    self.epsilon = epsilon
+    index = self._get_variable_index(variable)
+    dtype = variable.dtype
+    beta_1, beta_2 = (
+        tf.constant(beta, dtype) for beta in (self.beta_1, self.beta_2))
+    step = tf.cast(self.iterations + 1, dtype)
+    beta_2_power = tf.pow(beta_2, step)
+    # One operation for all: Keras' formula takes ten, and twice the time. It is
+    # the formula above if its epsilon has this factor.
+    tf.raw_ops.ResourceApplyAdam(
+        var=variable.handle, m=self._momentums[index].value.handle,
+        v=self._velocities[index].value.handle,
+        beta1_power=tf.pow(beta_1, step), beta2_power=beta_2_power,
+        lr=tf.cast(learning_rate, dtype), beta1=beta_1, beta2=beta_2,
+        epsilon=self.epsilon * tf.sqrt(1.0 - beta_2_power),
+        grad=tf.cast(gradient, dtype))
 
 
 class RMSProp(tf.keras.optimizers.Optimizer):

@@ -420,27 +420,20 @@ _MPO_LOSSES = (
 
 _OPTIMIZERS = (
     ("Adam: Keras' epsilon",
-     'self.epsilon = epsilon * tf.sqrt(',
-     'self.epsilon = epsilon + 0 * tf.sqrt('),
+     'self.epsilon * tf.sqrt(1.0 - beta_2_power)',
+     'tf.constant(self.epsilon, dtype)'),
     ('Adam: factor without the root',
-     'epsilon * tf.sqrt(\n'
-     '        1.0',
-     'epsilon * (\n'
-     '        1.0'),
+     'self.epsilon * tf.sqrt(1.0 - beta_2_power)',
+     'self.epsilon * (1.0 - beta_2_power)'),
     ('Adam: factor of the update before',
-     'step = tf.cast(self.iterations + 1,',
-     'step = tf.cast(self.iterations,'),
+     'step = tf.cast(self.iterations + 1, dtype)',
+     'step = tf.cast(self.iterations, dtype)'),
     ('Adam: factor of the first moment',
-     'tf.cast(self.beta_2, variable.dtype), step)',
-     'tf.cast(self.beta_1, variable.dtype), step)'),
-    ('Adam: epsilon not given back',
-     '    self.epsilon = epsilon\n'
-     '\n'
-     '\n'
-     'class RMSProp',
-     '\n'
-     '\n'
-     'class RMSProp'),
+     'tf.sqrt(1.0 - beta_2_power)', 'tf.sqrt(1.0 - tf.pow(beta_1, step))'),
+    ('Adam: moments swapped',
+     'm=self._momentums[index]', 'm=self._velocities[index]'),
+    ('Adam: slots of the first variable',
+     'v=self._velocities[index]', 'v=self._velocities[0]'),
     ('torch RMSprop: epsilon inside the root',
      '(tf.sqrt(mean_square) + self.epsilon)',
      'tf.sqrt(mean_square + self.epsilon)'),

@@ -21,7 +21,6 @@ os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
 import experiment
 import numpy as np
-from scalable_agent import learner as learner_lib
 from scalable_agent import replay as replay_lib
 from scalable_agent import structs
 from scalable_agent import training
@@ -52,7 +51,7 @@ def updates(config, num_updates):
   config = config.from_values(
       {**vars(config), 'updates_per_call': num_updates}).resolved(
           _SPEC.observation, on_cpu=True, num_groups=1)
-  learner = learner_lib.make(config, _SPEC)
+  learner = training.make_learner(config, _SPEC)
   replay = replay_lib.TransitionReplay(
       replay_lib.StepStore(_SPEC, 2 * notes.NUM_STEPS, 1), replay_lib.Uniform(),
       replay_lib.NStep(config.discounting), 0)
