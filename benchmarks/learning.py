@@ -14,6 +14,8 @@ recipe.
     the program keeps the best checkpoint. For `success`, it is the share of
     episodes that reach the goal.
 *   A mark is reached if each seed reaches it.
+*   "First at the mark" is the first evaluation that reaches it. For a limit,
+    it is the first one, and means nothing.
 *   Intervals are 95 % intervals of the mean over seeds, from Student's t
     distribution.
 *   Frames per second are those of a whole run, evaluations included, while
@@ -92,6 +94,8 @@ RECIPES = {
     'sac_fetch_reach': Recipe('sac_fetch_reach', 5000, 100, -2),
     'impala_pendulum': Recipe('impala_pendulum', 50_000, 100, -250),
     'impala_pattern': Recipe('impala_pattern', 20_000, 100, 9.9),
+    **{name: Recipe(name, 20_000, 50, 475, 'best')
+       for name in ('cartpole', 'impala_cartpole_replay')},
 }
 
 
@@ -126,16 +130,25 @@ def summarise(name: str, curves: dict[int, list[evaluations.Evaluation]],
       recipe.of, 'values': values, 'interval': ablation.interval(values),
       'median': statistics.median(values), 'mark': recipe.mark,
       'num_reached': sum(map(recipe.is_reached, values)),
+      'frames_to_mark': [_frames_to_mark(recipe, curve)
+                         for curve in curves.values()],
       'frames_per_s': statistics.median(
           end.num_env_frames / max(end.train_time_s, 1e-9) for end in ends),
       'curves': [[(e.num_env_frames, e.train_time_s, e.mean) for e in curve]
                  for curve in curves.values()]}
 
 
+def _frames_to_mark(recipe, curve):
+  """Returns the frames of the first evaluation at the mark, None if never."""
+  return next((curve[i].num_env_frames for i in range(len(curve))
+               if recipe.is_reached(recipe.value(curve[:i + 1]))), None)
+
+
 def table(rows: list[dict]) -> str:
   """Returns the rows in Markdown."""
   lines = ['| recipe | frames | counts | each seed | median | mean | mark | '
-           'reached | frames/s |', '|---|---:|---|---|---:|---|---:|---|---:|']
+           'reached | first at the mark, frames | frames/s |',
+           '|---|---:|---|---|---:|---|---:|---|---|---:|']
   for row in rows:
     recipe = RECIPES[row['name']]
     number = lambda x: f'{x:,.3g}' if abs(x) < 10 else f'{x:,.0f}'
@@ -147,6 +160,8 @@ def table(rows: list[dict]) -> str:
         f'{", ".join(map(number, row["values"]))} | {number(row["median"])} | '
         f'{mean} | {"<=" if recipe.is_limit else ">="} {number(row["mark"])} |'
         f' {row["num_reached"]} of {len(row["seeds"])} | '
+        + ', '.join('-' if frames is None else f'{frames:,}'
+                    for frames in row['frames_to_mark']) + ' | '
         f'{row["frames_per_s"]:,.0f} |')
   return '\n'.join(lines) + '\n'
 

@@ -124,10 +124,10 @@ class ProcessTest(parameterized.TestCase):
     return process.returncode, output
 
   def test_trains_goes_on_and_tests(self):
-    code, output = self._run('--total_environment_frames=1000')
+    code, output = self._run('--total_environment_frames=1000', '--xla=none')
     self.assertEqual(code, 0, output)
     self.assertIn('1,000 of 1,000 frames (100.0 %)', output)
-    main = functools.partial(_main, f'--logdir={self.logdir}')
+    main = functools.partial(_main, f'--logdir={self.logdir}', '--xla=none')
     code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')

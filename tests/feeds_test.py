@@ -130,9 +130,9 @@ class ResumeTest(parameterized.TestCase):
       self.assertBetween(learner.num_env_frames - before, 60, 63)
 
   def test_a_run_that_was_stopped_in_its_warm_up(self):
-    config = _config(logdir=self.logdir, min_replay_steps=10_000)
+    config = _config(logdir=self.logdir, min_replay_steps=3000)
     with _running(config) as (feed, _):
-      time.sleep(1)
+      time.sleep(0.3)
       feed.save()
     [saved] = [int(re.fullmatch(r'replay-0-(\d+)\.npz', name)[1])
                for name in os.listdir(os.path.join(self.logdir, 'replay'))
