@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scalable_agent import flat_function
 from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import structs
 from scalable_agent import unrolls
@@ -89,9 +90,10 @@ class Learner:
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
     is_loop = updates_per_call > 1
-    self._compiled_updates = tf.function(
-        self._loop if is_loop else self._update_groups, autograph=False,
+    self._compiled_updates = flat_function.FlatFunction(
+        self._loop if is_loop else self._update_groups,
         jit_compile=jit_compile and is_loop)
+    self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
     # XLA compiles these functions, and all micro-batches share them. Otherwise
     # a function of its own only costs time.
     if not is_loop and (jit_compile or micro_batch_size):
@@ -159,7 +161,8 @@ class Learner:
     is_any_due = -self.num_updates % self.algorithm.delay < (
         self.updates_per_call)
     learned = self._compiled_updates(
-        self._groups(is_any_due), batch.data, batch.weights, rates, progress)
+        batch.data, [] if batch.weights is None else [batch.weights], rates,
+        progress, static=(self._groups(is_any_due),))
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
     return learned
@@ -168,7 +171,10 @@ class Learner:
     """Returns a copy of the weights that later updates do not change."""
     return structs.Weights(
         version=self.num_updates,
-        values=[tf.convert_to_tensor(v) for v in self.agent.variables])
+        values=self._compiled_copy())
+
+  def _copy_weights(self):
+    return [tf.identity(v) for v in self.agent.variables]
 
   def _groups(self, is_due: bool) -> tuple[str, ...]:
     """Returns the groups that learn in an update."""
@@ -178,7 +184,7 @@ class Learner:
   def _loop(self, groups, data, weights, learning_rates, progress):
     """Makes `K` updates, one after the other; `groups` learn in any of them."""
     part = lambda index: tf.nest.map_structure(
-        lambda x: None if x is None else x[index], (data, weights))
+        lambda x: x[index], (data, weights))
     update = tf.function(self._update, autograph=False)
     traced = update.get_concrete_function(
         groups, *part(0), learning_rates, progress)
@@ -234,7 +240,7 @@ class Learner:
   def _update_groups(self, groups, data, weights, learning_rates, progress):
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
     gradients, sums, means, errors = self._gradients_of_batch(
-        groups, data, weights, seed)
+        groups, data, weights[0] if weights else None, seed)
     scalars = self._compiled_apply(gradients, learning_rates)
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))

@@ -4,7 +4,6 @@
 `E` is the number of environments of one actor.
 """
 
-from collections.abc import Callable
 import threading
 from typing import Protocol
 import weakref
@@ -12,10 +11,10 @@ import weakref
 import numpy as np
 from scalable_agent import agents
 from scalable_agent import dynamic_batching
+from scalable_agent import flat_function
 from scalable_agent import queues
 from scalable_agent import structs
 import tensorflow as tf
-import tree
 
 
 class Policy(Protocol):
@@ -75,15 +74,10 @@ class AgentPolicy:
     self._version = -1
     # A shared policy makes steps of many sizes, which need not be traced one
     # by one. XLA must know the size.
-    self._step = tf.function(
-        self._policy_step, autograph=False, jit_compile=jit_compile,
+    self._step = flat_function.FlatFunction(
+        self._policy_step, jit_compile=jit_compile,
         reduce_retracing=not jit_compile)
-    # With nested arguments, finding the traced function takes longer than a
-    # step of a small network. So arguments are flat, and functions are kept by
-    # shapes and dtypes.
-    self._steps: dict[tuple, Callable[..., structs.Nest]] = {}
-    self._structure: structs.Nest = None
-    self._assign = tf.function(self._assign_weights, autograph=False)
+    self._assign = flat_function.FlatFunction(self._assign_weights)
 
   def refresh(self, weights: structs.Weights) -> int:
     """See `Policy`."""
@@ -101,14 +95,7 @@ class AgentPolicy:
            ) -> tuple[structs.AgentOutput, structs.State]:
     """See `Policy`; the next state is tensors."""
     env_output = self._agent.tokenize(env_output.for_agent())
-    arguments = (last_action, env_output, state)
-    flat = tree.flatten(arguments)
-    tensors = [tf.convert_to_tensor(x) for x in flat]
-    key = tuple([(x.shape, x.dtype) for x in flat])
-    if key not in self._steps:
-      self._structure = tree.map_structure(lambda _: 0, arguments)
-      self._steps[key] = self._step.get_concrete_function(*tensors)
-    output, state = self._steps[key](*tensors)
+    output, state = self._step(last_action, env_output, state)
     return structs.AgentOutput(
         *[part if isinstance(part, tuple) else part.numpy()
           for part in output]), state
@@ -116,9 +103,7 @@ class AgentPolicy:
   def close(self, timeout_s: float) -> None:
     """See `Policy`; there are no threads to end."""
 
-  def _policy_step(self, *tensors):
-    last_action, env_output, state = tree.unflatten_as(
-        self._structure, tensors)
+  def _policy_step(self, last_action, env_output, state):
     return self._agent.step(last_action, env_output, state, self._greedy)
 
   def _assign_weights(self, values):

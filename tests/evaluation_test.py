@@ -65,7 +65,7 @@ def _learner(num_env_frames=0):
   """A fake learner; its weight is the number of its frames."""
   learner = types.SimpleNamespace(num_env_frames=num_env_frames, num_updates=0)
   learner.weights = lambda: structs.Weights(
-      learner.num_updates, [float(learner.num_env_frames)])
+      learner.num_updates, [np.float32(learner.num_env_frames)])
   return learner
 
 

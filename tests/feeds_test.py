@@ -132,7 +132,8 @@ class ResumeTest(parameterized.TestCase):
   def test_a_run_that_was_stopped_in_its_warm_up(self):
     config = _config(logdir=self.logdir, min_replay_steps=3000)
     with _running(config) as (feed, _):
-      time.sleep(0.3)
+      while feed._source.rate.num_steps <= 60:
+        time.sleep(0.01)
       feed.save()
     [saved] = [int(re.fullmatch(r'replay-0-(\d+)\.npz', name)[1])
                for name in os.listdir(os.path.join(self.logdir, 'replay'))

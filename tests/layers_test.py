@@ -26,7 +26,7 @@ _LAYERS = (
     (1, 'environments queues'),
     (1, 'unrolls'),
     (1, 'replay'),
-    (2, 'vtrace losses q_losses distributions optimizers'),
+    (2, 'vtrace losses q_losses distributions optimizers flat_function'),
     (2, 'mpo_losses'),
     (3, 'networks compat'),
     (3, 'heads'),
