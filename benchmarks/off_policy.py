@@ -59,6 +59,7 @@ _CHEETAH = ('--level_name=HalfCheetah-v5', '--hidden_sizes=256,256',
 _FLAGS = {
     'dqn': ('--algorithm=ddqn', '--nodouble_q', '--level_name=CartPole-v1',
             '--hidden_sizes=64,64', '--batch_size=32', '--num_actors=8',
+            '--environments_per_process=8',
             '--unroll_length=4', '--updates_per_step=0.25',
             '--replay_steps=100000'),
     'pong': ('--algorithm=ddqn', '--level_name=ALE/Pong-v5', '--agent=shallow',

@@ -211,6 +211,12 @@ class EnvironmentSettings(_Section):
   max_episode_frames: int = setting(
       108_000, 'Atari: a game is cut off after this many frames.',
       POSITIVE, ALE_COUNT)
+  environments_per_process: int = setting(
+      1,
+      'Environments that share a process and are stepped one after the other. '
+      'More than one is faster if a step takes less than about a tenth of a '
+      'millisecond, as in CartPole and the toys, or if there are many more '
+      'environments than cores. Atari games run in threads instead.', POSITIVE)
   step_timeout_s: float = setting(
       300.,
       'Seconds that an environment process may take to start, to reset or to '

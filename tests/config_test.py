@@ -50,7 +50,7 @@ _REFUSED = {
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
         'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
         'save_summaries_secs', 'progress_secs', 'epsilon', 'step_timeout_s',
-        'plot_num_episodes', 'target_update_period', 'num_critics',
+        'environments_per_process', 'plot_num_episodes', 'target_update_period', 'num_critics',
         'policy_delay', 'initial_temperature', 'num_samples',
         'epsilon_temperature', 'epsilon_mean', 'epsilon_scale',
         'epsilon_bounds', 'initial_mean_multiplier',

@@ -146,6 +146,15 @@ class InstructedTest(environment_contract.SerialReference,
 
 
 @pytest.mark.slow
+class SharedProcessTest(environment_contract.SerialReference,
+                        environment_contract.EnvironmentContract,
+                        absltest.TestCase):
+  level_name = 'catch'
+  make_serial = toys.Catch
+  settings = environments.EnvironmentSettings(
+      num_action_repeats=1, environments_per_process=2)
+
+
 class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
   level_name = 'ALE/Pong-v5'
   settings = environments.EnvironmentSettings(max_episode_frames=200)
@@ -461,6 +470,54 @@ class GymnasiumTest(parameterized.TestCase):
         errors.EnvironmentProcessError,
         r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
       env.step(np.array([0, 0]))
+    self.assert_ended(env)
+
+  def _shared(self, level, num_envs, per_process, **settings):
+    return self.make(*[level] * num_envs,
+                     settings=environments.EnvironmentSettings(
+                         num_action_repeats=1,
+                         environments_per_process=per_process, **settings))
+
+  def test_environments_share_processes(self):
+    env = self._shared('counting', 5, 2)
+    self.assertLen(multiprocessing.active_children(), 3)
+    env.initial()
+    for step in range(1, 4):
+      output = env.step(np.arange(5) % 3)
+      np.testing.assert_array_equal(output.reward, [step] * 5)
+    env.close()
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_error_in_a_shared_process(self):
+    env = self._shared('fake/Raises-v0', 2, 2)
+    env.initial()
+    env.step(np.array([0, 0]))
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError,
+        r'environment 1 \(fake/Raises-v0\) raised AwkwardError'):
+      env.step(np.array([0, 0]))
+    self.assert_ended(env)
+
+  def test_a_shared_process_that_dies(self):
+    env = self._shared('fake/Dies-v0', 3, 2)
+    env.initial()
+    env.step(np.array([0] * 3))
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError,
+        r'environment 0 \(fake/Dies-v0\), 1 \(fake/Dies-v0\) died with exit '
+        r'code -9'):
+      env.step(np.array([0] * 3))
+    self.assert_ended(env)
+
+  @pytest.mark.slow
+  def test_a_shared_process_that_hangs(self):
+    env = self._shared('fake/Hangs-v0', 3, 3, step_timeout_s=5)
+    env.initial()
+    env.step(np.array([0] * 3))
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError,
+        r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
+      env.step(np.array([0] * 3))
     self.assert_ended(env)
 
   def test_worker_dies_while_starting(self):

@@ -83,7 +83,7 @@ class GymnasiumVector:
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
                settings: config.EnvironmentSettings, num_threads: int = 0):
-    """Starts one process per environment.
+    """Starts a process for every `settings.environments_per_process`.
 
     Args:
       level_names: `E` names, for errors.
@@ -91,7 +91,7 @@ class GymnasiumVector:
         of their environments is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
       settings: `config.EnvironmentSettings`.
-      num_threads: not used, because every environment has a process.
+      num_threads: not used, because environments have processes.
 
     Raises:
       errors.MissingDependencyError: a package the level needs is not installed.
@@ -113,7 +113,8 @@ class GymnasiumVector:
         [functools.partial(_in_transport, factory) for factory in factories],
         self._layout.arrays,
         structs.ArraySpec(common.actions.shape, common.actions.dtype),
-        [int(seed) for seed in seeds], settings.step_timeout_s)
+        [int(seed) for seed in seeds], settings.step_timeout_s,
+        settings.environments_per_process)
 
   def initial(self) -> base.Observation:
     self._workers.reset()

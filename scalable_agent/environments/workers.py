@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Worker processes with one environment each, stepped together.
+"""Worker processes with one environment or several, stepped together.
 
 Parent and workers exchange arrays in shared memory. The parent wakes a worker
 by one byte through a pipe of its own. A worker says that it is done by one byte
@@ -75,7 +75,7 @@ class Exchange(NamedTuple):
 
 
 class Workers:
-  """`E` environments, each in a process, stepped together.
+  """`E` environments in processes, stepped together.
 
   Attributes:
     exchange: the `Exchange` with the workers.
@@ -85,7 +85,8 @@ class Workers:
                factories: Sequence[Callable[[], gymnasium.Env]],
                observation_spec: dict[str, structs.ArraySpec],
                action_spec: structs.ArraySpec,
-               seeds: Sequence[int], timeout_s: float):
+               seeds: Sequence[int], timeout_s: float,
+               num_per_process: int = 1):
     """Starts the processes and builds the environments in them.
 
     Args:
@@ -97,10 +98,15 @@ class Workers:
       seeds: of the `E` environments.
       timeout_s: seconds that building, a reset or a step of all environments
         may take.
+      num_per_process: environments that share a process, which steps them one
+        after the other.
 
     Raises:
       errors.EnvironmentProcessError: an environment could not be built.
     """
+    # Which environments each process has.
+    self._indices = [range(len(factories))[start:start + num_per_process]
+                     for start in range(0, len(factories), num_per_process)]
     self._names = tuple(names)
     self._timeout_s = timeout_s
     self._closed = False
@@ -118,8 +124,8 @@ class Workers:
       self._done, done = context.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)
       with done, _start_lock, _main_module_hidden(), _interrupts_blocked():
-        for index, factory in enumerate(factories):
-          self._start(context, done, index, factory, seeds[index], shared)
+        for indices in self._indices:
+          self._start(context, done, indices, factories, seeds, shared)
       self._wait()
 
   def reset(self) -> None:
@@ -158,18 +164,19 @@ class Workers:
           process.join(_CLOSE_TIMEOUT_S)
 
   def _busy(self):
-    return [process for process, status
-            in zip(self._processes, self.exchange.status)
-            if status == _BUSY and process.is_alive()]
+    return [process for process, indices
+            in zip(self._processes, self._indices)
+            if _BUSY in self.exchange.status[indices] and process.is_alive()]
 
-  def _start(self, context, done, index, factory, *arguments):
+  def _start(self, context, done, indices, factories, seeds, shared):
     commands, command = context.Pipe(duplex=False)
     with commands:
       self._commands.append(command)
       process = context.Process(
-          target=_work, daemon=True, name=f'environment-{index}',
-          args=(commands, done, index,
-                gymnasium.vector.utils.CloudpickleWrapper(factory), *arguments))
+          target=_work, daemon=True, name=f'environment-{indices[0]}',
+          args=(commands, done, indices, [
+              gymnasium.vector.utils.CloudpickleWrapper(factories[i])
+              for i in indices], [seeds[i] for i in indices], shared))
       process.start()
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)
@@ -222,7 +229,10 @@ class Workers:
       report = self.exchange.report[failed[0]].tobytes().rstrip(b'\0')
       return f'{self._describe(failed[:1])} raised {report.decode()}'
     if isinstance(error, TimeoutError):
-      hung = np.flatnonzero(self.exchange.status == _BUSY)
+      # Those after it in its process have not begun.
+      hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
+              for indices in self._indices
+              if _BUSY in self.exchange.status[indices]]
       return (f'{self._describe(hung)} did not answer within '
               f'{self._timeout_s:g} seconds (step_timeout_s).')
     # The pipe breaks a little before the exit code of the process is known.
@@ -230,11 +240,13 @@ class Workers:
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
         error, (EOFError, BrokenPipeError)) else 0)
     ready = connection.wait(sentinels, timeout_s) if sentinels else []
-    dead = [i for i, sentinel in enumerate(sentinels) if sentinel in ready]
+    dead = [i for indices, sentinel in zip(self._indices, sentinels)
+            if sentinel in ready for i in indices]
     if not dead:
       return ('The processes of environments cannot be started or reached: '
               f'{error!r}.')
-    exit_codes = sorted({str(self._processes[i].exitcode) for i in dead})
+    exit_codes = sorted({str(process.exitcode) for process in self._processes
+                         if process.sentinel in ready})
     return (f'The process of {self._describe(dead)} died with exit code '
             f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
             'often a lack of memory); its own message, if any, is in the '
@@ -245,30 +257,34 @@ class Workers:
         f'{i} ({self._names[i]})' for i in indices)
 
 
-def _work(commands, done, index, factory, seed, shared):
+def _work(commands, done, indices, factories, seeds, shared):
   """Runs in a worker: obeys commands until their pipe is closed."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   threading.Thread(target=_exit_with_parent, daemon=True).start()
   exchange = _open(shared)
-  command, env = None, None
+  command, envs = None, []
   while command != _CLOSE:
-    try:
-      if env is None:
-        env = factory()
-      elif command == _RESET:
-        observation, _ = env.reset(seed=seed)
-        _write(exchange.observation, index, observation)
-      else:
-        _step(env, exchange, index)
-      status, answer = _DONE, _DONE_BYTE
-    except Exception as e:  # pylint: disable=broad-except
-      _write_report(exchange.report[index], e)
-      status, answer = _FAILED, _FAILED_BYTE
-    exchange.status[index] = status
+    answer = _DONE_BYTE
+    for i, index in enumerate(indices):
+      try:
+        if command is None:
+          envs.append(factories[i]())
+        elif command == _RESET:
+          observation, _ = envs[i].reset(seed=seeds[i])
+          _write(exchange.observation, index, observation)
+        else:
+          _step(envs[i], exchange, index)
+        exchange.status[index] = _DONE
+      except Exception as e:  # pylint: disable=broad-except
+        _write_report(exchange.report[index], e)
+        exchange.status[indices] = _DONE  # The others are not waited for.
+        exchange.status[index] = _FAILED
+        answer = _FAILED_BYTE
+        break
     with contextlib.suppress(BrokenPipeError):  # The parent has closed it.
       os.write(done.fileno(), answer)
     command = os.read(commands.fileno(), 1)
-  if env is not None:
+  for env in envs:
     env.close()
 
 
