@@ -14,8 +14,7 @@ recipe.
     the program keeps the best checkpoint. For `success`, it is the share of
     episodes that reach the goal.
 *   A mark is reached if each seed reaches it.
-*   "First at the mark" is the first evaluation that reaches it. For a limit,
-    it is the first one, and means nothing.
+*   "First at the mark" is the first evaluation that reaches it.
 *   Intervals are 95 % intervals of the mean over seeds, from Student's t
     distribution.
 *   Frames per second are those of a whole run, evaluations included, while
@@ -139,7 +138,12 @@ def summarise(name: str, curves: dict[int, list[evaluations.Evaluation]],
 
 
 def _frames_to_mark(recipe, curve):
-  """Returns the frames of the first evaluation at the mark, None if never."""
+  """Returns the frames of the first evaluation at the mark.
+
+  None if there is none, or if the mark is a limit.
+  """
+  if recipe.is_limit:
+    return None
   return next((curve[i].num_env_frames for i in range(len(curve))
                if recipe.is_reached(recipe.value(curve[:i + 1]))), None)
 

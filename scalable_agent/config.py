@@ -64,6 +64,9 @@ _RECENT = Needs('selector', ('recent', 'recent_prioritised'))
 _RMSPROP = Needs('optimizer', ('rmsprop', 'torch_rmsprop'))
 _ADAM = Needs('optimizer', ('adam',))
 _HINDSIGHT = Needs('hindsight', ('future', 'final', 'episode'))
+_REPLAY = Needs('replay_capacity')
+_COLLECTIONS = Needs('unrolls_per_collect')
+_EVALUATIONS = Needs('eval_every_frames')
 
 
 # For each type of setting, the types of its values.
@@ -132,14 +135,10 @@ class _Section:
       self._check(field.name, is_valid(value), rule)
 
   def _check_needs(self, field: dataclasses.Field) -> None:
-    needs, default = field.metadata['needs'], field.metadata['default']
-    if needs is None or getattr(self, needs.name) in needs.values:
-      return
-    if isinstance(default, By):
-      default = default.of(self)
-    self._check(field.name, getattr(self, field.name) in (default, None),
-                f'has no effect without --{needs.name}='
-                f'{" or ".join(map(str, needs.values))}')
+    needs: Needs | None = field.metadata['needs']
+    if needs and not needs.are_met(getattr(self, needs.name)):
+      self._check(field.name, getattr(self, field.name) == field.default,
+                  f'has no effect without {needs}')
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
@@ -564,18 +563,20 @@ class ReplaySettings(_Section):
       .5,
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
       'returns and policy lag are those of the fresh unrolls only.', FRACTION,
-      algorithms=('impala',))
+      algorithms=('impala',), needs=_REPLAY)
   unrolls_per_collect: int = setting(
       0,
       'With --replay_capacity: collect this many unrolls, then make '
       '--updates_per_collect updates, whose unrolls are all drawn from the '
       'replay, as in DI-engine. 0 for fresh unrolls in every batch.',
-      NOT_NEGATIVE, algorithms=('impala',))
+      NOT_NEGATIVE, algorithms=('impala',), needs=_REPLAY)
   updates_per_collect: int = setting(
-      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',))
+      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',),
+      needs=_COLLECTIONS)
   max_use: int = setting(
-      0, 'With --replay_capacity: an unroll that was drawn this many times is '
-      'dropped. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',))
+      0, 'With --unrolls_per_collect: an unroll that was drawn this many times '
+      'is dropped. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',),
+      needs=_COLLECTIONS)
   replay_steps: int = setting(
       1_000_000,
       'Number of the latest agent steps, of all environments together, that '
@@ -619,12 +620,12 @@ class ReplaySettings(_Section):
       'too.', POSITIVE,
       needs=_PRIORITISED)
   importance_exponent: float = setting(
-      .4, 'Losses are weighted by probabilities to the power of minus this '
-      'number. 0 for no weights.', FRACTION,
+      .4, 'prioritised: losses are weighted by probabilities to the power of '
+      'minus this number. 0 for no weights.', FRACTION,
       needs=_PRIORITISED)
   importance_exponent_end: float = setting(
-      1., 'The value that this number reaches, linearly, at '
-      '--total_environment_frames.', FRACTION,
+      1., 'prioritised: the value that --importance_exponent reaches, '
+      'linearly, at --total_environment_frames.', FRACTION,
       needs=_PRIORITISED)
   recent_eta: float = setting(
       .996, 'recent: in rounds of 50 batches, batch k is drawn from the newest '
@@ -679,7 +680,7 @@ class TestSettings(_Section):
       'time counts. 0 for never.', NOT_NEGATIVE)
   eval_num_episodes: int = setting(
       10, 'Episodes per level in each evaluation. They start the same way in '
-      'each.', POSITIVE)
+      'each.', POSITIVE, needs=_EVALUATIONS)
   plot_file: str = setting(
       '',
       'File that plot mode draws to, a PNG. If empty, learning_curves.png in '
@@ -716,11 +717,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
                 not self.deterministic or self.num_actor_groups == 1,
                 'needs --num_actor_groups=1')
     if not self.replay_capacity:
-      for name, default in (
-          () if self.is_off_policy else
-          (('unrolls_per_collect', 0), ('selector', 'uniform'))):
-        self._check(name, getattr(self, name) == default,
-                    'needs --replay_capacity')
+      self._check('selector', self.is_off_policy or self.selector == 'uniform',
+                  'needs --replay_capacity')
       return
     self._check('replay_capacity', self.replay_capacity >= self.batch_size,
                 f'must be 0 or at least --batch_size={self.batch_size}')
@@ -728,7 +726,6 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
                 'cannot be used with --selector=recent')
     if self.unrolls_per_collect:
       return
-    self._check('max_use', not self.max_use, 'needs --unrolls_per_collect')
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
                 f'--batch_size={self.batch_size}')
@@ -755,7 +752,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     """Makes settings from values by name, such as those of a `settings.json`.
 
     It may be from another version: settings without a value get their defaults,
-    and unknown names are ignored.
+    and unknown names are ignored, like settings that have no effect.
 
     Raises:
       ConfigError: if a value is not valid.
@@ -763,8 +760,13 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     if not isinstance(values, Mapping):
       raise errors.ConfigError(
           f'Settings must be a dictionary, not {values!r}.')
-    names = {field.name for field in dataclasses.fields(cls)}
-    return cls(**{k: v for k, v in values.items() if k in names})
+    known = {}
+    for field in dataclasses.fields(cls):
+      needs: Needs | None = field.metadata['needs']
+      if field.name in values and (
+          needs is None or needs.are_met(values.get(needs.name))):
+        known[field.name] = values[field.name]
+    return cls(**known)
 
   @property
   def logdirs(self) -> list[str]:

@@ -37,7 +37,7 @@ class FlatFunction:
 
   @property
   def num_traced(self) -> int:
-    """How many functions were traced, for different arguments."""
+    """How many different arguments there were, by shapes and dtypes."""
     return len(self._traced)
 
   def __call__(self, *nests: structs.Nest,

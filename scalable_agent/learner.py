@@ -182,7 +182,7 @@ class Learner:
                  if is_due or group not in self.algorithm.delayed)
 
   def _loop(self, groups, data, weights, learning_rates, progress):
-    """Makes `K` updates, one after the other; `groups` learn in any of them."""
+    """Makes `K` updates; `groups` learn in at least one of them."""
     part = lambda index: tf.nest.map_structure(
         lambda x: x[index], (data, weights))
     update = tf.function(self._update, autograph=False)

@@ -41,9 +41,21 @@ ONE_MACHINE = Check(
 
 
 class Needs(NamedTuple):
-  """The values of another setting with which a setting has an effect."""
+  """What a setting has no effect without.
+
+  Attributes:
+    name: another setting of its section.
+    values: the values that this one must have; if empty, anything but 0.
+  """
   name: str
-  values: tuple[Value, ...]
+  values: tuple[Value, ...] = ()
+
+  def are_met(self, value: Value) -> bool:
+    return value in self.values if self.values else bool(value)
+
+  def __str__(self) -> str:
+    values = ' or '.join(map(str, self.values))
+    return f'--{self.name}={values}' if values else f'--{self.name}'
 
 
 def setting(default: Value, text: str, *checks: Check,
@@ -59,8 +71,7 @@ def setting(default: Value, text: str, *checks: Check,
     choices: all its values, if it has only a few.
     algorithms: the algorithms that use it. With another one, it is an error to
       set it.
-    needs: another setting of the section, without which it has no effect. Then
-      it is an error to set it.
+    needs: what it has no effect without. Then it is an error to set it.
 
   Returns:
     The dataclass field, with the arguments as its metadata.

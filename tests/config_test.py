@@ -184,7 +184,7 @@ class ChecksTest(parameterized.TestCase):
       ('seed', 0), ('seed', 2**31 - 1), ('max_noops', 0),
       ('max_noops', 2**31 - 2), ('discounting', 0), ('discounting', 1),
       ('clip_gradient_value', 0), ('batch_size', 1), ('epsilon', 1e-9),
-      ('replay_fraction', 1), ('dynamic_batching', True),
+      ('dynamic_batching', True),
       ('save_checkpoint_secs', 1), ('logdir', ',a'), ('level_name', 'a,'),
       ('hidden_sizes', '1'), ('hidden_sizes', ' 5, 6 ,'),
       ('target_update_rate', 1e-6), ('target_update_rate', 1),
@@ -222,10 +222,6 @@ class ChecksTest(parameterized.TestCase):
         batch_size=4, replay_capacity=4).num_fresh_unrolls, 2)
 
   @parameterized.parameters(
-      (dict(unrolls_per_collect=2), 'unrolls_per_collect=2 needs '
-       '--replay_capacity'),
-      (dict(max_use=2, replay_capacity=8), 'max_use=2 needs '
-       '--unrolls_per_collect'),
       (dict(deterministic=True), 'deterministic=True needs '
        '--num_actor_groups=1'))
   def test_settings_that_need_another_one(self, settings, text):
@@ -358,6 +354,26 @@ class AlgorithmsTest(parameterized.TestCase):
     config = make(**{name: value, other: needed})
     self.assertEqual(getattr(config, name), value)
     make(**{name: getattr(make(), name), other: wrong})
+
+  @parameterized.parameters(
+      ('replay_fraction', .3, 'replay_capacity', 64),
+      ('unrolls_per_collect', 2, 'replay_capacity', 64),
+      ('updates_per_collect', 2, 'unrolls_per_collect', 4),
+      ('max_use', 2, 'unrolls_per_collect', 4),
+      ('eval_num_episodes', 2, 'eval_every_frames', 100))
+  def test_what_needs_a_number_that_is_not_zero(
+      self, name, value, other, needed):
+    with self.assertRaisesRegex(
+        errors.ConfigError,
+        f'^--{name}={value} has no effect without --{other}.$'):
+      config_lib.Config(**{name: value})
+    config_lib.Config(**{'replay_capacity': 64, name: value, other: needed})
+
+  def test_saved_settings_without_effect_are_left_out(self):
+    config = config_lib.Config.from_values(
+        {'optimizer': 'adam', 'decay': .95, 'adam_beta1': .8, 'max_use': 3})
+    self.assertEqual((config.decay, config.adam_beta1, config.max_use),
+                     (.99, .8, 0))
 
   def test_every_algorithm_has_a_default(self):
     for algorithm in settings_lib.ALGORITHMS:

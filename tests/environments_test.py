@@ -145,7 +145,6 @@ class InstructedTest(environment_contract.SerialReference,
         seen, {word.encode() for word in fake_environments.WORDS})
 
 
-@pytest.mark.slow
 class SharedProcessTest(environment_contract.SerialReference,
                         environment_contract.EnvironmentContract,
                         absltest.TestCase):
@@ -155,6 +154,7 @@ class SharedProcessTest(environment_contract.SerialReference,
       num_action_repeats=1, environments_per_process=2)
 
 
+@pytest.mark.slow
 class PongTest(environment_contract.EnvironmentContract, absltest.TestCase):
   level_name = 'ALE/Pong-v5'
   settings = environments.EnvironmentSettings(max_episode_frames=200)

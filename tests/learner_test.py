@@ -87,10 +87,11 @@ def _with_observation(batch, observation):
 
 
 @functools.cache
+@eager.eagerly()
 def _updates_of_the_whole(optimizer):
   """Returns the scalars of three updates, and the weights after them.
 
-  They are neither compiled by XLA nor made in parts.
+  They are neither compiled nor made in parts.
   """
   learner = make_learner(optimizer=optimizer, clip_gradient_norm=5.0)
   scalars = [learner.step(random_batch(learner, seed, batch_size=5)).scalars
@@ -249,8 +250,10 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     # ms stays near 0.99, so the step is lr * 0.01 / sqrt(0.99 + 0.1).
     self.assertAllClose(moved, 0.00048 * 0.01 / np.sqrt(1.09), rtol=1e-2)
 
-  def test_published_weights_are_not_changed_by_updates(self):
-    learner = make_learner()
+  @pytest.mark.slow
+  @parameterized.parameters('rmsprop', 'adam')
+  def test_published_weights_are_not_changed_by_updates(self, optimizer):
+    learner = make_learner(optimizer=optimizer)
     batch = random_batch(learner)
     published = learner.weights()
     copies = [np.copy(value) for value in published.values]
@@ -276,6 +279,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
   @parameterized.parameters(('rmsprop', 1), ('adam', 9))
+  @pytest.mark.slow
   @eager.eagerly()
   def test_micro_batches_make_the_same_update(
       self, optimizer, micro_batch_size):
@@ -284,16 +288,20 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
                      micro_batch_size=micro_batch_size),
         _updates_of_the_whole(optimizer))
 
-  @parameterized.parameters(('rmsprop', None), ('adam', None), ('adam', 2))
+  @parameterized.parameters(
+      ('rmsprop', None, False), ('adam', 2, False), ('rmsprop', None, True),
+      ('adam', None, True), ('adam', 2, True))
   @pytest.mark.slow
-  def test_xla_makes_the_same_update(self, optimizer, micro_batch_size):
+  def test_compiled_updates_are_the_eager_ones(
+      self, optimizer, micro_batch_size, jit_compile):
     self._assert_same_updates(
         make_learner(optimizer=optimizer, clip_gradient_norm=5.0,
-                     micro_batch_size=micro_batch_size, jit_compile=True),
+                     micro_batch_size=micro_batch_size,
+                     jit_compile=jit_compile),
         _updates_of_the_whole(optimizer),
         atol=1e-5 if micro_batch_size else 1e-6)
 
-  @eager.eagerly()
+  @pytest.mark.slow
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,
@@ -361,6 +369,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 class WeightsTest(tf.test.TestCase):
   """Tests of the weights of a prioritised replay, and of its errors."""
 
+  @pytest.mark.slow
   @eager.eagerly()
   def test_weights_of_columns(self):
     # A weight of 0 is as good as no column; one of 2 is as good as two.

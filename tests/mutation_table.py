@@ -901,6 +901,42 @@ _POLICIES = (
      '    return self._policy.refresh(weights)'),
 )
 
+_FLAT_FUNCTION = (
+    ('traced for the first static values only',
+     'key = (static, *[(x.shape, x.dtype) for x in flat])',
+     'key = ((), *[(x.shape, x.dtype) for x in flat])'),
+    ('dtypes not in the key', '(x.shape, x.dtype) for x', 'x.shape for x'),
+    ('one structure for all', 'key = (static, len(tree.flatten(nests)))',
+     'key = static'),
+    ('never eager', 'if tf.config.functions_run_eagerly():', 'if False:'),
+)
+
+_SAVING = (
+    ('old segments are dropped too early',
+     'np.any(np.array(end) > oldest)', 'np.all(np.array(end) > oldest)'),
+    ('steps since the first save only', 'np.maximum(saved, oldest)', 'oldest'),
+    ('state before its segment',
+     """    if np.any(store.count > saved):
+      name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
+      self._write(name, _segment(store, np.maximum(saved, oldest)))
+      segments[name] = store.count.tolist()
+    self._write(_STATE, {
+        **state, 'segments': json.dumps(segments), 'form': _form(store)})
+""",
+     """    name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
+    segments[name] = store.count.tolist()
+    self._write(_STATE, {
+        **state, 'segments': json.dumps(segments), 'form': _form(store)})
+    self._write(name, _segment(store, np.maximum(saved, oldest)))
+"""),
+    ('not renamed', "os.replace(f'{path}.tmp', path)", "os.rename(path, path)"),
+    ('nothing deleted',
+     '    self._delete_others()\n\n  def load', '\n  def load'),
+    ('deleted while it is needed',
+     'name not in (_STATE, *self._segments)', 'name != _STATE'),
+    ('another form is read', 'if form != _form(store):', 'if False:'),
+)
+
 _CONFIG = (
     ('part not in the seed',
      'index, part])', 'index, 0])'),
@@ -912,8 +948,10 @@ _CONFIG = (
      "            field.name, value == field.default,",
      "            field.name, True,"),
     ('settings without effect pass',
-     'if needs is None or getattr(self, needs.name) in needs.values:',
-     'if True:'),
+     'if needs and not needs.are_met(getattr(self, needs.name)):',
+     'if False:'),
+    ('saved settings without effect are errors',
+     'needs is None or needs.are_met(values.get(needs.name))', 'True'),
     ('several updates per call with priorities',
      "if self.is_prioritised or self.use_lstm:\n",
      'if self.use_lstm:\n'),
@@ -968,6 +1006,8 @@ GROUPS = (
      'tests/step_replay_test.py', 'tests/feeds_test.py', '-m', 'not slow'),
     ('replay/steps', _STEPS,
      'tests/step_replay_test.py', 'tests/feeds_test.py', '-m', 'not slow'),
+    ('replay/saving', _SAVING, 'tests/replay_saving_test.py'),
+    ('flat_function', _FLAT_FUNCTION, 'tests/flat_function_test.py'),
     ('unrolls', _UNROLLS, 'tests/unrolls_test.py', 'tests/actor_test.py'),
     ('actor', _ACTOR, 'tests/actor_test.py'),
     ('policies', _POLICIES, 'tests/policies_test.py'),

@@ -464,6 +464,20 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual((alone.num_updates, alone.num_env_frames), (6, 10))
     self.assertEqual(together.weights().version, 6)
 
+  @parameterized.named_parameters(*zip(_DEFAULTS, _DEFAULTS))
+  @pytest.mark.slow
+  def test_compiled_updates_are_the_eager_ones(self, case):
+    compiled, other = _learner(case), _learner(case)
+    step_eagerly = eager.eagerly()(self._step)
+    for seed in range(2):  # The policy of TD3 learns in one of them.
+      found = self._step(compiled, case, seed=seed)
+      expected = step_eagerly(other, case, seed=seed)
+      self.assertAllClose(found, expected, rtol=1e-4, atol=1e-5)
+    for one, two in zip(self._state(compiled), self._state(other),
+                        strict=True):
+      self.assertAllClose(one, two, rtol=1e-5, atol=1e-5)
+
+  @pytest.mark.slow
   @eager.eagerly()
   def test_what_is_delayed_in_td3_does_not_move(self):
     learner = _learner('td3', policy_delay=3, target_update_rate=0.5)
@@ -492,6 +506,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
                    'policy/learning_rate'):
         self.assertEqual(name in scalars, is_due, name)
 
+  @pytest.mark.slow
   @eager.eagerly()
   def test_ddpg_is_td3_with_one_critic_and_neither_delay_nor_noise(self):
     ddpg = _learner('ddpg')
@@ -510,6 +525,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
       ('sac', 'sac', 1), ('sac_period', 'sac', 3),
       ('sac_discrete', 'sac_discrete', 1), ('mpo', 'mpo', 3),
       ('mpo_discrete', 'mpo_discrete', 2))
+  @pytest.mark.slow
   @eager.eagerly()
   def test_targets_follow_after_the_update(self, case, period):
     settings = dict(policy_delay=2) if case == 'td3' else (
@@ -535,6 +551,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
                             rtol=1e-6, atol=1e-6)
 
   @parameterized.named_parameters(*zip(_DEFAULTS, _DEFAULTS))
+  @pytest.mark.slow
   @eager.eagerly()
   def test_random_actions_in_the_warm_up_only(self, case):
     settings = (dict(exploration_epsilon_begin=.8, exploration_epsilon_end=.1,
@@ -609,6 +626,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
        dict(critic_learning_rate=.02, temperature_learning_rate=.5), {
           'critic/learning_rate': .02, 'policy/learning_rate': .01,
           'duals/learning_rate': .5}))
+  @pytest.mark.slow
   @eager.eagerly()
   def test_learning_rates(self, case, settings, expected):
     learner = _learner(case, **settings)

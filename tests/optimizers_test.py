@@ -238,7 +238,6 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
       for gradient, value in zip(gradients, expected):
         update(tf.constant(gradient, dtype))
         self.assertAllClose(value, variable, rtol=0, atol=1.2e-7)
-      self.assertEqual(optimizer.epsilon, 1e-8)
 
   def test_formula(self):
     rng = np.random.RandomState(2)

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Compares losses, gradients and n-step returns with stable-baselines3.
 
-  pip install stable-baselines3
+  pip install 'stable-baselines3>=2.7'
 
 Skipped without it. Weights, batches and noise are ours. Its program makes one
 update with a learning rate of 0, which leaves the losses in its log and the
@@ -13,7 +13,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-stable_baselines3 = pytest.importorskip('stable_baselines3')
+stable_baselines3 = pytest.importorskip(
+    'stable_baselines3', minversion='2.7.0')
 torch = pytest.importorskip('torch')
 
 from absl.testing import parameterized

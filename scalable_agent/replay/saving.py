@@ -88,7 +88,8 @@ class Saver:
     with open(f'{path}.tmp', 'wb') as f:
       np.savez(f, **arrays)
       f.flush()
-      os.fsync(f.fileno())  # A machine that goes down keeps it, too.
+      # A machine that goes down could else leave an empty file of this name.
+      os.fsync(f.fileno())
     os.replace(f'{path}.tmp', path)
 
   def _read(self, name):
