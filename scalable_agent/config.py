@@ -749,24 +749,32 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
 
   @classmethod
   def from_values(cls, values: Mapping[str, Value]) -> 'Config':
-    """Makes settings from values by name, such as those of a `settings.json`.
+    """Makes settings from values by name.
 
-    It may be from another version: settings without a value get their defaults,
-    and unknown names are ignored, like settings that have no effect.
+    Settings without a value get their defaults, and unknown names are ignored.
 
     Raises:
       ConfigError: if a value is not valid.
     """
+    names_of_settings = {field.name for field in dataclasses.fields(cls)}
+    return cls(**{k: v for k, v in values.items() if k in names_of_settings})
+
+  @classmethod
+  def from_saved(cls, values: Mapping[str, Value]) -> 'Config':
+    """Makes settings from the values of a `settings.json`.
+
+    It may be from another version: settings that have no effect here, which
+    would be errors as flags, are ignored. Otherwise as `from_values`.
+    """
     if not isinstance(values, Mapping):
       raise errors.ConfigError(
           f'Settings must be a dictionary, not {values!r}.')
-    known = {}
-    for field in dataclasses.fields(cls):
-      needs: Needs | None = field.metadata['needs']
-      if field.name in values and (
-          needs is None or needs.are_met(values.get(needs.name))):
-        known[field.name] = values[field.name]
-    return cls(**known)
+    without_effect = {
+        field.name for field in dataclasses.fields(cls)
+        if field.metadata['needs'] and not field.metadata['needs'].are_met(
+            values.get(field.metadata['needs'].name))}
+    return cls.from_values(
+        {k: v for k, v in values.items() if k not in without_effect})
 
   @property
   def logdirs(self) -> list[str]:
@@ -878,7 +886,7 @@ def trained_with(logdir: str) -> Config | None:
   """Returns the settings of the run in `logdir`, None if they are not known."""
   try:
     with open(_settings_path(logdir), encoding='utf-8') as f:
-      return Config.from_values(json.load(f))
+      return Config.from_saved(json.load(f))
   except (OSError, ValueError):  # There are none, or they are damaged.
     return None
 

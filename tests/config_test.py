@@ -370,10 +370,13 @@ class AlgorithmsTest(parameterized.TestCase):
     config_lib.Config(**{'replay_capacity': 64, name: value, other: needed})
 
   def test_saved_settings_without_effect_are_left_out(self):
-    config = config_lib.Config.from_values(
-        {'optimizer': 'adam', 'decay': .95, 'adam_beta1': .8, 'max_use': 3})
+    values = {'optimizer': 'adam', 'decay': .95, 'adam_beta1': .8,
+              'max_use': 3}
+    config = config_lib.Config.from_saved(values)
     self.assertEqual((config.decay, config.adam_beta1, config.max_use),
                      (.99, .8, 0))
+    with self.assertRaisesRegex(errors.ConfigError, 'decay=0.95 has no effect'):
+      config_lib.Config.from_values(values)  # Such as flags.
 
   def test_every_algorithm_has_a_default(self):
     for algorithm in settings_lib.ALGORITHMS:

@@ -951,7 +951,7 @@ _CONFIG = (
      'if needs and not needs.are_met(getattr(self, needs.name)):',
      'if False:'),
     ('saved settings without effect are errors',
-     'needs is None or needs.are_met(values.get(needs.name))', 'True'),
+     'if k not in without_effect', 'if True'),
     ('several updates per call with priorities',
      "if self.is_prioritised or self.use_lstm:\n",
      'if self.use_lstm:\n'),

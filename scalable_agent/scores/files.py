@@ -317,7 +317,7 @@ def read(path: str) -> score_table.Run:
     with open(path, encoding='utf-8') as f:
       [agent] = json.load(f)['agents']
     settings, trained_with = (
-        values and config_lib.Config.from_values(values)
+        values and config_lib.Config.from_saved(values)
         for values in (agent['settings'], agent['trained_with']))
     return score_table.Run(
         settings, agent['num_env_frames'], trained_with,
