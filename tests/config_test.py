@@ -375,7 +375,7 @@ class AlgorithmsTest(parameterized.TestCase):
     config = config_lib.Config.from_saved(values)
     self.assertEqual((config.decay, config.adam_beta1, config.max_use),
                      (.99, .8, 0))
-    with self.assertRaisesRegex(errors.ConfigError, 'decay=0.95 has no effect'):
+    with self.assertRaisesRegex(errors.ConfigError, 'has no effect'):
       config_lib.Config.from_values(values)  # Such as flags.
 
   def test_every_algorithm_has_a_default(self):
