@@ -66,7 +66,6 @@ _ADAM = Needs('optimizer', ('adam',))
 _HINDSIGHT = Needs('hindsight', ('future', 'final', 'episode'))
 _REPLAY = Needs('replay_capacity')
 _COLLECTIONS = Needs('unrolls_per_collect')
-_EVALUATIONS = Needs('eval_every_frames')
 
 
 # For each type of setting, the types of its values.
@@ -563,7 +562,7 @@ class ReplaySettings(_Section):
       .5,
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
       'returns and policy lag are those of the fresh unrolls only.', FRACTION,
-      algorithms=('impala',), needs=_REPLAY)
+      algorithms=('impala',))
   unrolls_per_collect: int = setting(
       0,
       'With --replay_capacity: collect this many unrolls, then make '
@@ -571,8 +570,7 @@ class ReplaySettings(_Section):
       'replay, as in DI-engine. 0 for fresh unrolls in every batch.',
       NOT_NEGATIVE, algorithms=('impala',), needs=_REPLAY)
   updates_per_collect: int = setting(
-      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',),
-      needs=_COLLECTIONS)
+      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',))
   max_use: int = setting(
       0, 'With --unrolls_per_collect: an unroll that was drawn this many times '
       'is dropped. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',),
@@ -680,7 +678,7 @@ class TestSettings(_Section):
       'time counts. 0 for never.', NOT_NEGATIVE)
   eval_num_episodes: int = setting(
       10, 'Episodes per level in each evaluation. They start the same way in '
-      'each.', POSITIVE, needs=_EVALUATIONS)
+      'each.', POSITIVE)
   plot_file: str = setting(
       '',
       'File that plot mode draws to, a PNG. If empty, learning_curves.png in '

@@ -356,11 +356,8 @@ class AlgorithmsTest(parameterized.TestCase):
     make(**{name: getattr(make(), name), other: wrong})
 
   @parameterized.parameters(
-      ('replay_fraction', .3, 'replay_capacity', 64),
       ('unrolls_per_collect', 2, 'replay_capacity', 64),
-      ('updates_per_collect', 2, 'unrolls_per_collect', 4),
-      ('max_use', 2, 'unrolls_per_collect', 4),
-      ('eval_num_episodes', 2, 'eval_every_frames', 100))
+      ('max_use', 2, 'unrolls_per_collect', 4))
   def test_what_needs_a_number_that_is_not_zero(
       self, name, value, other, needed):
     with self.assertRaisesRegex(

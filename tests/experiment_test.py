@@ -187,14 +187,19 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(restored, 10 * int(line.split(',')[0]))
     self.assertGreater(restored, 0)
     self.assertGreater(_frames(_wait_for(resumed, ' of ')), restored)
-    resumed.send_signal(signal.SIGTERM)
-    resumed.communicate()
+    children = _children(resumed)
+    resumed.send_signal(signal.SIGTERM)  # As `kill` sends it.
+    output, _ = resumed.communicate()
+    self.assertEqual(resumed.returncode, 0, output)
+    self.assertIn('Saved', output)
+    self.assertNotIn('Traceback', output)
+    self.assertEmpty(_wait_until_gone(children))
 
-  # Ctrl-C in a terminal signals the whole group; `kill` usually does not.
+  # Ctrl-C in a terminal signals the whole group; `kill` usually does not, see
+  # the test above.
   @parameterized.parameters(
       (os.killpg, signal.SIGINT),
       (os.killpg, signal.SIGTERM),
-      (os.kill, signal.SIGTERM),
   )
   def test_signal_ends_with_a_checkpoint(self, kill, number):
     # Long unrolls: the learner waits for environments when the signal comes,
