@@ -212,9 +212,9 @@ class EnvironmentSettings(_Section):
   environments_per_process: int = setting(
       1,
       'Environments that share a process and are stepped one after the other. '
-      'More than one is faster if a step takes less than about a tenth of a '
-      'millisecond, as in CartPole and the toys, or if there are many more '
-      'environments than cores. Atari games run in threads instead.', POSITIVE)
+      'Several are meant for environments whose steps take very little time: '
+      'CartPole was faster with them. Atari games run in threads instead.',
+      POSITIVE)
   step_timeout_s: float = setting(
       300.,
       'Seconds that an environment process may take to start, to reset or to '
