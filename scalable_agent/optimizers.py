@@ -72,8 +72,8 @@ class Adam(tf.keras.optimizers.Adam):
         tf.constant(beta, dtype) for beta in (self.beta_1, self.beta_2))
     step = tf.cast(self.iterations + 1, dtype)
     beta_2_power = tf.pow(beta_2, step)
-    # One operation for all: Keras' formula takes ten, and 1.6 times the time. It
-    # is the formula above if its epsilon has this factor.
+    # One operation for all: Keras' formula takes ten, and 1.6 times the time.
+    # It is the formula above if its epsilon has this factor.
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle, m=self._momentums[index].value.handle,
         v=self._velocities[index].value.handle,

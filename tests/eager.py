@@ -1,8 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Functions without graphs, for tests that make few updates.
 
-Tracing an update takes seconds, and an eager one a fraction of that. That compiled
-updates are the eager ones is tested in `learner_test` and `off_policy_test`.
+Tracing an update takes seconds, and an eager one a fraction of that. That
+compiled updates are the eager ones is tested in `learner_test` and
+`off_policy_test`.
 """
 
 from collections.abc import Iterator
