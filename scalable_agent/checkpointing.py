@@ -109,7 +109,7 @@ class Checkpointer:
         kept.
     """
     state = self._learner.state
-    for variable in [*state['variables'], *state.get('unpublished', [])]:
+    for variable in [*state['variables'], *state['unpublished']]:
       if not bool(tf.reduce_all(tf.math.is_finite(variable))):
         name = getattr(variable, 'path', variable.name)  # Of Keras, or not.
         good = self._latest

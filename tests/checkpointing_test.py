@@ -28,7 +28,7 @@ def _tiny_learner(num_updates=0):
   return types.SimpleNamespace(
       agent=types.SimpleNamespace(variables=variables[:1]),
       state={'variables': variables[:1], 'optimizer': variables[1:],
-             'targets': []},
+             'unpublished': [], 'targets': []},
       num_env_frames=num_updates, num_updates=num_updates)
 
 
