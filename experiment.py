@@ -94,6 +94,8 @@ def main(argv: Sequence[str]) -> int:
   try:
     config = config_of(flags.FLAGS)
     module, function = MODES[config.mode]
+    if config.mode == 'train' and config.ray_address:
+      module = 'scalable_agent.distributed'
     return getattr(importlib.import_module(module), function)(config)
   except errors.UserError as e:
     print(f'experiment.py: {e}', file=sys.stderr)

@@ -11,6 +11,7 @@ _MUJOCO = ['gymnasium[mujoco]>=1.1']
 _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
 # CarRacing draws its observations with pygame.
 _BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
+_RAY = ['ray>=2.50']
 _PLOT = ['matplotlib>=3.8']
 _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
         'pytest-xdist>=3.6', 'ruff>=0.9']
@@ -43,7 +44,8 @@ setuptools.setup(
         'robotics': _ROBOTICS,
         'box2d': _BOX2D,
         'plot': _PLOT,
+        'ray': _RAY,
         'dev': (_ATARI + _MINIGRID + _VIZDOOM + _MUJOCO + _ROBOTICS + _BOX2D
-                + _PLOT + _DEV),
+                + _PLOT + _RAY + _DEV),
     },
 )

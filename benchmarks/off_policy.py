@@ -12,7 +12,7 @@ virtual environment of its own, see peers.py. The work (`--what`):
     256, one update per step of the environment. Ours has four environments.
 *   dqn: CartPole-v1, 64 and 64 units, batches of 32, an update every four
     steps, without double Q-learning, which the peers do not have. Ours has
-    eight environments, the peers one: more make them no faster per step.
+    32 environments, the peers one: more make them no faster per step.
 *   pong: ALE Pong as in peers.py, batches of 32, an update every four steps.
     Ours is double Q-learning with the `shallow` network. The peers have their
     own: DQN, the network of Mnih et al. 2015, so they compute more per update.
@@ -58,8 +58,8 @@ _CHEETAH = ('--level_name=HalfCheetah-v5', '--hidden_sizes=256,256',
             '--batch_size=256', '--replay_steps=100000')
 _FLAGS = {
     'dqn': ('--algorithm=ddqn', '--nodouble_q', '--level_name=CartPole-v1',
-            '--hidden_sizes=64,64', '--batch_size=32', '--num_actors=8',
-            '--environments_per_process=8',
+            '--hidden_sizes=64,64', '--batch_size=32', '--num_actors=32',
+            '--environments_per_process=32',
             '--unroll_length=4', '--updates_per_step=0.25',
             '--replay_steps=100000'),
     'pong': ('--algorithm=ddqn', '--level_name=ALE/Pong-v5', '--agent=shallow',

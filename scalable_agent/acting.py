@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import functools
 import threading
 import time
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scalable_agent import actor
 from scalable_agent import environments
@@ -16,8 +16,32 @@ from scalable_agent import structs
 from scalable_agent import unrolls
 
 
+class Share(NamedTuple):
+  """The environments that one process steps.
+
+  Attributes:
+    environments: their numbers in the run, in a row.
+    worker: the number of the process.
+    incarnation: how many processes there were in its place before it.
+  """
+  environments: range
+  worker: int = 0
+  incarnation: int = 0
+
+
 class Acting(Protocol):
-  """What training needs from acting, in this process or elsewhere."""
+  """What training needs from acting, in this process or elsewhere.
+
+  Attributes:
+    spec: of the environments.
+    num_groups: number of groups of environments; of each process that acts.
+  """
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec: ...
+
+  @property
+  def num_groups(self) -> int: ...
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
@@ -29,38 +53,55 @@ class Acting(Protocol):
         passed to `inbox.fail`.
     """
 
-  def close(self, timeout_s: float) -> None:
-    """Ends acting; waits at most `timeout_s`. Environments stay open."""
+  def stop(self, timeout_s: float) -> None:
+    """Ends acting; waits at most `timeout_s`. Close the inbox first."""
+
+  def close(self) -> None:
+    """Closes the environments."""
 
   def seconds(self) -> dict[str, float]:
     """Returns the seconds spent in each stage, over all actors."""
+
+  def counts(self) -> dict[str, int]:
+    """Returns what is counted about processes that act, by name."""
 
 
 class Local:
   """Actors in threads of this process; implements `Acting`."""
 
   def __init__(self, envs: Sequence[environments.FlowEnvironment],
-               actor_policies: Sequence[policies.Policy], *,
+               make_policies: Callable[[], Sequence[policies.Policy]], *,
                unroll_length: int, num_buffers: int,
                bootstrap_truncated: bool):
     """Makes the object; `start` starts the threads.
 
     Args:
       envs: the environments of each actor.
-      actor_policies: the policy of each actor. Several actors can have the same
-        `policies.SharedPolicy`. `close` closes the policies.
+      make_policies: makes the policy of each actor; called by `start`. Several
+        actors can have the same `policies.SharedPolicy`. `stop` closes them.
       unroll_length: agent steps.
       num_buffers: number of unrolls that each actor uses in turn.
       bootstrap_truncated: see `actor.Actor`.
     """
     self._envs = list(envs)
-    self._policies = list(actor_policies)
+    self._make_policies = make_policies
+    self._policies: list[policies.Policy] = []
     self._make_actor = functools.partial(
         actor.Actor, unroll_length=unroll_length, num_buffers=num_buffers,
         bootstrap_truncated=bootstrap_truncated)
     self._timers = [metrics.StageTimer() for _ in self._envs]
     self._actors: list[actor.Actor] = []
     self._threads: list[threading.Thread] = []
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec:
+    """See `Acting`."""
+    return self._envs[0].spec
+
+  @property
+  def num_groups(self) -> int:
+    """See `Acting`."""
+    return len(self._envs)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
@@ -72,6 +113,7 @@ class Local:
       except BaseException as e:  # pylint: disable=broad-except
         inbox.fail(e)
 
+    self._policies = list(self._make_policies())
     self._actors = [
         self._make_actor(env, policy, published, inbox, timer=timer)
         for env, policy, timer in zip(
@@ -83,8 +125,8 @@ class Local:
     for thread in self._threads:
       thread.start()
 
-  def close(self, timeout_s: float) -> None:
-    """See `Acting`. Close the inbox first."""
+  def stop(self, timeout_s: float) -> None:
+    """See `Acting`."""
     deadline_s = time.monotonic() + timeout_s
     left_s = lambda: max(deadline_s - time.monotonic(), 0)
     for one in self._actors:
@@ -95,6 +137,15 @@ class Local:
       if thread.ident is not None:  # It was started.
         thread.join(left_s())
 
+  def close(self) -> None:
+    """See `Acting`."""
+    for env in self._envs:
+      env.close()
+
   def seconds(self) -> dict[str, float]:
     """See `Acting`."""
     return metrics.total_seconds(self._timers)
+
+  def counts(self) -> dict[str, int]:
+    """See `Acting`. It has no processes of its own."""
+    return {}

@@ -66,6 +66,7 @@ _ADAM = Needs('optimizer', ('adam',))
 _HINDSIGHT = Needs('hindsight', ('future', 'final', 'episode'))
 _REPLAY = Needs('replay_capacity')
 _COLLECTIONS = Needs('unrolls_per_collect')
+_RAY = Needs('ray_address')
 
 
 # For each type of setting, the types of its values.
@@ -302,6 +303,33 @@ class ActingSettings(_Section):
       'For experiments: act with weights that are this many calls of the '
       'learner old, see --updates_per_call. Until then, act with the first '
       'weights. Queues add more lag.', NOT_NEGATIVE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterSettings(_Section):
+  """Actors in other processes and on other machines, through ray."""
+  ray_address: str = setting(
+      '',
+      'The ray cluster whose machines act. local: a cluster of this machine '
+      'only, for this run. auto: the cluster that this machine, or this ray '
+      'job, is part of. HOST:PORT: that cluster. If empty, threads of the '
+      'program act, and ray is not needed.')
+  num_actor_workers: int = setting(
+      0,
+      'Number of processes that act. The environments are divided among them, '
+      'and each has --num_actor_groups groups. 0: as many as there are free '
+      'CPUs for.', NOT_NEGATIVE, needs=_RAY)
+  num_cpus_per_actor_worker: int = setting(
+      2, 'CPUs that each of these processes takes.', POSITIVE, needs=_RAY)
+  min_actor_workers: int = setting(
+      1, 'Training starts with this many of them; the others join later.',
+      POSITIVE, needs=_RAY)
+  actor_timeout_s: float = setting(
+      600., 'Seconds without any of them after which the run ends, with a '
+      'checkpoint.', POSITIVE, needs=_RAY)
+  hang_timeout_s: float = setting(
+      600., 'Seconds without an unroll after which one of them is replaced.',
+      POSITIVE, needs=_RAY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -699,8 +727,8 @@ class _HasShape(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
-             LearnerSettings, ImpalaSettings, OffPolicySettings, ReplaySettings,
-             TestSettings):
+             ClusterSettings, LearnerSettings, ImpalaSettings,
+             OffPolicySettings, ReplaySettings, TestSettings):
   """All settings of the program; `Config()` has the defaults of all flags."""
 
   def __post_init__(self) -> None:
@@ -714,6 +742,10 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     self._check('deterministic',
                 not self.deterministic or self.num_actor_groups == 1,
                 'needs --num_actor_groups=1')
+    self._check('deterministic', not (self.deterministic and self.ray_address),
+                'cannot be used with --ray_address')
+    self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
+                f'must be at most --num_actors={self.num_actors}')
     if not self.replay_capacity:
       self._check('selector', self.is_off_policy or self.selector == 'uniform',
                   'needs --replay_capacity')
@@ -837,19 +869,22 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     size = _OBSERVATIONS_PER_MICRO_BATCH // (self.unroll_length + 1)
     return min(max(size, _MIN_MICRO_BATCH_SIZE), self.batch_size)
 
-  def derive_seed(self, role: str, index: int, part: int = 0) -> int:
+  def derive_seed(self, role: str, index: int, part: int = 0,
+                  incarnation: int = 0) -> int:
     """Returns a different seed for each role, index and part.
 
     Args:
       role: one of `_SEED_ROLES`.
       index: a number that differs between things of the same role.
       part: a number that differs between the parts of a run.
+      incarnation: how often what has the seed was replaced in this part.
 
     Returns:
       An int within `[0, 2**31)`.
     """
+    numbers = [self.seed, _SEED_ROLES.index(role), index, part]
     sequence = np.random.SeedSequence(
-        [self.seed, _SEED_ROLES.index(role), index, part])
+        numbers + [incarnation] if incarnation else numbers)
     return int(sequence.generate_state(1)[0] % 2**31)
 
   def save(self) -> None:

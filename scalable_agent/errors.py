@@ -44,5 +44,13 @@ class DivergedError(UserError):
   exit_code = 1
 
 
+class ClusterError(UserError):
+  """The cluster does not give what is needed; the same command may work later.
+
+  The exit code says so to those who start it again: it is EX_TEMPFAIL.
+  """
+  exit_code = 75
+
+
 class EnvironmentProcessError(RuntimeError):
   """The process of an environment raised an error, died or does not answer."""

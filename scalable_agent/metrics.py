@@ -83,9 +83,14 @@ class StageTimer:
 
 def total_seconds(timers: Iterable[StageTimer]) -> dict[str, float]:
   """Returns the seconds of every stage, added up over `timers`."""
+  return sum_seconds(dict(timer.seconds) for timer in timers)
+
+
+def sum_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+  """Returns the seconds of every stage, added up over several dictionaries."""
   total: dict[str, float] = collections.defaultdict(float)
-  for timer in timers:
-    for name, seconds in list(timer.seconds.items()):
+  for part in parts:
+    for name, seconds in part.items():
       total[name] += seconds
   return dict(total)
 

@@ -73,17 +73,32 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     Exception: any error of an environment or of the learner. A checkpoint is
       written first.
   """
+  with stop_on_signals() as stop:
+    return run(config, make_local, stop, hooks, addons)
+
+
+def run(config: config_lib.Config,
+        make_acting: Callable[[config_lib.Config, int], acting.Acting],
+        stop: threading.Event, hooks: Sequence[Hook] = (),
+        addons: Mapping[str, base.Addon] | None = None) -> int:
+  """Trains as `train` does, with other actors and until `stop` is set.
+
+  Args:
+    config: the settings.
+    make_acting: makes the actors, from the settings and the number of the part.
+    stop: ends the training once it is set.
+    hooks: see `train`.
+    addons: see `train`.
+  """
   tf.keras.utils.set_random_seed(config.seed)
   networks.set_compute_dtype(config.compute_dtype)
   with contextlib.ExitStack() as stack:
-    stop = stack.enter_context(_stop_on_signals())
     part = checkpointing.latest_number(config.logdir)
-    envs = _make_environments(config, part)
-    for env in envs:
-      stack.callback(env.close)
-    spec = envs[0].spec
+    actors = stack.enter_context(contextlib.closing(make_acting(config, part)))
+    spec = actors.spec
     asked, config = config, config.resolved(
-        spec.observation, on_cpu=networks.on_cpu(), num_groups=len(envs))
+        spec.observation, on_cpu=networks.on_cpu(),
+        num_groups=actors.num_groups)
     learner = make_learner(config, spec, part, addons)
     feeds.check_memory(config, spec, learner.agent)
     checkpointer = checkpointing.Checkpointer(
@@ -94,13 +109,11 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     feed = feeds.Feed(config, spec, learner, part)
     config.save()
     evaluations = _make_evaluations(config, spec, learner, part, stack)
-    _print_start(asked, config, len(envs))
+    _print_start(asked, config, actors)
     writer = stack.enter_context(contextlib.closing(
         metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
-    actors = _make_actors(config, envs, part)
-    log = _Log(config, learner, feed, checkpointer, writer, evaluations,
-               stop, {
-        'actor': actors.seconds, 'batches': feed.seconds})
+    log = _Log(config, learner, actors, feed, checkpointer, writer,
+               evaluations, stop)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -204,7 +217,8 @@ def _make_optimizer(config, rate):
 
 
 def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                  num_groups: int, part: int) -> list[policies.Policy]:
+                  num_groups: int, part: int,
+                  share: acting.Share | None = None) -> list[policies.Policy]:
   """Returns the policy of each group: its own, or the one that all share.
 
   Args:
@@ -212,24 +226,54 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
     spec: of the environments.
     num_groups: number of groups of environments.
     part: a number that differs between the parts of a run.
+    share: of the process that acts, for the seeds; None for the only one.
   """
+  share = share or acting.Share(range(config.num_actors))
+  first = share.worker * config.num_actor_groups
   make_one = lambda index, jit_compile: policies.AgentPolicy(
-      algorithms.make_agent(
-          config, spec, config.derive_seed('actor', index, part)),
+      algorithms.make_agent(config, spec, config.derive_seed(
+          'actor', first + index, part, share.incarnation)),
       jit_compile=jit_compile)
   if config.dynamic_batching:
     return [policies.SharedPolicy(make_one(0, False))] * num_groups
   return [make_one(index, config.xla != 'none') for index in range(num_groups)]
 
 
-def _make_environments(config, part):
+def make_local(config: config_lib.Config, part: int,
+               share: acting.Share | None = None) -> acting.Local:
+  """Makes actors in threads of this process.
+
+  Args:
+    config: the settings.
+    part: a number that differs between the parts of a run.
+    share: the environments; None for all of the run.
+
+  Raises:
+    Exception: any error of `environments.make_groups`.
+  """
+  share = share or acting.Share(range(config.num_actors))
+  envs = _make_environments(config, part, share)
+  spec, num_groups = envs[0].spec, len(envs)
+
+  def make():
+    resolved = config.resolved(
+        spec.observation, on_cpu=networks.on_cpu(), num_groups=num_groups)
+    return make_policies(resolved, spec, num_groups, part, share)
+
+  return acting.Local(
+      envs, make, unroll_length=config.unroll_length,
+      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
+      bootstrap_truncated=config.bootstrap_truncated)
+
+
+def _make_environments(config, part, share):
   names = _level_names(config)
   # A part of a run has other seeds than the part before.
-  indices = range(config.num_actors)
   return environments.make_groups(
-      [names[i % len(names)] for i in indices],
-      [config.derive_seed('environment', i, part) for i in indices],
-      config, config.num_actor_groups)
+      [names[i % len(names)] for i in share.environments],
+      [config.derive_seed('environment', i, part, share.incarnation)
+       for i in share.environments],
+      config, config.num_actor_groups, first_index=share.environments.start)
 
 
 def _level_names(config):
@@ -246,14 +290,6 @@ def _is_finished(config, learner, checkpointer):
   print('This run is finished: raise --total_environment_frames, or use '
         'another --logdir.')
   return True
-
-
-def _make_actors(config, envs, part):
-  return acting.Local(
-      envs, make_policies(config, envs[0].spec, len(envs), part),
-      unroll_length=config.unroll_length,
-      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
-      bootstrap_truncated=config.bootstrap_truncated)
 
 
 class _Evaluations(NamedTuple):
@@ -282,7 +318,7 @@ def _make_evaluations(config, spec, learner, part, stack):
           num_episodes=config.eval_num_episodes), best)
 
 
-def _print_start(asked, config, num_groups):
+def _print_start(asked, config, actors):
   for line in (levels.unplayed_message(_level_names(config), config.num_actors),
                config_lib.choices_made(asked, config)):
     if line:
@@ -290,7 +326,10 @@ def _print_start(asked, config, num_groups):
   sharing = (' that share their policy steps'
              if config.dynamic_batching else '')
   device = 'CPU' if networks.on_cpu() else 'GPU'
-  print(f'{config.num_actors} environments, {num_groups} groups{sharing}, '
+  num_workers = actors.counts().get('wanted')
+  where = f' in each of {num_workers} actor workers' if num_workers else ''
+  print(f'{config.num_actors} environments, {actors.num_groups} groups'
+        f'{where}{sharing}, '
         f'learning on {device}. Progress is printed after the first update, '
         'which compiles.', flush=True)
 
@@ -306,7 +345,7 @@ def _running(actors: acting.Acting, feed: feeds.Feed,
   finally:
     deadline_s = time.monotonic() + _JOIN_TIMEOUT_S
     feed.close()
-    actors.close(_JOIN_TIMEOUT_S)
+    actors.stop(_JOIN_TIMEOUT_S)
     feed.join(max(deadline_s - time.monotonic(), 0))
 
 
@@ -318,19 +357,21 @@ class _Log:
   """
 
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
-               feed: feeds.Feed, checkpointer: checkpointing.Checkpointer,
+               actors: acting.Acting, feed: feeds.Feed,
+               checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
-               evaluations: _Evaluations | None, stop: threading.Event,
-               seconds_by_role: dict[str, Callable[[], dict[str, float]]]):
+               evaluations: _Evaluations | None, stop: threading.Event):
     self.timer = metrics.StageTimer()
     self._learner = learner
+    self._actors = actors
     self._feed = feed
     self._checkpointer = checkpointer
     self._writer = writer
     self._evaluations = evaluations
     self._stop = stop
     self._seconds_by_role = {
-        **seconds_by_role, 'learner': lambda: dict(self.timer.seconds)}
+        'actor': actors.seconds, 'batches': feed.seconds,
+        'learner': lambda: dict(self.timer.seconds)}
     self._start_s = time.monotonic() - checkpointer.train_time_s
     self._progress = metrics.Progress(
         learner.num_env_frames, config.total_environment_frames)
@@ -357,7 +398,8 @@ class _Log:
   def print_progress(self, update: Update) -> None:
     if self._progress_due():
       print(self._progress.line(
-          update.learner.num_env_frames, self._policy_lag), flush=True)
+          update.learner.num_env_frames, self._policy_lag)
+          + _workers_text(self._actors.counts()), flush=True)
 
   def write_summary(self, update: Update) -> None:
     if not self._summary_due():
@@ -375,6 +417,8 @@ class _Log:
       values['updates_per_step'] = self._feed.updates_per_step
     for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
+    for name, count in self._actors.counts().items():
+      values[f'actors/{name}'] = count
     self._writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
         num_env_frames)
@@ -450,8 +494,15 @@ class _Log:
     return shares
 
 
+def _workers_text(counts):
+  if not counts:
+    return ''
+  return (f', {counts["workers"]} of {counts["wanted"]} workers '
+          f'({counts["restarts"]} restarts)')
+
+
 @contextlib.contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
+def stop_on_signals() -> Iterator[threading.Event]:
   """Yields an event that the first SIGINT or SIGTERM sets.
 
   The second one ends the process at once; environments end with it.

@@ -32,9 +32,9 @@ class LocalTest(absltest.TestCase):
     self.inbox = queues.BoundedQueue(1)
 
   def _start(self, *actor_policies):
-    local = acting.Local(self.envs, actor_policies, unroll_length=2,
+    local = acting.Local(self.envs, lambda: actor_policies, unroll_length=2,
                          num_buffers=2, bootstrap_truncated=False)
-    self.addCleanup(local.close, 10)
+    self.addCleanup(local.stop, 10)
     self.addCleanup(self.inbox.close)
     local.start(lambda: structs.Weights(3, [tf.constant(1.0)]), self.inbox)
     return local
@@ -60,7 +60,7 @@ class LocalTest(absltest.TestCase):
       release()
     self.assertEqual(set(counts), {1, 2})  # Three environments, two groups.
     self.inbox.close()
-    local.close(10)
+    local.stop(10)
     self._assert_ended()
     self.assertGreater(local.seconds()['environment'], 0)
 
@@ -71,7 +71,7 @@ class LocalTest(absltest.TestCase):
       while True:
         _, release = self.inbox.get()
         release()
-    local.close(10)
+    local.stop(10)
     self._assert_ended()
 
   def test_a_shared_policy_ends_with_its_actors(self):
@@ -80,7 +80,7 @@ class LocalTest(absltest.TestCase):
     local = self._start(shared, shared)
     self.inbox.get().release()
     self.inbox.close()
-    local.close(10)
+    local.stop(10)
     self._assert_ended()
 
 

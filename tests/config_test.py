@@ -58,7 +58,9 @@ _REFUSED = {
         'initial_scale_multiplier', 'replay_steps', 'min_replay_steps',
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
-        'updates_per_collect', 'eval_num_episodes', 'priority_epsilon')},
+        'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
+        'num_cpus_per_actor_worker', 'min_actor_workers', 'actor_timeout_s',
+        'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
@@ -68,7 +70,7 @@ _REFUSED = {
         'target_noise_clip', 'temperature_learning_rate',
         'priority_exponent', 'unrolls_per_collect',
         'max_use', 'eval_every_frames', 'burn_in_steps',
-        'clip_gradient_value')},
+        'clip_gradient_value', 'num_actor_workers')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -95,7 +97,7 @@ _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
-         'dueling', 'exact_temperature', 'deterministic'}
+         'dueling', 'exact_temperature', 'deterministic', 'ray_address'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
@@ -541,8 +543,8 @@ class HelpTest(absltest.TestCase):
     text = self._help('--helpfull')
     headings = re.findall(r'^(\d\d \w+):$', text, re.M)
     self.assertEqual(headings, [
-        '01 run', '02 environment', '03 agent', '04 acting', '05 learner',
-        '06 impala', '07 offpolicy', '08 replay', '09 test'])
+        '01 run', '02 environment', '03 agent', '04 acting', '05 cluster',
+        '06 learner', '07 impala', '08 offpolicy', '09 replay', '10 test'])
     shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[1:]
     seen = set()
     for section, part in zip(config_lib.SECTIONS, shown):

@@ -74,10 +74,11 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent):
     else:
       used = [policies.AgentPolicy(agent()) for _ in envs]
       weights = structs.Weights(0, [tf.constant(1.0)])
-    actors = acting.Local(envs, used, unroll_length=config.unroll_length,
-                          num_buffers=2, bootstrap_truncated=False)
+    actors = acting.Local(
+        envs, lambda: used, unroll_length=config.unroll_length, num_buffers=2,
+        bootstrap_truncated=False)
     stack.callback(feed.join, 10)
-    stack.callback(actors.close, 10)
+    stack.callback(actors.stop, 10)
     stack.callback(feed.close)
     actors.start(lambda: weights, feed.inbox)
     feed.start()

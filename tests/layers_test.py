@@ -37,12 +37,13 @@ _LAYERS = (
     (5, 'actor checkpointing feeds video export'),
     (5, 'evaluation'),
     (6, 'acting'),
-    (6, 'training testing distributed'),
-    (7, 'experiment'),
+    (6, 'training testing'),
+    (7, 'distributed'),
+    (8, 'experiment'),
 )
 _PLACES = {room: place for place, (_, rooms) in enumerate(_LAYERS)
            for room in rooms.split()}
-_LONGEST_CHAIN = 8
+_LONGEST_CHAIN = 9
 _TENSORFLOW = {'tensorflow', 'tensorflow_probability', 'keras', 'tf_keras'}
 
 _IMPORTS = house.imports(_ROOT)

@@ -939,7 +939,7 @@ _SAVING = (
 
 _CONFIG = (
     ('part not in the seed',
-     'index, part])', 'index, 0])'),
+     'index, part]', 'index, 0]'),
     ('role not in the seed',
      '[self.seed, _SEED_ROLES.index(role), index', '[self.seed, 0, index'),
     ('index not in the seed',

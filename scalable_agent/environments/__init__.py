@@ -131,6 +131,7 @@ def make_groups(
     seeds: Sequence[int],
     settings: EnvironmentSettings,
     num_groups: int,
+    first_index: int = 0,
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
@@ -140,6 +141,7 @@ def make_groups(
     settings: `EnvironmentSettings`.
     num_groups: number of vectors to make, at least 1. If there are fewer
       environments than this, each one is a group.
+    first_index: which environment of the run the first one is.
 
   Returns:
     One `FlowEnvironment` per group; the caller closes them.
@@ -155,7 +157,7 @@ def make_groups(
                                   min(num_groups, len(level_names))):
       groups.append(make_vec([level_names[i] for i in indices],
                              [seeds[i] for i in indices], settings,
-                             first_index=int(indices[0])))
+                             first_index=first_index + int(indices[0])))
       _check_same_spec(groups[0], groups[-1])
   except BaseException:
     for group in groups:
