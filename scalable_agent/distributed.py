@@ -1,0 +1,407 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Training on several machines: actors in other processes, through ray.
+
+No other module imports ray. An actor worker is a process with some of the
+run's environments and the actors that step them (`acting.Local`). The learner
+owns its workers: it starts them, asks them for unrolls, and replaces those that
+are lost. ray ends them with the learner.
+
+A worker gets a call for one unroll at a time, and acts on meanwhile: one unroll
+waits, and each of its groups makes another one. The next call is made when the
+inbox of the learner has taken the unroll. So nothing is dropped, and nothing
+grows.
+"""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import functools
+import logging
+import os
+import socket
+import threading
+import time
+import traceback
+from typing import NamedTuple
+
+import numpy as np
+import ray
+import scalable_agent
+from scalable_agent import acting
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent import metrics
+from scalable_agent import queues
+from scalable_agent import structs
+from scalable_agent import training
+from scalable_agent import unrolls
+import tensorflow as tf
+
+# An environment's error ends the run if it comes so often in a row.
+_MAX_FAILURES = 3
+_LONGEST_PAUSE_S = 60.
+_CONNECT_TIMEOUT_S = 5.
+_POLL_S = 0.5
+
+
+class Description(NamedTuple):
+  """What a worker says when it is ready.
+
+  Attributes:
+    spec: of its environments.
+    num_groups: its number of groups of environments.
+    host: the name of its machine.
+    pid: the number of its process.
+  """
+  spec: structs.EnvironmentSpec
+  num_groups: int
+  host: str
+  pid: int
+
+
+class Message(NamedTuple):
+  """An unroll of a worker.
+
+  Attributes:
+    unroll: the `structs.Unroll`.
+    seconds: spent in each stage so far, over all actors of the worker.
+  """
+  unroll: structs.Unroll
+  seconds: dict[str, float]
+
+
+class ActorWorker:
+  """Acts with a share of the environments, in a process of its own."""
+
+  def __init__(self, config: config_lib.Config, part: int,
+               share: acting.Share):
+    """Makes a worker; `open` does all that can fail.
+
+    Args:
+      config: the settings.
+      part: a number that differs between the parts of a run.
+      share: the environments.
+    """
+    self._config, self._part, self._share = config, part, share
+    self._inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
+    self._weights: list[structs.Weights] = []  # None, or the latest.
+    self._release: Callable[[], None] = lambda: None
+
+  def open(self) -> Description:
+    """Makes the environments."""
+    tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
+    tf.config.threading.set_intra_op_parallelism_threads(
+        self._config.num_cpus_per_actor_worker)
+    self._actors = training.make_local(self._config, self._part, self._share)
+    return Description(self._actors.spec, self._actors.num_groups,
+                       socket.gethostname(), os.getpid())
+
+  def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
+    """Waits for an unroll and returns it.
+
+    Args:
+      newer: the `structs.Weights`, in a list so that ray does not send them on
+        its own; an empty list if the worker has the latest ones.
+
+    Raises:
+      Exception: any error of an environment or of a policy.
+    """
+    if newer:
+      is_first, self._weights = not self._weights, ray.get(newer)
+      if is_first:
+        self._actors.start(lambda: self._weights[0], self._inbox)
+    # ray has stored what the call before has returned.
+    self._release()
+    unroll, self._release = self._inbox.get()
+    return Message(unroll, self._actors.seconds())
+
+
+@dataclasses.dataclass
+class _Worker:
+  """What the learner knows about a worker.
+
+  Attributes:
+    share: its environments.
+    handle: of the ray actor; None if it is to be started.
+    start_s: when it is to be started.
+    version: of the weights that it has; -1 for none.
+    num_failures: errors in a row, without an unroll between them.
+    seconds: those of its last message.
+    description: what it has said; None until it is ready.
+    call_s: when it was called last.
+  """
+  share: acting.Share
+  handle: ray.actor.ActorHandle | None = None
+  start_s: float = 0.
+  version: int = -1
+  num_failures: int = 0
+  seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+  description: Description | None = None
+  call_s: float = 0.
+
+
+class RemoteActors:
+  """Actor workers on a ray cluster; implements `acting.Acting`."""
+
+  def __init__(self, config: config_lib.Config, part: int):
+    """Starts the workers; waits for `config.min_actor_workers` of them.
+
+    Args:
+      config: the settings.
+      part: a number that differs between the parts of a run.
+
+    Raises:
+      ConfigError: if the settings are wrong.
+      errors.ClusterError: if the workers are not ready in time.
+      Exception: any error of an environment.
+    """
+    self._config, self._part = config, part
+    self._calls: dict[ray.ObjectRef, _Worker] = {}
+    # The version of the weights in ray's store, and where they are.
+    self._put: tuple[int, ray.ObjectRef | None] = (-1, None)
+    self._num_restarts = 0
+    self._num_lost = 0
+    self._ready_s = time.monotonic()  # When a worker was ready last.
+    self._stopping = threading.Event()
+    self._thread: threading.Thread | None = None
+    self._published: Callable[[], structs.Weights] | None = None
+    self._workers = [
+        _Worker(acting.Share(range(int(s[0]), int(s[-1]) + 1), index))
+        for index, s in enumerate(np.array_split(
+            np.arange(config.num_actors), _num_workers(config)))]
+    try:
+      while len(self._ready()) < min(
+          config.min_actor_workers, len(self._workers)):
+        self._advance()
+    except BaseException:
+      self.close()
+      raise
+    self._first = self._ready()[0].description
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec:
+    """See `acting.Acting`."""
+    return self._first.spec
+
+  @property
+  def num_groups(self) -> int:
+    """See `acting.Acting`."""
+    return self._first.num_groups
+
+  def start(self, published: Callable[[], structs.Weights],
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
+    """See `acting.Acting`."""
+
+    def run():
+      try:
+        while not self._stopping.is_set():
+          self._advance(inbox)
+      except queues.QueueClosed:
+        pass
+      except BaseException as e:  # pylint: disable=broad-except
+        inbox.fail(e)
+
+    self._published = published
+    for worker in self._ready():
+      self._ask(worker)
+    self._thread = threading.Thread(
+        target=run, name='remote-actors', daemon=True)
+    self._thread.start()
+
+  def stop(self, timeout_s: float) -> None:
+    """See `acting.Acting`."""
+    self._stopping.set()
+    if self._thread is not None:
+      self._thread.join(timeout_s)
+
+  def close(self) -> None:
+    """Ends the workers; their environments end with them."""
+    self._calls.clear()
+    for worker in self._workers:
+      self._kill(worker)
+
+  def seconds(self) -> dict[str, float]:
+    """See `acting.Acting`."""
+    return metrics.sum_seconds(worker.seconds for worker in self._workers)
+
+  def counts(self) -> dict[str, int]:
+    """See `acting.Acting`."""
+    return {'workers': len(self._ready()), 'wanted': len(self._workers),
+            'restarts': self._num_restarts, 'lost_unrolls': self._num_lost}
+
+  def _ready(self):
+    return [w for w in self._workers if w.description is not None]
+
+  def _advance(self, inbox=None):
+    """Starts workers that are due, and takes what the next one returns."""
+    now_s = time.monotonic()
+    for worker in self._workers:
+      if worker.handle is None and worker.start_s <= now_s:
+        self._start(worker)
+    self._check_time(now_s)
+    if not self._calls:
+      time.sleep(_POLL_S)
+      return
+    done, _ = ray.wait(list(self._calls), timeout=_POLL_S)
+    for call in done:
+      self._take(call, inbox)
+
+  def _start(self, worker):
+    worker.handle = ray.remote(ActorWorker).options(
+        num_cpus=self._config.num_cpus_per_actor_worker, max_restarts=0,
+        scheduling_strategy='SPREAD').remote(
+            self._config, self._part, worker.share)
+    worker.call_s = time.monotonic()
+    self._calls[worker.handle.open.remote()] = worker
+
+  def _take(self, call, inbox):
+    """Takes the result of a call, and makes the next one."""
+    worker = self._calls.pop(call)
+    try:
+      result = ray.get(call)
+    except ray.exceptions.RayTaskError as e:
+      self._failed(worker, e.cause)
+      return
+    except ray.exceptions.RayError as e:
+      self._lost(worker, e)
+      return
+    self._ready_s = time.monotonic()
+    if isinstance(result, Description):
+      worker.description = result
+    else:
+      worker.num_failures, worker.seconds = 0, result.seconds
+      # The views of ray's store that the unroll has are dropped with it.
+      inbox.put(unrolls.Delivery(result.unroll, lambda: None))
+    self._ask(worker)
+
+  def _ask(self, worker):
+    """Asks a worker for its next unroll, with newer weights if there are."""
+    if self._published is None:
+      return  # `start` asks.
+    weights = self._published()
+    newer = []
+    if weights.version != worker.version:
+      if weights.version != self._put[0]:
+        self._put = weights.version, ray.put(weights._replace(
+            values=[np.asarray(value) for value in weights.values]))
+      worker.version, newer = weights.version, [self._put[1]]
+    worker.call_s = time.monotonic()
+    self._calls[worker.handle.next_unroll.remote(newer)] = worker
+
+  def _failed(self, worker, error):
+    """An environment or a policy of a worker raised an error."""
+    worker.num_failures += 1
+    if isinstance(error, errors.UserError) or (
+        worker.num_failures >= _MAX_FAILURES):
+      raise error
+    self._say(worker, ''.join(traceback.format_exception_only(error)).strip())
+    self._replace(worker, 2.**(worker.num_failures - 1))
+
+  def _lost(self, worker, error):
+    """The process of a worker, or its machine, has died."""
+    del error  # ray's texts are for ray's developers.
+    self._say(worker, 'it has died.')
+    self._replace(worker, 0.)
+
+  def _say(self, worker, what):
+    place = ('' if worker.description is None else
+             f' (process {worker.description.pid} of '
+             f'{worker.description.host})')
+    print(f'Actor worker {worker.share.worker}{place} is replaced: {what}',
+          flush=True)
+
+  def _replace(self, worker, pause_s):
+    self._kill(worker)
+    self._num_restarts += 1
+    self._num_lost += worker.version >= 0
+    worker.share = worker.share._replace(
+        incarnation=worker.share.incarnation + 1)
+    worker.version, worker.description = -1, None
+    worker.start_s = time.monotonic() + min(pause_s, _LONGEST_PAUSE_S)
+
+  def _kill(self, worker):
+    if worker.handle is not None:
+      ray.kill(worker.handle)
+      worker.handle = None
+
+  def _check_time(self, now_s):
+    """Replaces workers that hang; ends the run if there are none for long."""
+    for call, worker in list(self._calls.items()):
+      if (worker.description is not None
+          and now_s - worker.call_s > self._config.hang_timeout_s):
+        del self._calls[call]
+        self._say(worker, f'it made no unroll for {now_s - worker.call_s:.0f} '
+                  's (--hang_timeout_s).')
+        self._replace(worker, 0.)
+    if self._ready():
+      self._ready_s = now_s
+    elif now_s - self._ready_s > self._config.actor_timeout_s:
+      raise errors.ClusterError(
+          f'No actor worker was ready for {self._config.actor_timeout_s:g} s '
+          f'(--actor_timeout_s). {len(self._workers)} are wanted, with '
+          f'{self._config.num_cpus_per_actor_worker} CPUs each; the cluster '
+          f'has {ray.cluster_resources().get("CPU", 0):g}, of which '
+          f'{ray.available_resources().get("CPU", 0):g} are free.')
+
+
+def _num_workers(config: config_lib.Config) -> int:
+  """Returns the number of workers: as asked for, or as many as there is room.
+
+  Raises:
+    ConfigError: if there are more workers than environments.
+  """
+  if config.num_actor_workers:
+    return config.num_actor_workers
+  free = int(ray.available_resources().get('CPU', 0))
+  return min(max(free // config.num_cpus_per_actor_worker, 1),
+             config.num_actors)
+
+
+def train(config: config_lib.Config) -> int:
+  """Trains with actors on a ray cluster; otherwise as `training.train`.
+
+  Raises:
+    ConfigError: if there is no such cluster.
+  """
+  with _cluster(config), training.stop_on_signals() as stop:
+    return training.run(config, RemoteActors, stop)
+
+
+@contextlib.contextmanager
+def _cluster(config: config_lib.Config) -> Iterator[None]:
+  """Connects to the cluster, or starts one on this machine."""
+  os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
+  connect = functools.partial(
+      ray.init, log_to_driver=False, logging_level=logging.ERROR)
+  if config.ray_address == 'local':
+    # Nothing but its own actors runs there: they need not share.
+    num_cpus = config.num_actor_workers * config.num_cpus_per_actor_worker
+    connect(num_cpus=max(num_cpus, os.cpu_count() or 1),
+            include_dashboard=False)
+  else:
+    _check_address(config.ray_address)
+    try:
+      connect(address=config.ray_address, runtime_env={
+          'py_modules': [os.path.dirname(scalable_agent.__file__)],
+          'env_vars': {'TF_CPP_MIN_LOG_LEVEL': '3'}})
+    except ConnectionError as e:
+      raise errors.ConfigError(
+          f'--ray_address={config.ray_address}: there is no ray cluster. Start '
+          'one with "ray start --head", or use --ray_address=local.') from e
+  try:
+    yield
+  finally:
+    ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+  """Raises ConfigError if nothing listens at `HOST:PORT`."""
+  if address == 'auto':
+    return
+  host, _, port = address.rpartition(':')
+  try:
+    socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
+  except (OSError, ValueError) as e:
+    raise errors.ConfigError(
+        f'--ray_address={address}: {e}. It must be local, auto or the '
+        'HOST:PORT that "ray start --head" has printed.') from e

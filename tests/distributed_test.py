@@ -1,0 +1,195 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of training on a ray cluster of two nodes on this machine."""
+
+import os
+import signal
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent import queues
+from scalable_agent import structs
+from scalable_agent import training
+from scalable_agent import unrolls
+import tree
+
+ray = pytest.importorskip('ray')
+# pylint: disable=wrong-import-position
+from ray import cluster_utils
+from scalable_agent import distributed
+
+_CLUSTER: list[cluster_utils.Cluster] = []
+
+
+def setUpModule():
+  # Workers get the environment variables of their node.
+  os.environ['PYTHONPATH'] = os.pathsep.join(
+      [os.path.dirname(os.path.abspath(__file__)),
+       *filter(None, [os.environ.get('PYTHONPATH')])])
+  cluster = cluster_utils.Cluster(
+      initialize_head=True,
+      head_node_args={'num_cpus': 2, 'object_store_memory': 100_000_000})
+  cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
+  ray.init(address=cluster.address, log_to_driver=False)
+  _CLUSTER.append(cluster)
+
+
+def tearDownModule():
+  ray.shutdown()
+  _CLUSTER.pop().shutdown()
+
+
+def _config(**kwargs):
+  return config_lib.Config(**{
+      'level_name': 'counting', 'num_action_repeats': 1, 'num_actors': 5,
+      'num_actor_groups': 1, 'unroll_length': 4, 'batch_size': 3,
+      'agent': 'mlp', 'hidden_sizes': '8', 'use_lstm': False, 'xla': 'none',
+      'ray_address': 'auto', 'num_actor_workers': 2, 'min_actor_workers': 2,
+      'num_cpus_per_actor_worker': 1, **kwargs})
+
+
+class _Copies:
+  """The unrolls of an inbox, copied as a learner would."""
+
+  def __init__(self):
+    self.inbox = queues.BoundedQueue[unrolls.Delivery](1)
+    self.unrolls: list[structs.Unroll] = []
+
+  def take(self, count=1):
+    """Returns the next unrolls."""
+    for _ in range(count):
+      unroll, release = self.inbox.get(timeout_s=120)
+      self.unrolls.append(tree.map_structure(np.copy, unroll))
+      release()
+    return self.unrolls[-count:]
+
+  def of(self, environment):
+    """Returns the unrolls that have a column of an environment."""
+    return [u for u in self.unrolls if environment in u.start.environment]
+
+  def streams(self):
+    """Returns, for each environment, its columns one after the other."""
+    streams = {}
+    for unroll in self.unrolls:
+      for column, environment in enumerate(unroll.start.environment):
+        streams.setdefault(int(environment), []).append(
+            unrolls.columns(unroll, column, column + 1))
+    return streams
+
+
+class _Acting:
+  """Actors that act with the weights of a learner.
+
+  Attributes:
+    actors: the `RemoteActors`.
+    learner: has the first weights.
+    published: a list whose last item is the weights that actors get.
+    copies: what they deliver.
+  """
+
+  def __init__(self, config):
+    self.copies = _Copies()
+    self.actors = distributed.RemoteActors(config, part=0)
+    spec = self.actors.spec
+    self.learner = training.make_learner(
+        config.resolved(spec.observation, on_cpu=True, num_groups=1), spec)
+    self.published = [self.learner.weights()]
+
+  def __enter__(self):
+    self.actors.start(lambda: self.published[-1], self.copies.inbox)
+    return self
+
+  def __exit__(self, *args):
+    self.copies.inbox.close()
+    self.actors.stop(30)
+    self.actors.close()
+
+
+def _check_same_policy(agent, unroll, differs=False):
+  """Checks that an agent computes the policies that a worker acted with."""
+  output, _ = agent.unroll(unroll.steps.agent_outputs.action,
+                           unroll.steps.env_outputs, unroll.start.agent_state)
+  error = np.max(np.abs(
+      output.policy[:-1] - unroll.steps.agent_outputs.policy[1:]))
+  assert (error > 1e-2) if differs else (error < 1e-5), error
+
+
+class RemoteActorsTest(parameterized.TestCase):
+
+  def test_unrolls_go_on_where_the_last_one_ended_over_a_killed_worker(self):
+    with _Acting(_config()) as acting:
+      actors, copies = acting.actors, acting.copies
+      self.assertEqual(actors.num_groups, 1)
+      while len(copies.of(0)) < 3 or len(copies.of(4)) < 3:
+        copies.take()
+      [victim, other] = [w.description for w in actors._workers]
+      self.assertNotEqual(victim.pid, other.pid)
+      os.kill(victim.pid, signal.SIGKILL)
+      # Unrolls from before it was killed may still be under way.
+      enough = len(copies.of(0)) + 6
+      while len(copies.of(0)) < enough:
+        copies.take()
+      self.assertEqual(actors.counts(), {
+          'workers': 2, 'wanted': 2, 'restarts': 1, 'lost_unrolls': 1})
+    streams = copies.streams()
+    self.assertEqual(sorted(streams), [0, 1, 2, 3, 4])
+    starts = []
+    for environment, parts in streams.items():
+      count = 0
+      for before, after in zip([None, *parts], parts):
+        observed = after.steps.env_outputs.observation[:, 0, 0]
+        if before is None or observed[0] == 0:  # It began anew.
+          starts.append(environment)
+          count = 0
+        else:  # The first entry is the last one of the unroll before.
+          tree.map_structure(
+              lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),
+              before.steps, after.steps)
+        np.testing.assert_array_equal(observed, count + np.arange(5))
+        count += 4
+    # Three of five environments were in the worker that was killed.
+    self.assertEqual(sorted(starts), [0, 0, 1, 1, 2, 2, 3, 4])
+
+  def test_workers_get_newer_weights(self):
+    config = _config(num_actor_workers=1, min_actor_workers=1, num_actors=2)
+    with _Acting(config) as acting:
+      learner, copies = acting.learner, acting.copies
+      [first] = copies.take()
+      np.testing.assert_array_equal(first.start.policy_version, 0)
+      for variable in learner.agent.variables:
+        variable.assign(variable + 1.0)
+      learner.num_updates = 7
+      acting.published.append(learner.weights())
+      versions = [int(copies.take()[0].start.policy_version[0])
+                  for _ in range(8)]
+      self.assertEqual(versions, sorted(versions))
+      self.assertEqual(versions[-2:], [7, 7])
+    _check_same_policy(learner.agent, copies.unrolls[0], differs=True)
+    _check_same_policy(learner.agent, copies.unrolls[-1])
+
+  def test_an_error_of_an_environment_is_raised_with_its_text(self):
+    config = _config(level_name='fake_environments:fake/RaisesInReset-v0',
+                     num_actors=1, num_actor_workers=1, min_actor_workers=1)
+    with _Acting(config) as acting:
+      with self.assertRaisesRegex(
+          errors.EnvironmentProcessError, 'no way to begin'):
+        acting.copies.take()
+      self.assertEqual(acting.actors.counts()['restarts'], 2)  # Three tries.
+
+  def test_a_wrong_level_is_said_at_once(self):
+    with self.assertRaisesRegex(errors.UnknownLevelError, 'catch'):
+      distributed.RemoteActors(_config(level_name='catsh'), part=0)
+
+  def test_workers_that_do_not_fit_are_said(self):
+    with self.assertRaisesRegex(
+        errors.ClusterError, r'No actor worker was ready for 2 s .* 64 CPUs '
+        r'each; the cluster has 4, of which 4 are free'):
+      distributed.RemoteActors(
+          _config(num_cpus_per_actor_worker=64, actor_timeout_s=2.), part=0)
+
+
+if __name__ == '__main__':
+  absltest.main()
