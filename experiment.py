@@ -95,7 +95,7 @@ def main(argv: Sequence[str]) -> int:
     config = config_of(flags.FLAGS)
     module, function = MODES[config.mode]
     if config.mode == 'train' and config.ray_address:
-      module = 'scalable_agent.distributed'
+      module = 'scalable_agent.distributed.driver'
     return getattr(importlib.import_module(module), function)(config)
   except errors.UserError as e:
     print(f'experiment.py: {e}', file=sys.stderr)

@@ -8,12 +8,16 @@ import time
 from typing import NamedTuple, Protocol
 
 from scalable_agent import actor
+from scalable_agent import algorithms
+from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import metrics
+from scalable_agent import networks
 from scalable_agent import policies
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
+from scalable_agent.scores import levels
 
 
 class Share(NamedTuple):
@@ -149,3 +153,63 @@ class Local:
   def counts(self) -> dict[str, int]:
     """See `Acting`. It has no processes of its own."""
     return {}
+
+
+def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                  num_groups: int, part: int,
+                  share: Share | None = None) -> list[policies.Policy]:
+  """Returns the policy of each group: its own, or the one that all share.
+
+  Args:
+    config: the settings, resolved.
+    spec: of the environments.
+    num_groups: number of groups of environments.
+    part: a number that differs between the parts of a run.
+    share: of the process that acts, for the seeds; None for the only one.
+  """
+  share = share or Share(range(config.num_actors))
+  first = share.worker * config.num_actor_groups
+  make_one = lambda index, jit_compile: policies.AgentPolicy(
+      algorithms.make_agent(config, spec, config.derive_seed(
+          'actor', first + index, part, share.incarnation)),
+      jit_compile=jit_compile)
+  if config.dynamic_batching:
+    return [policies.SharedPolicy(make_one(0, False))] * num_groups
+  return [make_one(index, config.xla != 'none') for index in range(num_groups)]
+
+
+def make_local(config: config_lib.Config, part: int,
+               share: Share | None = None) -> Local:
+  """Makes actors in threads of this process.
+
+  Args:
+    config: the settings.
+    part: a number that differs between the parts of a run.
+    share: the environments; None for all of the run.
+
+  Raises:
+    Exception: any error of `environments.make_groups`.
+  """
+  share = share or Share(range(config.num_actors))
+  envs = _make_environments(config, part, share)
+  spec, num_groups = envs[0].spec, len(envs)
+
+  def make():
+    resolved = config.resolved(
+        spec.observation, on_cpu=networks.on_cpu(), num_groups=num_groups)
+    return make_policies(resolved, spec, num_groups, part, share)
+
+  return Local(
+      envs, make, unroll_length=config.unroll_length,
+      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
+      bootstrap_truncated=config.bootstrap_truncated)
+
+
+def _make_environments(config, part, share):
+  names = levels.level_names(config.level_name, config.is_test)
+  # A part of a run has other seeds than the part before.
+  return environments.make_groups(
+      [names[i % len(names)] for i in share.environments],
+      [config.derive_seed('environment', i, part, share.incarnation)
+       for i in share.environments],
+      config, config.num_actor_groups, first_index=share.environments.start)

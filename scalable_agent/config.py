@@ -319,6 +319,14 @@ class ClusterSettings(_Section):
       'Number of processes that act. The environments are divided among them, '
       'and each has --num_actor_groups groups. 0: as many as there are free '
       'CPUs for.', NOT_NEGATIVE, needs=_RAY)
+  num_cpus_per_learner: int = setting(
+      2, 'CPUs that the process of the learner takes.', POSITIVE, needs=_RAY)
+  num_gpus_per_learner: int = setting(
+      -1, 'GPUs that the process of the learner takes. -1: one, if the cluster '
+      'has any.', needs=_RAY)
+  max_learner_restarts: int = setting(
+      10, 'How often a learner that was lost is started again without a newer '
+      'checkpoint in between.', NOT_NEGATIVE, needs=_RAY)
   num_cpus_per_actor_worker: int = setting(
       2, 'CPUs that each of these processes takes.', POSITIVE, needs=_RAY)
   min_actor_workers: int = setting(
@@ -328,8 +336,9 @@ class ClusterSettings(_Section):
       600., 'Seconds without any of them after which the run ends, with a '
       'checkpoint.', POSITIVE, needs=_RAY)
   hang_timeout_s: float = setting(
-      600., 'Seconds without an unroll after which one of them is replaced.',
-      POSITIVE, needs=_RAY)
+      600.,
+      'Seconds after which one of them that makes no unroll, or a learner that '
+      'does not answer, is replaced.', POSITIVE, needs=_RAY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
-import signal
 import threading
 import time
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from scalable_agent import acting
 from scalable_agent import algorithms
 from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import feeds
@@ -24,6 +22,7 @@ from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import policies
+from scalable_agent import signals
 from scalable_agent import structs
 from scalable_agent.algorithms import base
 from scalable_agent.scores import levels
@@ -73,8 +72,8 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     Exception: any error of an environment or of the learner. A checkpoint is
       written first.
   """
-  with stop_on_signals() as stop:
-    return run(config, make_local, stop, hooks, addons)
+  with signals.stop_on_signals() as stop:
+    return run(config, acting.make_local, stop, hooks, addons)
 
 
 def run(config: config_lib.Config,
@@ -214,66 +213,6 @@ def _make_optimizer(config, rate):
   return optimizers_lib.Scheduled(
       optimizer, lambda num_env_frames: optimizers_lib.linear_decay(
           rate, num_env_frames, config.total_environment_frames))
-
-
-def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                  num_groups: int, part: int,
-                  share: acting.Share | None = None) -> list[policies.Policy]:
-  """Returns the policy of each group: its own, or the one that all share.
-
-  Args:
-    config: the settings, resolved.
-    spec: of the environments.
-    num_groups: number of groups of environments.
-    part: a number that differs between the parts of a run.
-    share: of the process that acts, for the seeds; None for the only one.
-  """
-  share = share or acting.Share(range(config.num_actors))
-  first = share.worker * config.num_actor_groups
-  make_one = lambda index, jit_compile: policies.AgentPolicy(
-      algorithms.make_agent(config, spec, config.derive_seed(
-          'actor', first + index, part, share.incarnation)),
-      jit_compile=jit_compile)
-  if config.dynamic_batching:
-    return [policies.SharedPolicy(make_one(0, False))] * num_groups
-  return [make_one(index, config.xla != 'none') for index in range(num_groups)]
-
-
-def make_local(config: config_lib.Config, part: int,
-               share: acting.Share | None = None) -> acting.Local:
-  """Makes actors in threads of this process.
-
-  Args:
-    config: the settings.
-    part: a number that differs between the parts of a run.
-    share: the environments; None for all of the run.
-
-  Raises:
-    Exception: any error of `environments.make_groups`.
-  """
-  share = share or acting.Share(range(config.num_actors))
-  envs = _make_environments(config, part, share)
-  spec, num_groups = envs[0].spec, len(envs)
-
-  def make():
-    resolved = config.resolved(
-        spec.observation, on_cpu=networks.on_cpu(), num_groups=num_groups)
-    return make_policies(resolved, spec, num_groups, part, share)
-
-  return acting.Local(
-      envs, make, unroll_length=config.unroll_length,
-      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
-      bootstrap_truncated=config.bootstrap_truncated)
-
-
-def _make_environments(config, part, share):
-  names = _level_names(config)
-  # A part of a run has other seeds than the part before.
-  return environments.make_groups(
-      [names[i % len(names)] for i in share.environments],
-      [config.derive_seed('environment', i, part, share.incarnation)
-       for i in share.environments],
-      config, config.num_actor_groups, first_index=share.environments.start)
 
 
 def _level_names(config):
@@ -499,25 +438,3 @@ def _workers_text(counts):
     return ''
   return (f', {counts["workers"]} of {counts["wanted"]} workers '
           f'({counts["restarts"]} restarts)')
-
-
-@contextlib.contextmanager
-def stop_on_signals() -> Iterator[threading.Event]:
-  """Yields an event that the first SIGINT or SIGTERM sets.
-
-  The second one ends the process at once; environments end with it.
-  """
-  stop = threading.Event()
-  signals = (signal.SIGINT, signal.SIGTERM)
-
-  def handle(unused_number, unused_frame):
-    stop.set()
-    for number in signals:
-      signal.signal(number, signal.SIG_DFL)
-
-  previous = [signal.signal(number, handle) for number in signals]
-  try:
-    yield stop
-  finally:
-    for number, handler in zip(signals, previous):
-      signal.signal(number, handler)

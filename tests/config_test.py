@@ -59,8 +59,8 @@ _REFUSED = {
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
-        'num_cpus_per_actor_worker', 'min_actor_workers', 'actor_timeout_s',
-        'hang_timeout_s')},
+        'num_cpus_per_actor_worker', 'num_cpus_per_learner',
+        'min_actor_workers', 'actor_timeout_s', 'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
@@ -70,7 +70,8 @@ _REFUSED = {
         'target_noise_clip', 'temperature_learning_rate',
         'priority_exponent', 'unrolls_per_collect',
         'max_use', 'eval_every_frames', 'burn_in_steps',
-        'clip_gradient_value', 'num_actor_workers')},
+        'clip_gradient_value', 'num_actor_workers',
+        'max_learner_restarts')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -97,7 +98,8 @@ _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
-         'dueling', 'exact_temperature', 'deterministic', 'ray_address'}
+         'dueling', 'exact_temperature', 'deterministic', 'ray_address',
+         'num_gpus_per_learner'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))

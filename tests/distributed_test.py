@@ -2,11 +2,17 @@
 """Tests of training on a ray cluster of two nodes on this machine."""
 
 import os
+import pathlib
+import re
 import signal
+import subprocess
+import sys
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import psutil
 import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -19,8 +25,9 @@ import tree
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
 from ray import cluster_utils
-from scalable_agent import distributed
+from scalable_agent.distributed import remote_actors
 
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CLUSTER: list[cluster_utils.Cluster] = []
 
 
@@ -92,7 +99,7 @@ class _Acting:
 
   def __init__(self, config):
     self.copies = _Copies()
-    self.actors = distributed.RemoteActors(config, part=0)
+    self.actors = remote_actors.RemoteActors(config, part=0)
     spec = self.actors.spec
     self.learner = training.make_learner(
         config.resolved(spec.observation, on_cpu=True, num_groups=1), spec)
@@ -173,22 +180,104 @@ class RemoteActorsTest(parameterized.TestCase):
   def test_an_error_of_an_environment_is_raised_with_its_text(self):
     config = _config(level_name='fake_environments:fake/RaisesInReset-v0',
                      num_actors=1, num_actor_workers=1, min_actor_workers=1)
-    with _Acting(config) as acting:
+    with mock.patch.object(remote_actors, '_MAX_FAILURES', 2), \
+        _Acting(config) as acting:
       with self.assertRaisesRegex(
           errors.EnvironmentProcessError, 'no way to begin'):
         acting.copies.take()
-      self.assertEqual(acting.actors.counts()['restarts'], 2)  # Three tries.
+      self.assertEqual(acting.actors.counts()['restarts'], 1)
 
   def test_a_wrong_level_is_said_at_once(self):
     with self.assertRaisesRegex(errors.UnknownLevelError, 'catch'):
-      distributed.RemoteActors(_config(level_name='catsh'), part=0)
+      remote_actors.RemoteActors(_config(level_name='catsh'), part=0)
 
   def test_workers_that_do_not_fit_are_said(self):
     with self.assertRaisesRegex(
         errors.ClusterError, r'No actor worker was ready for 2 s .* 64 CPUs '
         r'each; the cluster has 4, of which 4 are free'):
-      distributed.RemoteActors(
+      remote_actors.RemoteActors(
           _config(num_cpus_per_actor_worker=64, actor_timeout_s=2.), part=0)
+
+
+class ProgramTest(parameterized.TestCase):
+  """`experiment.py` on the cluster."""
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+    self.lines = []
+
+  def _start(self, *args):
+    process = subprocess.Popen(
+        [sys.executable, 'experiment.py', f'--logdir={self.logdir}',
+         '--level_name=catch', '--num_action_repeats=1',
+         '--num_actors=4', '--unroll_length=10',
+         '--batch_size=4', '--num_actor_groups=1', '--xla=none',
+         '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
+         '--num_cpus_per_learner=1', '--progress_secs=0.5',
+         '--save_checkpoint_secs=1', *args], cwd=_ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    self.addCleanup(process.kill)
+    return process
+
+  def _wait_for(self, process, text):
+    """Reads lines of the program up to one that has the text."""
+    for line in process.stdout:
+      self.lines.append(line)
+      if text in line:
+        return line
+    self.fail(f'The program has ended without {text!r}:\n'
+              + ''.join(self.lines))
+
+  def test_goes_on_after_its_learner_was_killed(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--total_environment_frames=1000000')
+    self._wait_for(process, '2 of 2 workers')
+    while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
+      self._wait_for(process, 'frames/s')
+    [learner] = [p for p in psutil.Process().children(recursive=True)
+                 if 'LearnerWorker' in ' '.join(p.cmdline())]
+    children = learner.children(recursive=True)
+    learner.kill()
+    self._wait_for(process, 'The learner has died. It starts again from')
+    restored = self._wait_for(process, 'Going on from')
+    number, frames = re.search(
+        r'ckpt-(\d+), ([\d,]+) frames', restored).groups()
+    # An update learns from 4 unrolls of 10 steps.
+    self.assertEqual(int(frames.replace(',', '')), 40 * int(number))
+    self._wait_for(process, '2 of 2 workers (0 restarts)')
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, rest)
+    self.assertRegex(rest, r'Saved .*ckpt-\d+, ')
+    self.assertEmpty([p for p in children if p.is_running()])
+    self.assertNotIn('Traceback', ''.join(self.lines) + rest)
+
+  def test_ends_at_its_frames_and_counts_them(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--total_environment_frames=800')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    self.assertIn('4 environments, 1 groups in each of 2 actor workers', output)
+    self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
+    episodes = pathlib.Path(
+        self.logdir, 'episodes.csv').read_text().splitlines()
+    # 800 steps, episodes of 9 steps, four of which have not ended.
+    self.assertBetween(len(episodes) - 1, 800 // 9 - 4, 800 // 9)
+
+  @parameterized.parameters(
+      (['--ray_address=localhost:1'], r'--ray_address=localhost:1: .*refused'),
+      (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
+      (['--ray_address=auto', '--num_actor_workers=5'],
+       '--num_actor_workers=5 must be at most --num_actors=4'),
+      (['--num_actor_workers=1'],
+       '--num_actor_workers=1 has no effect without --ray_address'))
+  def test_wrong_settings(self, flags, message):
+    process = self._start(*flags)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 2, output)
+    [line] = output.splitlines()
+    self.assertRegex(line, '^experiment.py: ' + message)
 
 
 if __name__ == '__main__':

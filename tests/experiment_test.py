@@ -26,6 +26,7 @@ import experiment
 import numpy as np
 import psutil
 import pytest
+from scalable_agent import acting
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import config as config_lib
@@ -460,7 +461,7 @@ def _made(config):
                            num_groups=config.num_actor_groups)
   with mock.patch.object(agents, 'make_agent'), mock.patch.object(
       learner_lib, 'Learner') as learner:
-    used = training.make_policies(config, _VECTOR, config.num_actor_groups, 0)
+    used = acting.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs
 
@@ -471,8 +472,8 @@ class FlagsTest(parameterized.TestCase):
   def test_what_was_chosen_is_said_and_saved(self):
     logdir = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()) as stdout, \
-        mock.patch.object(training, 'make_policies',
-                          wraps=training.make_policies) as make_policies, \
+        mock.patch.object(acting, 'make_policies',
+                          wraps=acting.make_policies) as make_policies, \
         mock.patch.object(training, 'make_learner',
                           wraps=training.make_learner) as make_learner:
       training.train(config_lib.Config(

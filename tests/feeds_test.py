@@ -69,7 +69,7 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent):
     with contextlib.redirect_stdout(io.StringIO()):
       feed = feeds.Feed(config, envs[0].spec, learner)
     if agent is None:
-      used = training.make_policies(config, envs[0].spec, len(envs), 0)
+      used = acting.make_policies(config, envs[0].spec, len(envs), 0)
       weights = training.make_learner(config, envs[0].spec).weights()
     else:
       used = [policies.AgentPolicy(agent()) for _ in envs]

@@ -20,7 +20,7 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 # above its own, and not from other rooms in its line.
 _LAYERS = (
     (0, 'errors'),
-    (0, 'structs settings'),
+    (0, 'structs settings signals'),
     (0, 'config'),
     (0, 'scores'),
     (1, 'environments queues'),
@@ -43,7 +43,7 @@ _LAYERS = (
 )
 _PLACES = {room: place for place, (_, rooms) in enumerate(_LAYERS)
            for room in rooms.split()}
-_LONGEST_CHAIN = 9
+_LONGEST_CHAIN = 10  # On a cluster; two less on one machine.
 _TENSORFLOW = {'tensorflow', 'tensorflow_probability', 'keras', 'tf_keras'}
 
 _IMPORTS = house.imports(_ROOT)
@@ -128,7 +128,7 @@ class LayersTest(absltest.TestCase):
   def test_ray_is_in_one_place(self):
     self.assertEmpty(
         [module for module, imported in _IMPORTS.items()
-         if 'ray' in imported and module != 'scalable_agent.distributed'])
+         if 'ray' in imported and _room(module) != 'distributed'])
 
 
 class HouseTest(absltest.TestCase):

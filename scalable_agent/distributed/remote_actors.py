@@ -1,10 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Training on several machines: actors in other processes, through ray.
-
-No other module imports ray. An actor worker is a process with some of the
-run's environments and the actors that step them (`acting.Local`). The learner
-owns its workers: it starts them, asks them for unrolls, and replaces those that
-are lost. ray ends them with the learner.
+"""Actor workers: actors in processes of a ray cluster.
 
 A worker gets a call for one unroll at a time, and acts on meanwhile: one unroll
 waits, and each of its groups makes another one. The next call is made when the
@@ -12,11 +7,8 @@ inbox of the learner has taken the unroll. So nothing is dropped, and nothing
 grows.
 """
 
-from collections.abc import Callable, Iterator
-import contextlib
+from collections.abc import Callable
 import dataclasses
-import functools
-import logging
 import os
 import socket
 import threading
@@ -26,21 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 import ray
-import scalable_agent
 from scalable_agent import acting
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import metrics
 from scalable_agent import queues
 from scalable_agent import structs
-from scalable_agent import training
 from scalable_agent import unrolls
 import tensorflow as tf
 
 # An environment's error ends the run if it comes so often in a row.
 _MAX_FAILURES = 3
 _LONGEST_PAUSE_S = 60.
-_CONNECT_TIMEOUT_S = 5.
 _POLL_S = 0.5
 
 
@@ -92,7 +81,7 @@ class ActorWorker:
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
-    self._actors = training.make_local(self._config, self._part, self._share)
+    self._actors = acting.make_local(self._config, self._part, self._share)
     return Description(self._actors.spec, self._actors.num_groups,
                        socket.gethostname(), os.getpid())
 
@@ -355,53 +344,3 @@ def _num_workers(config: config_lib.Config) -> int:
   free = int(ray.available_resources().get('CPU', 0))
   return min(max(free // config.num_cpus_per_actor_worker, 1),
              config.num_actors)
-
-
-def train(config: config_lib.Config) -> int:
-  """Trains with actors on a ray cluster; otherwise as `training.train`.
-
-  Raises:
-    ConfigError: if there is no such cluster.
-  """
-  with _cluster(config), training.stop_on_signals() as stop:
-    return training.run(config, RemoteActors, stop)
-
-
-@contextlib.contextmanager
-def _cluster(config: config_lib.Config) -> Iterator[None]:
-  """Connects to the cluster, or starts one on this machine."""
-  os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
-  connect = functools.partial(
-      ray.init, log_to_driver=False, logging_level=logging.ERROR)
-  if config.ray_address == 'local':
-    # Nothing but its own actors runs there: they need not share.
-    num_cpus = config.num_actor_workers * config.num_cpus_per_actor_worker
-    connect(num_cpus=max(num_cpus, os.cpu_count() or 1),
-            include_dashboard=False)
-  else:
-    _check_address(config.ray_address)
-    try:
-      connect(address=config.ray_address, runtime_env={
-          'py_modules': [os.path.dirname(scalable_agent.__file__)],
-          'env_vars': {'TF_CPP_MIN_LOG_LEVEL': '3'}})
-    except ConnectionError as e:
-      raise errors.ConfigError(
-          f'--ray_address={config.ray_address}: there is no ray cluster. Start '
-          'one with "ray start --head", or use --ray_address=local.') from e
-  try:
-    yield
-  finally:
-    ray.shutdown()
-
-
-def _check_address(address: str) -> None:
-  """Raises ConfigError if nothing listens at `HOST:PORT`."""
-  if address == 'auto':
-    return
-  host, _, port = address.rpartition(':')
-  try:
-    socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
-  except (OSError, ValueError) as e:
-    raise errors.ConfigError(
-        f'--ray_address={address}: {e}. It must be local, auto or the '
-        'HOST:PORT that "ray start --head" has printed.') from e

@@ -1,0 +1,74 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The connection to a ray cluster."""
+
+from collections.abc import Iterator
+import contextlib
+import functools
+import logging
+import os
+import socket
+
+import ray
+import scalable_agent
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+
+_CONNECT_TIMEOUT_S = 5.
+# Of all processes on all machines, as `experiment.py` sets it for its own.
+_ENVIRONMENT = {'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_ENABLE_ONEDNN_OPTS': '1',
+                'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
+
+
+@contextlib.contextmanager
+def connected(config: config_lib.Config) -> Iterator[None]:
+  """Connects to the cluster of `--ray_address`, or starts it; leaves it.
+
+  Raises:
+    ConfigError: if there is no such cluster.
+  """
+  os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
+  connect = functools.partial(
+      ray.init, log_to_driver=False, logging_level=logging.ERROR)
+  if config.ray_address == 'local':
+    for name, value in _ENVIRONMENT.items():
+      os.environ.setdefault(name, value)
+    connect(num_cpus=_num_local_cpus(config), include_dashboard=False)
+  else:
+    _check_address(config.ray_address)
+    try:
+      connect(address=config.ray_address, runtime_env={
+          'py_modules': [os.path.dirname(scalable_agent.__file__)],
+          'env_vars': _ENVIRONMENT})
+    except ConnectionError as e:
+      raise errors.ConfigError(
+          f'--ray_address={config.ray_address}: there is no ray cluster. Start '
+          'one with "ray start --head", or use --ray_address=local.') from e
+  try:
+    yield
+  finally:
+    ray.shutdown()
+
+
+def _num_local_cpus(config):
+  """Returns the CPUs of this machine, or more.
+
+  Nothing but the processes of this run is there, so they need not queue for
+  CPUs if more of them are wanted than there are.
+  """
+  return max(
+      config.num_cpus_per_learner
+      + config.num_actor_workers * config.num_cpus_per_actor_worker,
+      os.cpu_count() or 1)
+
+
+def _check_address(address):
+  """Raises ConfigError if nothing listens at `HOST:PORT`."""
+  if address == 'auto':
+    return
+  host, _, port = address.rpartition(':')
+  try:
+    socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
+  except (OSError, ValueError) as e:
+    raise errors.ConfigError(
+        f'--ray_address={address}: {e}. It must be local, auto or the '
+        'HOST:PORT that "ray start --head" has printed.') from e
