@@ -409,8 +409,8 @@ class TestModeTest(absltest.TestCase):
     self.assertNotIn('of 2 games', self._test(progress_secs=1e9))
 
   def test_games_go_on_when_a_life_is_lost(self):
-    with mock.patch.object(training.environments, 'make_vec',
-                           wraps=training.environments.make_vec) as make_vec:
+    with mock.patch.object(testing.environments, 'make_vec',
+                           wraps=testing.environments.make_vec) as make_vec:
       self._test()
     for call in make_vec.call_args_list:
       self.assertFalse(call.args[2].life_loss_ends_episode)
