@@ -1,6 +1,7 @@
 # make train   trains on ALE Pong (make train FLAGS="--level_name=... ...")
 # make test    runs all tests on all cores (make test TESTS=tests/vtrace_test.py)
 # make check   runs the linter, the type checker and the fast tests
+# make storm   runs the tests that take minutes: faults, several learners
 #
 # All make a virtual environment in .venv first if there is none, and install
 # anew if setup.py has changed. PYTHON chooses the interpreter it is made with:
@@ -20,7 +21,7 @@ RUN = $(VENV)/bin/python
 # until a process has nothing left to do.
 PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 
-.PHONY: train test check clean
+.PHONY: train test check storm clean
 
 train: $(VENV)/installed
 	$(RUN) experiment.py --flagfile=configs/pong_two_cores.flags $(FLAGS)
@@ -31,7 +32,10 @@ test: $(VENV)/installed
 check: $(VENV)/installed
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
-	$(PYTEST) -m 'not slow' $(TESTS)
+	$(PYTEST) -m 'not slow and not storm' $(TESTS)
+
+storm: $(VENV)/installed
+	$(RUN) -m pytest -m storm $(TESTS)
 
 $(VENV)/installed: setup.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 10) <= v <= (3, 13) and "Python 3.10 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12" % v)'

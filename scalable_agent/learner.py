@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scalable_agent import collectives as collectives_lib
 from scalable_agent import flat_function
 from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import structs
@@ -45,7 +46,9 @@ class Learner:
                seed: int = 0, clip_gradient_norm: float | None = None,
                clip_gradient_value: float | None = None,
                micro_batch_size: int | None = None,
-               updates_per_call: int = 1, jit_compile: bool = False):
+               updates_per_call: int = 1, jit_compile: bool = False,
+               collectives: collectives_lib.Collectives | None = None,
+               has_mean_losses: bool = False):
     """Makes a learner.
 
     Args:
@@ -63,7 +66,12 @@ class Learner:
         that of the whole batch, but needs the memory of one micro-batch only.
       updates_per_call: `K`, updates that `step` makes, one after the other, in
         one compiled loop.
-      jit_compile: whether XLA compiles the update.
+      jit_compile: whether XLA compiles the update. A loop of several learners
+        is not compiled.
+      collectives: the other learners, if there are any. Each one has a part of
+        the batch, and all make the update of the whole batch.
+      has_mean_losses: whether losses are means over the batch; otherwise they
+        are sums.
 
     Raises:
       ValueError: if the optimizers are not those of the groups, or there are
@@ -89,10 +97,14 @@ class Learner:
     self._micro_batch_size = micro_batch_size
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
+    self._collectives = collectives or collectives_lib.Alone()
+    # Gradients are summed over the learners, or averaged.
+    self._share = 1 / self._collectives.size if has_mean_losses else 1.0
     is_loop = updates_per_call > 1
+    # XLA cannot compile a sum over processes.
     self._compiled_updates = flat_function.FlatFunction(
         self._loop if is_loop else self._update_groups,
-        jit_compile=jit_compile and is_loop)
+        jit_compile=jit_compile and is_loop and self._collectives.size == 1)
     self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
     # XLA compiles these functions, and all micro-batches share them. Otherwise
     # a function of its own only costs time.
@@ -241,6 +253,8 @@ class Learner:
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
     gradients, sums, means, errors = self._gradients_of_batch(
         groups, data, weights[0] if weights else None, seed)
+    if self._collectives.size > 1:
+      gradients, sums, means = self._sum_over_learners(gradients, sums, means)
     scalars = self._compiled_apply(gradients, learning_rates)
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))
@@ -275,6 +289,31 @@ class Learner:
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
     return gradients, sums, means, (
         None if errors[0] is None else tf.concat(errors, axis=0))
+
+  def _sum_over_learners(self, gradients, sums, means):
+    """Returns gradients and scalars of the batches of all learners."""
+    dense, counts = {}, {}
+    for group, of_group in gradients.items():
+      for index, (gradient, variable) in enumerate(zip(
+          of_group, self.algorithm.groups[group], strict=True)):
+        key = group, index
+        if isinstance(gradient, tf.IndexedSlices):
+          # Rows without a slice in any learner must stay untouched.
+          counts[key] = optimizers_lib.slices_per_row(gradient, variable.shape)
+          gradient = optimizers_lib.sum_slices(gradient, variable.shape)
+        if gradient is not None:
+          dense[key] = self._share * gradient
+    means = {name: mean / self._collectives.size
+             for name, mean in means.items()}
+    addends = dense, counts, dict(sums), means
+    dense, counts, sums, means = tf.nest.pack_sequence_as(
+        addends, self._collectives.sum(tf.nest.flatten(addends)))
+    for key, count in counts.items():
+      dense[key] = optimizers_lib.to_slices(dense[key], count)
+    gradients = {
+        group: [dense.get((group, index)) for index in range(len(of_group))]
+        for group, of_group in gradients.items()}
+    return gradients, sums, means
 
   def _gradients(self, groups, data, weights, seed):
     with tf.GradientTape(persistent=len(groups) > 1) as tape:

@@ -65,7 +65,7 @@ class Adam(tf.keras.optimizers.Adam):
                   learning_rate: tf.Tensor) -> None:
     """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
-      gradient = _sum_slices(gradient, variable.shape)
+      gradient = sum_slices(gradient, variable.shape)
     index = self._get_variable_index(variable)
     dtype = variable.dtype
     beta_1, beta_2 = (
@@ -141,7 +141,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     is_updated = True
     if isinstance(gradient, tf.IndexedSlices):
       is_updated = _named_rows(gradient, variable.shape)
-      gradient = _sum_slices(gradient, variable.shape)
+      gradient = sum_slices(gradient, variable.shape)
     gradient = tf.cast(gradient, variable.dtype)
 
     slot = self._mean_squares[index]
@@ -190,7 +190,7 @@ class TorchRMSProp(RMSProp):
     """Updates one variable and its slots; `apply` calls it."""
     index = self._get_variable_index(variable)
     if isinstance(gradient, tf.IndexedSlices):
-      gradient = _sum_slices(gradient, variable.shape)
+      gradient = sum_slices(gradient, variable.shape)
     gradient = tf.cast(gradient, variable.dtype)
     slot = self._mean_squares[index]
     mean_square = slot + (1.0 - self.decay) * (tf.square(gradient) - slot)
@@ -245,7 +245,7 @@ def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
     float32 scalar.
   """
   return tf.linalg.global_norm([
-      _sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g
+      sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g
       for g in gradients])
 
 
@@ -281,7 +281,7 @@ def clip_by_value(gradients: Sequence[Gradient | None],
     The clipped gradients, dense.
   """
   return [None if g is None else tf.clip_by_value(
-      _sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g,
+      sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g,
       -limit, limit) for g in gradients]
 
 
@@ -293,14 +293,27 @@ def _map_values(function, gradient):
   return None if gradient is None else function(gradient)
 
 
-def _sum_slices(gradient, shape):
+def sum_slices(
+    gradient: tf.IndexedSlices, shape: Sequence[int]) -> tf.Tensor:
   """Returns dense `shape`: the sum of the slices of each row."""
   return tf.math.unsorted_segment_sum(
       gradient.values, gradient.indices, shape[0])
 
 
+def slices_per_row(
+    gradient: tf.IndexedSlices, shape: Sequence[int]) -> tf.Tensor:
+  """Returns float32 `[shape[0]]`: how many slices each row has."""
+  return tf.math.unsorted_segment_sum(
+      tf.ones_like(gradient.indices, tf.float32), gradient.indices, shape[0])
+
+
+def to_slices(dense: tf.Tensor, num_slices: tf.Tensor) -> tf.IndexedSlices:
+  """Returns the rows of `dense` that have slices, as one slice each."""
+  rows = tf.where(num_slices > 0)[:, 0]
+  return tf.IndexedSlices(tf.gather(dense, rows), rows, tf.shape(dense))
+
+
 def _named_rows(gradient, shape):
   """Returns bool `[rows, 1, ...]`: whether there is a slice of the row."""
-  num_slices = tf.math.unsorted_segment_sum(
-      tf.ones_like(gradient.indices), gradient.indices, shape[0])
-  return tf.reshape(num_slices > 0, [-1] + [1] * (len(shape) - 1))
+  return tf.reshape(slices_per_row(gradient, shape) > 0,
+                    [-1] + [1] * (len(shape) - 1))

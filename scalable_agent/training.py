@@ -13,6 +13,7 @@ import numpy as np
 from scalable_agent import acting
 from scalable_agent import algorithms
 from scalable_agent import checkpointing
+from scalable_agent import collectives as collectives_lib
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import evaluation
@@ -169,7 +170,8 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
 
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  part: int = 0,
-                 addons: Mapping[str, base.Addon] | None = None
+                 addons: Mapping[str, base.Addon] | None = None,
+                 collectives: collectives_lib.Collectives | None = None
                  ) -> learner_lib.Learner:
   """Makes the learner that resolved settings ask for.
 
@@ -178,12 +180,16 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
     spec: the spec of the environments. No environment is needed.
     part: a number that differs between the parts of a run.
     addons: further terms of the policy's loss, by name.
+    collectives: the other learners, if there are any. The batch size of the
+      settings is that of all together.
 
   Raises:
     ConfigError: if the algorithm or the agent does not fit the environments.
   """
-  seed = config.derive_seed('learner', 0, part)
-  algorithm = algorithms.make(config, spec, seed)
+  collectives = collectives or collectives_lib.Alone()
+  # The same weights at first in all learners, but other noise in the losses.
+  algorithm = algorithms.make(
+      config, spec, config.derive_seed('learner', 0, part))
   if addons:
     algorithm = base.WithAddons(algorithm, addons)
   rates = {'critic': config.critic_learning_rate or config.learning_rate,
@@ -195,12 +201,14 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   return learner_lib.Learner(
       algorithm,
       {group: _make_optimizer(config, rates.get(group, config.learning_rate))
-       for group in algorithm.groups}, seed=seed,
+       for group in algorithm.groups},
+      seed=config.derive_seed('learner', collectives.rank, part),
       clip_gradient_norm=config.clip_gradient_norm or None,
       clip_gradient_value=config.clip_gradient_value or None,
       micro_batch_size=None if all_at_once else config.micro_batch_size,
       updates_per_call=config.updates_per_call or 1,
-      jit_compile=config.xla == 'all')
+      jit_compile=config.xla == 'all', collectives=collectives,
+      has_mean_losses=config.is_off_policy)
 
 
 def _make_optimizer(config, rate):

@@ -453,7 +453,7 @@ _OPTIMIZERS = (
      'x * tf.cast(scale, x.dtype), g)',
      'x * tf.minimum(1.0, max_norm / (tf.norm(x) + 1e-6)), g)'),
     ('clip_by_value per slice',
-     '      _sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else '
+     '      sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else '
      'g,\n'
      '      -limit',
      '      g,\n'

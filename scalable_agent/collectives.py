@@ -1,0 +1,122 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Sums over several learners, one process each, that learn the same weights.
+
+Every learner makes the same updates, so all of them must call the same sums in
+the same order. A learner waits in a sum until all others have come to it.
+
+TensorFlow's strategy for several workers is used for sums only: optimizers and
+variables know nothing of it. Within its scope, Keras would sum gradients once
+more.
+"""
+
+import collections
+from collections.abc import Sequence
+from typing import Protocol
+
+import tensorflow as tf
+
+
+class Collectives(Protocol):
+  """What a learner needs from the others.
+
+  Attributes:
+    size: number of learners.
+    rank: which of them this one is, from 0 on.
+  """
+  size: int
+  rank: int
+
+  def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns sums over all learners; called within a `tf.function`.
+
+    Args:
+      tensors: floats, of the same shapes and dtypes in all learners.
+    """
+
+  def total(self, numbers: Sequence[int]) -> list[int]:
+    """Returns sums of numbers over all learners; waits for them."""
+
+  def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
+    """Sets variables to those of learner 0, bit for bit."""
+
+
+class Alone:
+  """Collectives of a single learner."""
+  size = 1
+  rank = 0
+
+  def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """See `Collectives`."""
+    return list(tensors)
+
+  def total(self, numbers: Sequence[int]) -> list[int]:
+    """See `Collectives`."""
+    return list(numbers)
+
+  def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
+    """See `Collectives`."""
+
+
+class TensorFlowCollectives:
+  """Collectives by TensorFlow: NCCL between GPUs, a ring between CPUs."""
+
+  def __init__(self, addresses: Sequence[str], rank: int, timeout_s: float):
+    """Connects to the other learners; waits for them.
+
+    Nothing of TensorFlow may have run before in this process.
+
+    Args:
+      addresses: `HOST:PORT` of each learner. TensorFlow listens there.
+      rank: which of them this process is.
+      timeout_s: how long a sum may take. A longer one fails, and so do all
+        later ones: the process cannot be used any more.
+    """
+    self.size = len(addresses)
+    self.rank = rank
+    distribute = tf.distribute
+    self._strategy = distribute.MultiWorkerMirroredStrategy(
+        distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec({'worker': list(addresses)}),
+            task_type='worker', task_id=rank, rpc_layer='grpc'),
+        distribute.experimental.CommunicationOptions(timeout_seconds=timeout_s))
+    self._device = self._strategy.extended.worker_devices[0]
+    self._compiled_sum = tf.function(self.sum, autograph=False)
+
+  def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """See `Collectives`. All of a dtype are summed as one vector."""
+    places = collections.defaultdict(list)
+    for index, tensor in enumerate(tensors):
+      places[tensor.dtype].append(index)
+    sums = list(tensors)
+    for indices in places.values():
+      flat = self._sum_vector(
+          tf.concat([tf.reshape(tensors[i], [-1]) for i in indices], axis=0))
+      parts = tf.split(flat, [tf.size(tensors[i]) for i in indices])
+      for i, part in zip(indices, parts, strict=True):
+        sums[i] = tf.reshape(part, tf.shape(tensors[i]))
+        sums[i].set_shape(tensors[i].shape)
+    return sums
+
+  def _sum_vector(self, vector):
+    with tf.device(self._device):  # The strategy takes no tensor without one.
+      vector = tf.identity(vector)
+
+    def reduce(x):
+      return tf.distribute.get_replica_context().all_reduce(
+          tf.distribute.ReduceOp.SUM, x)
+
+    return self._strategy.run(reduce, args=(vector,))
+
+  def total(self, numbers: Sequence[int]) -> list[int]:
+    """See `Collectives`."""
+    # float64 has every integer up to 2^53.
+    [sums] = self._compiled_sum([tf.constant(numbers, tf.float64)])
+    return [int(number) for number in sums.numpy()]
+
+  def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
+    """See `Collectives`. All but the first add zeros."""
+    values = [v if self.rank == 0 else tf.zeros_like(v) for v in variables]
+    for variable, value in zip(
+        variables, self._compiled_sum([tf.identity(v) for v in values]),
+        strict=True):
+      variable.assign(value)

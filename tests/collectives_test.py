@@ -1,0 +1,270 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that several learners make the updates of one.
+
+Each learner is a process of its own: `python collectives_test.py RANK PORTS
+FILE` writes what it has learned in each case to a file.
+"""
+
+import contextlib
+import functools
+import hashlib
+import pathlib
+import pickle
+import socket
+import subprocess
+import sys
+import tempfile
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import collectives as collectives_lib
+from scalable_agent import config as config_lib
+from scalable_agent import learner as learner_lib
+from scalable_agent import structs
+from scalable_agent import training
+from scalable_agent import unrolls
+import tensorflow as tf
+
+_BATCH_SIZE = 8
+_NUM_UPDATES = 3
+_FRAMES = structs.ArraySpec((4, 28, 28), np.dtype(np.uint8))
+_WORDS = structs.ArraySpec((), np.dtype(object))
+_VECTOR = structs.ArraySpec((3,), np.dtype(np.float32))
+_DISCRETE = structs.ActionSpec((4,))
+_IMPALA = {'unroll_length': 5, 'clip_gradient_norm': 40.0, 'epsilon': 0.01}
+
+# What each learner does: a case, and how gradients are summed.
+_WRONG = (('mlp, RMSProp', 'twice'), ('mlp, RMSProp', 'mean'),
+          ('words, Adam, clipped', 'clipped before'),
+          ('words, RMSProp', 'dense'))
+# The observations, the actions and the settings of each case.
+_CASES = {
+    'mlp, RMSProp': (_VECTOR, _DISCRETE, {
+        'agent': 'mlp', 'use_lstm': False, **_IMPALA}),
+    'shallow, LSTM, micro-batches': (_FRAMES, _DISCRETE, {
+        'agent': 'shallow', 'micro_batch_size': 1, **_IMPALA}),
+    'words, Adam, clipped': (
+        {'observation': _VECTOR, 'instruction': _WORDS}, _DISCRETE, {
+            'agent': 'mlp', 'optimizer': 'adam', **_IMPALA,
+            'epsilon': 1e-3, 'clip_gradient_norm': 0.5}),
+    'words, RMSProp': (
+        {'observation': _VECTOR, 'instruction': _WORDS}, _DISCRETE, {
+            'agent': 'mlp', **_IMPALA}),
+    'mean': (_VECTOR, _DISCRETE, {
+        'agent': 'mlp', 'reduction': 'mean', 'clip_gradient_norm': 0.1,
+        'unroll_length': 5, 'learning_rate': 0.05}),
+    'td3': (_VECTOR, structs.ActionSpec(size=2), {
+        'algorithm': 'td3', 'agent': 'mlp', 'hidden_sizes': '16,16',
+        'target_noise': 0.0, 'epsilon': 1e-3}),
+    'td3, loop': (_VECTOR, structs.ActionSpec(size=2), {
+        'algorithm': 'td3', 'agent': 'mlp', 'hidden_sizes': '16,16',
+        'target_noise': 0.0, 'epsilon': 1e-3, 'updates_per_call': 4}),
+}
+
+
+def _config(case):
+  observation, action, settings = _CASES[case]
+  config = config_lib.Config(
+      batch_size=_BATCH_SIZE, total_environment_frames=10_000, xla='none',
+      dynamic_batching=False, **settings)
+  return config, structs.EnvironmentSpec(observation, action, 1)
+
+
+def _values(rng, spec, shape):
+  """Returns random arrays; words repeat, within learners and across them."""
+  if isinstance(spec, dict):
+    return {name: _values(rng, part, shape) for name, part in spec.items()}
+  if spec.dtype == object:
+    return rng.choice(np.array([b'go', b'go to the red door', b''], object),
+                      shape)
+  if spec.dtype == np.uint8:
+    return rng.integers(256, size=(*shape, *spec.shape), dtype=np.uint8)
+  return rng.normal(size=(*shape, *spec.shape)).astype(spec.dtype)
+
+
+def _unroll(rng, config, spec, agent):
+  batch = unrolls.allocate(config.unroll_length, [''] * _BATCH_SIZE,
+                           spec.observation, agent.output_spec,
+                           agent.initial_state(1))
+  shape = batch.steps.env_outputs.reward.shape
+  outputs = batch.steps.env_outputs._replace(
+      reward=rng.normal(size=shape).astype(np.float32),
+      done=rng.random(shape) < 0.2, truncated=np.zeros(shape, bool),
+      observation=_values(rng, spec.observation, shape))
+  policy = rng.normal(
+      size=batch.steps.agent_outputs.policy.shape).astype(np.float32)
+  steps = structs.Steps(outputs, structs.AgentOutput(
+      rng.integers(4, size=shape, dtype=np.int32), policy,
+      rng.normal(size=shape).astype(np.float32)), np.zeros(shape, np.float32))
+  state = tf.nest.map_structure(
+      lambda x: rng.normal(size=x.shape).astype(np.float32),
+      batch.start.agent_state)
+  return structs.Unroll(steps, batch.start._replace(agent_state=state))
+
+
+def _transitions(rng, config, spec):
+  shape = [_BATCH_SIZE]
+  if config.updates_per_call:
+    shape.insert(0, config.updates_per_call)
+  return structs.Transition(
+      _values(rng, spec.observation, shape),
+      rng.uniform(-1, 1, (*shape, 2)).astype(np.float32),
+      rng.normal(size=shape).astype(np.float32),
+      np.full(shape, 0.9, np.float32), _values(rng, spec.observation, shape))
+
+
+def _learn(case, collectives):
+  """Learns from a part of batches; returns what came out, as arrays."""
+  config, spec = _config(case)
+  learner = training.make_learner(config, spec, collectives=collectives)
+  if collectives.rank:  # It must get those of the first.
+    for variable in learner.agent.variables:
+      variable.assign_add(tf.ones_like(variable))
+  first = [v.numpy() for v in learner.agent.variables]
+  collectives.copy_from_first(tf.nest.flatten(learner.state))
+  rng = np.random.default_rng(3)
+  size = _BATCH_SIZE // collectives.size
+  start = collectives.rank * size
+  norms = []
+  for _ in range(_NUM_UPDATES):
+    if config.is_off_policy:
+      axis = 1 if config.updates_per_call else 0
+      data = tf.nest.map_structure(
+          lambda x, axis=axis: np.take(x, range(start, start + size), axis),
+          _transitions(rng, config, spec))
+    else:
+      data = unrolls.columns(
+          _unroll(rng, config, spec, learner.agent), start, start + size)
+    scalars = learner.step(learner.to_device(data, 100)).scalars
+    norms.append({k: float(v) for k, v in scalars.items()})
+  variables = [v.numpy() for v in tf.nest.flatten(learner.state)]
+  return {
+      'weights': [v.numpy() for v in learner.agent.variables],
+      'slots': [v.numpy() for v in learner.state['optimizer']],
+      'norms': norms, 'first': first, 'digest': hashlib.sha256(
+          b''.join(v.tobytes() for v in variables)).hexdigest()}
+
+
+class _Broken:
+  """Ways to sum that are wrong, to see that the test finds them."""
+
+  def __init__(self, collectives, how):
+    self._collectives = collectives
+    self._how = how
+    self.size, self.rank = collectives.size, collectives.rank
+    self.total = collectives.total
+    self.copy_from_first = collectives.copy_from_first
+
+  def sum(self, tensors):
+    sums = self._collectives.sum(tensors)
+    if self._how == 'twice':
+      return self._collectives.sum(sums)
+    return [s / self.size for s in sums]  # The mean.
+
+
+class _ClippedBefore(learner_lib.Learner):
+  """Clips the gradients of each learner, not those of all together."""
+
+  def _gradients(self, *args):
+    gradients, *rest = super()._gradients(*args)
+    return ({group: tf.clip_by_global_norm(g, self._clip_gradient_norm)[0]
+             for group, g in gradients.items()}, *rest)
+
+
+def _learn_wrongly(case, how, collectives):
+  if how == 'clipped before':
+    with mock.patch.object(learner_lib, 'Learner', _ClippedBefore):
+      return _learn(case, collectives)
+  if how == 'dense':
+    with mock.patch.object(learner_lib.optimizers_lib, 'to_slices',
+                           lambda dense, num_slices: dense):
+      return _learn(case, collectives)
+  return _learn(case, _Broken(collectives, how))
+
+
+def _main(rank, ports, path):
+  addresses = [f'localhost:{port}' for port in ports.split(',')]
+  collectives = collectives_lib.TensorFlowCollectives(
+      addresses, int(rank), timeout_s=60)
+  assert collectives.total([1, int(rank)]) == [
+      len(addresses), sum(range(len(addresses)))]
+  results = {(case, 'right'): _learn(case, collectives) for case in _CASES}
+  if len(addresses) == 2:
+    results |= {(case, how): _learn_wrongly(case, how, collectives)
+                for case, how in _WRONG}
+  pathlib.Path(path).write_bytes(pickle.dumps(results))
+
+
+@functools.cache
+def _results(size):
+  """Returns what each of `size` learners has learned, by case and way."""
+  ports = ','.join(map(str, _free_ports(size)))
+  with tempfile.TemporaryDirectory() as directory:
+    paths = [pathlib.Path(directory, str(rank)) for rank in range(size)]
+    processes = [subprocess.Popen(
+        [sys.executable, __file__, str(rank), ports, str(path)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                 for rank, path in enumerate(paths)]
+    for process in processes:
+      output, _ = process.communicate()
+      if process.returncode:
+        raise ValueError(output)
+    return [pickle.loads(path.read_bytes()) for path in paths]
+
+
+def _free_ports(count):
+  with contextlib.ExitStack() as stack:
+    sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+    for one in sockets:
+      one.bind(('localhost', 0))
+    return [one.getsockname()[1] for one in sockets]
+
+
+def _error(one, other):
+  """Returns the largest difference, as a share of what was learned."""
+  moves = max(np.max(np.abs(a - b)) for a, b in zip(
+      one['weights'], one['first'], strict=True))
+  return max(
+      max(np.max(np.abs(a - b)) for a, b in zip(
+          one['weights'], other['weights'], strict=True)) / moves,
+      max(np.max(np.abs(a - b) / np.maximum(np.max(np.abs(a)), 1e-12))
+          for a, b in zip(one['slots'], other['slots'], strict=True)))
+
+
+class SeveralLearnersTest(parameterized.TestCase):
+
+  def _check(self, case, size):
+    one = _learn(case, collectives_lib.Alone())
+    results = [result[case, 'right'] for result in _results(size)]
+    self.assertLess(_error(one, results[0]), 1e-4)
+    self.assertLen({result['digest'] for result in results}, 1)
+    for result in results:
+      for ours, theirs in zip(one['norms'], result['norms'], strict=True):
+        self.assertEqual(ours.keys(), theirs.keys())
+        for name, value in ours.items():
+          np.testing.assert_allclose(theirs[name], value, rtol=1e-4, atol=1e-5,
+                                     err_msg=name)
+
+  @parameterized.parameters(*_CASES)
+  def test_two_equal_one_learner_of_the_whole_batch(self, case):
+    self._check(case, 2)
+
+  @parameterized.parameters(*_CASES)
+  @pytest.mark.storm
+  def test_four_equal_one_learner_of_the_whole_batch(self, case):
+    self._check(case, 4)
+
+  @parameterized.parameters(*_WRONG)
+  def test_what_is_wrong_is_found(self, case, how):
+    one = _learn(case, collectives_lib.Alone())
+    self.assertGreater(_error(one, _results(2)[0][case, how]), 1e-3)
+
+
+if __name__ == '__main__':
+  if len(sys.argv) == 4:
+    _main(*sys.argv[1:])
+  else:
+    absltest.main()
