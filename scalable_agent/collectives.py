@@ -15,6 +15,11 @@ from typing import Protocol
 
 import tensorflow as tf
 
+# What a sum raises in the learners that are left when one has died or hangs.
+SUM_ERRORS = (tf.errors.UnavailableError, tf.errors.AbortedError,
+              tf.errors.CancelledError, tf.errors.DeadlineExceededError,
+              tf.errors.InternalError, tf.errors.FailedPreconditionError)
+
 
 class Collectives(Protocol):
   """What a learner needs from the others.

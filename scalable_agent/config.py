@@ -319,6 +319,12 @@ class ClusterSettings(_Section):
       'Number of processes that act. The environments are divided among them, '
       'and each has --num_actor_groups groups. 0: as many as there are free '
       'CPUs for.', NOT_NEGATIVE, needs=_RAY)
+  num_learners: int = setting(
+      1,
+      'Number of processes that learn, each from its part of --batch_size and '
+      'with its part of the environments. Their updates are those of one '
+      'learner of the whole batch. Only for impala without a replay.', POSITIVE,
+      needs=_RAY)
   num_cpus_per_learner: int = setting(
       2, 'CPUs that the process of the learner takes.', POSITIVE, needs=_RAY)
   num_gpus_per_learner: int = setting(
@@ -753,6 +759,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
                 'needs --num_actor_groups=1')
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
+    self._check_learners()
     self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
                 f'must be at most --num_actors={self.num_actors}')
     if not self.replay_capacity:
@@ -768,6 +775,20 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
                 f'--batch_size={self.batch_size}')
+
+  def _check_learners(self) -> None:
+    """Checks that work can be divided among several learners."""
+    if self.num_learners == 1:
+      return
+    self._check('num_learners', not (self.is_off_policy or
+                                     self.replay_capacity),
+                'needs --algorithm=impala without --replay_capacity')
+    self._check('num_learners', self.batch_size % self.num_learners == 0,
+                f'must divide --batch_size={self.batch_size}')
+    least = self.num_actor_workers or self.num_actors
+    self._check('num_learners', self.num_learners <= least,
+                'must not be more than there are --num_actor_workers and '
+                '--num_actors')
 
   def _check_sequences(self) -> None:
     """Checks what learning from unrolls needs, and what needs it."""

@@ -28,6 +28,7 @@ from scalable_agent import structs
 from scalable_agent.algorithms import base
 from scalable_agent.scores import levels
 import tensorflow as tf
+import tree
 
 _JOIN_TIMEOUT_S = 30
 
@@ -80,16 +81,25 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
 def run(config: config_lib.Config,
         make_acting: Callable[[config_lib.Config, int], acting.Acting],
         stop: threading.Event, hooks: Sequence[Hook] = (),
-        addons: Mapping[str, base.Addon] | None = None) -> int:
+        addons: Mapping[str, base.Addon] | None = None,
+        collectives: collectives_lib.Collectives | None = None,
+        episodes: collections.deque[metrics.Episode] | None = None) -> int:
   """Trains as `train` does, with other actors and until `stop` is set.
 
   Args:
-    config: the settings.
-    make_acting: makes the actors, from the settings and the number of the part.
-    stop: ends the training once it is set.
+    config: the settings; those of all learners together.
+    make_acting: makes the actors of this learner, from the settings and the
+      number of the part.
+    stop: ends the training once it is set, in one of the learners.
     hooks: see `train`.
     addons: see `train`.
+    collectives: the other learners, if there are any. Only the first one writes
+      to the log directory.
+    episodes: where the first learner takes the episodes of the others from, and
+      the others put them.
   """
+  collectives = collectives or collectives_lib.Alone()
+  episodes = collections.deque() if episodes is None else episodes
   tf.keras.utils.set_random_seed(config.seed)
   networks.set_compute_dtype(config.compute_dtype)
   with contextlib.ExitStack() as stack:
@@ -99,21 +109,28 @@ def run(config: config_lib.Config,
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(),
         num_groups=actors.num_groups)
-    learner = make_learner(config, spec, part, addons)
+    learner = make_learner(config, spec, part, addons, collectives)
     feeds.check_memory(config, spec, learner.agent)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name)
     if _is_finished(config, learner, checkpointer):
       return 0
-    feed = feeds.Feed(config, spec, learner, part)
-    config.save()
-    evaluations = _make_evaluations(config, spec, learner, part, stack)
-    _print_start(asked, config, actors)
-    writer = stack.enter_context(contextlib.closing(
-        metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
-    log = _Log(config, learner, actors, feed, checkpointer, writer,
-               evaluations, stop)
+    # Their weights are equal from now on: they make the same updates.
+    collectives.copy_from_first(tree.flatten(learner.state))
+    feed = feeds.Feed(
+        dataclasses.replace(
+            config, batch_size=config.batch_size // collectives.size),
+        spec, learner, part)
+    log: _Log | _Follower = _Follower(episodes)
+    if collectives.rank == 0:
+      config.save()
+      evaluations = _make_evaluations(config, spec, learner, part, stack)
+      _print_start(asked, config, actors, collectives.size)
+      writer = stack.enter_context(contextlib.closing(
+          metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
+      log = _Log(config, learner, actors, feed, checkpointer, writer,
+                 evaluations, stop, episodes)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -124,7 +141,8 @@ def run(config: config_lib.Config,
     learn(learner, feed.batches(stop), learned=feed.learned,
           publish=versions.append, stop=stop,
           total_environment_frames=config.total_environment_frames,
-          hooks=(*log.hooks(), *hooks), timer=log.timer)
+          hooks=(*log.hooks(), *hooks), timer=log.timer,
+          collectives=collectives)
     log.evaluate_at_end()
     log.print_end(stop.is_set())
   return 0
@@ -135,10 +153,11 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
           learned: Callable[[feeds.ReadyBatch, learner_lib.Learned], None],
           publish: Callable[[structs.Weights], None],
           hooks: Sequence[Hook], stop: threading.Event,
-          timer: metrics.StageTimer) -> None:
+          timer: metrics.StageTimer,
+          collectives: collectives_lib.Collectives) -> None:
   """Learns from batches until the frames are reached, or a stop.
 
-  It also ends when no batch is left.
+  It also ends when no batch is left. All learners end after the same update.
 
   Args:
     learner: makes the updates.
@@ -149,17 +168,20 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
     hooks: called after each update, one after the other.
     stop: ends the loop once it is set.
     timer: adds up the time of each stage.
+    collectives: the other learners.
   """
-  while (learner.num_env_frames < total_environment_frames
-         and not stop.is_set()):
+  while learner.num_env_frames < total_environment_frames:
     with timer.stage('wait'):
-      ready = next(batches, None)
-    if ready is None:
+      ready = None if stop.is_set() else next(batches, None)
+      num_new_frames, num_stopped = collectives.total(
+          [ready.batch.num_new_frames if ready else 0, ready is None])
+    if ready is None or num_stopped:
       break
     lags = [learner.num_updates - np.mean(note.policy_version)
             for note in ready.notes]
     with timer.stage('learn'):
-      result = learner.step(ready.batch)
+      result = learner.step(
+          ready.batch._replace(num_new_frames=num_new_frames))
       publish(learner.weights())
       learned(ready, result)
     update = Update(result.scalars, ready.notes, learner,
@@ -265,7 +287,7 @@ def _make_evaluations(config, spec, learner, part, stack):
           num_episodes=config.eval_num_episodes), best)
 
 
-def _print_start(asked, config, actors):
+def _print_start(asked, config, actors, num_learners):
   for line in (levels.unplayed_message(_level_names(config), config.num_actors),
                config_lib.choices_made(asked, config)):
     if line:
@@ -275,6 +297,8 @@ def _print_start(asked, config, actors):
   device = 'CPU' if networks.on_cpu() else 'GPU'
   num_workers = actors.counts().get('wanted')
   where = f' in each of {num_workers} actor workers' if num_workers else ''
+  if num_learners > 1:
+    where += f' for each of {num_learners} learners'
   print(f'{config.num_actors} environments, {actors.num_groups} groups'
         f'{where}{sharing}, '
         f'learning on {device}. Progress is printed after the first update, '
@@ -296,6 +320,28 @@ def _running(actors: acting.Acting, feed: feeds.Feed,
     feed.join(max(deadline_s - time.monotonic(), 0))
 
 
+class _Follower:
+  """What a learner does beside learning that is not the first one."""
+
+  def __init__(self, episodes: collections.deque[metrics.Episode]):
+    self.timer = metrics.StageTimer()
+    self._episodes = episodes
+
+  def hooks(self) -> tuple[Hook, ...]:
+    return (self.pass_episodes_on,)
+
+  def pass_episodes_on(self, update: Update) -> None:
+    self._episodes.extend(update.episodes)
+
+  def save_at_end(self) -> None:
+    """The first learner does."""
+
+  evaluate_at_end = save_at_end
+
+  def print_end(self, is_stopped: bool) -> None:
+    """The first learner does."""
+
+
 class _Log:
   """The program's own hooks: episodes, progress, summaries, checkpoints.
 
@@ -307,7 +353,8 @@ class _Log:
                actors: acting.Acting, feed: feeds.Feed,
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
-               evaluations: _Evaluations | None, stop: threading.Event):
+               evaluations: _Evaluations | None, stop: threading.Event,
+               episodes: collections.deque[metrics.Episode]):
     self.timer = metrics.StageTimer()
     self._learner = learner
     self._actors = actors
@@ -316,6 +363,7 @@ class _Log:
     self._writer = writer
     self._evaluations = evaluations
     self._stop = stop
+    self._episodes_of_others = episodes
     self._seconds_by_role = {
         'actor': actors.seconds, 'batches': feed.seconds,
         'learner': lambda: dict(self.timer.seconds)}
@@ -338,9 +386,12 @@ class _Log:
     if update.notes:
       self._policy_lag = update.policy_lag
       self._last_notes = update.notes
-    self._progress.add_episodes(update.episodes)
+    episodes = update.episodes
+    while self._episodes_of_others:
+      episodes.append(self._episodes_of_others.popleft())
+    self._progress.add_episodes(episodes)
     self._writer.write_episodes(
-        update.episodes, update.learner.num_env_frames, self._train_time_s())
+        episodes, update.learner.num_env_frames, self._train_time_s())
 
   def print_progress(self, update: Update) -> None:
     if self._progress_due():

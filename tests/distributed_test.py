@@ -265,7 +265,25 @@ class ProgramTest(parameterized.TestCase):
     # 800 steps, episodes of 9 steps, four of which have not ended.
     self.assertBetween(len(episodes) - 1, 800 // 9 - 4, 800 // 9)
 
+  @pytest.mark.slow
+  def test_two_learners_share_batches_and_end_together(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--num_learners=2', '--total_environment_frames=800')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    self.assertIn('1 groups in each of 1 actor workers for each of 2 learners',
+                  output)
+    self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
+
   @parameterized.parameters(
+      (['--ray_address=auto', '--num_learners=3'],
+       '--num_learners=3 must divide --batch_size=4'),
+      (['--ray_address=auto', '--num_learners=4', '--num_actors=8'],
+       '--num_learners=4 must not be more than there are'),
+      (['--ray_address=auto', '--num_learners=2', '--replay_capacity=10'],
+       '--num_learners=2 needs --algorithm=impala without'),
+      (['--ray_address=auto', '--deterministic'],
+       '--deterministic=True cannot be used with --ray_address'),
       (['--ray_address=localhost:1'], r'--ray_address=localhost:1: .*refused'),
       (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
       (['--ray_address=auto', '--num_actor_workers=5'],

@@ -5,6 +5,7 @@ import threading
 
 from absl.testing import absltest
 import numpy as np
+from scalable_agent import collectives as collectives_lib
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
@@ -21,11 +22,11 @@ class _Learner:
     self._tape = tape
 
   def step(self, batch):
-    self._tape.append(f'step {batch}')
-    self.num_env_frames += 10
+    self._tape.append(f'step {batch.data}')
+    self.num_env_frames += batch.num_new_frames
     self.num_updates += 1
     return learner_lib.Learned(
-        {'total_loss': float(self.num_updates)}, f'errors {batch}')
+        {'total_loss': float(self.num_updates)}, f'errors {batch.data}')
 
   def weights(self):
     return structs.Weights(self.num_updates, [])
@@ -36,7 +37,8 @@ def _note(*versions):
 
 
 def _ready(number, version=0):
-  return feeds.ReadyBatch(number, None, [_note(version, version)])
+  return feeds.ReadyBatch(
+      structs.Batch(number, 10), None, [_note(version, version)])
 
 
 class LearnTest(absltest.TestCase):
@@ -47,14 +49,15 @@ class LearnTest(absltest.TestCase):
     self.learner = _Learner(self.tape)
     self.stop = threading.Event()
 
-  def _learn(self, batches, hooks=(), total=1000):
+  def _learn(self, batches, hooks=(), total=1000, collectives=None):
     timer = metrics.StageTimer()
     training.learn(
         self.learner, iter(batches), total_environment_frames=total,
         publish=lambda weights: self.tape.append(f'publish {weights.version}'),
         learned=lambda ready, learned: self.tape.append(
-            f'learned {ready.batch} {learned.errors}'),
-        hooks=hooks, stop=self.stop, timer=timer)
+            f'learned {ready.batch.data} {learned.errors}'),
+        hooks=hooks, stop=self.stop, timer=timer,
+        collectives=collectives or collectives_lib.Alone())
     return timer
 
   def test_order_of_an_update(self):
@@ -75,7 +78,7 @@ class LearnTest(absltest.TestCase):
     batches = iter([_ready(i) for i in range(9)])
     self._learn(batches, total=25)
     self.assertEqual(self.learner.num_env_frames, 30)
-    self.assertEqual(next(batches).batch, 3)
+    self.assertEqual(next(batches).batch.data, 3)
 
   def test_a_hook_can_stop(self):
     told = []

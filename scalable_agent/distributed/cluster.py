@@ -27,6 +27,8 @@ def connected(config: config_lib.Config) -> Iterator[None]:
     ConfigError: if there is no such cluster.
   """
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
+  # The driver handles the errors of lost processes, and says what it does.
+  os.environ.setdefault('RAY_IGNORE_UNHANDLED_ERRORS', '1')
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
   if config.ray_address == 'local':
@@ -56,7 +58,7 @@ def _num_local_cpus(config):
   CPUs if more of them are wanted than there are.
   """
   return max(
-      config.num_cpus_per_learner
+      config.num_learners * config.num_cpus_per_learner
       + config.num_actor_workers * config.num_cpus_per_actor_worker,
       os.cpu_count() or 1)
 

@@ -132,12 +132,16 @@ class _Worker:
 class RemoteActors:
   """Actor workers on a ray cluster; implements `acting.Acting`."""
 
-  def __init__(self, config: config_lib.Config, part: int):
+  def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
+               num_learners: int = 1, say: Callable[[str], None] = print):
     """Starts the workers; waits for `config.min_actor_workers` of them.
 
     Args:
-      config: the settings.
+      config: the settings; those of all learners together.
       part: a number that differs between the parts of a run.
+      rank: which of the learners these workers act for.
+      num_learners: the environments are divided among so many.
+      say: takes lines of text for the user.
 
     Raises:
       ConfigError: if the settings are wrong.
@@ -154,13 +158,17 @@ class RemoteActors:
     self._stopping = threading.Event()
     self._thread: threading.Thread | None = None
     self._published: Callable[[], structs.Weights] | None = None
-    self._workers = [
-        _Worker(acting.Share(range(int(s[0]), int(s[-1]) + 1), index))
-        for index, s in enumerate(np.array_split(
-            np.arange(config.num_actors), _num_workers(config)))]
+    self._say = say
+    num_workers = _num_workers(config, num_learners)
+    shares = [acting.Share(range(int(s[0]), int(s[-1]) + 1), index)
+              for index, s in enumerate(np.array_split(
+                  np.arange(config.num_actors), num_workers))]
+    # A learner's workers are in a row.
+    mine = np.array_split(np.arange(num_workers), num_learners)[rank]
+    self._workers = [_Worker(shares[index]) for index in mine]
     try:
       while len(self._ready()) < min(
-          config.min_actor_workers, len(self._workers)):
+          -(-config.min_actor_workers // num_learners), len(self._workers)):
         self._advance()
     except BaseException:
       self.close()
@@ -283,21 +291,21 @@ class RemoteActors:
     if isinstance(error, errors.UserError) or (
         worker.num_failures >= _MAX_FAILURES):
       raise error
-    self._say(worker, ''.join(traceback.format_exception_only(error)).strip())
+    text = ''.join(traceback.format_exception_only(error)).strip()
+    self._say_of(worker, text)
     self._replace(worker, 2.**(worker.num_failures - 1))
 
   def _lost(self, worker, error):
     """The process of a worker, or its machine, has died."""
     del error  # ray's texts are for ray's developers.
-    self._say(worker, 'it has died.')
+    self._say_of(worker, 'it has died.')
     self._replace(worker, 0.)
 
-  def _say(self, worker, what):
+  def _say_of(self, worker, what):
     place = ('' if worker.description is None else
              f' (process {worker.description.pid} of '
              f'{worker.description.host})')
-    print(f'Actor worker {worker.share.worker}{place} is replaced: {what}',
-          flush=True)
+    self._say(f'Actor worker {worker.share.worker}{place} is replaced: {what}')
 
   def _replace(self, worker, pause_s):
     self._kill(worker)
@@ -319,8 +327,8 @@ class RemoteActors:
       if (worker.description is not None
           and now_s - worker.call_s > self._config.hang_timeout_s):
         del self._calls[call]
-        self._say(worker, f'it made no unroll for {now_s - worker.call_s:.0f} '
-                  's (--hang_timeout_s).')
+        self._say_of(worker, 'it made no unroll for '
+                     f'{now_s - worker.call_s:.0f} s (--hang_timeout_s).')
         self._replace(worker, 0.)
     if self._ready():
       self._ready_s = now_s
@@ -333,14 +341,15 @@ class RemoteActors:
           f'{ray.available_resources().get("CPU", 0):g} are free.')
 
 
-def _num_workers(config: config_lib.Config) -> int:
-  """Returns the number of workers: as asked for, or as many as there is room.
+def _num_workers(config: config_lib.Config, num_learners: int) -> int:
+  """Returns the number of workers: as asked for, or as many as there are CPUs.
 
-  Raises:
-    ConfigError: if there are more workers than environments.
+  It is the same in all learners, and none is without a worker.
   """
   if config.num_actor_workers:
     return config.num_actor_workers
-  free = int(ray.available_resources().get('CPU', 0))
-  return min(max(free // config.num_cpus_per_actor_worker, 1),
-             config.num_actors)
+  # Those of the whole cluster: how many are free changes as learners start.
+  num_cpus = int(ray.cluster_resources().get('CPU', 0))
+  room = (num_cpus - num_learners * config.num_cpus_per_learner
+          ) // config.num_cpus_per_actor_worker
+  return min(max(room, num_learners), config.num_actors)
