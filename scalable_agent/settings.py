@@ -36,8 +36,8 @@ DIRECTORIES = Check(lambda x: bool(names(x)), 'must name a directory')
 LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
 ONE_MACHINE = Check(
     lambda x: x == -1,
-    'must be -1: this version trains on one machine. Set the number of '
-    'environments with --num_actors')
+    'must be -1. Actors on other machines are started with --ray_address, '
+    'see the README')
 
 
 class Needs(NamedTuple):

@@ -92,7 +92,7 @@ _REFUSED = {
     'target_update_rate': [(0, 'must be positive'),
                            (1.1, 'must be between 0')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
-    'task': [(0, 'must be -1: this version trains on one machine')]}
+    'task': [(0, 'must be -1. Actors on other machines are')]}
 # All values of their types are valid.
 _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',

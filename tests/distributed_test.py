@@ -31,7 +31,10 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CLUSTER: list[cluster_utils.Cluster] = []
 
 
-def setUpModule():
+def _start_cluster():
+  """Starts the cluster, unless it runs."""
+  if _CLUSTER:
+    return
   # Workers get the environment variables of their node.
   os.environ['PYTHONPATH'] = os.pathsep.join(
       [os.path.dirname(os.path.abspath(__file__)),
@@ -46,7 +49,8 @@ def setUpModule():
 
 def tearDownModule():
   ray.shutdown()
-  _CLUSTER.pop().shutdown()
+  for cluster in _CLUSTER:
+    cluster.shutdown()
 
 
 def _config(**kwargs):
@@ -126,6 +130,12 @@ def _check_same_policy(agent, unroll, differs=False):
 
 class RemoteActorsTest(parameterized.TestCase):
 
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    _start_cluster()
+
+  @pytest.mark.slow
   def test_unrolls_go_on_where_the_last_one_ended_over_a_killed_worker(self):
     with _Acting(_config()) as acting:
       actors, copies = acting.actors, acting.copies
@@ -160,6 +170,7 @@ class RemoteActorsTest(parameterized.TestCase):
     # Three of five environments were in the worker that was killed.
     self.assertEqual(sorted(starts), [0, 0, 1, 1, 2, 2, 3, 4])
 
+  @pytest.mark.slow
   def test_workers_get_newer_weights(self):
     config = _config(num_actor_workers=1, min_actor_workers=1, num_actors=2)
     with _Acting(config) as acting:
@@ -177,6 +188,7 @@ class RemoteActorsTest(parameterized.TestCase):
     _check_same_policy(learner.agent, copies.unrolls[0], differs=True)
     _check_same_policy(learner.agent, copies.unrolls[-1])
 
+  @pytest.mark.storm
   def test_an_error_of_an_environment_is_raised_with_its_text(self):
     config = _config(level_name='fake_environments:fake/RaisesInReset-v0',
                      num_actors=1, num_actor_workers=1, min_actor_workers=1)
@@ -187,10 +199,12 @@ class RemoteActorsTest(parameterized.TestCase):
         acting.copies.take()
       self.assertEqual(acting.actors.counts()['restarts'], 1)
 
+  @pytest.mark.slow
   def test_a_wrong_level_is_said_at_once(self):
     with self.assertRaisesRegex(errors.UnknownLevelError, 'catch'):
       remote_actors.RemoteActors(_config(level_name='catsh'), part=0)
 
+  @pytest.mark.slow
   def test_workers_that_do_not_fit_are_said(self):
     with self.assertRaisesRegex(
         errors.ClusterError, r'No actor worker was ready for 2 s .* 64 CPUs '
@@ -199,8 +213,8 @@ class RemoteActorsTest(parameterized.TestCase):
           _config(num_cpus_per_actor_worker=64, actor_timeout_s=2.), part=0)
 
 
-class ProgramTest(parameterized.TestCase):
-  """`experiment.py` on the cluster."""
+class _ProgramTest(parameterized.TestCase):
+  """Starts `experiment.py`."""
 
   def setUp(self):
     super().setUp()
@@ -220,6 +234,16 @@ class ProgramTest(parameterized.TestCase):
     self.addCleanup(process.kill)
     return process
 
+
+
+class ProgramTest(_ProgramTest):
+  """`experiment.py` on the cluster."""
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    _start_cluster()
+
   def _wait_for(self, process, text):
     """Reads lines of the program up to one that has the text."""
     for line in process.stdout:
@@ -229,6 +253,7 @@ class ProgramTest(parameterized.TestCase):
     self.fail(f'The program has ended without {text!r}:\n'
               + ''.join(self.lines))
 
+  @pytest.mark.storm
   def test_goes_on_after_its_learner_was_killed(self):
     process = self._start(f'--ray_address={_CLUSTER[0].address}',
                           '--total_environment_frames=1000000')
@@ -253,6 +278,7 @@ class ProgramTest(parameterized.TestCase):
     self.assertEmpty([p for p in children if p.is_running()])
     self.assertNotIn('Traceback', ''.join(self.lines) + rest)
 
+  @pytest.mark.slow
   def test_ends_at_its_frames_and_counts_them(self):
     process = self._start(f'--ray_address={_CLUSTER[0].address}',
                           '--total_environment_frames=800')
@@ -265,7 +291,7 @@ class ProgramTest(parameterized.TestCase):
     # 800 steps, episodes of 9 steps, four of which have not ended.
     self.assertBetween(len(episodes) - 1, 800 // 9 - 4, 800 // 9)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_two_learners_share_batches_and_end_together(self):
     process = self._start(f'--ray_address={_CLUSTER[0].address}',
                           '--num_learners=2', '--total_environment_frames=800')
@@ -274,6 +300,9 @@ class ProgramTest(parameterized.TestCase):
     self.assertIn('1 groups in each of 1 actor workers for each of 2 learners',
                   output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
+
+
+class SettingsTest(_ProgramTest):
 
   @parameterized.parameters(
       (['--ray_address=auto', '--num_learners=3'],
