@@ -12,7 +12,7 @@ virtual environment of its own, see peers.py. The work (`--what`):
     256, one update per step of the environment. Ours has four environments.
 *   dqn: CartPole-v1, 64 and 64 units, batches of 32, an update every four
     steps, without double Q-learning, which the peers do not have. Ours has
-    32 environments, the peers one: more make them no faster per step.
+    32 environments, the peers one, and once more 32.
 *   pong: ALE Pong as in peers.py, batches of 32, an update every four steps.
     Ours is double Q-learning with the `shallow` network. The peers have their
     own: DQN, the network of Mnih et al. 2015, so they compute more per update.
@@ -111,9 +111,15 @@ def _peers_of(what, args):
     except venvs.InstallError as e:
       print(f'{library}: {e}', file=sys.stderr, flush=True)
       continue
-    programs.append(Program(library, python, 'sb3_off_policy.py', {
-        'library': library, 'torch_threads': args.torch_threads,
-        **_PEER_SETTINGS[what]}))
+    settings = {'library': library, 'torch_threads': args.torch_threads,
+                **_PEER_SETTINGS[what]}
+    programs.append(Program(library, python, 'sb3_off_policy.py', settings))
+    if what == 'dqn':  # Eight updates after a step of all 32.
+      programs.append(Program(
+          f'{library}, 32 environments', python, 'sb3_off_policy.py', {
+              **settings, 'num_environments': 32, 'arguments': {
+                  **settings['arguments'], 'train_freq': 1,
+                  'gradient_steps': 8}}))
   return programs
 
 

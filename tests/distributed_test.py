@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -119,6 +120,29 @@ class _Acting:
     self.actors.close()
 
 
+def _check_streams(copies):
+  """Checks that no step is missing or there twice.
+
+  Returns:
+    The environments that began, and began anew, once for each time.
+  """
+  starts = []
+  for environment, parts in copies.streams().items():
+    count = 0
+    for before, after in zip([None, *parts], parts):
+      observed = after.steps.env_outputs.observation[:, 0, 0]
+      if before is None or observed[0] == 0:
+        starts.append(environment)
+        count = 0
+      else:  # The first entry is the last one of the unroll before.
+        tree.map_structure(
+            lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),
+            before.steps, after.steps)
+      np.testing.assert_array_equal(observed, count + np.arange(5))
+      count += 4
+  return starts
+
+
 def _check_same_policy(agent, unroll, differs=False):
   """Checks that an agent computes the policies that a worker acted with."""
   output, _ = agent.unroll(unroll.steps.agent_outputs.action,
@@ -151,24 +175,41 @@ class RemoteActorsTest(parameterized.TestCase):
         copies.take()
       self.assertEqual(actors.counts(), {
           'workers': 2, 'wanted': 2, 'restarts': 1, 'lost_unrolls': 1})
-    streams = copies.streams()
-    self.assertEqual(sorted(streams), [0, 1, 2, 3, 4])
-    starts = []
-    for environment, parts in streams.items():
-      count = 0
-      for before, after in zip([None, *parts], parts):
-        observed = after.steps.env_outputs.observation[:, 0, 0]
-        if before is None or observed[0] == 0:  # It began anew.
-          starts.append(environment)
-          count = 0
-        else:  # The first entry is the last one of the unroll before.
-          tree.map_structure(
-              lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),
-              before.steps, after.steps)
-        np.testing.assert_array_equal(observed, count + np.arange(5))
-        count += 4
+    starts = _check_streams(copies)
     # Three of five environments were in the worker that was killed.
     self.assertEqual(sorted(starts), [0, 0, 1, 1, 2, 2, 3, 4])
+
+  @pytest.mark.storm
+  def test_a_storm_of_kills_loses_no_step_and_repeats_none(self):
+    rng = np.random.default_rng()
+    num_kills = 12
+    with _Acting(_config()) as acting:
+      actors, copies = acting.actors, acting.copies
+      copies.take(4)
+      for _ in range(num_kills):
+        pids = [w.description.pid for w in actors._ready()]
+        worker = psutil.Process(int(rng.choice(pids)))
+        environments = [p for p in worker.children(recursive=True)
+                        if 'forkserver' in ' '.join(p.cmdline())]
+        victim = rng.choice([worker, *environments[-1:]])
+        num_restarts = actors.counts()['restarts']
+        victim.kill()
+        deadline_s = time.monotonic() + 120
+        while (actors.counts()['restarts'] == num_restarts
+               or actors.counts()['workers'] < 2):
+          self.assertLess(time.monotonic(), deadline_s)
+          copies.take()
+        copies.take(int(rng.integers(20)))
+      counts = actors.counts()
+      processes = [psutil.Process(w.description.pid) for w in actors._ready()]
+      processes += [child for process in processes
+                    for child in process.children(recursive=True)]
+    self.assertEqual(counts['restarts'], num_kills)
+    starts = _check_streams(copies)
+    # Each kill began two or three environments anew.
+    self.assertBetween(len(starts), 5, 5 + 3 * num_kills)
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    self.assertEmpty(alive)
 
   @pytest.mark.slow
   def test_workers_get_newer_weights(self):
@@ -203,6 +244,17 @@ class RemoteActorsTest(parameterized.TestCase):
   def test_a_wrong_level_is_said_at_once(self):
     with self.assertRaisesRegex(errors.UnknownLevelError, 'catch'):
       remote_actors.RemoteActors(_config(level_name='catsh'), part=0)
+
+  @pytest.mark.slow
+  def test_other_versions_on_another_machine_are_said(self):
+    ours = remote_actors.versions()
+    self.assertContainsSubset(
+        {'Python', 'numpy', 'tensorflow', 'scalable_agent (digest)'}, ours)
+    with mock.patch.object(
+        remote_actors, 'versions', return_value={**ours, 'numpy': '0.1'}), \
+        self.assertRaisesRegex(
+            errors.ConfigError, f'has numpy {ours["numpy"]}, but .* has 0.1: '):
+      remote_actors.RemoteActors(_config(), part=0)
 
   @pytest.mark.slow
   def test_workers_that_do_not_fit_are_said(self):

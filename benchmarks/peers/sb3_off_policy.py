@@ -2,8 +2,9 @@
 """Trains with stable-baselines3 or SBX for benchmarks/off_policy.py.
 
 The settings have `library`, `algorithm`, `level`, `arguments` (of the
-algorithm's class), `hidden_sizes`, `torch_threads`. With `calls`, numbers of
-updates per call of `train`, nothing is trained but a random replay.
+algorithm's class), `hidden_sizes`, `torch_threads` and, if there are several,
+`num_environments`, which are stepped one after the other. With `calls`, numbers
+of updates per call of `train`, nothing is trained but a random replay.
 """
 
 import importlib
@@ -15,6 +16,7 @@ import notes
 import numpy as np
 import pong
 from stable_baselines3.common import callbacks
+from stable_baselines3.common import env_util
 from stable_baselines3.common import logger
 import torch
 
@@ -78,7 +80,9 @@ def _leaves(params):
 def _make_model(settings):
   library = importlib.import_module(settings['library'])
   is_pong = settings['level'] == 'Pong'
-  env = _Game() if is_pong else _Counted(gymnasium.make(settings['level']))
+  env = _Game() if is_pong else env_util.make_vec_env(
+      lambda: _Counted(gymnasium.make(settings['level'])),
+      settings.get('num_environments', 1))
   arguments = dict(settings['arguments'])
   if not is_pong:
     arguments['policy_kwargs'] = {'net_arch': settings['hidden_sizes']}

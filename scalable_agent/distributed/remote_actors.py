@@ -8,8 +8,13 @@ grows.
 """
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
+import hashlib
+from importlib import metadata
 import os
+import pathlib
+import platform
 import socket
 import threading
 import time
@@ -18,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 import ray
+import scalable_agent
 from scalable_agent import acting
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -30,6 +36,9 @@ import tensorflow as tf
 # An environment's error ends the run if it comes so often in a row.
 _MAX_FAILURES = 3
 _LONGEST_PAUSE_S = 60.
+# What changes how environments and networks behave.
+_PACKAGES = ('ale-py', 'dm-tree', 'gymnasium', 'minigrid', 'mujoco', 'numpy',
+             'tensorflow', 'vizdoom')
 _POLL_S = 0.5
 
 
@@ -41,11 +50,13 @@ class Description(NamedTuple):
     num_groups: its number of groups of environments.
     host: the name of its machine.
     pid: the number of its process.
+    versions: of what must be the same everywhere, by name.
   """
   spec: structs.EnvironmentSpec
   num_groups: int
   host: str
   pid: int
+  versions: dict[str, str]
 
 
 class Message(NamedTuple):
@@ -83,7 +94,7 @@ class ActorWorker:
         self._config.num_cpus_per_actor_worker)
     self._actors = acting.make_local(self._config, self._part, self._share)
     return Description(self._actors.spec, self._actors.num_groups,
-                       socket.gethostname(), os.getpid())
+                       socket.gethostname(), os.getpid(), versions())
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
     """Waits for an unroll and returns it.
@@ -264,6 +275,7 @@ class RemoteActors:
       return
     self._ready_s = time.monotonic()
     if isinstance(result, Description):
+      _check_versions(result)
       worker.description = result
     else:
       worker.num_failures, worker.seconds = 0, result.seconds
@@ -353,3 +365,27 @@ def _num_workers(config: config_lib.Config, num_learners: int) -> int:
   room = (num_cpus - num_learners * config.num_cpus_per_learner
           ) // config.num_cpus_per_actor_worker
   return min(max(room, num_learners), config.num_actors)
+
+
+def versions() -> dict[str, str]:
+  """Returns the versions of Python, of packages, and of our own sources."""
+  found = {'Python': platform.python_version()}
+  for name in _PACKAGES:
+    with contextlib.suppress(metadata.PackageNotFoundError):
+      found[name] = metadata.version(name)
+  digest = hashlib.sha256()
+  root = pathlib.Path(scalable_agent.__file__).parent
+  for path in sorted(root.rglob('*.py')):
+    digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+  return found | {'scalable_agent (digest)': digest.hexdigest()[:12]}
+
+
+def _check_versions(description):
+  """Raises ConfigError if a machine has other versions than this one."""
+  for name, version in versions().items():
+    # Not every machine needs every package.
+    other = description.versions.get(name, version)
+    if other != version:
+      raise errors.ConfigError(
+          f'{description.host} has {name} {other}, but {socket.gethostname()}, '
+          f'which learns, has {version}: install the same everywhere.')
