@@ -665,6 +665,10 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
     for variable in (*algorithm.agent.variables, *algorithm.targets, *[
         v for group in algorithm.groups.values() for v in group]):
       self.assertIn(id(variable), ids)
+    # Adam has two moments of each variable, and two numbers for each group.
+    num_trained = sum(map(len, algorithm.groups.values()))
+    self.assertLen(learner.state['optimizer'],
+                   2 * num_trained + 2 * len(algorithm.groups))
     # Only the policy is published.
     self.assertEqual([v.shape for v in learner.weights().values],
                      [v.shape for v in algorithm.agent.variables])
