@@ -14,6 +14,7 @@
 from collections.abc import Callable, Sequence
 import dataclasses
 import importlib
+import importlib.util
 import os
 import sys
 
@@ -96,6 +97,9 @@ def main(argv: Sequence[str]) -> int:
     module, function = MODES[config.mode]
     if config.mode == 'train' and config.ray_address:
       module = 'scalable_agent.distributed.driver'
+      if importlib.util.find_spec('ray') is None:
+        raise errors.MissingDependencyError(
+            "--ray_address needs ray: pip install '.[ray]'.")
     return getattr(importlib.import_module(module), function)(config)
   except errors.UserError as e:
     print(f'experiment.py: {e}', file=sys.stderr)

@@ -2,6 +2,7 @@
 """Acting: the actors of this process, in threads."""
 
 from collections.abc import Callable, Sequence
+import contextlib
 import functools
 import threading
 import time
@@ -38,7 +39,8 @@ class Acting(Protocol):
 
   Attributes:
     spec: of the environments.
-    num_groups: number of groups of environments; of each process that acts.
+    num_groups: number of groups of environments, in each process that acts.
+    num_environments: number of environments there.
   """
 
   @property
@@ -46,6 +48,9 @@ class Acting(Protocol):
 
   @property
   def num_groups(self) -> int: ...
+
+  @property
+  def num_environments(self) -> int: ...
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
@@ -107,6 +112,11 @@ class Local:
     """See `Acting`."""
     return len(self._envs)
 
+  @property
+  def num_environments(self) -> int:
+    """See `Acting`."""
+    return sum(env.num_envs for env in self._envs)
+
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """See `Acting`."""
@@ -143,8 +153,9 @@ class Local:
 
   def close(self) -> None:
     """See `Acting`."""
-    for env in self._envs:
-      env.close()
+    with contextlib.ExitStack() as stack:  # All, also if one fails.
+      for env in self._envs:
+        stack.callback(env.close)
 
   def seconds(self) -> dict[str, float]:
     """See `Acting`."""
@@ -196,7 +207,8 @@ def make_local(config: config_lib.Config, part: int,
 
   def make():
     resolved = config.resolved(
-        spec.observation, on_cpu=networks.on_cpu(), num_groups=num_groups)
+        spec.observation, on_cpu=networks.on_cpu(), num_groups=num_groups,
+        num_environments=len(share.environments))
     return make_policies(resolved, spec, num_groups, part, share)
 
   return Local(

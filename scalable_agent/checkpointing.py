@@ -31,6 +31,7 @@ class Checkpointer:
   """Saves and restores weights, optimizer slots and counters.
 
   Attributes:
+    description: describes the agent.
     train_time_s: float, seconds trained over all parts of the run.
   """
 
@@ -54,6 +55,7 @@ class Checkpointer:
     self._learner = learner
     self._logdir = logdir
     self._identity = {'agent': description, 'level': level}
+    self.description = description
     self.train_time_s = 0.0
     _check_directory(logdir, self._identity)
     # The counters of the host, in the form that TensorFlow can save.

@@ -317,8 +317,8 @@ class ClusterSettings(_Section):
   num_actor_workers: int = setting(
       0,
       'Number of processes that act. The environments are divided among them, '
-      'and each has --num_actor_groups groups. 0: as many as there are free '
-      'CPUs for.', NOT_NEGATIVE, needs=_RAY)
+      'and each has --num_actor_groups groups. 0: as many as the CPUs of the '
+      'cluster have room for.', NOT_NEGATIVE, needs=_RAY)
   num_learners: int = setting(
       1,
       'Number of processes that learn, each from its part of --batch_size and '
@@ -344,7 +344,8 @@ class ClusterSettings(_Section):
   hang_timeout_s: float = setting(
       600.,
       'Seconds after which one of them that makes no unroll, or a learner that '
-      'does not answer, is replaced.', POSITIVE, needs=_RAY)
+      'does not answer or lets the others wait, is replaced. Evaluations must '
+      'be shorter if there are several learners.', POSITIVE, needs=_RAY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -855,7 +856,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
 
   def resolved(
       self, observation_spec: _HasShape | Mapping[str, _HasShape], *,
-      on_cpu: bool, num_groups: int) -> 'Config':
+      on_cpu: bool, num_groups: int,
+      num_environments: int | None = None) -> 'Config':
     """Returns these settings with a value for each one that was left open.
 
     `agent`, `xla`, `dynamic_batching`, `micro_batch_size` and
@@ -864,8 +866,10 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     Args:
       observation_spec: a `structs.ArraySpec`, or a dictionary of them.
       on_cpu: whether networks are computed on the CPU.
-      num_groups: number of groups of environments.
+      num_groups: number of groups of environments, in each process that acts.
+      num_environments: number of environments there; None for all.
     """
+    num_environments = num_environments or self.num_actors
     agent, xla, sharing = self.agent, self.xla, self.dynamic_batching
     if agent == 'auto':
       agent = 'deep' if _has_frames(observation_spec) else 'mlp'
@@ -875,7 +879,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
         xla = 'all'
     if sharing is None:
       sharing = (num_groups >= _MIN_GROUPS_SHARING and
-                 self.num_actors / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
+                 num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
     resolved = dataclasses.replace(
         self, agent=agent, xla=xla, dynamic_batching=sharing)
     if self.is_off_policy:

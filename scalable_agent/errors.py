@@ -44,6 +44,11 @@ class DivergedError(UserError):
   exit_code = 1
 
 
+class LearnerLostError(UserError):
+  """The learner's process was lost too often, or did not end."""
+  exit_code = 1
+
+
 class ClusterError(UserError):
   """The cluster does not give what is needed; the same command may work later.
 

@@ -8,6 +8,7 @@ import dataclasses
 import threading
 import time
 from typing import NamedTuple
+import zlib
 
 import numpy as np
 from scalable_agent import acting
@@ -108,13 +109,16 @@ def run(config: config_lib.Config,
     spec = actors.spec
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(),
-        num_groups=actors.num_groups)
+        num_groups=actors.num_groups,
+        num_environments=actors.num_environments)
     learner = make_learner(config, spec, part, addons, collectives)
     feeds.check_memory(config, spec, learner.agent)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name)
-    if _is_finished(config, learner, checkpointer):
+    restored = checkpointer.restore()
+    _check_same_start(learner, checkpointer, collectives)
+    if _is_finished(config, learner, restored):
       return 0
     # Their weights are equal from now on: they make the same updates.
     collectives.copy_from_first(tree.flatten(learner.state))
@@ -172,10 +176,8 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
   """
   while learner.num_env_frames < total_environment_frames:
     with timer.stage('wait'):
-      ready = None if stop.is_set() else next(batches, None)
-      num_new_frames, num_stopped = collectives.total(
-          [ready.batch.num_new_frames if ready else 0, ready is None])
-    if ready is None or num_stopped:
+      ready, num_new_frames = _next_batch(batches, stop, collectives)
+    if ready is None:
       break
     lags = [learner.num_updates - np.mean(note.policy_version)
             for note in ready.notes]
@@ -188,6 +190,21 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
                     float(np.mean(lags)) if lags else float('nan'))
     for hook in hooks:
       hook(update)
+
+
+def _next_batch(batches, stop, collectives):
+  """Returns the next batch, None at the end, and the frames of all learners.
+
+  If one learner has no batch, or an error, none of them gets one.
+  """
+  ready = None
+  try:
+    if not stop.is_set():
+      ready = next(batches, None)
+  finally:
+    num_new_frames, num_without = collectives.total(
+        [ready.batch.num_new_frames if ready else 0, ready is None])
+  return (None if num_without else ready), num_new_frames
 
 
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -249,9 +266,20 @@ def _level_names(config):
   return levels.level_names(config.level_name, config.is_test)
 
 
-def _is_finished(config, learner, checkpointer):
-  """Restores the latest checkpoint; returns whether nothing is left to do."""
-  restored = checkpointer.restore()
+def _check_same_start(learner, checkpointer, collectives):
+  """Raises ConfigError if the first learner starts from something else."""
+  mine = [learner.num_env_frames, learner.num_updates,
+          zlib.crc32(checkpointer.description.encode())]
+  of_first = collectives.total([0] * len(mine) if collectives.rank else mine)
+  if of_first != mine:
+    raise errors.ConfigError(
+        f'The learners start from different checkpoints or agents, {of_first} '
+        f'and {mine} (frames, updates, agent): --logdir must be shared by all '
+        'machines, and all levels must have the same observations and actions.')
+
+
+def _is_finished(config, learner, restored):
+  """Says what was restored; returns whether nothing is left to do."""
   if restored:
     print(f'Going on from {restored}, {learner.num_env_frames:,} frames.')
   if learner.num_env_frames < config.total_environment_frames:

@@ -41,7 +41,7 @@ _WRONG = (('mlp, RMSProp', 'twice'), ('mlp, RMSProp', 'mean'),
           ('words, Adam, clipped', 'clipped before'),
           ('words, RMSProp', 'dense'))
 # The cases of `make test`.
-_QUICK = ('mlp, RMSProp', 'words, Adam, clipped', 'td3, loop')
+_QUICK = ('mlp, RMSProp', 'words, Adam, clipped', 'words, RMSProp')
 # The observations, the actions and the settings of each case.
 _CASES = {
     'mlp, RMSProp': (_VECTOR, _DISCRETE, {

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of training on a ray cluster of two nodes on this machine."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -174,7 +175,7 @@ class RemoteActorsTest(parameterized.TestCase):
       while len(copies.of(0)) < enough:
         copies.take()
       self.assertEqual(actors.counts(), {
-          'workers': 2, 'wanted': 2, 'restarts': 1, 'lost_unrolls': 1})
+          'workers': 2, 'wanted': 2, 'restarts': 1})
     starts = _check_streams(copies)
     # Three of five environments were in the worker that was killed.
     self.assertEqual(sorted(starts), [0, 0, 1, 1, 2, 2, 3, 4])
@@ -240,12 +241,12 @@ class RemoteActorsTest(parameterized.TestCase):
         acting.copies.take()
       self.assertEqual(acting.actors.counts()['restarts'], 1)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_a_wrong_level_is_said_at_once(self):
     with self.assertRaisesRegex(errors.UnknownLevelError, 'catch'):
       remote_actors.RemoteActors(_config(level_name='catsh'), part=0)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_other_versions_on_another_machine_are_said(self):
     ours = remote_actors.versions()
     self.assertContainsSubset(
@@ -263,6 +264,16 @@ class RemoteActorsTest(parameterized.TestCase):
         r'each; the cluster has 4, of which 4 are free'):
       remote_actors.RemoteActors(
           _config(num_cpus_per_actor_worker=64, actor_timeout_s=2.), part=0)
+
+
+def _learners():
+  """Returns the processes that learn; they are children of the cluster's."""
+  found = []
+  for process in psutil.Process().children(recursive=True):
+    with contextlib.suppress(psutil.Error):  # It has ended meanwhile.
+      if 'LearnerWorker' in ' '.join(process.cmdline()):
+        found.append(process)
+  return found
 
 
 class _ProgramTest(parameterized.TestCase):
@@ -312,8 +323,7 @@ class ProgramTest(_ProgramTest):
     self._wait_for(process, '2 of 2 workers')
     while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
       self._wait_for(process, 'frames/s')
-    [learner] = [p for p in psutil.Process().children(recursive=True)
-                 if 'LearnerWorker' in ' '.join(p.cmdline())]
+    [learner] = _learners()
     children = learner.children(recursive=True)
     learner.kill()
     self._wait_for(process, 'The learner has died. It starts again from')
@@ -342,6 +352,62 @@ class ProgramTest(_ProgramTest):
         self.logdir, 'episodes.csv').read_text().splitlines()
     # 800 steps, episodes of 9 steps, four of which have not ended.
     self.assertBetween(len(episodes) - 1, 800 // 9 - 4, 800 // 9)
+
+  @pytest.mark.storm
+  def test_learners_with_different_levels_are_refused(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--level_name=catch,fake_environments:fake/Dies-v0',
+                          '--num_actors=2', '--num_learners=2')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 2, output)
+    self.assertRegex(output.splitlines()[-1], '^experiment.py: The learners '
+                     'start from different checkpoints or agents, .* all '
+                     'levels must have the same observations and actions')
+
+  @pytest.mark.storm
+  def test_two_learners_go_on_after_one_was_killed(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--num_learners=2',
+                          '--total_environment_frames=1000000')
+    self._wait_for(process, '1 of 1 workers')
+    while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
+      self._wait_for(process, 'frames/s')
+    _, second = _learners()
+    second.kill()
+    self._wait_for(process, 'It starts again from the last checkpoint')
+    self._wait_for(process, 'Going on from')
+    self._wait_for(process, '1 of 1 workers')
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, rest)
+    self.assertNotIn('Traceback', ''.join(self.lines) + rest)
+
+  @pytest.mark.storm
+  def test_a_stop_before_there_is_room(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--num_cpus_per_actor_worker=64')
+    time.sleep(15)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    self.assertIn('Stopped before the training began.', output)
+
+  @pytest.mark.storm
+  def test_no_room_for_the_learner(self):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--num_cpus_per_learner=64', '--actor_timeout_s=2')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 75, output)
+    self.assertRegex(output, '^experiment.py: There was no room for 1 learners '
+                     'within 2 s .*, with 64 CPUs each. The cluster has 4 CPUs')
+
+  @pytest.mark.storm
+  def test_a_cluster_of_its_own(self):
+    process = self._start('--ray_address=local',
+                          '--total_environment_frames=800')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
   @pytest.mark.storm
   def test_two_learners_share_batches_and_end_together(self):

@@ -250,6 +250,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertNotIn('Traceback', output)
     self.assertEmpty(_wait_until_gone(children))
 
+  @pytest.mark.storm
   def test_xla(self):
     dump = self.create_tempdir().full_path
     code, output = self._run('--xla=all', '--total_environment_frames=50',
@@ -297,7 +298,7 @@ class BadInputTest(parameterized.TestCase):
       (dict(discounting=1.5), '--discounting=1.5 must be between 0 and 1'),
       (dict(adam_beta1=1.0), '--adam_beta1=1.0 must be at least 0 and below 1'),
       (dict(max_episode_frames=3_000_000_000), 'must be below 2**31 - 1'),
-      (dict(task=0), 'one machine'),
+      (dict(task=0), 'started with --ray_address'),
       (dict(agent='deep'), '--agent=mlp'),
       (dict(logdir='/proc/nowhere'), 'cannot be used'),
       (dict(mode='test'), 'holds no checkpoint'),

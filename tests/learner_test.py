@@ -289,11 +289,17 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         _updates_of_the_whole(optimizer))
 
   @parameterized.parameters(
-      ('rmsprop', None, False), ('adam', 2, False), ('adam', None, True),
-      ('adam', 2, True))
+      ('rmsprop', None, False), ('adam', 2, False), ('adam', None, True))
   @pytest.mark.slow
   def test_compiled_updates_are_the_eager_ones(
       self, optimizer, micro_batch_size, jit_compile):
+    self._check_compiled(optimizer, micro_batch_size, jit_compile)
+
+  @pytest.mark.storm
+  def test_micro_batches_compiled_by_xla_make_the_eager_updates(self):
+    self._check_compiled('adam', 2, True)
+
+  def _check_compiled(self, optimizer, micro_batch_size, jit_compile):
     self._assert_same_updates(
         make_learner(optimizer=optimizer, clip_gradient_norm=5.0,
                      micro_batch_size=micro_batch_size,

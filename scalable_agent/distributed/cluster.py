@@ -34,17 +34,18 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   if config.ray_address == 'local':
     for name, value in _ENVIRONMENT.items():
       os.environ.setdefault(name, value)
-    connect(num_cpus=_num_local_cpus(config), include_dashboard=False)
+    connect(address='local', num_cpus=_num_local_cpus(config),
+            include_dashboard=False)
   else:
     _check_address(config.ray_address)
     try:
       connect(address=config.ray_address, runtime_env={
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
           'env_vars': _ENVIRONMENT})
-    except ConnectionError as e:
+    except (ConnectionError, RuntimeError, ValueError) as e:
       raise errors.ConfigError(
-          f'--ray_address={config.ray_address}: there is no ray cluster. Start '
-          'one with "ray start --head", or use --ray_address=local.') from e
+          f'--ray_address={config.ray_address}: {e} A cluster is started with '
+          '"ray start --head"; --ray_address=local needs none.') from e
   try:
     yield
   finally:
@@ -59,7 +60,8 @@ def _num_local_cpus(config):
   """
   return max(
       config.num_learners * config.num_cpus_per_learner
-      + config.num_actor_workers * config.num_cpus_per_actor_worker,
+      + max(config.num_actor_workers, config.num_learners)
+      * config.num_cpus_per_actor_worker,
       os.cpu_count() or 1)
 
 
@@ -74,3 +76,13 @@ def _check_address(address):
     raise errors.ConfigError(
         f'--ray_address={address}: {e}. It must be local, auto or the '
         'HOST:PORT that "ray start --head" has printed.') from e
+
+
+def num_actor_workers(config: config_lib.Config) -> int:
+  """Returns the number of workers: as asked for, or as CPUs have room for."""
+  if config.num_actor_workers:
+    return config.num_actor_workers
+  room = (int(ray.cluster_resources().get('CPU', 0))
+          - config.num_learners * config.num_cpus_per_learner
+          ) // config.num_cpus_per_actor_worker
+  return min(max(room, config.num_learners), config.num_actors)

@@ -5,15 +5,19 @@ TensorFlow is imported by the process of the learner only.
 """
 
 import collections
+from collections.abc import Iterator
 import contextlib
+import dataclasses
 import functools
 import importlib
 import io
 import os
 import socket
+import sys
 import threading
 import time
 from typing import Any
+import uuid
 
 import ray
 from scalable_agent import config as config_lib
@@ -24,7 +28,8 @@ from scalable_agent.distributed import cluster
 _POLL_S = 0.5
 # A learner that is stopped writes a checkpoint and ends its threads meanwhile.
 _STOP_TIMEOUT_S = 60.
-# How long the others may go on when one learner has ended.
+_LONGEST_PAUSE_S = 60.
+# How long the others may go on when one learner has failed.
 _END_TIMEOUT_S = 20.
 
 
@@ -39,23 +44,41 @@ def train(config: config_lib.Config) -> int:
 
   Raises:
     ConfigError: if there is no such cluster.
-    ClusterError: if the learner is lost again and again.
+    ClusterError: if there is no room for the learner.
+    LearnerLostError: if the learner is lost again and again.
   """
-  with cluster.connected(config), signals.stop_on_signals() as stop:
+  with cluster.connected(config), signals.stop_on_signals() as stop, \
+      _token(config.logdir) as token:
+    config = dataclasses.replace(
+        config, num_actor_workers=cluster.num_actor_workers(config))
     num_losses, checkpoint = 0, _latest_checkpoint(config)
     while True:
       try:
-        return _Learners(config).run_to_end(stop)
+        return _Learners(config, token).run_to_end(stop)
       except _LearnerLost as e:
         newer = _latest_checkpoint(config)
         num_losses = 1 if newer != checkpoint else num_losses + 1
         checkpoint = newer
         if stop.is_set() or num_losses > config.max_learner_restarts:
-          raise errors.ClusterError(
+          raise errors.LearnerLostError(
               f'The learner {e}, {num_losses} times since the last checkpoint.'
               ' The same command goes on from there.') from None
         print(f'The learner {e}. It starts again from the last checkpoint.',
               flush=True)
+        stop.wait(min(2.**(num_losses - 2), _LONGEST_PAUSE_S))
+
+
+@contextlib.contextmanager
+def _token(logdir: str) -> Iterator[str]:
+  """Yields a file that a learner must see: is the directory shared?"""
+  os.makedirs(logdir, exist_ok=True)
+  path = os.path.join(logdir, f'.shared-{uuid.uuid4().hex}')
+  with open(path, 'w', encoding='utf-8') as f:
+    f.write(socket.gethostname())
+  try:
+    yield path
+  finally:
+    os.remove(path)
 
 
 def _latest_checkpoint(config):
@@ -73,14 +96,15 @@ class LearnerWorker:
   Its calls run in threads of their own.
   """
 
-  def __init__(self, config: config_lib.Config, rank: int):
+  def __init__(self, config: config_lib.Config, rank: int, token: str):
     """Makes a worker; `run` does all that can fail.
 
     Args:
       config: the settings.
       rank: which of the learners it is.
+      token: a file that it must see.
     """
-    self._config, self._rank = config, rank
+    self._config, self._rank, self._token = config, rank, token
     self._stop = threading.Event()
     self._output = _Output()
     self._episodes: collections.deque = collections.deque()
@@ -100,8 +124,14 @@ class LearnerWorker:
 
     Raises:
       SumError: if a sum over the learners has failed.
+      ConfigError: if the log directory is not that of the driver.
       Exception: any other error of the training.
     """
+    if not os.path.exists(self._token):
+      raise errors.ConfigError(
+          f'{socket.gethostname()} does not see what the machine of '
+          f'experiment.py has written in --logdir={self._config.logdir}: use a '
+          'directory that all machines share.')
     # They import TensorFlow, which the driver must not do.
     training, remote_actors, collectives = map(importlib.import_module, (
         'scalable_agent.training', 'scalable_agent.distributed.remote_actors',
@@ -109,19 +139,24 @@ class LearnerWorker:
     size = len(addresses)
     make_acting = functools.partial(
         remote_actors.RemoteActors, rank=self._rank, num_learners=size,
-        say=lambda line: self._output.write(f'{line}\n'))
+        stop=self._stop, say=lambda line: self._output.write(f'{line}\n'))
     # The first one speaks for all.
     output = self._output if self._rank == 0 else io.StringIO()
     with contextlib.redirect_stdout(output):
-      if size == 1:
-        return training.run(self._config, make_acting, self._stop)
       try:
         return training.run(
             self._config, make_acting, self._stop, episodes=self._episodes,
             collectives=collectives.TensorFlowCollectives(
-                addresses, self._rank, self._config.hang_timeout_s))
+                addresses, self._rank, self._config.hang_timeout_s)
+            if size > 1 else None)
+      except remote_actors.Stopped:
+        print('Stopped before the training began.')
+        return 0
       except collectives.SUM_ERRORS as e:
-        raise SumError(str(e)) from None
+        # All errors of sums name TensorFlow's operation.
+        if size > 1 and 'ollective' in str(e):
+          raise SumError(str(e)) from None
+        raise
 
   def output(self) -> str:
     """Returns what was printed since the last call."""
@@ -130,9 +165,11 @@ class LearnerWorker:
   def exchange_episodes(self, episodes: list) -> list:
     """Takes episodes of others; returns its own, if it is not the first."""
     self._episodes.extend(episodes)
-    if self._rank == 0:
-      return []
-    return [self._episodes.popleft() for _ in range(len(self._episodes))]
+    taken: list = []
+    with contextlib.suppress(IndexError):  # There are none left.
+      while self._rank:
+        taken.append(self._episodes.popleft())
+    return taken
 
   def stop(self) -> None:
     """Ends the training with a checkpoint."""
@@ -165,67 +202,92 @@ class _Output(io.TextIOBase):
 class _Learners:
   """The learners' processes, as the driver sees them."""
 
-  def __init__(self, config: config_lib.Config):
+  def __init__(self, config: config_lib.Config, token: str):
     num_gpus = config.num_gpus_per_learner
     if num_gpus < 0:
       num_gpus = int(ray.cluster_resources().get('GPU', 0) > 0)
-    self._hang_timeout_s = config.hang_timeout_s
+    self._config = config
     make = ray.remote(LearnerWorker).options(
         num_cpus=config.num_cpus_per_learner, num_gpus=num_gpus,
         max_restarts=0, max_concurrency=4)
     self._handles: list[Any] = [
-        make.remote(config, rank) for rank in range(config.num_learners)]
+        make.remote(config, rank, token) for rank in range(config.num_learners)]
     self._outputs: dict[int, ray.ObjectRef] = {}
-    self._answer_s = [time.monotonic()] * config.num_learners
+    self._answer_s: list[float] = []
 
   def run_to_end(self, stop: threading.Event) -> int:
     """Trains; prints what the learners print. Returns the exit code.
 
     Raises:
       _LearnerLost: a process has died, or does not answer.
+      ClusterError: there is no room for the processes.
       Exception: any error of the training.
     """
     stopping_s = None
     try:
-      addresses = ray.get([h.address.remote() for h in self._handles])
+      addresses = self._addresses(stop)
+      if addresses is None:
+        print('Stopped before the training began.')
+        return 0
       runs = [h.run.remote(addresses) for h in self._handles]
-      while not ray.wait(runs, timeout=_POLL_S)[0]:
+      pending = runs
+      while pending:
+        done, pending = ray.wait(pending, timeout=_POLL_S)
         self._print_output()
         self._exchange_episodes()
+        if any(map(_error_of, done)):
+          break
         if stop.is_set() and stopping_s is None:
           stopping_s = time.monotonic()
           for handle in self._handles:
             handle.stop.remote()
         self._check_time(stopping_s)
       return self._results(runs)
-    except ray.exceptions.RayTaskError as e:
-      raise e.cause from None
-    except ray.exceptions.RayError:
-      raise _LearnerLost('has died') from None
     finally:
       for handle in self._handles:
         ray.kill(handle)
 
+  def _addresses(self, stop):
+    """Waits until all processes run; returns None if it was stopped."""
+    calls = [h.address.remote() for h in self._handles]
+    deadline_s = time.monotonic() + self._config.actor_timeout_s
+    while ray.wait(calls, num_returns=len(calls), timeout=_POLL_S)[1]:
+      if stop.is_set():
+        return None
+      if time.monotonic() > deadline_s:
+        free = ray.available_resources()
+        raise errors.ClusterError(
+            f'There was no room for {len(calls)} learners within '
+            f'{self._config.actor_timeout_s:g} s (--actor_timeout_s), with '
+            f'{self._config.num_cpus_per_learner} CPUs each. The cluster has '
+            f'{free.get("CPU", 0):g} CPUs and {free.get("GPU", 0):g} GPUs that '
+            'are free.')
+    self._answer_s = [time.monotonic()] * len(calls)
+    try:
+      return ray.get(calls)
+    except ray.exceptions.RayError:
+      raise _LearnerLost('has died') from None
+
   def _results(self, runs):
-    """Waits for all learners; returns the exit code, or raises the cause."""
+    """Returns the exit code, or raises the cause; the others may end, too."""
     ray.wait(runs, num_returns=len(runs), timeout=_END_TIMEOUT_S)
     for rank in range(len(runs)):
       with contextlib.suppress(ray.exceptions.RayError):
         self._print_output_of(rank)
-    failures = []
-    for run in runs:
-      try:
-        code = ray.get(run, timeout=0)
-      except (ray.exceptions.RayError, TimeoutError) as e:
-        failures.append(e)
+    failures = [e for e in map(_error_of, runs) if e is not None]
     if not failures:
-      return code
-    # That a sum has failed is only a consequence.
-    failures.sort(key=lambda e: isinstance(getattr(e, 'cause', e), SumError))
-    first = failures[0]
-    if isinstance(getattr(first, 'cause', first), (SumError, TimeoutError)):
-      raise _LearnerLost('has lost another one')
-    raise first
+      return ray.get(runs[0])
+    # That a learner waits, or that its sum has failed, are consequences.
+    failures.sort(key=lambda e: isinstance(_cause(e), (SumError, TimeoutError)))
+    cause = _cause(failures[0])
+    if isinstance(cause, (SumError, TimeoutError)):
+      text = str(cause).strip().partition('\n')[0]
+      raise _LearnerLost(f'has lost another one ({text})')
+    if isinstance(cause, ray.exceptions.RayError):
+      raise _LearnerLost('has died')
+    if not isinstance(cause, errors.UserError):
+      print(failures[0].traceback_str, file=sys.stderr, flush=True)
+    raise cause
 
   def _print_output(self):
     """Prints what has come since the last call, from those that answer."""
@@ -233,8 +295,10 @@ class _Learners:
       if rank not in self._outputs:
         self._outputs[rank] = handle.output.remote()
       if ray.wait([self._outputs[rank]], timeout=0)[0]:
-        print(ray.get(self._outputs.pop(rank)), end='', flush=True)
-        self._answer_s[rank] = time.monotonic()
+        # If the process was lost, `run` says so.
+        with contextlib.suppress(ray.exceptions.RayError):
+          print(ray.get(self._outputs.pop(rank)), end='', flush=True)
+          self._answer_s[rank] = time.monotonic()
 
   def _print_output_of(self, rank):
     """Prints all that a learner has printed; waits for it."""
@@ -253,6 +317,24 @@ class _Learners:
     now_s = time.monotonic()
     if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
       raise _LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')
-    if now_s - min(self._answer_s) > self._hang_timeout_s:
+    if now_s - min(self._answer_s) > self._config.hang_timeout_s:
       raise _LearnerLost(
-          f'did not answer for {self._hang_timeout_s:.0f} s')
+          f'did not answer for {self._config.hang_timeout_s:.0f} s')
+
+
+def _error_of(run):
+  """Returns the `RayError` of a call, None if it has none.
+
+  It is a `TimeoutError`, too, if the call is not done.
+  """
+  try:
+    ray.get(run, timeout=0)
+  except ray.exceptions.RayError as e:
+    return e
+  return None
+
+
+def _cause(error):
+  """Returns what was raised in the process, if it was not lost."""
+  return (error.cause if isinstance(error, ray.exceptions.RayTaskError)
+          else error)

@@ -28,13 +28,16 @@ from scalable_agent import acting
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import metrics
+from scalable_agent import networks
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
 import tensorflow as tf
 
-# An environment's error ends the run if it comes so often in a row.
+# An environment's error ends the run if it comes so often in a row, without an
+# unroll in between; likewise the death of a worker.
 _MAX_FAILURES = 3
+_MAX_DEATHS = 10
 _LONGEST_PAUSE_S = 60.
 # What changes how environments and networks behave.
 _PACKAGES = ('ale-py', 'dm-tree', 'gymnasium', 'minigrid', 'mujoco', 'numpy',
@@ -70,6 +73,10 @@ class Message(NamedTuple):
   seconds: dict[str, float]
 
 
+class Stopped(Exception):
+  """The run was stopped before there were workers."""
+
+
 class ActorWorker:
   """Acts with a share of the environments, in a process of its own."""
 
@@ -90,6 +97,7 @@ class ActorWorker:
   def open(self) -> Description:
     """Makes the environments."""
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
+    networks.set_compute_dtype(self._config.compute_dtype)
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
     self._actors = acting.make_local(self._config, self._part, self._share)
@@ -126,6 +134,7 @@ class _Worker:
     start_s: when it is to be started.
     version: of the weights that it has; -1 for none.
     num_failures: errors in a row, without an unroll between them.
+    num_deaths: how often it has died, likewise.
     seconds: those of its last message.
     description: what it has said; None until it is ready.
     call_s: when it was called last.
@@ -135,6 +144,7 @@ class _Worker:
   start_s: float = 0.
   version: int = -1
   num_failures: int = 0
+  num_deaths: int = 0
   seconds: dict[str, float] = dataclasses.field(default_factory=dict)
   description: Description | None = None
   call_s: float = 0.
@@ -144,17 +154,21 @@ class RemoteActors:
   """Actor workers on a ray cluster; implements `acting.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
-               num_learners: int = 1, say: Callable[[str], None] = print):
+               num_learners: int = 1, stop: threading.Event | None = None,
+               say: Callable[[str], None] = print):
     """Starts the workers; waits for `config.min_actor_workers` of them.
 
     Args:
-      config: the settings; those of all learners together.
+      config: the settings; those of all learners together, with a number of
+        workers.
       part: a number that differs between the parts of a run.
       rank: which of the learners these workers act for.
       num_learners: the environments are divided among so many.
+      stop: ends the wait for workers once it is set.
       say: takes lines of text for the user.
 
     Raises:
+      Stopped: if `stop` was set meanwhile.
       ConfigError: if the settings are wrong.
       errors.ClusterError: if the workers are not ready in time.
       Exception: any error of an environment.
@@ -164,13 +178,13 @@ class RemoteActors:
     # The version of the weights in ray's store, and where they are.
     self._put: tuple[int, ray.ObjectRef | None] = (-1, None)
     self._num_restarts = 0
-    self._num_lost = 0
+    self._first: list[Description] = []  # What the first worker has said.
     self._ready_s = time.monotonic()  # When a worker was ready last.
     self._stopping = threading.Event()
     self._thread: threading.Thread | None = None
     self._published: Callable[[], structs.Weights] | None = None
     self._say = say
-    num_workers = _num_workers(config, num_learners)
+    num_workers = config.num_actor_workers
     shares = [acting.Share(range(int(s[0]), int(s[-1]) + 1), index)
               for index, s in enumerate(np.array_split(
                   np.arange(config.num_actors), num_workers))]
@@ -180,21 +194,26 @@ class RemoteActors:
     try:
       while len(self._ready()) < min(
           -(-config.min_actor_workers // num_learners), len(self._workers)):
+        if stop and stop.is_set():
+          raise Stopped()
         self._advance()
     except BaseException:
       self.close()
       raise
-    self._first = self._ready()[0].description
-
   @property
   def spec(self) -> structs.EnvironmentSpec:
     """See `acting.Acting`."""
-    return self._first.spec
+    return self._first[0].spec
 
   @property
   def num_groups(self) -> int:
     """See `acting.Acting`."""
-    return self._first.num_groups
+    return self._first[0].num_groups
+
+  @property
+  def num_environments(self) -> int:
+    """See `acting.Acting`."""
+    return len(self._workers[0].share.environments)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
@@ -235,7 +254,7 @@ class RemoteActors:
   def counts(self) -> dict[str, int]:
     """See `acting.Acting`."""
     return {'workers': len(self._ready()), 'wanted': len(self._workers),
-            'restarts': self._num_restarts, 'lost_unrolls': self._num_lost}
+            'restarts': self._num_restarts}
 
   def _ready(self):
     return [w for w in self._workers if w.description is not None]
@@ -246,11 +265,16 @@ class RemoteActors:
     for worker in self._workers:
       if worker.handle is None and worker.start_s <= now_s:
         self._start(worker)
-    self._check_time(now_s)
     if not self._calls:
+      self._check_time(now_s, [])
       time.sleep(_POLL_S)
       return
-    done, _ = ray.wait(list(self._calls), timeout=_POLL_S)
+    # All that are done are taken before one counts as hung.
+    calls = list(self._calls)
+    done, waiting = ray.wait(calls, num_returns=len(calls), timeout=0)
+    if not done:
+      done, waiting = ray.wait(calls, timeout=_POLL_S)
+    self._check_time(now_s, waiting)
     for call in done:
       self._take(call, inbox)
 
@@ -275,10 +299,11 @@ class RemoteActors:
       return
     self._ready_s = time.monotonic()
     if isinstance(result, Description):
-      _check_versions(result)
+      self._check(result)
       worker.description = result
     else:
-      worker.num_failures, worker.seconds = 0, result.seconds
+      worker.num_failures = worker.num_deaths = 0
+      worker.seconds = result.seconds
       # The views of ray's store that the unroll has are dropped with it.
       inbox.put(unrolls.Delivery(result.unroll, lambda: None))
     self._ask(worker)
@@ -309,9 +334,26 @@ class RemoteActors:
 
   def _lost(self, worker, error):
     """The process of a worker, or its machine, has died."""
-    del error  # ray's texts are for ray's developers.
-    self._say_of(worker, 'it has died.')
-    self._replace(worker, 0.)
+    worker.num_deaths += 1
+    # ray's texts on what has died are for ray's developers.
+    text = ('it has died.' if isinstance(error, ray.exceptions.RayActorError)
+            else str(error).strip().splitlines()[0])
+    if worker.num_deaths >= _MAX_DEATHS:
+      raise errors.ClusterError(
+          f'Actor worker {worker.share.worker} was lost {worker.num_deaths} '
+          f'times without an unroll in between: {error}')
+    self._say_of(worker, text)
+    self._replace(worker, 2.**(worker.num_deaths - 2))
+
+  def _check(self, description):
+    """Raises ConfigError if a worker does not fit the first one, or us."""
+    self._first = self._first or [description]
+    if description.spec != self.spec:
+      raise errors.EnvironmentSpecError(
+          'One agent cannot play all levels: actor workers have different '
+          f'observations or actions, {self.spec} and '
+          f'{description.spec}.')
+    _check_versions(description)
 
   def _say_of(self, worker, what):
     place = ('' if worker.description is None else
@@ -322,7 +364,6 @@ class RemoteActors:
   def _replace(self, worker, pause_s):
     self._kill(worker)
     self._num_restarts += 1
-    self._num_lost += worker.version >= 0
     worker.share = worker.share._replace(
         incarnation=worker.share.incarnation + 1)
     worker.version, worker.description = -1, None
@@ -333,9 +374,15 @@ class RemoteActors:
       ray.kill(worker.handle)
       worker.handle = None
 
-  def _check_time(self, now_s):
-    """Replaces workers that hang; ends the run if there are none for long."""
-    for call, worker in list(self._calls.items()):
+  def _check_time(self, now_s, waiting):
+    """Replaces workers that hang; ends the run if there are none for long.
+
+    Args:
+      now_s: the time.
+      waiting: the calls that are not done.
+    """
+    for call in waiting:
+      worker = self._calls[call]
       if (worker.description is not None
           and now_s - worker.call_s > self._config.hang_timeout_s):
         del self._calls[call]
@@ -351,20 +398,6 @@ class RemoteActors:
           f'{self._config.num_cpus_per_actor_worker} CPUs each; the cluster '
           f'has {ray.cluster_resources().get("CPU", 0):g}, of which '
           f'{ray.available_resources().get("CPU", 0):g} are free.')
-
-
-def _num_workers(config: config_lib.Config, num_learners: int) -> int:
-  """Returns the number of workers: as asked for, or as many as there are CPUs.
-
-  It is the same in all learners, and none is without a worker.
-  """
-  if config.num_actor_workers:
-    return config.num_actor_workers
-  # Those of the whole cluster: how many are free changes as learners start.
-  num_cpus = int(ray.cluster_resources().get('CPU', 0))
-  room = (num_cpus - num_learners * config.num_cpus_per_learner
-          ) // config.num_cpus_per_actor_worker
-  return min(max(room, num_learners), config.num_actors)
 
 
 def versions() -> dict[str, str]:

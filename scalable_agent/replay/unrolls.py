@@ -104,8 +104,12 @@ class Replay:
         position = np.array([self._num_added])
         slot = int(self.slots(position)[0])
         unrolls.copy_columns(self._storage, slot, batch, column, 1)
-        self._last_observations[slot] = unrolls.move_columns(
-            batch.last_observations, column, column + 1, -column)
+        # Copies: arrays from another process would keep its whole unroll.
+        self._last_observations[slot] = tuple(
+            last._replace(observation=tree.map_structure(
+                np.array, last.observation))
+            for last in unrolls.move_columns(
+                batch.last_observations, column, column + 1, -column))
         self._num_uses[slot] = 0
         self._num_added += 1
         self._selector.changed(self, position, position - self.num_slots)
