@@ -160,7 +160,7 @@ class RemoteActorsTest(parameterized.TestCase):
     super().setUpClass()
     _start_cluster()
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_unrolls_go_on_where_the_last_one_ended_over_a_killed_worker(self):
     with _Acting(_config()) as acting:
       actors, copies = acting.actors, acting.copies
