@@ -159,7 +159,7 @@ class Local:
 
   def seconds(self) -> dict[str, float]:
     """See `Acting`."""
-    return metrics.total_seconds(self._timers)
+    return metrics.sum_seconds(dict(timer.seconds) for timer in self._timers)
 
   def counts(self) -> dict[str, int]:
     """See `Acting`. It has no processes of its own."""

@@ -81,11 +81,6 @@ class StageTimer:
       self.seconds[name] += time.perf_counter() - start
 
 
-def total_seconds(timers: Iterable[StageTimer]) -> dict[str, float]:
-  """Returns the seconds of every stage, added up over `timers`."""
-  return sum_seconds(dict(timer.seconds) for timer in timers)
-
-
 def sum_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
   """Returns the seconds of every stage, added up over several dictionaries."""
   total: dict[str, float] = collections.defaultdict(float)

@@ -28,6 +28,7 @@ ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
 from ray import cluster_utils
 from scalable_agent.distributed import remote_actors
+from scalable_agent.distributed import versions
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CLUSTER: list[cluster_utils.Cluster] = []
@@ -248,11 +249,11 @@ class RemoteActorsTest(parameterized.TestCase):
 
   @pytest.mark.storm
   def test_other_versions_on_another_machine_are_said(self):
-    ours = remote_actors.versions()
+    ours = versions.installed()
     self.assertContainsSubset(
         {'Python', 'numpy', 'tensorflow', 'scalable_agent (digest)'}, ours)
     with mock.patch.object(
-        remote_actors, 'versions', return_value={**ours, 'numpy': '0.1'}), \
+        versions, 'installed', return_value={**ours, 'numpy': '0.1'}), \
         self.assertRaisesRegex(
             errors.ConfigError, f'has numpy {ours["numpy"]}, but .* has 0.1: '):
       remote_actors.RemoteActors(_config(), part=0)
@@ -297,6 +298,11 @@ class _ProgramTest(parameterized.TestCase):
     self.addCleanup(process.kill)
     return process
 
+  def _run(self, *args):
+    """Returns the exit code and the output of the program."""
+    process = self._start(*args)
+    output, _ = process.communicate()
+    return process.returncode, output
 
 
 class ProgramTest(_ProgramTest):
@@ -342,10 +348,9 @@ class ProgramTest(_ProgramTest):
 
   @pytest.mark.slow
   def test_ends_at_its_frames_and_counts_them(self):
-    process = self._start(f'--ray_address={_CLUSTER[0].address}',
-                          '--total_environment_frames=800')
-    output, _ = process.communicate()
-    self.assertEqual(process.returncode, 0, output)
+    code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
+                             '--total_environment_frames=800')
+    self.assertEqual(code, 0, output)
     self.assertIn('4 environments, 1 groups in each of 2 actor workers', output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
     episodes = pathlib.Path(
@@ -355,11 +360,11 @@ class ProgramTest(_ProgramTest):
 
   @pytest.mark.storm
   def test_learners_with_different_levels_are_refused(self):
-    process = self._start(f'--ray_address={_CLUSTER[0].address}',
-                          '--level_name=catch,fake_environments:fake/Dies-v0',
-                          '--num_actors=2', '--num_learners=2')
-    output, _ = process.communicate()
-    self.assertEqual(process.returncode, 2, output)
+    code, output = self._run(
+        f'--ray_address={_CLUSTER[0].address}', '--num_actors=2',
+        '--level_name=catch,fake_environments:fake/Dies-v0',
+        '--num_learners=2')
+    self.assertEqual(code, 2, output)
     self.assertRegex(output.splitlines()[-1], '^experiment.py: The learners '
                      'start from different checkpoints or agents, .* all '
                      'levels must have the same observations and actions')
@@ -394,27 +399,25 @@ class ProgramTest(_ProgramTest):
 
   @pytest.mark.storm
   def test_no_room_for_the_learner(self):
-    process = self._start(f'--ray_address={_CLUSTER[0].address}',
-                          '--num_cpus_per_learner=64', '--actor_timeout_s=2')
-    output, _ = process.communicate()
-    self.assertEqual(process.returncode, 75, output)
+    code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
+                             '--num_cpus_per_learner=64', '--actor_timeout_s=2')
+    self.assertEqual(code, 75, output)
     self.assertRegex(output, '^experiment.py: There was no room for 1 learners '
                      'within 2 s .*, with 64 CPUs each. The cluster has 4 CPUs')
 
   @pytest.mark.storm
   def test_a_cluster_of_its_own(self):
-    process = self._start('--ray_address=local',
-                          '--total_environment_frames=800')
-    output, _ = process.communicate()
-    self.assertEqual(process.returncode, 0, output)
+    code, output = self._run('--ray_address=local',
+                             '--total_environment_frames=800')
+    self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
   @pytest.mark.storm
   def test_two_learners_share_batches_and_end_together(self):
-    process = self._start(f'--ray_address={_CLUSTER[0].address}',
-                          '--num_learners=2', '--total_environment_frames=800')
-    output, _ = process.communicate()
-    self.assertEqual(process.returncode, 0, output)
+    code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
+                             '--num_learners=2',
+                             '--total_environment_frames=800')
+    self.assertEqual(code, 0, output)
     self.assertIn('1 groups in each of 1 actor workers for each of 2 learners',
                   output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
@@ -438,9 +441,8 @@ class SettingsTest(_ProgramTest):
       (['--num_actor_workers=1'],
        '--num_actor_workers=1 has no effect without --ray_address'))
   def test_wrong_settings(self, flags, message):
-    process = self._start(*flags)
-    output, _ = process.communicate()
-    self.assertEqual(process.returncode, 2, output)
+    code, output = self._run(*flags)
+    self.assertEqual(code, 2, output)
     [line] = output.splitlines()
     self.assertRegex(line, '^experiment.py: ' + message)
 

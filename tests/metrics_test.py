@@ -210,12 +210,13 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
     self.assertIn('ETA ?', progress.line(2000, 2.5))
 
-  def test_total_seconds(self):
+  def test_sum_seconds(self):
     timers = [metrics.StageTimer() for _ in range(2)]
     for timer in timers:
       timer.seconds['policy'] += 2.0
     timers[0].seconds['wait'] += 1.0
-    self.assertEqual(metrics.total_seconds(timers), {'policy': 4, 'wait': 1})
+    self.assertEqual(metrics.sum_seconds(
+        timer.seconds for timer in timers), {'policy': 4, 'wait': 1})
     with timers[0].stage('environment'):
       pass
     self.assertGreater(timers[0].seconds['environment'], 0)

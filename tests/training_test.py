@@ -41,6 +41,18 @@ def _ready(number, version=0):
       structs.Batch(number, 10), None, [_note(version, version)])
 
 
+class _Others(collectives_lib.Alone):
+  """Another learner, and what it adds to each sum."""
+
+  def __init__(self, added):
+    self.told = []
+    self._added = iter(added)
+
+  def total(self, numbers):
+    self.told.append([int(number) for number in numbers])
+    return [a + b for a, b in zip(numbers, next(self._added), strict=True)]
+
+
 class LearnTest(absltest.TestCase):
 
   def setUp(self):
@@ -104,6 +116,32 @@ class LearnTest(absltest.TestCase):
     with self.assertRaisesRegex(RuntimeError, 'environment 3'):
       self._learn(batches())
     self.assertEqual(self.tape, ['step 0', 'publish 1', 'learned 0 errors 0'])
+
+  def test_frames_are_those_of_all_learners(self):
+    others = _Others([(30, 0), (25, 0)])
+    self._learn([_ready(0), _ready(1)], total=70, collectives=others)
+    self.assertEqual(self.learner.num_env_frames, 10 + 30 + 10 + 25)
+    self.assertEqual(others.told, [[10, 0], [10, 0]])
+
+  def test_ends_without_an_update_if_another_learner_has_no_batch(self):
+    others = _Others([(30, 0), (0, 1)])
+    self._learn([_ready(i) for i in range(9)], collectives=others)
+    self.assertEqual(self.learner.num_updates, 1)
+    self.assertEqual(others.told, [[10, 0], [10, 0]])
+
+  def test_others_are_told_of_an_error_and_of_a_stop(self):
+    def batches():
+      yield _ready(0)
+      raise RuntimeError('environment 3')
+
+    others = _Others([(10, 0), (10, 0)])
+    with self.assertRaisesRegex(RuntimeError, 'environment 3'):
+      self._learn(batches(), collectives=others)
+    self.assertEqual(others.told, [[10, 0], [0, 1]])
+    self.stop.set()
+    others = _Others([(10, 0)])
+    self._learn([_ready(0)], collectives=others)
+    self.assertEqual(others.told, [[0, 1]])
 
 
 if __name__ == '__main__':

@@ -14,9 +14,9 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 
 _CONNECT_TIMEOUT_S = 5.
-# Of all processes on all machines, as `experiment.py` sets it for its own.
-_ENVIRONMENT = {'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_ENABLE_ONEDNN_OPTS': '1',
-                'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
+# `experiment.py` sets them for its process; those elsewhere need them, too.
+_VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
+              'TF_FORCE_GPU_ALLOW_GROWTH')
 
 
 @contextlib.contextmanager
@@ -32,8 +32,6 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
   if config.ray_address == 'local':
-    for name, value in _ENVIRONMENT.items():
-      os.environ.setdefault(name, value)
     connect(address='local', num_cpus=_num_local_cpus(config),
             include_dashboard=False)
   else:
@@ -41,7 +39,8 @@ def connected(config: config_lib.Config) -> Iterator[None]:
     try:
       connect(address=config.ray_address, runtime_env={
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
-          'env_vars': _ENVIRONMENT})
+          'env_vars': {name: os.environ[name] for name in _VARIABLES
+                       if name in os.environ}})
     except (ConnectionError, RuntimeError, ValueError) as e:
       raise errors.ConfigError(
           f'--ray_address={config.ray_address}: {e} A cluster is started with '

@@ -165,11 +165,9 @@ class LearnerWorker:
   def exchange_episodes(self, episodes: list) -> list:
     """Takes episodes of others; returns its own, if it is not the first."""
     self._episodes.extend(episodes)
-    taken: list = []
-    with contextlib.suppress(IndexError):  # There are none left.
-      while self._rank:
-        taken.append(self._episodes.popleft())
-    return taken
+    if self._rank == 0:
+      return []
+    return [self._episodes.popleft() for _ in range(len(self._episodes))]
 
   def stop(self) -> None:
     """Ends the training with a checkpoint."""
@@ -213,6 +211,7 @@ class _Learners:
     self._handles: list[Any] = [
         make.remote(config, rank, token) for rank in range(config.num_learners)]
     self._outputs: dict[int, ray.ObjectRef] = {}
+    self._exchanges: dict[int, ray.ObjectRef] = {}
     self._answer_s: list[float] = []
 
   def run_to_end(self, stop: threading.Event) -> int:
@@ -309,9 +308,11 @@ class _Learners:
 
   def _exchange_episodes(self):
     """Passes the episodes of the others on to the first learner."""
-    for handle in self._handles[1:]:
-      self._handles[0].exchange_episodes.remote(
-          handle.exchange_episodes.remote([]))
+    for rank, handle in enumerate(self._handles[1:], 1):
+      last = self._exchanges.get(rank)
+      if last is None or ray.wait([last], timeout=0)[0]:  # One at a time.
+        self._exchanges[rank] = self._handles[0].exchange_episodes.remote(
+            handle.exchange_episodes.remote([]))
 
   def _check_time(self, stopping_s):
     now_s = time.monotonic()

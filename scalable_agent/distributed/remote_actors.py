@@ -8,13 +8,8 @@ grows.
 """
 
 from collections.abc import Callable
-import contextlib
 import dataclasses
-import hashlib
-from importlib import metadata
 import os
-import pathlib
-import platform
 import socket
 import threading
 import time
@@ -23,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import ray
-import scalable_agent
 from scalable_agent import acting
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -32,6 +26,7 @@ from scalable_agent import networks
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
+from scalable_agent.distributed import versions
 import tensorflow as tf
 
 # An environment's error ends the run if it comes so often in a row, without an
@@ -39,9 +34,6 @@ import tensorflow as tf
 _MAX_FAILURES = 3
 _MAX_DEATHS = 10
 _LONGEST_PAUSE_S = 60.
-# What changes how environments and networks behave.
-_PACKAGES = ('ale-py', 'dm-tree', 'gymnasium', 'minigrid', 'mujoco', 'numpy',
-             'tensorflow', 'vizdoom')
 _POLL_S = 0.5
 
 
@@ -91,7 +83,7 @@ class ActorWorker:
     """
     self._config, self._part, self._share = config, part, share
     self._inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
-    self._weights: list[structs.Weights] = []  # None, or the latest.
+    self._weights: list[structs.Weights] = []  # The latest; empty at first.
     self._release: Callable[[], None] = lambda: None
 
   def open(self) -> Description:
@@ -102,7 +94,8 @@ class ActorWorker:
         self._config.num_cpus_per_actor_worker)
     self._actors = acting.make_local(self._config, self._part, self._share)
     return Description(self._actors.spec, self._actors.num_groups,
-                       socket.gethostname(), os.getpid(), versions())
+                       socket.gethostname(), os.getpid(),
+                       versions.installed())
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
     """Waits for an unroll and returns it.
@@ -200,6 +193,7 @@ class RemoteActors:
     except BaseException:
       self.close()
       raise
+
   @property
   def spec(self) -> structs.EnvironmentSpec:
     """See `acting.Acting`."""
@@ -353,7 +347,7 @@ class RemoteActors:
           'One agent cannot play all levels: actor workers have different '
           f'observations or actions, {self.spec} and '
           f'{description.spec}.')
-    _check_versions(description)
+    versions.check(description.host, description.versions)
 
   def _say_of(self, worker, what):
     place = ('' if worker.description is None else
@@ -398,27 +392,3 @@ class RemoteActors:
           f'{self._config.num_cpus_per_actor_worker} CPUs each; the cluster '
           f'has {ray.cluster_resources().get("CPU", 0):g}, of which '
           f'{ray.available_resources().get("CPU", 0):g} are free.')
-
-
-def versions() -> dict[str, str]:
-  """Returns the versions of Python, of packages, and of our own sources."""
-  found = {'Python': platform.python_version()}
-  for name in _PACKAGES:
-    with contextlib.suppress(metadata.PackageNotFoundError):
-      found[name] = metadata.version(name)
-  digest = hashlib.sha256()
-  root = pathlib.Path(scalable_agent.__file__).parent
-  for path in sorted(root.rglob('*.py')):
-    digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
-  return found | {'scalable_agent (digest)': digest.hexdigest()[:12]}
-
-
-def _check_versions(description):
-  """Raises ConfigError if a machine has other versions than this one."""
-  for name, version in versions().items():
-    # Not every machine needs every package.
-    other = description.versions.get(name, version)
-    if other != version:
-      raise errors.ConfigError(
-          f'{description.host} has {name} {other}, but {socket.gethostname()}, '
-          f'which learns, has {version}: install the same everywhere.')
