@@ -40,7 +40,8 @@ class Acting(Protocol):
   Attributes:
     spec: of the environments.
     num_groups: number of groups of environments, in each process that acts.
-    num_environments: number of environments there.
+    environments: the numbers in the run of all environments, in a row.
+    num_environments: number of environments in each process that acts.
   """
 
   @property
@@ -48,6 +49,9 @@ class Acting(Protocol):
 
   @property
   def num_groups(self) -> int: ...
+
+  @property
+  def environments(self) -> range: ...
 
   @property
   def num_environments(self) -> int: ...
@@ -79,7 +83,8 @@ class Local:
   """Actors in threads of this process; implements `Acting`."""
 
   def __init__(self, envs: Sequence[environments.FlowEnvironment],
-               make_policies: Callable[[], Sequence[policies.Policy]], *,
+               make_policies: Callable[[], Sequence[policies.Policy]],
+               numbers: range, *,
                unroll_length: int, num_buffers: int,
                bootstrap_truncated: bool):
     """Makes the object; `start` starts the threads.
@@ -88,12 +93,14 @@ class Local:
       envs: the environments of each actor.
       make_policies: makes the policy of each actor; called by `start`. Several
         actors can have the same `policies.SharedPolicy`. `stop` closes them.
+      numbers: those of all environments in the run.
       unroll_length: agent steps.
       num_buffers: number of unrolls that each actor uses in turn.
       bootstrap_truncated: see `actor.Actor`.
     """
     self._envs = list(envs)
     self._make_policies = make_policies
+    self._numbers = numbers
     self._policies: list[policies.Policy] = []
     self._make_actor = functools.partial(
         actor.Actor, unroll_length=unroll_length, num_buffers=num_buffers,
@@ -113,9 +120,14 @@ class Local:
     return len(self._envs)
 
   @property
+  def environments(self) -> range:
+    """See `Acting`."""
+    return self._numbers
+
+  @property
   def num_environments(self) -> int:
     """See `Acting`."""
-    return sum(env.num_envs for env in self._envs)
+    return len(self._numbers)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
@@ -212,7 +224,7 @@ def make_local(config: config_lib.Config, part: int,
     return make_policies(resolved, spec, num_groups, part, share)
 
   return Local(
-      envs, make, unroll_length=config.unroll_length,
+      envs, make, share.environments, unroll_length=config.unroll_length,
       num_buffers=1 if config.deterministic else config.queue_capacity + 1,
       bootstrap_truncated=config.bootstrap_truncated)
 

@@ -323,8 +323,8 @@ class ClusterSettings(_Section):
       1,
       'Number of processes that learn, each from its part of --batch_size and '
       'with its part of the environments. Their updates are those of one '
-      'learner of the whole batch. Only for impala without a replay.', POSITIVE,
-      needs=_RAY)
+      'learner of the whole batch. Each has its part of the replay, too.',
+      POSITIVE, needs=_RAY)
   num_cpus_per_learner: int = setting(
       2, 'CPUs that the process of the learner takes.', POSITIVE, needs=_RAY)
   num_gpus_per_learner: int = setting(
@@ -781,15 +781,21 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     """Checks that work can be divided among several learners."""
     if self.num_learners == 1:
       return
-    self._check('num_learners', not (self.is_off_policy or
-                                     self.replay_capacity),
-                'needs --algorithm=impala without --replay_capacity')
-    self._check('num_learners', self.batch_size % self.num_learners == 0,
-                f'must divide --batch_size={self.batch_size}')
+    for name in ('batch_size', 'replay_capacity', 'unrolls_per_collect'):
+      self._check('num_learners', getattr(self, name) % self.num_learners == 0,
+                  f'must divide --{name}={getattr(self, name)}')
+    self._check('num_learners', not self.exact_temperature,
+                'cannot be used with --exact_temperature, which is that of a '
+                'whole batch')
     least = self.num_actor_workers or self.num_actors
     self._check('num_learners', self.num_learners <= least,
                 'must not be more than there are --num_actor_workers and '
                 '--num_actors')
+    try:
+      self.of_learner(-(-self.num_actors // self.num_learners))
+    except errors.ConfigError as e:
+      raise errors.ConfigError(
+          f'Each of --num_learners={self.num_learners} learners: {e}') from e
 
   def _check_sequences(self) -> None:
     """Checks what learning from unrolls needs, and what needs it."""
@@ -890,6 +896,32 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       is_cut = agent == 'deep' or (agent == 'shallow' and xla == 'all')
       size = self._small_micro_batch() if is_cut and on_cpu else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
+
+  def of_learner(self, num_environments: int) -> 'Config':
+    """Returns these settings for one of `num_learners` learners.
+
+    It has a part of the batch, of the replay and of the environments. All
+    learners make the same updates, so there are more of them for each step of
+    its own environments.
+
+    Args:
+      num_environments: number of its environments.
+    """
+    size = self.num_learners
+    changes: dict[str, Value] = {}
+    if self.is_off_policy:
+      changes['updates_per_step'] = self.updates_per_step * size
+    # Others have no effect here; then they must not be set.
+    divided = [
+        'batch_size',
+        *['replay_steps', 'min_replay_steps'] * self.is_off_policy,
+        *['replay_capacity'] * bool(self.replay_capacity),
+        *['unrolls_per_collect'] * bool(self.unrolls_per_collect),
+        *['recent_min_steps'] * self.is_recent]
+    return dataclasses.replace(
+        self, num_learners=1, num_actor_workers=0, num_actors=num_environments,
+        **{name: max(getattr(self, name) // size, 1) for name in divided},
+        **changes)
 
   def _updates_per_call(self) -> int:
     if self.updates_per_call:

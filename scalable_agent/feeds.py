@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import agents
+from scalable_agent import collectives as collectives_lib
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
@@ -99,15 +100,20 @@ class Feed:
   """
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
-               learner: learner_lib.Learner, part: int = 0):
+               learner: learner_lib.Learner, part: int = 0,
+               collectives: collectives_lib.Collectives | None = None,
+               first_environment: int = 0):
     """Makes a feed; nothing runs before `start`.
 
     Args:
-      config: the settings, resolved.
+      config: the settings of this learner, resolved.
       spec: of the environments.
       learner: whose batches these are.
       part: a number that differs between the parts of a run.
+      collectives: the other learners, if there are any.
+      first_environment: the lowest number of an environment in the unrolls.
     """
+    collectives = collectives or collectives_lib.Alone()
     self.inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
     self._timer = metrics.StageTimer()
     self._ready = queues.BoundedQueue[ReadyBatch](1)
@@ -118,8 +124,9 @@ class Feed:
     if config.is_off_policy:
       make_source = _sequences if config.use_lstm else _transitions
     self._source = make_source(
-        config, spec, learner,
-        self._turns or self.inbox, part)
+        config, spec, learner, self._turns or self.inbox,
+        _Place(collectives, part, first_environment))
+    self._num_learners = collectives.size
     self._thread = threading.Thread(
         target=self._run, name='batches', daemon=True)
 
@@ -163,7 +170,7 @@ class Feed:
   def updates_per_step(self) -> float | None:
     """The ratio that was achieved since the warm-up; None if none is fixed."""
     rate = self._source.rate
-    return None if rate is None else rate.achieved
+    return None if rate is None else rate.achieved / self._num_learners
 
   def close(self) -> None:
     """Ends all waits for batches and for room in the inbox."""
@@ -193,6 +200,16 @@ class Feed:
           drawn.data, drawn.num_new_steps * self._num_action_repeats,
           drawn.weights)
     return ReadyBatch(batch, drawn.positions, drawn.notes)
+
+
+class _Place(NamedTuple):
+  """Which of the learners of which part of a run has a source."""
+  collectives: collectives_lib.Collectives
+  part: int
+  first_environment: int
+
+  def replay_seed(self, config: config_lib.Config) -> int:
+    return config.derive_seed('replay', self.collectives.rank, self.part)
 
 
 class _TurnTaker:
@@ -234,7 +251,7 @@ def _num_steps(unroll: structs.Unroll) -> int:
 
 def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
              learner: learner_lib.Learner,
-             inbox: unrolls.Inbox, part: int) -> Source:
+             inbox: unrolls.Inbox, place: _Place) -> Source:
   """Batches of unrolls, with or without a replay of unrolls."""
   allocate = functools.partial(_allocate, config, spec, learner.agent)
   batch = allocate(config.batch_size)
@@ -244,7 +261,7 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
         for fresh in unrolls.batches(inbox, batch))
   selector = _make_selector(config)
   replay = replay_lib.Replay(
-      allocate(config.replay_capacity), config.derive_seed('replay', 0, part),
+      allocate(config.replay_capacity), place.replay_seed(config),
       selector, config.max_use)
   num_fresh = config.num_fresh_unrolls
 
@@ -276,16 +293,18 @@ def _allocate(config, spec, agent, num_columns):
 
 def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner,
-                 inbox: unrolls.Inbox, part: int) -> Source:
+                 inbox: unrolls.Inbox, place: _Place) -> Source:
   """Batches of transitions from a replay of steps."""
   selector = _make_selector(config)
   replay = replay_lib.TransitionReplay(
       replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
                            _is_stacked(config)),
-      selector, _make_view(config), config.derive_seed('replay', 0, part))
+      selector, _make_view(config), place.replay_seed(config))
   num_updates = learner.updates_per_call
   rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
-  directory = os.path.join(config.logdir, 'replay')
+  rank = place.collectives.rank
+  directory = os.path.join(
+      config.logdir, f'replay-{rank}' if rank else 'replay')
   is_saved = config.save_replay == 'yes' or (
       config.save_replay == 'auto'
       and _num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)
@@ -295,11 +314,16 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     print(f'The replay has {replay.num_items:,} transitions of before.')
   elif learner.num_updates:
     print(_REFILLS)
-  num_uncounted = _go_on(rate, learner, spec, counters is None)
+  num_uncounted = _go_on(rate, learner, spec, counters is None, place)
 
   def draw():
     _anneal(selector, config, learner.num_env_frames)
     return replay.draw(num_updates, config.batch_size)
+
+  def add(unroll):  # The replay counts environments from 0 on.
+    numbers = unroll.start.environment - place.first_environment
+    replay.add(unroll._replace(start=unroll.start._replace(
+        environment=numbers)))
 
   # The learner makes a loop only for several updates.
   parts = (lambda x: x) if num_updates > 1 else (
@@ -308,7 +332,7 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
   def batches():
     num_more = num_uncounted
     for ready in replay_lib.batches_at_rate(
-        inbox, replay.add, draw, rate, num_updates, _note):
+        inbox, add, draw, rate, num_updates, _note):
       drawn = parts(ready.drawn)
       yield _drawn(config, drawn.transitions, drawn,
                    ready.num_new_steps + num_more, ready.notes)
@@ -321,17 +345,17 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
                learner: learner_lib.Learner, inbox: unrolls.Inbox,
-               part: int) -> Source:
+               place: _Place) -> Source:
   """Batches of unrolls from a replay of unrolls, at a fixed rate."""
   allocate = functools.partial(_allocate, config, spec, learner.agent)
   num_unrolls = config.replay_steps // config.unroll_length
   selector = _make_selector(config)
   replay = replay_lib.Replay(
-      allocate(num_unrolls), config.derive_seed('replay', 0, part), selector)
+      allocate(num_unrolls), place.replay_seed(config), selector)
   rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
   if learner.num_updates:
     print(_REFILLS)
-  _go_on(rate, learner, spec, True)
+  _go_on(rate, learner, spec, True, place)
   batch = allocate(config.batch_size)
 
   def draw():
@@ -353,21 +377,23 @@ def _drawn(config, data, drawn, num_new_steps, notes):
   return Drawn(data, drawn.weights, drawn.positions, num_new_steps, notes)
 
 
-def _go_on(rate, learner, spec, is_empty):
+def _go_on(rate, learner, spec, is_empty, place):
   """Makes the rate count on from what the learner has counted.
 
   Batches that were drawn, but not learned from before the run ended, were not
   made: they are due again. Steps that were only in such batches are new.
 
   Returns:
-    The number of these steps.
+    The number of these steps, of all learners together, for the first of them.
   """
-  num_steps = learner.num_env_frames // spec.num_action_repeats
-  rate.num_steps = max(rate.num_steps, num_steps)
+  num_counted = learner.num_env_frames // spec.num_action_repeats
+  [num_added] = place.collectives.total([rate.num_steps])
+  # Learners have equal shares, as all make the same updates.
+  rate.num_steps = max(rate.num_steps, num_counted // place.collectives.size)
   rate.num_updates = learner.num_updates
-  if is_empty and num_steps:
+  if is_empty and num_counted:
     rate.warm_up()
-  return rate.num_steps - num_steps
+  return 0 if place.collectives.rank else max(num_added - num_counted, 0)
 
 
 def _make_selector(config: config_lib.Config) -> replay_lib.Selector:

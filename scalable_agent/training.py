@@ -112,7 +112,8 @@ def run(config: config_lib.Config,
         num_groups=actors.num_groups,
         num_environments=actors.num_environments)
     learner = make_learner(config, spec, part, addons, collectives)
-    feeds.check_memory(config, spec, learner.agent)
+    feeds.check_memory(config.of_learner(len(actors.environments)), spec,
+                       learner.agent)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name)
@@ -123,10 +124,9 @@ def run(config: config_lib.Config,
     # Their weights are equal from now on: they make the same updates.
     collectives.copy_from_first(tree.flatten(learner.state))
     feed = feeds.Feed(
-        dataclasses.replace(
-            config, batch_size=config.batch_size // collectives.size),
-        spec, learner, part)
-    log: _Log | _Follower = _Follower(episodes)
+        config.of_learner(len(actors.environments)), spec, learner, part,
+        collectives, actors.environments.start)
+    log: _Log | _Follower = _Follower(config, feed, episodes)
     if collectives.rank == 0:
       config.save()
       evaluations = _make_evaluations(config, spec, learner, part, stack)
@@ -351,20 +351,29 @@ def _running(actors: acting.Acting, feed: feeds.Feed,
 class _Follower:
   """What a learner does beside learning that is not the first one."""
 
-  def __init__(self, episodes: collections.deque[metrics.Episode]):
+  def __init__(self, config: config_lib.Config, feed: feeds.Feed,
+               episodes: collections.deque[metrics.Episode]):
     self.timer = metrics.StageTimer()
+    self._feed = feed
     self._episodes = episodes
+    self._save_due = metrics.Interval(config.save_checkpoint_secs)
 
   def hooks(self) -> tuple[Hook, ...]:
-    return (self.pass_episodes_on,)
+    return (self.pass_episodes_on, self.save_replay)
 
   def pass_episodes_on(self, update: Update) -> None:
     self._episodes.extend(update.episodes)
 
-  def save_at_end(self) -> None:
-    """The first learner does."""
+  def save_replay(self, update: Update) -> None:
+    del update
+    if self._save_due():
+      self._feed.save()
 
-  evaluate_at_end = save_at_end
+  def save_at_end(self) -> None:
+    self._feed.save()  # The first learner writes the checkpoint.
+
+  def evaluate_at_end(self) -> None:
+    """The first learner does."""
 
   def print_end(self, is_stopped: bool) -> None:
     """The first learner does."""

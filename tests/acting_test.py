@@ -32,8 +32,9 @@ class LocalTest(absltest.TestCase):
     self.inbox = queues.BoundedQueue(1)
 
   def _start(self, *actor_policies):
-    local = acting.Local(self.envs, lambda: actor_policies, unroll_length=2,
-                         num_buffers=2, bootstrap_truncated=False)
+    local = acting.Local(self.envs, lambda: actor_policies, range(3),
+                         unroll_length=2, num_buffers=2,
+                         bootstrap_truncated=False)
     self.addCleanup(local.stop, 10)
     self.addCleanup(self.inbox.close)
     local.start(lambda: structs.Weights(3, [tf.constant(1.0)]), self.inbox)

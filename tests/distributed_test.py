@@ -388,6 +388,30 @@ class ProgramTest(_ProgramTest):
     self.assertNotIn('Traceback', ''.join(self.lines) + rest)
 
   @pytest.mark.storm
+  def test_two_learners_with_replays_go_on_after_one_was_killed(self):
+    process = self._start(
+        f'--ray_address={_CLUSTER[0].address}', '--algorithm=ddqn',
+        '--num_learners=2', '--min_replay_steps=100', '--unroll_length=2',
+        '--updates_per_step=0.25', '--total_environment_frames=3000')
+    self._wait_for(process, '1 of 1 workers')
+    while not os.path.exists(os.path.join(self.logdir, 'replay-1')):
+      self._wait_for(process, 'frames/s')
+    _, second = _learners()
+    second.kill()
+    self._wait_for(process, 'It starts again from the last checkpoint')
+    self._wait_for(process, 'Going on from')
+    self._wait_for(process, 'The replay has')
+    rest, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, rest)
+    self.assertNotIn('Traceback', ''.join(self.lines) + rest)
+    [num_updates, ratio] = re.search(
+        r'([\d,]+) updates, ([\d.]+) per agent step', rest).groups()
+    self.assertAlmostEqual(float(ratio), 0.25, delta=0.005)
+    # Each kill may lose up to a second of replays and checkpoints.
+    self.assertAlmostEqual(
+        int(num_updates.replace(',', '')), 2900 // 4, delta=100)
+
+  @pytest.mark.storm
   def test_a_stop_before_there_is_room(self):
     process = self._start(f'--ray_address={_CLUSTER[0].address}',
                           '--num_cpus_per_actor_worker=64')
@@ -430,8 +454,11 @@ class SettingsTest(_ProgramTest):
        '--num_learners=3 must divide --batch_size=4'),
       (['--ray_address=auto', '--num_learners=4', '--num_actors=8'],
        '--num_learners=4 must not be more than there are'),
-      (['--ray_address=auto', '--num_learners=2', '--replay_capacity=10'],
-       '--num_learners=2 needs --algorithm=impala without'),
+      (['--ray_address=auto', '--num_learners=2', '--replay_capacity=11'],
+       '--num_learners=2 must divide --replay_capacity=11'),
+      (['--ray_address=auto', '--num_learners=2', '--algorithm=ddqn',
+        '--num_actors=5', '--replay_steps=80'],
+       'Each of --num_learners=2 learners: --replay_steps=40 must be at least'),
       (['--ray_address=auto', '--deterministic'],
        '--deterministic=True cannot be used with --ray_address'),
       (['--ray_address=localhost:1'], r'--ray_address=localhost:1: .*refused'),

@@ -17,6 +17,7 @@ import counting_agent
 import numpy as np
 import pytest
 from scalable_agent import acting
+from scalable_agent import collectives as collectives_lib
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
@@ -56,18 +57,20 @@ def _config(**settings):
 
 
 @contextlib.contextmanager
-def _running(config, learner=None, agent=counting_agent.CountingAgent):
+def _running(config, learner=None, agent=counting_agent.CountingAgent,
+             collectives=None, first=0):
   """Yields a feed whose actors act, and its batches."""
   learner = learner or _Learner(config.updates_per_call)
   with contextlib.ExitStack() as stack:
     envs = environments.make_groups(
         [config.level_name] * config.num_actors, list(range(config.num_actors)),
-        config, config.num_actor_groups)
+        config, config.num_actor_groups, first_index=first)
     for env in envs:
       stack.callback(env.close)
     stop = threading.Event()
     with contextlib.redirect_stdout(io.StringIO()):
-      feed = feeds.Feed(config, envs[0].spec, learner)
+      feed = feeds.Feed(config, envs[0].spec, learner,
+                        collectives=collectives, first_environment=first)
     if agent is None:
       used = acting.make_policies(config, envs[0].spec, len(envs), 0)
       weights = training.make_learner(config, envs[0].spec).weights()
@@ -75,7 +78,8 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent):
       used = [policies.AgentPolicy(agent()) for _ in envs]
       weights = structs.Weights(0, [tf.constant(1.0)])
     actors = acting.Local(
-        envs, lambda: used, unroll_length=config.unroll_length, num_buffers=2,
+        envs, lambda: used, range(first, first + config.num_actors),
+        unroll_length=config.unroll_length, num_buffers=2,
         bootstrap_truncated=False)
     stack.callback(feed.join, 10)
     stack.callback(actors.stop, 10)
@@ -95,6 +99,66 @@ def _joined(ready, axes=2):
   return tf.nest.map_structure(
       lambda *xs: np.concatenate([x.reshape(-1, *x.shape[axes:]) for x in xs]),
       *[r.batch.data for r in ready])
+
+
+class _Learners(collectives_lib.Alone):
+  """Two learners, of which this is one, and the numbers of the other."""
+  size = 2
+
+  def __init__(self, rank, *others):
+    self.rank = rank
+    self._others = list(others)
+
+  def total(self, numbers):
+    return [n + other for n, other in zip(numbers, self._others.pop(0))]
+
+
+class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
+
+  def test_each_has_its_environments_and_all_have_the_same_updates(self):
+    config = _config(
+        num_learners=2, num_actor_groups=1, ray_address='auto',
+        logdir=self.create_tempdir().full_path, updates_per_step=.1)
+    drawn = []
+    for rank, (first, num_environments) in enumerate([(0, 2), (2, 1)]):
+      num_steps = 0
+      mine = config.of_learner(num_environments)
+      with _running(mine, collectives=_Learners(rank, [0]), first=first
+                    ) as (feed, batches):
+        for count in range(1, 31):
+          ready = next(batches)
+          self.assertEqual(ready.batch.data.reward.shape, (2, 8))
+          num_steps += ready.batch.num_new_frames
+          # Of 40 + 20 n steps of both, each learner has a half.
+          self.assertBetween(num_steps, 20 + 10 * count,
+                             20 + 10 * count + 2 * num_environments - 1)
+        feed.save()
+        self.assertEqual(feed._source.rate.num_steps // 2 % num_environments, 0)
+        self.assertAlmostEqual(feed.updates_per_step, .1, delta=.01)
+        drawn.append(ready.batch.data)
+    self.assertNotAllEqual(drawn[0].reward, drawn[1].reward)
+    self.assertContainsSubset(
+        ['replay', 'replay-1'], os.listdir(config.logdir))
+
+  def test_going_on_counts_every_step_once(self):
+    config = _config(
+        num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
+        logdir=self.create_tempdir().full_path).of_learner(1)
+    for rank in range(2):  # Each adds 50 steps or a few more.
+      with _running(config, collectives=_Learners(rank, [0]), first=rank
+                    ) as (feed, batches):
+        for _ in range(15):
+          next(batches)
+        feed.save()
+        num_saved = feed._source.rate.num_steps
+    learner = _Learner(2, 90)
+    learner.num_updates = 28
+    for rank, num_uncounted in (0, num_saved + 60 - 90), (1, 0):
+      with _running(config, learner, collectives=_Learners(rank, [60]),
+                    first=rank) as (feed, batches):
+        new = next(batches).batch.num_new_frames
+        self.assertEqual(new, num_uncounted)
+        self.assertEqual(feed._source.rate.num_updates, 30)
 
 
 class ResumeTest(parameterized.TestCase):

@@ -205,6 +205,12 @@ class RemoteActors:
     return self._first[0].num_groups
 
   @property
+  def environments(self) -> range:
+    """See `acting.Acting`."""
+    return range(self._workers[0].share.environments.start,
+                 self._workers[-1].share.environments.stop)
+
+  @property
   def num_environments(self) -> int:
     """See `acting.Acting`."""
     return len(self._workers[0].share.environments)
