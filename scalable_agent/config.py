@@ -338,6 +338,13 @@ class ClusterSettings(_Section):
   min_actor_workers: int = setting(
       1, 'Training starts with this many of them; the others join later.',
       POSITIVE, needs=_RAY)
+  pack: str = setting(
+      'auto',
+      'What is sent of the frames of unrolls. none: all. newest: where a stack '
+      'of frames only goes on, its newest frame. zlib: this too, and all is '
+      'compressed, for slow networks. auto: newest from other machines, none '
+      "on the learner's own.", choices=('auto', 'none', 'newest', 'zlib'),
+      needs=_RAY)
   actor_timeout_s: float = setting(
       600., 'Seconds without any of them after which the run ends, with a '
       'checkpoint.', POSITIVE, needs=_RAY)

@@ -90,6 +90,41 @@ def sum_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
   return dict(total)
 
 
+class Bottleneck:
+  """Says which part the others wait for."""
+
+  def __init__(self):
+    self._before: dict[str, tuple[float, float]] = {}
+    self._text = ''
+
+  def __call__(self, learner: Mapping[str, float],
+               actors: Mapping[str, float]) -> str:
+    """Returns a line, '' if there is no clear answer or the same as before.
+
+    Args:
+      learner: seconds that the learner has spent in each stage so far; one of
+        them is `wait`.
+      actors: those of all actors.
+    """
+    learner_share = self._wait_share('learner', learner)
+    actor_share = self._wait_share('actors', actors)
+    text, share = '', 0.
+    if learner_share > 0.5:
+      text, share = 'Acting is the bottleneck: the learner waits', learner_share
+    elif actor_share > 0.5:
+      text, share = 'Learning is the bottleneck: the actors wait', actor_share
+    is_new, self._text = text != self._text, text
+    return f'{text} {100 * share:.0f} % of the time.' if text and is_new else ''
+
+  def _wait_share(self, role, seconds):
+    """Returns the share of the time since the last call."""
+    now = seconds.get('wait', 0.), sum(seconds.values())
+    before = self._before.get(role, (0., 0.))
+    self._before[role] = now
+    # Seconds of a process that was replaced begin at 0 again.
+    return (now[0] - before[0]) / max(now[1] - before[1], 1e-9)
+
+
 class MetricsWriter:
   """Writes TensorBoard summaries and one CSV line per finished episode."""
 

@@ -32,6 +32,7 @@ import tensorflow as tf
 import tree
 
 _JOIN_TIMEOUT_S = 30
+_BOTTLENECK_S = 60
 
 
 class Update(NamedTuple):
@@ -410,7 +411,10 @@ class _Log:
     self._speed = metrics.Speed(learner.num_env_frames)
     self._policy_lag = float('nan')
     self._last_notes: list[feeds.Note] = []
+    self._bottleneck = metrics.Bottleneck()
+    self._num_unrolls = 0  # That were learned from, or added to a replay.
     self._progress_due = metrics.Interval(config.progress_secs)
+    self._bottleneck_due = metrics.Interval(_BOTTLENECK_S)
     self._summary_due = metrics.Interval(config.save_summaries_secs)
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
 
@@ -423,6 +427,7 @@ class _Log:
     if update.notes:
       self._policy_lag = update.policy_lag
       self._last_notes = update.notes
+      self._num_unrolls += sum(len(n.policy_version) for n in update.notes)
     episodes = update.episodes
     while self._episodes_of_others:
       episodes.append(self._episodes_of_others.popleft())
@@ -435,6 +440,9 @@ class _Log:
       print(self._progress.line(
           update.learner.num_env_frames, self._policy_lag)
           + _workers_text(self._actors.counts()), flush=True)
+    if self._bottleneck_due():
+      line = self._bottleneck(self.timer.seconds, self._actors.seconds())
+      print(line, end='\n' if line else '', flush=True)
 
   def write_summary(self, update: Update) -> None:
     if not self._summary_due():
@@ -513,6 +521,10 @@ class _Log:
       print(f'{self._learner.num_updates:,} updates, '
             f'{self._feed.updates_per_step:.4f} per agent step since the '
             'warm-up.')
+    num_arrived = self._actors.counts().get('unrolls')
+    if num_arrived is not None:
+      print(f'{num_arrived:,} unrolls have arrived, of which '
+            f'{num_arrived - self._num_unrolls:,} were waiting at the end.')
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
 

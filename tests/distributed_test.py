@@ -175,8 +175,12 @@ class RemoteActorsTest(parameterized.TestCase):
       enough = len(copies.of(0)) + 6
       while len(copies.of(0)) < enough:
         copies.take()
-      self.assertEqual(actors.counts(), {
-          'workers': 2, 'wanted': 2, 'restarts': 1})
+      counts = actors.counts()
+      self.assertEqual(
+          (counts['workers'], counts['wanted'], counts['restarts']), (2, 2, 1))
+      # One more may have arrived that was not taken.
+      self.assertIn(counts['unrolls'] - sum(
+          u.num_columns for u in copies.unrolls), range(7))
     starts = _check_streams(copies)
     # Three of five environments were in the worker that was killed.
     self.assertEqual(sorted(starts), [0, 0, 1, 1, 2, 2, 3, 4])
@@ -212,6 +216,33 @@ class RemoteActorsTest(parameterized.TestCase):
     self.assertBetween(len(starts), 5, 5 + 3 * num_kills)
     _, alive = psutil.wait_procs(processes, timeout=20)
     self.assertEmpty(alive)
+
+  @parameterized.parameters('auto', 'none', 'newest', 'zlib')
+  @pytest.mark.storm
+  def test_frames_arrive_as_they_were_acted_on(self, pack):
+    pytest.importorskip('ale_py')
+    config = _config(
+        level_name='ALE/Pong-v5', num_action_repeats=4, num_actors=4,
+        unroll_length=20, agent='shallow', pack=pack)
+    with _Acting(config) as acting:
+      while acting.actors.counts()['unrolls'] < 40:
+        for unroll in acting.copies.take():
+          _check_same_policy(acting.learner.agent, unroll)
+      counts = acting.actors.counts()
+      raw = 21 * 4 * 84 * 84 / 1e6
+      # Each node has a worker.
+      share = {'auto': .65, 'none': 1, 'newest': .35, 'zlib': .05}[pack]
+      self.assertAlmostEqual(
+          counts['megabytes'] / (counts['unrolls'] * raw), share, delta=.1)
+
+  @pytest.mark.storm
+  def test_unrolls_that_do_not_fit_into_the_store_are_said(self):
+    with mock.patch.object(ray, 'nodes', return_value=[
+        {'NodeID': remote_actors._node(),
+         'Resources': {'object_store_memory': 1000}}]), \
+        _Acting(_config()) as acting, self.assertRaisesRegex(
+            errors.ConfigError, '2 actor workers send 0 MB .* use --pack=zlib'):
+      acting.copies.take()
 
   @pytest.mark.slow
   def test_workers_get_newer_weights(self):
@@ -353,6 +384,11 @@ class ProgramTest(_ProgramTest):
     self.assertEqual(code, 0, output)
     self.assertIn('4 environments, 1 groups in each of 2 actor workers', output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
+    # 20 updates of 4 unrolls each.
+    arrived, waiting = map(int, re.search(
+        r'(\d+) unrolls have arrived, of which (\d+) were waiting',
+        output).groups())
+    self.assertEqual(arrived - waiting, 20 * 4)
     episodes = pathlib.Path(
         self.logdir, 'episodes.csv').read_text().splitlines()
     # 800 steps, episodes of 9 steps, four of which have not ended.

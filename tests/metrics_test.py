@@ -210,6 +210,23 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
     self.assertIn('ETA ?', progress.line(2000, 2.5))
 
+  def test_bottleneck_is_said_once(self):
+    bottleneck = metrics.Bottleneck()
+    self.assertEqual(
+        bottleneck({'wait': 6, 'learn': 4}, {'wait': 1, 'policy': 9}),
+        'Acting is the bottleneck: the learner waits 60 % of the time.')
+    # From now on, the learner has not waited.
+    self.assertEmpty(
+        bottleneck({'wait': 12, 'learn': 5}, {'wait': 1, 'policy': 18}))
+    self.assertEqual(
+        bottleneck({'wait': 12, 'learn': 15}, {'wait': 9, 'policy': 20}),
+        'Learning is the bottleneck: the actors wait 80 % of the time.')
+    self.assertEmpty(
+        bottleneck({'wait': 17, 'learn': 20}, {'wait': 10, 'policy': 24}))
+    self.assertStartsWith(bottleneck(
+        {'wait': 17, 'learn': 30}, {'wait': 18, 'policy': 26}), 'Learning')
+    self.assertEmpty(bottleneck({}, {}))  # All processes were replaced.
+
   def test_sum_seconds(self):
     timers = [metrics.StageTimer() for _ in range(2)]
     for timer in timers:

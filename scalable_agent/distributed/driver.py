@@ -105,7 +105,7 @@ class LearnerWorker:
       token: a file that it must see.
     """
     self._config, self._rank, self._token = config, rank, token
-    self._stop = threading.Event()
+    self._stop = _Stop()
     self._output = _Output()
     self._episodes: collections.deque = collections.deque()
 
@@ -158,9 +158,12 @@ class LearnerWorker:
           raise SumError(str(e)) from None
         raise
 
-  def output(self) -> str:
-    """Returns what was printed since the last call."""
-    return self._output.take()
+  def output(self) -> tuple[str, float]:
+    """Returns what was printed since the last call, and how long it is silent.
+
+    These are the seconds since the last sign of life of the training.
+    """
+    return self._output.take(), time.monotonic() - self._stop.asked_s
 
   def exchange_episodes(self, episodes: list) -> list:
     """Takes episodes of others; returns its own, if it is not the first."""
@@ -172,6 +175,18 @@ class LearnerWorker:
   def stop(self) -> None:
     """Ends the training with a checkpoint."""
     self._stop.set()
+
+
+class _Stop(threading.Event):
+  """Knows when it was last asked. A training that runs asks all the time."""
+
+  def __init__(self):
+    super().__init__()
+    self.asked_s = time.monotonic()
+
+  def is_set(self) -> bool:
+    self.asked_s = time.monotonic()
+    return super().is_set()
 
 
 class SumError(Exception):
@@ -212,7 +227,7 @@ class _Learners:
         make.remote(config, rank, token) for rank in range(config.num_learners)]
     self._outputs: dict[int, ray.ObjectRef] = {}
     self._exchanges: dict[int, ray.ObjectRef] = {}
-    self._answer_s: list[float] = []
+    self._sign_s: list[float] = []
 
   def run_to_end(self, stop: threading.Event) -> int:
     """Trains; prints what the learners print. Returns the exit code.
@@ -261,7 +276,7 @@ class _Learners:
             f'{self._config.num_cpus_per_learner} CPUs each. The cluster has '
             f'{free.get("CPU", 0):g} CPUs and {free.get("GPU", 0):g} GPUs that '
             'are free.')
-    self._answer_s = [time.monotonic()] * len(calls)
+    self._sign_s = [time.monotonic()] * len(calls)
     try:
       return ray.get(calls)
     except ray.exceptions.RayError:
@@ -296,15 +311,19 @@ class _Learners:
       if ray.wait([self._outputs[rank]], timeout=0)[0]:
         # If the process was lost, `run` says so.
         with contextlib.suppress(ray.exceptions.RayError):
-          print(ray.get(self._outputs.pop(rank)), end='', flush=True)
-          self._answer_s[rank] = time.monotonic()
+          self._print(rank)
 
   def _print_output_of(self, rank):
     """Prints all that a learner has printed; waits for it."""
     if rank in self._outputs:
-      print(ray.get(self._outputs.pop(rank), timeout=_END_TIMEOUT_S), end='')
-    print(ray.get(self._handles[rank].output.remote(), timeout=_END_TIMEOUT_S),
-          end='', flush=True)
+      self._print(rank)
+    self._outputs[rank] = self._handles[rank].output.remote()
+    self._print(rank)
+
+  def _print(self, rank):
+    text, silent_s = ray.get(self._outputs.pop(rank), timeout=_END_TIMEOUT_S)
+    print(text, end='', flush=True)
+    self._sign_s[rank] = time.monotonic() - silent_s
 
   def _exchange_episodes(self):
     """Passes the episodes of the others on to the first learner."""
@@ -318,9 +337,10 @@ class _Learners:
     now_s = time.monotonic()
     if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
       raise _LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')
-    if now_s - min(self._answer_s) > self._config.hang_timeout_s:
+    if now_s - min(self._sign_s) > self._config.hang_timeout_s:
       raise _LearnerLost(
-          f'did not answer for {self._config.hang_timeout_s:.0f} s')
+          'showed no sign of life for '
+          f'{self._config.hang_timeout_s:.0f} s (--hang_timeout_s)')
 
 
 def _error_of(run):

@@ -23,6 +23,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import metrics
 from scalable_agent import networks
+from scalable_agent import packing
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
@@ -58,7 +59,7 @@ class Message(NamedTuple):
   """An unroll of a worker.
 
   Attributes:
-    unroll: the `structs.Unroll`.
+    unroll: the `structs.Unroll`, packed.
     seconds: spent in each stage so far, over all actors of the worker.
   """
   unroll: structs.Unroll
@@ -73,15 +74,19 @@ class ActorWorker:
   """Acts with a share of the environments, in a process of its own."""
 
   def __init__(self, config: config_lib.Config, part: int,
-               share: acting.Share):
+               share: acting.Share, learner_node: str):
     """Makes a worker; `open` does all that can fail.
 
     Args:
       config: the settings.
       part: a number that differs between the parts of a run.
       share: the environments.
+      learner_node: ray's name of the machine that learns.
     """
     self._config, self._part, self._share = config, part, share
+    self._how_to_pack = config.pack
+    if config.pack == 'auto':
+      self._how_to_pack = 'none' if _node() == learner_node else 'newest'
     self._inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
     self._weights: list[structs.Weights] = []  # The latest; empty at first.
     self._release: Callable[[], None] = lambda: None
@@ -114,7 +119,13 @@ class ActorWorker:
     # ray has stored what the call before has returned.
     self._release()
     unroll, self._release = self._inbox.get()
+    if self._how_to_pack != 'none':
+      unroll = packing.pack(unroll, self._how_to_pack == 'zlib')
     return Message(unroll, self._actors.seconds())
+
+
+def _node():
+  return ray.get_runtime_context().get_node_id()
 
 
 @dataclasses.dataclass
@@ -171,6 +182,7 @@ class RemoteActors:
     # The version of the weights in ray's store, and where they are.
     self._put: tuple[int, ray.ObjectRef | None] = (-1, None)
     self._num_restarts = 0
+    self._num_columns = self._num_bytes = 0  # Of all unrolls that arrived.
     self._first: list[Description] = []  # What the first worker has said.
     self._ready_s = time.monotonic()  # When a worker was ready last.
     self._stopping = threading.Event()
@@ -254,7 +266,8 @@ class RemoteActors:
   def counts(self) -> dict[str, int]:
     """See `acting.Acting`."""
     return {'workers': len(self._ready()), 'wanted': len(self._workers),
-            'restarts': self._num_restarts}
+            'restarts': self._num_restarts, 'unrolls': self._num_columns,
+            'megabytes': self._num_bytes // 10**6}
 
   def _ready(self):
     return [w for w in self._workers if w.description is not None]
@@ -282,7 +295,7 @@ class RemoteActors:
     worker.handle = ray.remote(ActorWorker).options(
         num_cpus=self._config.num_cpus_per_actor_worker, max_restarts=0,
         scheduling_strategy='SPREAD').remote(
-            self._config, self._part, worker.share)
+            self._config, self._part, worker.share, _node())
     worker.call_s = time.monotonic()
     self._calls[worker.handle.open.remote()] = worker
 
@@ -304,9 +317,29 @@ class RemoteActors:
     else:
       worker.num_failures = worker.num_deaths = 0
       worker.seconds = result.seconds
+      self._count(result.unroll)
       # The views of ray's store that the unroll has are dropped with it.
-      inbox.put(unrolls.Delivery(result.unroll, lambda: None))
+      inbox.put(unrolls.Delivery(packing.unpack(result.unroll), lambda: None))
     self._ask(worker)
+
+  def _count(self, packed):
+    num_bytes = packing.num_bytes(packed)
+    if not self._num_bytes:
+      self._check_store(num_bytes)
+    self._num_bytes += num_bytes
+    self._num_columns += packed.num_columns
+
+  def _check_store(self, num_bytes):
+    """Raises ConfigError if unrolls do not fit into the learner's store."""
+    [store] = [node['Resources'].get('object_store_memory', 0)
+               for node in ray.nodes() if node['NodeID'] == _node()]
+    num_all = len(self._workers) * num_bytes
+    if num_all > store:
+      raise errors.ConfigError(
+          f'{len(self._workers)} actor workers send {num_all / 1e6:,.0f} MB at '
+          f"once, but ray's store on {socket.gethostname()} has "
+          f'{store / 1e6:,.0f} MB: use --pack=zlib, a smaller --unroll_length, '
+          'more --num_actor_groups, or "ray start --object-store-memory".')
 
   def _ask(self, worker):
     """Asks a worker for its next unroll, with newer weights if there are."""

@@ -1,0 +1,152 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that unrolls are unpacked as they were packed, bit for bit."""
+
+import pickle
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import hypothesis
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+from scalable_agent import acting
+from scalable_agent import config
+from scalable_agent import packing
+from scalable_agent import queues
+from scalable_agent import structs
+from scalable_agent import training
+from scalable_agent import unrolls
+import tree
+
+_OUTPUT = structs.AgentOutput(
+    structs.ArraySpec((), np.dtype(np.int32)),
+    structs.ArraySpec((3,), np.dtype(np.float32)),
+    structs.ArraySpec((), np.dtype(np.float32)))
+
+
+def _assert_equal(one, other):
+  tree.assert_same_structure(one, other)
+  for a, b in zip(tree.flatten(one), tree.flatten(other), strict=True):
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    if isinstance(a, np.ndarray):
+      assert a.dtype == b.dtype
+      if not a.dtype.hasobject:  # Also the bits of floats.
+        assert a.tobytes() == b.tobytes()
+
+
+def _sent(packed):
+  """Returns what arrives in another process."""
+  return pickle.loads(pickle.dumps(packed, protocol=5))
+
+
+def _unroll(rng, observation, num_columns, length):
+  """Returns an unroll with random numbers and the given observations."""
+  spec = tree.map_structure(
+      lambda a: structs.ArraySpec(a.shape[2:], a.dtype), observation)
+  unroll = unrolls.allocate(
+      length, ['x'] * num_columns, spec, _OUTPUT, np.zeros([1, 2], np.float32))
+  fill = lambda a: (a if a.dtype.hasobject else np.frombuffer(
+      rng.bytes(a.nbytes), a.dtype).reshape(a.shape))
+  filled = tree.map_structure(fill, unroll.steps._replace(
+      env_outputs=unroll.steps.env_outputs._replace(observation=())))
+  return unroll._replace(
+      steps=filled._replace(env_outputs=filled.env_outputs._replace(
+          observation=observation)),
+      last_observations=(structs.LastObservation(
+          1, 0, tree.map_structure(lambda a: a[0, 0], observation)),))
+
+
+def _stacks(rng, num_frames, num_columns, length, begins):
+  """Returns stacks `[T + 1, B, N, 16, 16]`; some begin anew, after zeros."""
+  frames = rng.integers(
+      256, size=(length + 1, num_columns, 16, 16), dtype=np.uint8)
+  stacks = np.zeros((length + 1, num_columns, num_frames, 16, 16), np.uint8)
+  for t in range(length + 1):
+    if t:
+      stacks[t, :, :-1] = stacks[t - 1, :, 1:]
+    for time, column in begins:
+      if time == t:
+        stacks[t, column] = 0
+    stacks[t, :, -1] = frames[t]
+  return stacks
+
+
+class PackingTest(parameterized.TestCase):
+
+  @hypothesis.settings(max_examples=60, deadline=None)
+  @hypothesis.given(
+      st.integers(1, 9), st.integers(1, 5), st.integers(1, 12),
+      st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=9),
+      st.integers(0, 2**31), st.booleans())
+  def test_stacks_that_begin_anywhere(
+      self, num_frames, num_columns, length, begins, seed, compress):
+    rng = np.random.default_rng(seed)
+    begins = [(t, column % num_columns) for t, column in begins]
+    unroll = _unroll(rng, _stacks(
+        rng, num_frames, num_columns, length, begins), num_columns, length)
+    packed = packing.pack(unroll, compress)
+    _assert_equal(packing.unpack(_sent(packed)), unroll)
+
+  @parameterized.parameters(True, False)
+  def test_other_observations(self, compress):
+    rng = np.random.default_rng(0)
+    for observation in (
+        rng.normal(size=(6, 3, 17)).astype(np.float32),
+        rng.integers(256, size=(6, 3, 72, 96, 3), dtype=np.uint8),
+        rng.integers(256, size=(6, 3, 4, 16, 16), dtype=np.uint8),
+        -np.zeros([6, 3, 4, 16, 16], np.float32),
+        {'frame': _stacks(rng, 4, 3, 5, [(2, 1)]),
+         'vector': rng.normal(size=(6, 3, 500)),
+         'instruction': np.full([6, 3], b'go', object)}):
+      unroll = _unroll(rng, observation, 3, 5)
+      packed = packing.pack(unroll, compress)
+      _assert_equal(packing.unpack(_sent(packed)), unroll)
+
+  def test_what_is_left_of_stacks(self):
+    rng = np.random.default_rng(0)
+    unroll = _unroll(rng, _stacks(rng, 4, 2, 20, [(7, 1)]), 2, 20)
+    rest = packing.num_bytes(unroll) - 21 * 2 * 4 * 256
+    exceptions = 3 * (4 * 256 + 2 * 8)  # The stacks that have zeros.
+    self.assertEqual(packing.num_bytes(packing.pack(unroll)),
+                     rest + 2 * 4 * 256 + 20 * 2 * 256 + exceptions)
+    zeros = unroll._replace(steps=tree.map_structure(
+        np.zeros_like, unroll.steps))
+    self.assertLess(packing.num_bytes(packing.pack(zeros, compress=True)),
+                    0.2 * packing.num_bytes(zeros))
+
+  def test_stacks_that_are_none_stay_as_they_are(self):
+    rng = np.random.default_rng(0)
+    unroll = _unroll(rng, rng.integers(
+        256, size=(6, 3, 4, 16, 16), dtype=np.uint8), 3, 5)
+    self.assertIs(
+        packing.pack(unroll).steps.env_outputs.observation,
+        unroll.steps.env_outputs.observation)
+
+  @parameterized.parameters('Pong', 'Breakout', 'SpaceInvaders')
+  @pytest.mark.slow
+  def test_games(self, game):
+    pytest.importorskip('ale_py')
+    settings = config.Config(
+        level_name=f'ALE/{game}-v5', num_actors=2, num_actor_groups=1,
+        unroll_length=20, agent='shallow', use_lstm=False, xla='none',
+        life_loss_ends_episode=True, max_episode_frames=200)
+    actors = acting.make_local(settings, part=0)
+    self.addCleanup(actors.close)
+    learner = training.make_learner(settings.resolved(
+        actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)
+    inbox = queues.BoundedQueue[unrolls.Delivery](1)
+    self.addCleanup(actors.stop, 10)
+    self.addCleanup(inbox.close)
+    actors.start(learner.weights, inbox)
+    for _ in range(6):
+      unroll, release = inbox.get()
+      packed = packing.pack(unroll)
+      self.assertLess(packing.num_bytes(packed),
+                      0.6 * packing.num_bytes(unroll))
+      for one in packed, packing.pack(unroll, compress=True):
+        _assert_equal(packing.unpack(_sent(one)), unroll)
+      release()
+
+
+if __name__ == '__main__':
+  absltest.main()
