@@ -97,6 +97,8 @@ def main(argv: Sequence[str]) -> int:
     module, function = MODES[config.mode]
     if config.mode == 'train' and config.ray_address:
       module = 'scalable_agent.distributed.driver'
+      if os.environ.get('RAY_AUTH_TOKEN'):  # ray reads it when it is imported.
+        os.environ.setdefault('RAY_AUTH_MODE', 'token')
       if importlib.util.find_spec('ray') is None:
         raise errors.MissingDependencyError(
             "--ray_address needs ray: pip install '.[ray]'.")

@@ -27,12 +27,12 @@ from scalable_agent.settings import DIRECTORIES
 from scalable_agent.settings import FINITE
 from scalable_agent.settings import FRACTION
 from scalable_agent.settings import IS_SEED
+from scalable_agent.settings import IS_TASK
 from scalable_agent.settings import LEVELS
 from scalable_agent.settings import names
 from scalable_agent.settings import Needs
 from scalable_agent.settings import NOT_NEGATIVE
 from scalable_agent.settings import OFF_POLICY
-from scalable_agent.settings import ONE_MACHINE
 from scalable_agent.settings import POSITIVE
 from scalable_agent.settings import setting
 from scalable_agent.settings import SIZES
@@ -164,10 +164,13 @@ class RunSettings(_Section):
       POSITIVE)
   seed: int = setting(
       1, 'Seed of weights, actions and environments.', NOT_NEGATIVE, IS_SEED)
-  task: int = setting(-1, 'Task id. -1 for one machine.', ONE_MACHINE)
+  task: int = setting(
+      -1, 'Task id, for commands that are started by hand on several hosts, '
+      'with --ray_address=HOST:PORT of the learner: 0 for the learner, any '
+      'other number for an actor. -1 for one command.', IS_TASK)
   job_name: str = setting(
-      'learner', 'Job name. It has no effect when the task is -1.',
-      choices=('learner', 'actor'))
+      'learner', 'What this host does: learn, or act for the learner. It has '
+      'no effect when the task is -1.', choices=('learner', 'actor'))
   save_checkpoint_secs: float = setting(
       600., 'Seconds between checkpoints.', POSITIVE)
   save_summaries_secs: float = setting(
@@ -768,6 +771,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
     self._check_learners()
+    self._check_task()
     self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
                 f'must be at most --num_actors={self.num_actors}')
     if not self.replay_capacity:
@@ -803,6 +807,19 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     except errors.ConfigError as e:
       raise errors.ConfigError(
           f'Each of --num_learners={self.num_learners} learners: {e}') from e
+
+  def _check_task(self) -> None:
+    """Checks what commands on several hosts need."""
+    if self.task == -1 or self.mode != 'train':
+      return
+    self._check('task', ':' in self.ray_address,
+                'needs --ray_address=HOST:PORT, where HOST is the learner')
+    if self.job_name == 'learner':
+      self._check('task', self.task == 0, 'must be 0 for the only '
+                  '--job_name=learner; --num_learners is for several')
+      self._check('num_actor_workers', bool(self.num_actor_workers),
+                  'must be set with --task: the hosts of the actors are not '
+                  'known yet')
 
   def _check_sequences(self) -> None:
     """Checks what learning from unrolls needs, and what needs it."""
@@ -926,7 +943,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
         *['unrolls_per_collect'] * bool(self.unrolls_per_collect),
         *['recent_min_steps'] * self.is_recent]
     return dataclasses.replace(
-        self, num_learners=1, num_actor_workers=0, num_actors=num_environments,
+        self, task=-1, num_learners=1, num_actor_workers=0,
+        num_actors=num_environments,
         **{name: max(getattr(self, name) // size, 1) for name in divided},
         **changes)
 

@@ -34,10 +34,7 @@ SIZES = Check(
     'must be a list of positive numbers, such as 256,256')
 DIRECTORIES = Check(lambda x: bool(names(x)), 'must name a directory')
 LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
-ONE_MACHINE = Check(
-    lambda x: x == -1,
-    'must be -1. Actors on other machines are started with --ray_address, '
-    'see the README')
+IS_TASK = Check(lambda x: x >= -1, 'must be at least -1')
 
 
 class Needs(NamedTuple):

@@ -84,7 +84,7 @@ _REFUSED = {
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
-        'selector', 'hindsight', 'reduction', 'save_replay')},
+        'selector', 'hindsight', 'reduction', 'save_replay', 'pack')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
@@ -92,7 +92,7 @@ _REFUSED = {
     'target_update_rate': [(0, 'must be positive'),
                            (1.1, 'must be between 0')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
-    'task': [(0, 'must be -1. Actors on other machines are')]}
+    'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
 # All values of their types are valid.
 _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
@@ -681,7 +681,7 @@ class ResolvedTest(parameterized.TestCase):
         micro_batch_size=4))
     is_open = [name for name, value in dataclasses.asdict(resolved).items()
                if value == 'auto']
-    self.assertEqual(is_open, ['save_replay'])
+    self.assertCountEqual(is_open, ['save_replay', 'pack'])
     self.assertEqual(
         resolved.resolved(_VECTOR, on_cpu=False, num_groups=8), resolved)
 

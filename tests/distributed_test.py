@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -335,15 +336,6 @@ class _ProgramTest(parameterized.TestCase):
     output, _ = process.communicate()
     return process.returncode, output
 
-
-class ProgramTest(_ProgramTest):
-  """`experiment.py` on the cluster."""
-
-  @classmethod
-  def setUpClass(cls):
-    super().setUpClass()
-    _start_cluster()
-
   def _wait_for(self, process, text):
     """Reads lines of the program up to one that has the text."""
     for line in process.stdout:
@@ -352,6 +344,15 @@ class ProgramTest(_ProgramTest):
         return line
     self.fail(f'The program has ended without {text!r}:\n'
               + ''.join(self.lines))
+
+
+class ProgramTest(_ProgramTest):
+  """`experiment.py` on the cluster."""
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    _start_cluster()
 
   @pytest.mark.storm
   def test_goes_on_after_its_learner_was_killed(self):
@@ -483,6 +484,90 @@ class ProgramTest(_ProgramTest):
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
 
+class HostsTest(_ProgramTest):
+  """One command on each host, as in the reference."""
+
+  def setUp(self):
+    super().setUp()
+    with socket.socket() as one:
+      one.bind(('localhost', 0))
+      self.address = f'--ray_address=localhost:{one.getsockname()[1]}'
+
+  def _start_all(self, *args):
+    """Starts an actor, which waits, then the learner, then an actor."""
+    actor = lambda task: self._start(
+        self.address, '--job_name=actor', f'--task={task}')
+    first = actor(1)
+    learner = self._start(self.address, '--job_name=learner', '--task=0', *args)
+    self._wait_for(first, 'Actor 1 has joined')
+    second = actor(2)
+    self._wait_for(second, 'Actor 2 has joined')
+    return learner, [first, second]
+
+  @pytest.mark.storm
+  def test_all_end_with_the_run(self):
+    learner, actors = self._start_all('--total_environment_frames=800')
+    output, _ = learner.communicate()
+    self.assertEqual(learner.returncode, 0, output)
+    self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
+    for task, actor in enumerate(actors, 1):
+      output, _ = actor.communicate()
+      self.assertEqual(actor.returncode, 0, output)
+      self.assertEqual(output, f'Actor {task} ends, as the run has ended.\n')
+
+  @pytest.mark.storm
+  def test_a_learner_that_is_killed_takes_all_along(self):
+    learner, actors = self._start_all('--total_environment_frames=800000')
+    self._wait_for(learner, 'frames/s')
+    processes = [p for one in (learner, *actors)
+                 for p in psutil.Process(one.pid).children(recursive=True)]
+    learner.kill()
+    for actor in actors:
+      output, _ = actor.communicate()
+      self.assertEqual(actor.returncode, 75, output)
+      self.assertRegex(output, '^experiment.py: The learner at localhost.* was '
+                       'lost')
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    self.assertEmpty(alive)
+
+  @pytest.mark.storm
+  def test_an_actor_that_is_stopped_leaves_nothing(self):
+    learner, [first, second] = self._start_all(
+        '--total_environment_frames=800000')
+    self._wait_for(learner, '2 of 2 workers')
+    processes = psutil.Process(first.pid).children(recursive=True)
+    first.send_signal(signal.SIGINT)
+    output, _ = first.communicate()
+    self.assertEqual(first.returncode, 0, output)
+    self.assertIn('Actor 1 ends, as it was stopped.', output)
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    self.assertEmpty(alive)
+    self._wait_for(learner, 'is replaced: it has died.')
+    self._wait_for(learner, 'frames/s')  # The others go on.
+    learner.send_signal(signal.SIGTERM)
+    output, _ = learner.communicate()
+    self.assertEqual(learner.returncode, 0, output)
+    second.communicate()
+    self.assertEqual(second.returncode, 0)
+
+  @pytest.mark.storm
+  def test_no_learner(self):
+    code, output = self._run(self.address, '--job_name=actor', '--task=3',
+                             '--actor_timeout_s=2')
+    self.assertEqual(code, 75)
+    self.assertRegex(output, 'There was no learner at localhost:.* for 2 s')
+
+  @pytest.mark.storm
+  def test_a_port_that_is_taken(self):
+    with socket.socket() as one:
+      one.bind(('localhost', 0))
+      one.listen()
+      code, output = self._run(
+          f'--ray_address=localhost:{one.getsockname()[1]}', '--task=0')
+    self.assertEqual(code, 2)
+    self.assertIn('no cluster could be started on this host', output)
+
+
 class SettingsTest(_ProgramTest):
 
   @parameterized.parameters(
@@ -501,6 +586,12 @@ class SettingsTest(_ProgramTest):
       (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
       (['--ray_address=auto', '--num_actor_workers=5'],
        '--num_actor_workers=5 must be at most --num_actors=4'),
+      (['--task=0', '--ray_address=local'], '--task=0 needs --ray_address=HOST'),
+      (['--task=1', '--ray_address=auto'], '--task=1 needs --ray_address=HOST'),
+      (['--task=1', '--ray_address=h:1'], '--task=1 must be 0 for the only'),
+      (['--task=0', '--ray_address=h:1', '--num_actor_workers=0'],
+       '--num_actor_workers=0 must be set with --task'),
+      (['--task=-2'], '--task=-2 must be at least -1'),
       (['--num_actor_workers=1'],
        '--num_actor_workers=1 has no effect without --ray_address'))
   def test_wrong_settings(self, flags, message):

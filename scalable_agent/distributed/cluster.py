@@ -35,7 +35,7 @@ def connected(config: config_lib.Config) -> Iterator[None]:
     connect(address='local', num_cpus=_num_local_cpus(config),
             include_dashboard=False)
   else:
-    _check_address(config.ray_address)
+    check_address(config.ray_address)
     try:
       connect(address=config.ray_address, runtime_env={
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
@@ -64,7 +64,7 @@ def _num_local_cpus(config):
       os.cpu_count() or 1)
 
 
-def _check_address(address):
+def check_address(address: str) -> None:
   """Raises ConfigError if nothing listens at `HOST:PORT`."""
   if address == 'auto':
     return

@@ -24,6 +24,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import signals
 from scalable_agent.distributed import cluster
+from scalable_agent.distributed import hosts
 
 _POLL_S = 0.5
 # A learner that is stopped writes a checkpoint and ends its threads meanwhile.
@@ -47,14 +48,19 @@ def train(config: config_lib.Config) -> int:
     ClusterError: if there is no room for the learner.
     LearnerLostError: if the learner is lost again and again.
   """
-  with cluster.connected(config), signals.stop_on_signals() as stop, \
-      _token(config.logdir) as token:
+  if config.job_name == 'actor' and config.task >= 0:
+    return hosts.join(config)
+  # ray has handlers of its own for signals; ours come after them.
+  with hosts.head(config), cluster.connected(config), \
+      signals.stop_on_signals() as stop, _token(config.logdir) as token:
     config = dataclasses.replace(
         config, num_actor_workers=cluster.num_actor_workers(config))
     num_losses, checkpoint = 0, _latest_checkpoint(config)
     while True:
       try:
-        return _Learners(config, token).run_to_end(stop)
+        exit_code = _Learners(config, token).run_to_end(stop)
+        hosts.say_goodbye(config)
+        return exit_code
       except _LearnerLost as e:
         newer = _latest_checkpoint(config)
         num_losses = 1 if newer != checkpoint else num_losses + 1

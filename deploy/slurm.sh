@@ -1,0 +1,48 @@
+#!/bin/bash
+# A run on the nodes of a slurm job: one learns, the others act.
+#
+#   sbatch --nodes=5 deploy/slurm.sh --flagfile=configs/atari_paper.flags \
+#       --logdir=$HOME/runs/breakout --num_actors=960 --num_actor_workers=60
+#
+# Start it in the project's directory. --logdir must be on a shared file system.
+# When the time of the job is over, the run writes a checkpoint, and the job goes
+# back into the queue; it then goes on from there. For a GPU of the learner, give
+# sbatch --gres=gpu:1.
+#SBATCH --job-name=scalable_agent
+#SBATCH --ntasks-per-node=1
+#SBATCH --exclusive
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --signal=B:TERM@120
+
+learner=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+address="$learner:6379"
+# Whoever reaches the ports of ray can run programs as you. Other users of the
+# nodes do not know this token.
+RAY_AUTH_TOKEN=${RAY_AUTH_TOKEN:-$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')}
+export RAY_AUTH_TOKEN
+
+num_actors=$((SLURM_JOB_NUM_NODES - 1))
+srun --nodes=$num_actors --ntasks=$num_actors --exclude="$learner" bash -c '
+  exec python experiment.py --job_name=actor --task=$((SLURM_PROCID + 1)) \
+      --ray_address="$1"' bash "$address" &
+srun --nodes=1 --ntasks=1 --nodelist="$learner" \
+    python experiment.py "$@" --job_name=learner --task=0 \
+    --ray_address="$address" &
+run=$!
+
+is_over=
+trap 'is_over=1; kill -TERM $run' TERM
+wait $run
+code=$?
+if [ "$is_over" ]; then  # The signal has only ended the wait.
+  wait $run
+  code=$?
+fi
+wait
+
+# 75: the cluster did not give what is needed; later, it may.
+if [ "$is_over" ] || [ $code = 75 ]; then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit $code

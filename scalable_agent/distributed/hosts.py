@@ -1,0 +1,189 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The reference's way to start a run: one command on each host, by hand.
+
+`--job_name=learner --task=0` starts a ray cluster on its host, and trains.
+`--job_name=actor --task=1` and so on make their hosts part of it, and act for
+as long as it trains.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import IO
+
+import ray
+from ray.util import scheduling_strategies
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent import signals
+from scalable_agent.distributed import cluster
+
+_POLL_S = 0.5
+_START_TIMEOUT_S = 120.
+_END_TIMEOUT_S = 20.
+# Names a file that the learner makes on each host when the run has ended.
+_GOODBYE = 'SCALABLE_AGENT_GOODBYE'
+_PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
+
+
+@contextlib.contextmanager
+def head(config: config_lib.Config) -> Iterator[None]:
+  """Starts the cluster of `--ray_address` on this host, if `--task` is set.
+
+  Here it has the CPUs of the learners only, so actors act on other hosts. It
+  ends with the context.
+
+  Raises:
+    ConfigError: if it cannot be started.
+  """
+  if config.task < 0:
+    yield
+    return
+  host, _, port = config.ray_address.rpartition(':')
+  num_cpus = config.num_learners * config.num_cpus_per_learner
+  with _ray_start('--head', f'--port={port}', f'--node-ip-address={host}',
+                  f'--num-cpus={num_cpus}', '--include-dashboard=false'
+                  ) as node:
+    deadline_s = time.monotonic() + _START_TIMEOUT_S
+    while not node.has_started():
+      if not node.is_alive() or time.monotonic() > deadline_s:
+        raise errors.ConfigError(
+            f'--ray_address={config.ray_address}: no cluster could be started '
+            f'on this host. {node.last_line()}')
+      time.sleep(_POLL_S)
+    print(f'Actors join with --job_name=actor --task=1 (2, 3 ...) '
+          f'--ray_address={config.ray_address}.', flush=True)
+    yield
+
+
+def join(config: config_lib.Config) -> int:
+  """Makes this host part of the cluster until that ends. Returns 0.
+
+  Raises:
+    ClusterError: if there is no cluster for long, or it was lost.
+  """
+  with signals.stop_on_signals() as stop, \
+      tempfile.TemporaryDirectory() as directory:
+    goodbye = pathlib.Path(directory, 'goodbye')
+    os.environ[_GOODBYE] = str(goodbye)
+    if not _wait_for_head(config, stop):
+      return 0
+    with _ray_start(f'--address={config.ray_address}', '--num-gpus=0') as node:
+      is_said = False
+      while not stop.is_set() and not goodbye.exists():
+        if not node.is_alive():
+          raise errors.ClusterError(
+              f'The learner at {config.ray_address} was lost, or does not take '
+              f'this host. {node.last_line()}')
+        if node.has_started() and not is_said:
+          is_said = True
+          print(f'Actor {config.task} has joined {config.ray_address}.',
+                flush=True)
+        stop.wait(_POLL_S)
+      print(f'Actor {config.task} ends, as '
+            + ('it was stopped.' if stop.is_set() else 'the run has ended.'),
+            flush=True)
+  return 0
+
+
+def _wait_for_head(config, stop):
+  """Returns whether there is a cluster; False if it was stopped."""
+  deadline_s = time.monotonic() + config.actor_timeout_s
+  is_said = False
+  while not stop.is_set():
+    try:
+      cluster.check_address(config.ray_address)
+      return True
+    except errors.ConfigError:
+      if time.monotonic() > deadline_s:
+        raise errors.ClusterError(
+            f'There was no learner at {config.ray_address} for '
+            f'{config.actor_timeout_s:g} s (--actor_timeout_s).') from None
+    if not is_said:
+      is_said = True
+      print(f'Actor {config.task} waits for the learner at '
+            f'{config.ray_address}.', flush=True)
+    stop.wait(_POLL_S)
+  return False
+
+
+class _Node:
+  """The ray processes of this host, as `ray start --block` runs them."""
+
+  def __init__(self, process: subprocess.Popen, output: IO[str]):
+    self._process = process
+    self._output = output
+
+  def is_alive(self) -> bool:
+    return self._process.poll() is None
+
+  def has_started(self) -> bool:
+    return self.is_alive() and 'Ray runtime started' in self._text()
+
+  def last_line(self) -> str:
+    return (self._text().strip().splitlines() or [''])[-1]
+
+  def end(self) -> None:
+    """Ends all its processes."""
+    self._process.terminate()
+    try:
+      self._process.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+      pass
+    with contextlib.suppress(ProcessLookupError):  # Nothing is left.
+      os.killpg(self._process.pid, signal.SIGKILL)
+
+  def _text(self):
+    self._output.seek(0)
+    return self._output.read()
+
+
+@contextlib.contextmanager
+def _ray_start(*args: str) -> Iterator[_Node]:
+  """Runs `ray start --block` while within; it also ends with this process."""
+  # Otherwise ray decides on each host by itself whether it wants a token.
+  os.environ.setdefault('RAY_AUTH_MODE', 'disabled')
+  program = shutil.which('ray', path=os.pathsep.join(
+      [os.path.dirname(sys.executable), os.environ.get('PATH', '')])) or 'ray'
+  with tempfile.TemporaryFile('w+', encoding='utf-8') as output:
+    node = _Node(subprocess.Popen(
+        [program, 'start', '--block', '--disable-usage-stats', *args],
+        stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        preexec_fn=_end_with_parent), output)
+    try:
+      yield node
+    finally:
+      node.end()
+
+
+def _end_with_parent():
+  """Lets Linux send this process SIGTERM when its parent has died."""
+  if sys.platform == 'linux':
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def say_goodbye(config: config_lib.Config) -> None:
+  """Tells the commands of the actors, if there are any, that the run ends."""
+  if config.task < 0:
+    return
+  on = scheduling_strategies.NodeAffinitySchedulingStrategy
+  calls = [
+      ray.remote(_make_goodbye_file).options(
+          num_cpus=0, max_retries=0,
+          scheduling_strategy=on(node['NodeID'], soft=False)).remote()
+      for node in ray.nodes() if node['Alive']]
+  ray.wait(calls, num_returns=len(calls), timeout=_END_TIMEOUT_S)
+
+
+def _make_goodbye_file():
+  path = os.environ.get(_GOODBYE)
+  if path:
+    pathlib.Path(path).touch()
