@@ -565,7 +565,7 @@ class HostsTest(_ProgramTest):
       code, output = self._run(
           f'--ray_address=localhost:{one.getsockname()[1]}', '--task=0')
     self.assertEqual(code, 2)
-    self.assertIn('no cluster could be started on this host', output)
+    self.assertIn('there is a learner, or something else, already', output)
 
 
 class SettingsTest(_ProgramTest):
@@ -582,12 +582,12 @@ class SettingsTest(_ProgramTest):
        'Each of --num_learners=2 learners: --replay_steps=40 must be at least'),
       (['--ray_address=auto', '--deterministic'],
        '--deterministic=True cannot be used with --ray_address'),
-      (['--ray_address=localhost:1'], r'--ray_address=localhost:1: .*refused'),
+      (['--ray_address=localhost:1'], '.*localhost:1: nothing listens there'),
       (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
       (['--ray_address=auto', '--num_actor_workers=5'],
        '--num_actor_workers=5 must be at most --num_actors=4'),
-      (['--task=0', '--ray_address=local'], '--task=0 needs --ray_address=HOST'),
-      (['--task=1', '--ray_address=auto'], '--task=1 needs --ray_address=HOST'),
+      (['--task=0', '--ray_address=local'], '--task=0 needs --ray_address='),
+      (['--task=1', '--ray_address=auto'], '--task=1 needs --ray_address='),
       (['--task=1', '--ray_address=h:1'], '--task=1 must be 0 for the only'),
       (['--task=0', '--ray_address=h:1', '--num_actor_workers=0'],
        '--num_actor_workers=0 must be set with --task'),

@@ -35,7 +35,7 @@ def connected(config: config_lib.Config) -> Iterator[None]:
     connect(address='local', num_cpus=_num_local_cpus(config),
             include_dashboard=False)
   else:
-    check_address(config.ray_address)
+    _check_address(config.ray_address)
     try:
       connect(address=config.ray_address, runtime_env={
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
@@ -64,17 +64,29 @@ def _num_local_cpus(config):
       os.cpu_count() or 1)
 
 
-def check_address(address: str) -> None:
+def _check_address(address):
   """Raises ConfigError if nothing listens at `HOST:PORT`."""
-  if address == 'auto':
-    return
+  if address != 'auto' and not listens(address):
+    raise errors.ConfigError(
+        f'--ray_address={address}: nothing listens there. It must be local, '
+        'auto or the HOST:PORT that "ray start --head" has printed.')
+
+
+def listens(address: str) -> bool:
+  """Returns whether something listens at `HOST:PORT`.
+
+  Raises:
+    ConfigError: if there is no such address.
+  """
   host, _, port = address.rpartition(':')
   try:
     socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
-  except (OSError, ValueError) as e:
-    raise errors.ConfigError(
-        f'--ray_address={address}: {e}. It must be local, auto or the '
-        'HOST:PORT that "ray start --head" has printed.') from e
+  except (ValueError, OverflowError, socket.gaierror) as e:
+    raise errors.ConfigError(f'--ray_address={address}: {e}. It must be local, '
+                             'auto or HOST:PORT.') from None
+  except OSError:
+    return False
+  return True
 
 
 def num_actor_workers(config: config_lib.Config) -> int:

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import IO
 
@@ -27,7 +28,8 @@ from scalable_agent import signals
 from scalable_agent.distributed import cluster
 
 _POLL_S = 0.5
-_START_TIMEOUT_S = 120.
+# On a busy host, ray's processes do not always find each other in time.
+_MAX_STARTS = 4
 _END_TIMEOUT_S = 20.
 # Names a file that the learner makes on each host when the run has ended.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
@@ -42,23 +44,21 @@ def head(config: config_lib.Config) -> Iterator[None]:
   ends with the context.
 
   Raises:
-    ConfigError: if it cannot be started.
+    ConfigError: if something else has the port.
+    ClusterError: if it cannot be started.
   """
   if config.task < 0:
     yield
     return
+  if cluster.listens(config.ray_address):
+    raise errors.ConfigError(
+        f'--ray_address={config.ray_address}: there is a learner, or something '
+        'else, already. Use another port.')
   host, _, port = config.ray_address.rpartition(':')
   num_cpus = config.num_learners * config.num_cpus_per_learner
-  with _ray_start('--head', f'--port={port}', f'--node-ip-address={host}',
-                  f'--num-cpus={num_cpus}', '--include-dashboard=false'
-                  ) as node:
-    deadline_s = time.monotonic() + _START_TIMEOUT_S
-    while not node.has_started():
-      if not node.is_alive() or time.monotonic() > deadline_s:
-        raise errors.ConfigError(
-            f'--ray_address={config.ray_address}: no cluster could be started '
-            f'on this host. {node.last_line()}')
-      time.sleep(_POLL_S)
+  with _node(threading.Event(), '--head', f'--port={port}',
+             f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
+             '--include-dashboard=false'):
     print(f'Actors join with --job_name=actor --task=1 (2, 3 ...) '
           f'--ray_address={config.ray_address}.', flush=True)
     yield
@@ -74,45 +74,41 @@ def join(config: config_lib.Config) -> int:
       tempfile.TemporaryDirectory() as directory:
     goodbye = pathlib.Path(directory, 'goodbye')
     os.environ[_GOODBYE] = str(goodbye)
-    if not _wait_for_head(config, stop):
-      return 0
-    with _ray_start(f'--address={config.ray_address}', '--num-gpus=0') as node:
-      is_said = False
-      while not stop.is_set() and not goodbye.exists():
-        if not node.is_alive():
-          raise errors.ClusterError(
-              f'The learner at {config.ray_address} was lost, or does not take '
-              f'this host. {node.last_line()}')
-        if node.has_started() and not is_said:
-          is_said = True
-          print(f'Actor {config.task} has joined {config.ray_address}.',
-                flush=True)
-        stop.wait(_POLL_S)
-      print(f'Actor {config.task} ends, as '
-            + ('it was stopped.' if stop.is_set() else 'the run has ended.'),
-            flush=True)
+    _wait_for_head(config, stop)
+    if not stop.is_set():
+      with _node(stop, f'--address={config.ray_address}', '--num-gpus=0'
+                 ) as node:
+        _wait_for_end(config, node, stop, goodbye)
+    print(f'Actor {config.task} ends, as '
+          + ('it was stopped.' if stop.is_set() else 'the run has ended.'),
+          flush=True)
   return 0
 
 
+def _wait_for_end(config, node, stop, goodbye):
+  if not stop.is_set():
+    print(f'Actor {config.task} has joined {config.ray_address}.', flush=True)
+  while not (stop.is_set() or goodbye.exists()):
+    if not node.is_alive():
+      raise errors.ClusterError(
+          f'The learner at {config.ray_address} was lost. The same command '
+          'waits for it.')
+    stop.wait(_POLL_S)
+
+
 def _wait_for_head(config, stop):
-  """Returns whether there is a cluster; False if it was stopped."""
   deadline_s = time.monotonic() + config.actor_timeout_s
   is_said = False
-  while not stop.is_set():
-    try:
-      cluster.check_address(config.ray_address)
-      return True
-    except errors.ConfigError:
-      if time.monotonic() > deadline_s:
-        raise errors.ClusterError(
-            f'There was no learner at {config.ray_address} for '
-            f'{config.actor_timeout_s:g} s (--actor_timeout_s).') from None
+  while not (stop.is_set() or cluster.listens(config.ray_address)):
+    if time.monotonic() > deadline_s:
+      raise errors.ClusterError(
+          f'There was no learner at {config.ray_address} for '
+          f'{config.actor_timeout_s:g} s (--actor_timeout_s).')
     if not is_said:
       is_said = True
       print(f'Actor {config.task} waits for the learner at '
             f'{config.ray_address}.', flush=True)
     stop.wait(_POLL_S)
-  return False
 
 
 class _Node:
@@ -131,7 +127,7 @@ class _Node:
   def last_line(self) -> str:
     return (self._text().strip().splitlines() or [''])[-1]
 
-  def end(self) -> None:
+  def close(self) -> None:
     """Ends all its processes."""
     self._process.terminate()
     try:
@@ -147,21 +143,33 @@ class _Node:
 
 
 @contextlib.contextmanager
-def _ray_start(*args: str) -> Iterator[_Node]:
-  """Runs `ray start --block` while within; it also ends with this process."""
+def _node(stop: threading.Event, *args: str) -> Iterator[_Node]:
+  """Runs `ray start --block` while within; it also ends with this process.
+
+  Args:
+    stop: ends the wait for its start once it is set.
+    *args: of `ray start`.
+
+  Raises:
+    ClusterError: if it does not start.
+  """
   # Otherwise ray decides on each host by itself whether it wants a token.
   os.environ.setdefault('RAY_AUTH_MODE', 'disabled')
   program = shutil.which('ray', path=os.pathsep.join(
       [os.path.dirname(sys.executable), os.environ.get('PATH', '')])) or 'ray'
-  with tempfile.TemporaryFile('w+', encoding='utf-8') as output:
-    node = _Node(subprocess.Popen(
-        [program, 'start', '--block', '--disable-usage-stats', *args],
-        stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-        preexec_fn=_end_with_parent), output)
-    try:
-      yield node
-    finally:
-      node.end()
+  for _ in range(_MAX_STARTS):
+    with tempfile.TemporaryFile('w+', encoding='utf-8') as output, \
+        contextlib.closing(_Node(subprocess.Popen(
+            [program, 'start', '--block', '--disable-usage-stats', *args],
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=_end_with_parent), output)) as node:
+      while node.is_alive() and not (node.has_started() or stop.is_set()):
+        stop.wait(_POLL_S)
+      if node.is_alive():
+        yield node
+        return
+      text = node.last_line()
+  raise errors.ClusterError(f'ray could not be started on this host: {text}')
 
 
 def _end_with_parent():
