@@ -97,7 +97,7 @@ def main(argv: Sequence[str]) -> int:
     module, function = MODES[config.mode]
     if config.mode == 'train' and config.ray_address:
       module = 'scalable_agent.distributed.driver'
-      if os.environ.get('RAY_AUTH_TOKEN'):  # ray reads it when it is imported.
+      if 'RAY_AUTH_TOKEN' in os.environ:  # ray reads it when it is imported.
         os.environ.setdefault('RAY_AUTH_MODE', 'token')
       if importlib.util.find_spec('ray') is None:
         raise errors.MissingDependencyError(

@@ -11,7 +11,7 @@ _MUJOCO = ['gymnasium[mujoco]>=1.1']
 _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
 # CarRacing draws its observations with pygame.
 _BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
-_RAY = ['ray>=2.50']
+_RAY = ['ray>=2.60']
 _PLOT = ['matplotlib>=3.8']
 _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
         'pytest-xdist>=3.6', 'ruff>=0.9']

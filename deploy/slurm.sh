@@ -7,7 +7,8 @@
 # Start it in the project's directory. --logdir must be on a shared file system.
 # When the time of the job is over, the run writes a checkpoint, and the job goes
 # back into the queue; it then goes on from there. For a GPU of the learner, give
-# sbatch --gres=gpu:1.
+# sbatch --gres=gpu:1. It was tried with stand-ins for slurm's commands, never
+# with slurm itself.
 #SBATCH --job-name=scalable_agent
 #SBATCH --ntasks-per-node=1
 #SBATCH --exclusive
@@ -26,23 +27,28 @@ num_actors=$((SLURM_JOB_NUM_NODES - 1))
 srun --nodes=$num_actors --ntasks=$num_actors --exclude="$learner" bash -c '
   exec python experiment.py --job_name=actor --task=$((SLURM_PROCID + 1)) \
       --ray_address="$1"' bash "$address" &
+actors=$!
 srun --nodes=1 --ntasks=1 --nodelist="$learner" \
     python experiment.py "$@" --job_name=learner --task=0 \
     --ray_address="$address" &
 run=$!
 
 is_over=
-trap 'is_over=1; kill -TERM $run' TERM
+# srun itself would kill its task; scancel sends the signal to the steps.
+trap 'is_over=1; scancel --signal=TERM "$SLURM_JOB_ID"' TERM
 wait $run
 code=$?
 if [ "$is_over" ]; then  # The signal has only ended the wait.
   wait $run
   code=$?
+elif [ $code != 0 ]; then  # Actors would wait for another learner.
+  kill $actors
 fi
-wait
 
 # 75: the cluster did not give what is needed; later, it may.
 if [ "$is_over" ] || [ $code = 75 ]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi
+trap - TERM
+wait
 exit $code

@@ -12,6 +12,7 @@ This module must not import TensorFlow: environment processes import it.
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import fractions
 import json
 import os
 from typing import Protocol
@@ -802,11 +803,18 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     self._check('num_learners', self.num_learners <= least,
                 'must not be more than there are --num_actor_workers and '
                 '--num_actors')
+    num_workers = self.num_actor_workers or self.num_actors
+    # The workers are divided first, then the environments among them.
+    num_environments = -(-num_workers // self.num_learners) * -(
+        -self.num_actors // num_workers)
     try:
-      self.of_learner(-(-self.num_actors // self.num_learners))
+      part = self.of_learner(num_environments)
     except errors.ConfigError as e:
       raise errors.ConfigError(
           f'Each of --num_learners={self.num_learners} learners: {e}') from e
+    self._check('replay_fraction', self.num_fresh_unrolls == (
+        self.num_learners * part.num_fresh_unrolls), 'must leave the same '
+        'number of fresh unrolls in the batch of each learner')
 
   def _check_task(self) -> None:
     """Checks what commands on several hosts need."""
@@ -934,7 +942,9 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     size = self.num_learners
     changes: dict[str, Value] = {}
     if self.is_off_policy:
-      changes['updates_per_step'] = self.updates_per_step * size
+      # Exact for decimal fractions, as `replay.Rate` is.
+      changes['updates_per_step'] = float(
+          fractions.Fraction(str(self.updates_per_step)) * size)
     # Others have no effect here; then they must not be set.
     divided = [
         'batch_size',

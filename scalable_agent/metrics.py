@@ -121,8 +121,9 @@ class Bottleneck:
     now = seconds.get('wait', 0.), sum(seconds.values())
     before = self._before.get(role, (0., 0.))
     self._before[role] = now
+    wait, total = now[0] - before[0], now[1] - before[1]
     # Seconds of a process that was replaced begin at 0 again.
-    return (now[0] - before[0]) / max(now[1] - before[1], 1e-9)
+    return wait / total if 0 <= wait <= total and total else 0.
 
 
 class MetricsWriter:

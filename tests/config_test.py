@@ -618,6 +618,56 @@ class SeedsTest(absltest.TestCase):
     self.assertBetween(max(seeds), 0, 2**31 - 1)
 
 
+class LearnersTest(parameterized.TestCase):
+
+  def test_a_part_of_a_replay_of_steps(self):
+    config = config_lib.Config(
+        algorithm='sac', ray_address='auto', num_learners=3, num_actors=7,
+        num_actor_workers=4, batch_size=96, replay_steps=9000,
+        min_replay_steps=3000, updates_per_step=.35, selector='recent',
+        recent_min_steps=600)
+    part = config.of_learner(4)
+    changed = {
+        name: (value, getattr(part, name))
+        for name, value in dataclasses.asdict(config).items()
+        if value != getattr(part, name)}
+    self.assertEqual(changed, {
+        'num_learners': (3, 1), 'num_actors': (7, 4),
+        'num_actor_workers': (4, 0), 'batch_size': (96, 32),
+        'replay_steps': (9000, 3000), 'min_replay_steps': (3000, 1000),
+        'updates_per_step': (.35, 1.05), 'recent_min_steps': (600, 200)})
+
+  def test_a_part_of_a_replay_of_unrolls(self):
+    config = config_lib.Config(
+        ray_address='auto', num_learners=2, batch_size=8, replay_capacity=100,
+        unrolls_per_collect=12)
+    part = config.of_learner(2)
+    self.assertEqual(
+        (part.batch_size, part.replay_capacity, part.unrolls_per_collect),
+        (4, 50, 6))
+
+  def test_one_learner_has_all(self):
+    config = config_lib.Config(algorithm='ddqn', updates_per_step=.1)
+    self.assertEqual(config.of_learner(config.num_actors), config)
+
+  @parameterized.parameters(
+      ({'batch_size': 7}, 'must divide --batch_size=7'),
+      ({'batch_size': 6, 'replay_capacity': 60},
+       'must leave the same number of fresh unrolls'),
+      ({'replay_capacity': 61}, 'must divide --replay_capacity=61'),
+      ({'algorithm': 'mpo', 'exact_temperature': True},
+       'cannot be used with --exact_temperature'),
+      # One learner has two workers, with three environments each.
+      ({'algorithm': 'sac', 'num_actors': 9, 'num_actor_workers': 3,
+        'replay_steps': 80}, 'Each of --num_learners=2 learners: '
+       '--replay_steps=40 must be at least 42, for --num_actors=6'))
+  def test_what_cannot_be_divided(self, settings, message):
+    with self.assertRaisesRegex(errors.ConfigError, message):
+      config_lib.Config(**{
+          'level_name': 'catch', 'ray_address': 'auto', 'num_learners': 2,
+          'batch_size': 8, **settings})
+
+
 class ResolvedTest(parameterized.TestCase):
 
   @parameterized.parameters(

@@ -238,12 +238,11 @@ class RemoteActorsTest(parameterized.TestCase):
 
   @pytest.mark.storm
   def test_unrolls_that_do_not_fit_into_the_store_are_said(self):
-    with mock.patch.object(ray, 'nodes', return_value=[
-        {'NodeID': remote_actors._node(),
-         'Resources': {'object_store_memory': 1000}}]), \
-        _Acting(_config()) as acting, self.assertRaisesRegex(
-            errors.ConfigError, '2 actor workers send 0 MB .* use --pack=zlib'):
-      acting.copies.take()
+    with _Acting(_config()) as acting:
+      acting.actors._store_bytes = 10
+      with self.assertRaisesRegex(
+          errors.ConfigError, '2 actor workers send 0 MB .* use --pack=zlib'):
+        acting.copies.take(3)
 
   @pytest.mark.slow
   def test_workers_get_newer_weights(self):
@@ -544,6 +543,26 @@ class HostsTest(_ProgramTest):
     self.assertEmpty(alive)
     self._wait_for(learner, 'is replaced: it has died.')
     self._wait_for(learner, 'frames/s')  # The others go on.
+    learner.send_signal(signal.SIGTERM)
+    output, _ = learner.communicate()
+    self.assertEqual(learner.returncode, 0, output)
+    second.communicate()
+    self.assertEqual(second.returncode, 0)
+
+  @pytest.mark.storm
+  def test_a_command_that_is_killed_takes_its_host_along(self):
+    learner, [first, second] = self._start_all(
+        '--num_learners=2', '--total_environment_frames=800000')
+    self._wait_for(learner, '1 of 1 workers')
+    processes = psutil.Process(first.pid).children(recursive=True)
+    # All learners are on the host of the learner's command.
+    [head] = [p for p in psutil.Process(learner.pid).children()
+              if 'start' in p.cmdline()]
+    self.assertLen([p for p in head.children(recursive=True)
+                    if 'LearnerWorker' in ' '.join(p.cmdline())], 2)
+    first.kill()
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    self.assertEmpty(alive)
     learner.send_signal(signal.SIGTERM)
     output, _ = learner.communicate()
     self.assertEqual(learner.returncode, 0, output)

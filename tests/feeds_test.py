@@ -161,6 +161,20 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEqual(feed._source.rate.num_updates, 30)
 
 
+  def test_a_replay_that_is_missing_or_old_does_not_owe_for_others(self):
+    config = _config(
+        num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
+        logdir=self.create_tempdir().full_path).of_learner(1)
+    learner = _Learner(2, 1000)
+    learner.num_updates = 230
+    # Nothing was saved here, and the other has 480 of its 500 steps.
+    with _running(config, learner, collectives=_Learners(1, [480]), first=1
+                  ) as (feed, batches):
+      new = next(batches).batch.num_new_frames
+      self.assertBetween(new, 20, 25)  # A warm-up of 20 steps, not more.
+      self.assertGreaterEqual(feed._source.rate.num_steps, 500 + 20)
+
+
 class ResumeTest(parameterized.TestCase):
 
   def _train(self, learner, **settings):

@@ -226,6 +226,8 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertStartsWith(bottleneck(
         {'wait': 17, 'learn': 30}, {'wait': 18, 'policy': 26}), 'Learning')
     self.assertEmpty(bottleneck({}, {}))  # All processes were replaced.
+    bottleneck({}, {'wait': 20, 'policy': 1980})
+    self.assertEmpty(bottleneck({}, {'wait': 45, 'policy': 1045}))  # One was.
 
   def test_sum_seconds(self):
     timers = [metrics.StageTimer() for _ in range(2)]

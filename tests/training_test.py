@@ -1,11 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the loop that learns: order, ends, what hooks are told."""
 
+import collections
 import threading
+from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
 from scalable_agent import collectives as collectives_lib
+from scalable_agent import config as config_lib
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
@@ -142,6 +145,22 @@ class LearnTest(absltest.TestCase):
     others = _Others([(10, 0)])
     self._learn([_ready(0)], collectives=others)
     self.assertEqual(others.told, [[0, 1]])
+
+
+class FollowerTest(absltest.TestCase):
+
+  def test_saves_its_replay_when_it_is_due_and_at_the_end(self):
+    feed, episodes = mock.Mock(), collections.deque()
+    for seconds, num_saves in (0., 3), (1e9, 0):
+      feed.reset_mock()
+      follower = training._Follower(
+          config_lib.Config(save_checkpoint_secs=seconds or 1e-9), feed,
+          episodes)
+      for _ in range(3):
+        follower.save_replay(mock.Mock())
+      self.assertEqual(feed.save.call_count, num_saves)
+      follower.save_at_end()
+      self.assertEqual(feed.save.call_count, num_saves + 1)
 
 
 if __name__ == '__main__':

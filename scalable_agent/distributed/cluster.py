@@ -9,6 +9,7 @@ import os
 import socket
 
 import ray
+from ray.util import scheduling_strategies
 import scalable_agent
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -81,12 +82,30 @@ def listens(address: str) -> bool:
   host, _, port = address.rpartition(':')
   try:
     socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
-  except (ValueError, OverflowError, socket.gaierror) as e:
+  except (ValueError, OverflowError) as e:
     raise errors.ConfigError(f'--ray_address={address}: {e}. It must be local, '
                              'auto or HOST:PORT.') from None
-  except OSError:
+  except OSError:  # Also where a name is not known, or not yet.
     return False
   return True
+
+
+def num_gpus_per_learner(config: config_lib.Config) -> int:
+  """Returns the number as asked for, or 1 if the cluster has any."""
+  if config.num_gpus_per_learner >= 0:
+    return config.num_gpus_per_learner
+  return int(ray.cluster_resources().get('GPU', 0) > 0)
+
+
+def this_node() -> str:
+  """Returns ray's name of the machine of this process."""
+  return ray.get_runtime_context().get_node_id()
+
+
+def on_node(
+    node: str) -> scheduling_strategies.NodeAffinitySchedulingStrategy:
+  """Returns the strategy that puts something on a machine."""
+  return scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def num_actor_workers(config: config_lib.Config) -> int:

@@ -54,13 +54,19 @@ def train(config: config_lib.Config) -> int:
   with hosts.head(config), cluster.connected(config), \
       signals.stop_on_signals() as stop, _token(config.logdir) as token:
     config = dataclasses.replace(
-        config, num_actor_workers=cluster.num_actor_workers(config))
+        config, num_actor_workers=cluster.num_actor_workers(config),
+        num_gpus_per_learner=cluster.num_gpus_per_learner(config))
     num_losses, checkpoint = 0, _latest_checkpoint(config)
     while True:
       try:
         exit_code = _Learners(config, token).run_to_end(stop)
         hosts.say_goodbye(config)
         return exit_code
+      except errors.UserError as e:
+        # Nobody needs to wait for the same command.
+        if not isinstance(e, errors.ClusterError):
+          hosts.say_goodbye(config)
+        raise
       except _LearnerLost as e:
         newer = _latest_checkpoint(config)
         num_losses = 1 if newer != checkpoint else num_losses + 1
@@ -133,6 +139,7 @@ class LearnerWorker:
       ConfigError: if the log directory is not that of the driver.
       Exception: any other error of the training.
     """
+    self._stop.is_set()  # A sign of life: others may have been waited for.
     if not os.path.exists(self._token):
       raise errors.ConfigError(
           f'{socket.gethostname()} does not see what the machine of '
@@ -222,13 +229,14 @@ class _Learners:
   """The learners' processes, as the driver sees them."""
 
   def __init__(self, config: config_lib.Config, token: str):
-    num_gpus = config.num_gpus_per_learner
-    if num_gpus < 0:
-      num_gpus = int(ray.cluster_resources().get('GPU', 0) > 0)
     self._config = config
     make = ray.remote(LearnerWorker).options(
-        num_cpus=config.num_cpus_per_learner, num_gpus=num_gpus,
-        max_restarts=0, max_concurrency=4)
+        num_cpus=config.num_cpus_per_learner,
+        num_gpus=config.num_gpus_per_learner,
+        max_restarts=0, max_concurrency=4,
+        # With --task, this host is that of all learners.
+        scheduling_strategy='DEFAULT' if config.task < 0 else cluster.on_node(
+            cluster.this_node()))
     self._handles: list[Any] = [
         make.remote(config, rank, token) for rank in range(config.num_learners)]
     self._outputs: dict[int, ray.ObjectRef] = {}

@@ -21,7 +21,6 @@ import time
 from typing import IO
 
 import ray
-from ray.util import scheduling_strategies
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import signals
@@ -30,10 +29,14 @@ from scalable_agent.distributed import cluster
 _POLL_S = 0.5
 # On a busy host, ray's processes do not always find each other in time.
 _MAX_STARTS = 4
+_START_TIMEOUT_S = 60.
+_NUM_LINES = 3  # Of ray's output, for users.
 _END_TIMEOUT_S = 20.
 # Names a file that the learner makes on each host when the run has ended.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
 _PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
+# Loaded before there are child processes that need it.
+_LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
 
 
 @contextlib.contextmanager
@@ -60,7 +63,10 @@ def head(config: config_lib.Config) -> Iterator[None]:
              f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
              '--include-dashboard=false'):
     print(f'Actors join with --job_name=actor --task=1 (2, 3 ...) '
-          f'--ray_address={config.ray_address}.', flush=True)
+          f'--ray_address={config.ray_address}.')
+    if os.environ['RAY_AUTH_MODE'] != 'token':
+      print('Whoever reaches this address can run programs as you. Set the '
+            'same RAY_AUTH_TOKEN on all hosts to keep others out.', flush=True)
     yield
 
 
@@ -124,8 +130,8 @@ class _Node:
   def has_started(self) -> bool:
     return self.is_alive() and 'Ray runtime started' in self._text()
 
-  def last_line(self) -> str:
-    return (self._text().strip().splitlines() or [''])[-1]
+  def last_lines(self) -> str:
+    return ' '.join(self._text().strip().splitlines()[-_NUM_LINES:])
 
   def close(self) -> None:
     """Ends all its processes."""
@@ -155,38 +161,44 @@ def _node(stop: threading.Event, *args: str) -> Iterator[_Node]:
   """
   # Otherwise ray decides on each host by itself whether it wants a token.
   os.environ.setdefault('RAY_AUTH_MODE', 'disabled')
+  # The run has ended, or goes on without this host: nothing is waited for.
+  os.environ.setdefault('RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S', '0')
   program = shutil.which('ray', path=os.pathsep.join(
-      [os.path.dirname(sys.executable), os.environ.get('PATH', '')])) or 'ray'
+      [os.path.dirname(sys.executable), os.environ.get('PATH', '')]))
+  if program is None:
+    raise errors.MissingDependencyError(
+        "There is no program ray: pip install '.[ray]'.")
   for _ in range(_MAX_STARTS):
-    with tempfile.TemporaryFile('w+', encoding='utf-8') as output, \
+    with tempfile.TemporaryFile('a+', encoding='utf-8') as output, \
         contextlib.closing(_Node(subprocess.Popen(
             [program, 'start', '--block', '--disable-usage-stats', *args],
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             preexec_fn=_end_with_parent), output)) as node:
-      while node.is_alive() and not (node.has_started() or stop.is_set()):
+      deadline_s = time.monotonic() + _START_TIMEOUT_S
+      while (node.is_alive() and not (node.has_started() or stop.is_set())
+             and time.monotonic() < deadline_s):
         stop.wait(_POLL_S)
-      if node.is_alive():
+      if node.has_started() or stop.is_set():
         yield node
         return
-      text = node.last_line()
+      text = node.last_lines()
   raise errors.ClusterError(f'ray could not be started on this host: {text}')
 
 
 def _end_with_parent():
   """Lets Linux send this process SIGTERM when its parent has died."""
-  if sys.platform == 'linux':
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+  if _LIBC is not None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def say_goodbye(config: config_lib.Config) -> None:
   """Tells the commands of the actors, if there are any, that the run ends."""
   if config.task < 0:
     return
-  on = scheduling_strategies.NodeAffinitySchedulingStrategy
   calls = [
       ray.remote(_make_goodbye_file).options(
           num_cpus=0, max_retries=0,
-          scheduling_strategy=on(node['NodeID'], soft=False)).remote()
+          scheduling_strategy=cluster.on_node(node['NodeID'])).remote()
       for node in ray.nodes() if node['Alive']]
   ray.wait(calls, num_returns=len(calls), timeout=_END_TIMEOUT_S)
 

@@ -27,6 +27,7 @@ from scalable_agent import packing
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
+from scalable_agent.distributed import cluster
 from scalable_agent.distributed import versions
 import tensorflow as tf
 
@@ -86,7 +87,8 @@ class ActorWorker:
     self._config, self._part, self._share = config, part, share
     self._how_to_pack = config.pack
     if config.pack == 'auto':
-      self._how_to_pack = 'none' if _node() == learner_node else 'newest'
+      is_here = cluster.this_node() == learner_node
+      self._how_to_pack = 'none' if is_here else 'newest'
     self._inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
     self._weights: list[structs.Weights] = []  # The latest; empty at first.
     self._release: Callable[[], None] = lambda: None
@@ -124,10 +126,6 @@ class ActorWorker:
     return Message(unroll, self._actors.seconds())
 
 
-def _node():
-  return ray.get_runtime_context().get_node_id()
-
-
 @dataclasses.dataclass
 class _Worker:
   """What the learner knows about a worker.
@@ -142,6 +140,7 @@ class _Worker:
     seconds: those of its last message.
     description: what it has said; None until it is ready.
     call_s: when it was called last.
+    unroll_bytes: the size of its last unroll.
   """
   share: acting.Share
   handle: ray.actor.ActorHandle | None = None
@@ -152,6 +151,7 @@ class _Worker:
   seconds: dict[str, float] = dataclasses.field(default_factory=dict)
   description: Description | None = None
   call_s: float = 0.
+  unroll_bytes: int = 0
 
 
 class RemoteActors:
@@ -183,6 +183,10 @@ class RemoteActors:
     self._put: tuple[int, ray.ObjectRef | None] = (-1, None)
     self._num_restarts = 0
     self._num_columns = self._num_bytes = 0  # Of all unrolls that arrived.
+    # Of the machine that learns: an unroll of each worker may be there.
+    [self._store_bytes] = [
+        node['Resources'].get('object_store_memory', 0) for node in ray.nodes()
+        if node['NodeID'] == cluster.this_node()]
     self._first: list[Description] = []  # What the first worker has said.
     self._ready_s = time.monotonic()  # When a worker was ready last.
     self._stopping = threading.Event()
@@ -295,7 +299,7 @@ class RemoteActors:
     worker.handle = ray.remote(ActorWorker).options(
         num_cpus=self._config.num_cpus_per_actor_worker, max_restarts=0,
         scheduling_strategy='SPREAD').remote(
-            self._config, self._part, worker.share, _node())
+            self._config, self._part, worker.share, cluster.this_node())
     worker.call_s = time.monotonic()
     self._calls[worker.handle.open.remote()] = worker
 
@@ -317,29 +321,23 @@ class RemoteActors:
     else:
       worker.num_failures = worker.num_deaths = 0
       worker.seconds = result.seconds
-      self._count(result.unroll)
+      self._count(worker, result.unroll)
       # The views of ray's store that the unroll has are dropped with it.
       inbox.put(unrolls.Delivery(packing.unpack(result.unroll), lambda: None))
     self._ask(worker)
 
-  def _count(self, packed):
-    num_bytes = packing.num_bytes(packed)
-    if not self._num_bytes:
-      self._check_store(num_bytes)
-    self._num_bytes += num_bytes
+  def _count(self, worker, packed):
+    worker.unroll_bytes = packing.num_bytes(packed)
+    self._num_bytes += worker.unroll_bytes
     self._num_columns += packed.num_columns
-
-  def _check_store(self, num_bytes):
-    """Raises ConfigError if unrolls do not fit into the learner's store."""
-    [store] = [node['Resources'].get('object_store_memory', 0)
-               for node in ray.nodes() if node['NodeID'] == _node()]
-    num_all = len(self._workers) * num_bytes
-    if num_all > store:
+    num_all = sum(w.unroll_bytes for w in self._workers)
+    if num_all > self._store_bytes:
       raise errors.ConfigError(
           f'{len(self._workers)} actor workers send {num_all / 1e6:,.0f} MB at '
           f"once, but ray's store on {socket.gethostname()} has "
-          f'{store / 1e6:,.0f} MB: use --pack=zlib, a smaller --unroll_length, '
-          'more --num_actor_groups, or "ray start --object-store-memory".')
+          f'{self._store_bytes / 1e6:,.0f} MB: use --pack=zlib, a smaller '
+          '--unroll_length, more --num_actor_groups, or "ray start '
+          '--object-store-memory".')
 
   def _ask(self, worker):
     """Asks a worker for its next unroll, with newer weights if there are."""

@@ -1,0 +1,227 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""How actor workers on a ray cluster scale: measured, and by a model.
+
+  python benchmarks/cluster.py --workers=1,2,4,8,16 [--height=84]
+  python benchmarks/cluster.py --simulate
+
+The first command runs `remote_actors.RemoteActors` with workers whose
+environments sleep for 20 ms per step, and copies what arrives into batches, as
+a learner does. So it measures the way of the unrolls, and nothing else.
+`--height=1` has tiny observations. `--ray_address=auto` takes the cluster that
+runs; `benchmarks/two_hosts.sh` makes one of two hosts with a slow link between
+them. Writes one line of JSON per point to --out.
+
+The second one prints what a model says for the measured points, and, if it
+agrees with all of them within 15 %, what it says for larger clusters.
+"""
+
+import argparse
+import collections
+import heapq
+import json
+import os
+import pathlib
+import sys
+import time
+from typing import NamedTuple
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import sleeping_worker
+
+_STEPS = sleeping_worker.UNROLL_LENGTH * sleeping_worker.NUM_ENVIRONMENTS
+_WARM_UP_S, _MEASURE_S = 6., 15.
+_WITHIN = 0.15
+
+
+class Model(NamedTuple):
+  """What the model knows of a cluster.
+
+  Attributes:
+    num_workers: actor workers.
+    make_s: seconds in which a worker makes an unroll.
+    unroll_bytes: what an unroll takes on its way.
+    link_bytes_per_s: of the learner's machine.
+    call_s: from an unroll that has arrived to the next call at its worker.
+    consumer_s: the learner's process handles and copies an unroll.
+    learn_s: the learner learns from an unroll.
+    num_waiting: unrolls that can wait for the learner.
+  """
+  num_workers: int
+  make_s: float
+  unroll_bytes: float
+  link_bytes_per_s: float = float('inf')
+  call_s: float = 0.002
+  consumer_s: float = 0.002
+  learn_s: float = 0.
+  num_waiting: int = 3
+
+
+class Point(NamedTuple):
+  """What came out: unrolls per second, and how busy each part was."""
+  unrolls_per_s: float
+  busy: dict[str, float]
+
+
+def simulate(model: Model, num_unrolls: int = 20_000) -> Point:
+  """Lets unrolls pass link, consumer and learner, one after the other.
+
+  A worker has two buffers: it makes an unroll while one waits for its call.
+  """
+  link_free_s = consumer_free_s = learner_free_s = 0.
+  learn_begins_s = collections.deque([0.] * model.num_waiting)
+  made_s = [model.make_s * (1 + k / model.num_workers)
+            for k in range(model.num_workers)]
+  heap = [(s, k) for k, s in enumerate(made_s)]
+  heapq.heapify(heap)
+  asked_s = [0.] * model.num_workers  # When the call before was made.
+  send_s = model.unroll_bytes / model.link_bytes_per_s
+  begin_s = 0.
+  for index in range(num_unrolls):
+    ready_s, worker = heapq.heappop(heap)
+    link_free_s = max(ready_s, link_free_s) + send_s
+    consumer_free_s = max(link_free_s, consumer_free_s) + model.consumer_s
+    # It waits until the learner has taken an earlier one.
+    consumer_free_s = max(consumer_free_s, learn_begins_s.popleft())
+    learn_begins_s.append(max(consumer_free_s, learner_free_s))
+    learner_free_s = learn_begins_s[-1] + model.learn_s
+    # The next one was begun when this one was made, if a buffer was free.
+    made_s[worker] = max(made_s[worker], asked_s[worker]) + model.make_s
+    asked_s[worker] = consumer_free_s + model.call_s
+    heapq.heappush(heap, (max(made_s[worker], asked_s[worker]), worker))
+    if index == num_unrolls // 4:
+      begin_s = consumer_free_s
+  rate = (num_unrolls - num_unrolls // 4 - 1) / (consumer_free_s - begin_s)
+  return Point(rate, {
+      'workers': rate * model.make_s / model.num_workers,
+      'link': rate * send_s, 'consumer': rate * model.consumer_s,
+      'learner': rate * model.learn_s})
+
+
+def measure(num_workers: int, height: int, pack: str, address: str) -> dict:
+  """Returns what `num_workers` sleeping workers deliver."""
+  # They import TensorFlow.
+  import numpy as np  # pylint: disable=g-import-not-at-top
+  import ray  # pylint: disable=g-import-not-at-top
+  from scalable_agent import config as config_lib
+  from scalable_agent import queues
+  from scalable_agent import structs
+  from scalable_agent import unrolls
+  from scalable_agent.distributed import remote_actors
+  if not ray.is_initialized():
+    options = {'num_cpus': 64} if address == 'local' else {}
+    ray.init(address=address, log_to_driver=False, include_dashboard=False
+             if address == 'local' else None, **options)
+  remote_actors.ActorWorker = sleeping_worker.SleepingWorker
+  remote_actors.Description = sleeping_worker.Description
+  config = config_lib.Config(
+      level_name='catch', num_actors=num_workers * 32, ray_address='auto',
+      num_actor_workers=num_workers, min_actor_workers=num_workers,
+      num_cpus_per_actor_worker=1, height=height, pack=pack)
+  actors = remote_actors.RemoteActors(config, part=0)
+  inbox = queues.BoundedQueue[unrolls.Delivery](1)
+  batch = sleeping_worker.make_unroll(actors.spec.observation.shape)
+  arrived = unrolls.batches(inbox, batch)
+  actors.start(lambda: structs.Weights(0, [np.zeros(10)]), inbox)
+  end_s = time.monotonic() + _WARM_UP_S
+  while time.monotonic() < end_s:
+    next(arrived)
+  before, begin_s = actors.counts(), time.monotonic()
+  cpu_s, count = time.process_time(), 0
+  while time.monotonic() < begin_s + _MEASURE_S:
+    next(arrived)
+    count += 1
+  seconds = time.monotonic() - begin_s
+  cpu_s = time.process_time() - cpu_s
+  megabytes = actors.counts()['megabytes'] - before['megabytes']
+  inbox.close()
+  actors.stop(10)
+  actors.close()
+  ideal = num_workers * sleeping_worker.NUM_ENVIRONMENTS / (
+      sleeping_worker.STEP_S)
+  return {
+      'workers': num_workers, 'height': height, 'pack': pack,
+      'link_mb_per_s': float(os.environ.get('LINK_MB_PER_S', 'inf')),
+      'steps_per_s': count * _STEPS / seconds,
+      'share_of_ideal': count * _STEPS / seconds / ideal,
+      'mb_per_s': megabytes / seconds,
+      'mb_per_unroll': megabytes / count,
+      'consumer_cpu_ms': 1e3 * cpu_s / count}
+
+
+def _model_of(point: dict) -> Model:
+  return Model(
+      point['workers'],
+      sleeping_worker.UNROLL_LENGTH * sleeping_worker.STEP_S,
+      1e6 * point['mb_per_unroll'], 1e6 * point['link_mb_per_s'],
+      consumer_s=1e-3 * point['consumer_cpu_ms'])
+
+
+def _compare(points: list[dict]) -> bool:
+  """Prints measured points beside the model; returns whether they agree."""
+  print('| workers | MB per unroll | link MB/s | measured steps/s | model | '
+        'error |\n|---:|---:|---:|---:|---:|---:|')
+  agrees = True
+  for p in points:
+    steps = _STEPS * simulate(_model_of(p)).unrolls_per_s
+    error = steps / p['steps_per_s'] - 1
+    agrees = agrees and abs(error) <= _WITHIN
+    print(f'| {p["workers"]} | {p["mb_per_unroll"]:.2f} | '
+          f'{p["link_mb_per_s"]:g} | {p["steps_per_s"]:,.0f} | {steps:,.0f} | '
+          f'{100 * error:+.0f} % |')
+  return agrees
+
+
+# Agent steps per second of a worker of two cores with 96 environments, from
+# docs/measurements.md, and what an unroll of Pong takes.
+_STEPS_PER_WORKER = {'shallow': 2_110, 'deep': 620}
+_PACKED_MB = {'none': 19.0, 'newest': 5.45, 'zlib': 0.2}
+_CONSUMER_S = {'none': 0.0052, 'newest': 0.0105, 'zlib': 0.019}
+
+
+def _extrapolate():
+  """Prints what is needed for a learner, and what is full first."""
+  print('\n| learner frames/s | network | frames sent | link Gb/s | workers of '
+        '2 cores | model frames/s | fullest |\n'
+        '|---:|---|---|---:|---:|---:|---|')
+  for frames in (25_000, 250_000, 1_000_000):
+    for network, worker_steps in _STEPS_PER_WORKER.items():
+      for pack, megabytes in _PACKED_MB.items():
+        workers = -(-frames // 4 // worker_steps)
+        point = simulate(Model(
+            workers, _STEPS / worker_steps, 1e6 * megabytes, 10e9 / 8,
+            consumer_s=_CONSUMER_S[pack], learn_s=4 * _STEPS / frames))
+        fullest = max(point.busy, key=lambda part: point.busy[part])
+        print(f'| {frames:,} | {network} | {pack} | 10 | {workers} | '
+              f'{4 * _STEPS * point.unrolls_per_s:,.0f} | {fullest} '
+              f'{100 * point.busy[fullest]:.0f} % |')
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('--workers', default='1,2,4,8,16')
+  parser.add_argument('--height', type=int, default=84)
+  parser.add_argument('--pack', default='none')
+  parser.add_argument('--ray_address', default='local')
+  parser.add_argument('--out', default='/tmp/scalable_agent/cluster.jsonl')
+  parser.add_argument('--simulate', action='store_true')
+  args = parser.parse_args()
+  out = pathlib.Path(args.out)
+  if args.simulate:
+    points = [json.loads(line) for line in out.read_text().splitlines()]
+    if _compare(points):
+      _extrapolate()
+    else:
+      print(f'The model is wrong by more than {_WITHIN:.0%}: no forecast.')
+    return
+  out.parent.mkdir(parents=True, exist_ok=True)
+  for count in args.workers.split(','):
+    point = measure(int(count), args.height, args.pack, args.ray_address)
+    print(json.dumps(point), flush=True)
+    with out.open('a') as f:
+      f.write(json.dumps(point) + '\n')
+
+
+if __name__ == '__main__':
+  main()

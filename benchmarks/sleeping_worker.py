@@ -1,0 +1,87 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""An actor worker whose environments sleep; without TensorFlow.
+
+It takes the place of `remote_actors.ActorWorker` in `benchmarks/cluster.py`.
+"""
+
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent import packing
+from scalable_agent import queues
+from scalable_agent import structs
+from scalable_agent import unrolls
+import tree
+
+UNROLL_LENGTH = 20
+NUM_ENVIRONMENTS = 32
+STEP_S = 0.02
+
+_OUTPUT = structs.AgentOutput(
+    structs.ArraySpec((), np.dtype(np.int32)),
+    structs.ArraySpec((6,), np.dtype(np.float32)),
+    structs.ArraySpec((), np.dtype(np.float32)))
+
+
+class Description(NamedTuple):
+  """As `remote_actors.Description`."""
+  spec: structs.EnvironmentSpec
+  num_groups: int
+  host: str
+  pid: int
+  versions: dict[str, str]
+
+
+class Message(NamedTuple):
+  """As `remote_actors.Message`."""
+  unroll: structs.Unroll
+  seconds: dict[str, float]
+
+
+def make_unroll(shape: tuple[int, ...]) -> structs.Unroll:
+  """Returns an unroll of frames; each stack is the one before, moved on."""
+  unroll = unrolls.allocate(
+      UNROLL_LENGTH, ['sleep'] * NUM_ENVIRONMENTS,
+      structs.ArraySpec(shape, np.dtype(np.uint8)), _OUTPUT, ())
+  return unroll._replace(steps=tree.map_structure(np.zeros_like, unroll.steps))
+
+
+class SleepingWorker:
+  """Makes an unroll in the time that its steps take."""
+
+  def __init__(self, config, part, share, learner_node):
+    del part, learner_node
+    self._pack = config.pack
+    self._inbox = queues.BoundedQueue[structs.Unroll](1)
+    # --height is that of a frame; 1 for tiny observations.
+    size = config.height
+    self._shape = (4, size, size) if size > 1 else (8,)
+    self._unroll = make_unroll(self._shape)
+    self._unroll.start.environment[:] = share.environments.start
+    self._thread = threading.Thread(target=self._act, daemon=True)
+
+  def open(self) -> Description:
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec(self._shape, np.dtype(np.uint8)),
+        structs.ActionSpec((6,)), 1)
+    return Description(spec, 1, '', 0, {})
+
+  def next_unroll(self, newer: list) -> Message:
+    del newer
+    if not self._thread.is_alive():
+      self._thread.start()
+    unroll = self._inbox.get()
+    if self._pack not in ('none', 'auto'):
+      unroll = packing.pack(unroll, self._pack == 'zlib')
+    return Message(unroll, {'policy': 1.})
+
+  def _act(self):
+    while True:
+      begin_s = time.monotonic()
+      # Writing into the buffer is the actor's work, too.
+      self._unroll.steps.env_outputs.observation[...] = 1
+      time.sleep(max(
+          UNROLL_LENGTH * STEP_S - (time.monotonic() - begin_s), 0))
+      self._inbox.put(self._unroll)
