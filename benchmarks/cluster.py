@@ -173,29 +173,36 @@ def _compare(points: list[dict]) -> bool:
   return agrees
 
 
-# Agent steps per second of a worker of two cores with 96 environments, from
-# docs/measurements.md, and what an unroll of Pong takes.
+# Agent steps per second of a worker of two cores with 96 environments, and what
+# an unroll of Pong takes on its way, from docs/measurements.md.
 _STEPS_PER_WORKER = {'shallow': 2_110, 'deep': 620}
 _PACKED_MB = {'none': 19.0, 'newest': 5.45, 'zlib': 0.2}
-_CONSUMER_S = {'none': 0.0052, 'newest': 0.0105, 'zlib': 0.019}
+# As if one thread took, unpacked and copied unrolls; there are two.
+_CONSUMER_S = {'none': 0.008, 'newest': 0.013, 'zlib': 0.021}
 
 
 def _extrapolate():
-  """Prints what is needed for a learner, and what is full first."""
-  print('\n| learner frames/s | network | frames sent | link Gb/s | workers of '
-        '2 cores | model frames/s | fullest |\n'
+  """Prints what is needed to learn so fast, and what is full then."""
+  print('\n| learned frames/s | network | frames sent | learners, 10 Gb/s each '
+        '| workers of 2 cores | model frames/s | fullest beside the learner |\n'
         '|---:|---|---|---:|---:|---:|---|')
   for frames in (25_000, 250_000, 1_000_000):
     for network, worker_steps in _STEPS_PER_WORKER.items():
       for pack, megabytes in _PACKED_MB.items():
-        workers = -(-frames // 4 // worker_steps)
-        point = simulate(Model(
-            workers, _STEPS / worker_steps, 1e6 * megabytes, 10e9 / 8,
-            consumer_s=_CONSUMER_S[pack], learn_s=4 * _STEPS / frames))
-        fullest = max(point.busy, key=lambda part: point.busy[part])
-        print(f'| {frames:,} | {network} | {pack} | 10 | {workers} | '
-              f'{4 * _STEPS * point.unrolls_per_s:,.0f} | {fullest} '
-              f'{100 * point.busy[fullest]:.0f} % |')
+        num_learners, modelled = 0, 0.
+        while modelled < 0.95 * frames:
+          num_learners += 1
+          workers = -(-frames // (4 * worker_steps * num_learners))
+          point = simulate(Model(
+              workers, _STEPS / worker_steps, 1e6 * megabytes, 10e9 / 8,
+              consumer_s=_CONSUMER_S[pack],
+              learn_s=4 * _STEPS * num_learners / frames))
+          modelled = 4 * _STEPS * point.unrolls_per_s * num_learners
+        busy = {k: v for k, v in point.busy.items() if k != 'learner'}
+        fullest = max(busy, key=lambda part: busy[part])
+        print(f'| {frames:,} | {network} | {pack} | {num_learners} | '
+              f'{workers * num_learners} | {modelled:,.0f} | {fullest} '
+              f'{100 * busy[fullest]:.0f} % |')
 
 
 def main():

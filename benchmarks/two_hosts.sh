@@ -35,10 +35,10 @@ ip netns exec learner "$ray" start --head --block --num-cpus=0 \
     --node-ip-address=10.77.0.1 --port=6379 --include-dashboard=false \
     > /dev/null 2>&1 &
 pids=$!
-sleep 12
+sleep 15
 ip netns exec actors "$ray" start --block --num-cpus=64 \
     --node-ip-address=10.77.0.2 --address=10.77.0.1:6379 > /dev/null 2>&1 &
 pids="$pids $!"
-sleep 12
+sleep 15
 LINK_MB_PER_S=$(python -c "print($mbit / 8)") RAY_ADDRESS=10.77.0.1:6379 \
     ip netns exec learner "$@"
