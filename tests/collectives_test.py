@@ -37,11 +37,11 @@ _DISCRETE = structs.ActionSpec((4,))
 _IMPALA = {'unroll_length': 5, 'clip_gradient_norm': 40.0, 'epsilon': 0.01}
 
 # What is wrong on purpose: a case, and how gradients are summed.
-_WRONG = (('mlp, RMSProp', 'twice'), ('mlp, RMSProp', 'mean'),
+_WRONG = (('words, RMSProp', 'twice'), ('words, RMSProp', 'mean'),
           ('words, Adam, clipped', 'clipped before'),
           ('words, RMSProp', 'dense'))
 # The cases of `make test`.
-_QUICK = ('mlp, RMSProp', 'words, Adam, clipped', 'words, RMSProp')
+_QUICK = ('words, Adam, clipped', 'words, RMSProp')
 # The observations, the actions and the settings of each case.
 _CASES = {
     'mlp, RMSProp': (_VECTOR, _DISCRETE, {

@@ -241,6 +241,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertNotIn('Traceback', output)
     self.assertEmpty(_wait_until_gone(children))
 
+  @pytest.mark.storm
   def test_two_signals_in_quick_succession(self):
     process = _start(f'--logdir={self.logdir}', *_CHEAP)
     _wait_for(process, ' of ')
@@ -301,7 +302,7 @@ class BadInputTest(parameterized.TestCase):
       (dict(discounting=1.5), '--discounting=1.5 must be between 0 and 1'),
       (dict(adam_beta1=1.0), '--adam_beta1=1.0 must be at least 0 and below 1'),
       (dict(max_episode_frames=3_000_000_000), 'must be below 2**31 - 1'),
-      (dict(task=0), 'started with --ray_address'),
+      (dict(task=0), 'needs --ray_address=HOST:PORT'),
       (dict(agent='deep'), '--agent=mlp'),
       (dict(logdir='/proc/nowhere'), 'cannot be used'),
       (dict(mode='test'), 'holds no checkpoint'),

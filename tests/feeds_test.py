@@ -144,13 +144,14 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     config = _config(
         num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
         logdir=self.create_tempdir().full_path).of_learner(1)
+    drawn = []
     for rank in range(2):  # Each adds 50 steps or a few more.
       with _running(config, collectives=_Learners(rank, [0]), first=rank
                     ) as (feed, batches):
-        for _ in range(15):
-          next(batches)
+        drawn.append([next(batches).batch.data.reward for _ in range(15)])
         feed.save()
         num_saved = feed._source.rate.num_steps
+    self.assertNotAllEqual(*drawn)  # Of the same steps.
     learner = _Learner(2, 90)
     learner.num_updates = 28
     for rank, num_uncounted in (0, num_saved + 60 - 90), (1, 0):

@@ -307,7 +307,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         _updates_of_the_whole(optimizer),
         atol=1e-5 if micro_batch_size else 1e-6)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,

@@ -62,7 +62,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(metrics.finished_episodes(batch),
                      [('b', 4.0, 40), ('a', 5.0, 50)])
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_memory_does_not_grow(self):
     writer = metrics.MetricsWriter(self.create_tempdir().full_path, 4)
     self.addCleanup(writer.close)

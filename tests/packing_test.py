@@ -94,7 +94,8 @@ class PackingTest(parameterized.TestCase):
         rng.normal(size=(6, 3, 17)).astype(np.float32),
         rng.integers(256, size=(6, 3, 72, 96, 3), dtype=np.uint8),
         rng.integers(256, size=(6, 3, 4, 16, 16), dtype=np.uint8),
-        -np.zeros([6, 3, 4, 16, 16], np.float32),
+        np.copysign(np.zeros([6, 3, 4, 16, 16], np.float32),
+                    rng.normal(size=[6, 3, 4, 16, 16])),
         {'frame': _stacks(rng, 4, 3, 5, [(2, 1)]),
          'vector': rng.normal(size=(6, 3, 500)),
          'instruction': np.full([6, 3], b'go', object)}):

@@ -310,6 +310,7 @@ class RunTest(parameterized.TestCase):
           np.any(batch.start.agent_state[0], axis=-1), start > 0)
 
   @parameterized.parameters(0, 7)
+  @pytest.mark.storm
   def test_min_policy_lag(self, lag):
     seen = []
     refresh = policies.AgentPolicy.refresh
