@@ -7,7 +7,8 @@ A cluster of two nodes on this machine trains catch with two actor workers.
 Every few seconds, one of these is hit, at random: an actor worker, a process of
 its environments, the learner, the second node with all that runs there (it
 comes back), the program itself (the same command goes on), each with SIGKILL;
-or an actor worker with SIGSTOP. The next hit comes when all act again.
+or an actor worker with SIGSTOP. The next hit comes when all act again; a worker
+that is stopped is replaced meanwhile, after 30 s.
 
 Prints a line of JSON for each hit: how long no new frame was learned, which
 frames were lost, how much memory is used. Then it ends the run with SIGTERM,
@@ -33,6 +34,7 @@ from ray import cluster_utils
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
+_SEEN_S = 5.  # By then, the death of a process is known.
 _FRAMES_PER_UPDATE = 40
 _FLAGS = (
     '--level_name=catch', '--num_action_repeats=1', '--num_actors=4',
@@ -105,7 +107,7 @@ class Storm:
       if self.run.num_frames != before:
         gap_s, before = max(gap_s, now_s - last_s), self.run.num_frames
         last_s = now_s
-        if self.run.is_complete:
+        if self.run.is_complete and now_s - begin_s > _SEEN_S:
           return gap_s
       if now_s - begin_s > _HANG_S or self.run.process.poll() is not None:
         raise RuntimeError(f'No new frame for {now_s - last_s:.0f} s, exit '
