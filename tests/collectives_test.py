@@ -2,7 +2,7 @@
 """Tests that several learners make the updates of one.
 
 Each learner is a process of its own: `python collectives_test.py RANK PORTS
-FILE` writes what it has learned in each case to a file.
+FILE WRONG` writes what it has learned in each case to a file.
 """
 
 import contextlib
@@ -187,29 +187,29 @@ def _learn_wrongly(case, how, collectives):
   return _learn(case, _Broken(collectives, how))
 
 
-def _main(rank, ports, path):
+def _main(rank, ports, path, are_wrong):
   addresses = [f'localhost:{port}' for port in ports.split(',')]
   collectives = collectives_lib.TensorFlowCollectives(
       addresses, int(rank), timeout_s=60)
   assert collectives.total([1, int(rank)]) == [
       len(addresses), sum(range(len(addresses)))]
-  is_quick = len(addresses) == 2
-  results = {(case, 'right'): _learn(case, collectives)
-             for case in (_QUICK if is_quick else _CASES)}
-  if is_quick:
-    results |= {(case, how): _learn_wrongly(case, how, collectives)
-                for case, how in _WRONG}
+  if are_wrong == 'True':
+    results = {(case, how): _learn_wrongly(case, how, collectives)
+               for case, how in _WRONG}
+  else:
+    results = {(case, 'right'): _learn(case, collectives)
+               for case in (_QUICK if len(addresses) == 2 else _CASES)}
   pathlib.Path(path).write_bytes(pickle.dumps(results))
 
 
 @functools.cache
-def _results(size):
+def _results(size, are_wrong=False):
   """Returns what each of `size` learners has learned, by case and way."""
   ports = ','.join(map(str, _free_ports(size)))
   with tempfile.TemporaryDirectory() as directory:
     paths = [pathlib.Path(directory, str(rank)) for rank in range(size)]
     processes = [subprocess.Popen(
-        [sys.executable, __file__, str(rank), ports, str(path)],
+        [sys.executable, __file__, str(rank), ports, str(path), str(are_wrong)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                  for rank, path in enumerate(paths)]
     for process in processes:
@@ -263,14 +263,14 @@ class SeveralLearnersTest(parameterized.TestCase):
     self._check(case, 4)
 
   @parameterized.parameters(*_WRONG)
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_what_is_wrong_is_found(self, case, how):
     one = _learn(case, collectives_lib.Alone())
-    self.assertGreater(_error(one, _results(2)[0][case, how]), 1e-3)
+    self.assertGreater(_error(one, _results(2, True)[0][case, how]), 1e-3)
 
 
 if __name__ == '__main__':
-  if len(sys.argv) == 4:
+  if len(sys.argv) == 5:
     _main(*sys.argv[1:])
   else:
     absltest.main()

@@ -477,7 +477,7 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, re.escape(message)):
       di_engine.vtrace_advantage(**arguments, gamma=.9)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_importing_needs_no_tensorflow_probability(self):
     program = ('import sys; from scalable_agent.compat import di_engine, '
                'pytorch_seed_rl; '

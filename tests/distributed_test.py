@@ -244,7 +244,7 @@ class RemoteActorsTest(parameterized.TestCase):
           errors.ConfigError, '2 actor workers send 0 MB .* use --pack=zlib'):
         acting.copies.take(3)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_workers_get_newer_weights(self):
     config = _config(num_actor_workers=1, min_actor_workers=1, num_actors=2)
     with _Acting(config) as acting:
@@ -289,7 +289,7 @@ class RemoteActorsTest(parameterized.TestCase):
             errors.ConfigError, f'has numpy {ours["numpy"]}, but .* has 0.1: '):
       remote_actors.RemoteActors(_config(), part=0)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_workers_that_do_not_fit_are_said(self):
     with self.assertRaisesRegex(
         errors.ClusterError, r'No actor worker was ready for 2 s .* 64 CPUs '

@@ -364,7 +364,7 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
         self.frames(['contributed/dmlab30/rooms_watermaze'], [3], settings,
                     num_steps=5))
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_trains_and_tests(self):
     cache = self.create_tempdir().full_path
     values = dict(

@@ -220,6 +220,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertNotIn('Traceback', output)
     self.assertEmpty(_wait_until_gone(children))
 
+  @pytest.mark.storm
   def test_second_signal_ends_at_once(self):
     process = _start(f'--logdir={self.logdir}', *_CHEAP)
     _wait_for(process, ' of ')

@@ -121,7 +121,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     else:
       np.testing.assert_equal(read, value)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_every_float32_is_read_as_it_was(self):
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2**32, 1000, np.uint32).view(np.float32)
