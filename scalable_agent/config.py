@@ -940,23 +940,22 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       num_environments: number of its environments.
     """
     size = self.num_learners
-    changes: dict[str, Value] = {}
-    if self.is_off_policy:
-      # Exact for decimal fractions, as `replay.Rate` is.
-      changes['updates_per_step'] = float(
-          fractions.Fraction(str(self.updates_per_step)) * size)
-    # Others have no effect here; then they must not be set.
+    # Settings that have no effect must not be set.
     divided = [
         'batch_size',
         *['replay_steps', 'min_replay_steps'] * self.is_off_policy,
         *['replay_capacity'] * bool(self.replay_capacity),
         *['unrolls_per_collect'] * bool(self.unrolls_per_collect),
         *['recent_min_steps'] * self.is_recent]
+    changes: dict[str, Value] = {
+        name: max(getattr(self, name) // size, 1) for name in divided}
+    if self.is_off_policy:
+      # Exact for decimal fractions, as `replay.Rate` is.
+      changes['updates_per_step'] = float(
+          fractions.Fraction(str(self.updates_per_step)) * size)
     return dataclasses.replace(
         self, task=-1, num_learners=1, num_actor_workers=0,
-        num_actors=num_environments,
-        **{name: max(getattr(self, name) // size, 1) for name in divided},
-        **changes)
+        num_actors=num_environments, **changes)
 
   def _updates_per_call(self) -> int:
     if self.updates_per_call:

@@ -405,18 +405,23 @@ class ProgramTest(_ProgramTest):
                      'start from different checkpoints or agents, .* all '
                      'levels must have the same observations and actions')
 
-  @pytest.mark.storm
-  def test_two_learners_go_on_after_one_was_killed(self):
-    process = self._start(f'--ray_address={_CLUSTER[0].address}',
-                          '--num_learners=2',
-                          '--total_environment_frames=1000000')
+  def _kill_one_of_two_learners(self, file, *args):
+    """Kills one once there is the file; returns the program, which goes on."""
+    process = self._start(
+        f'--ray_address={_CLUSTER[0].address}', '--num_learners=2', *args)
     self._wait_for(process, '1 of 1 workers')
-    while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
+    while not os.path.exists(os.path.join(self.logdir, file)):
       self._wait_for(process, 'frames/s')
     _, second = _learners()
     second.kill()
     self._wait_for(process, 'It starts again from the last checkpoint')
     self._wait_for(process, 'Going on from')
+    return process
+
+  @pytest.mark.storm
+  def test_two_learners_go_on_after_one_was_killed(self):
+    process = self._kill_one_of_two_learners(
+        'checkpoint', '--total_environment_frames=1000000')
     self._wait_for(process, '1 of 1 workers')
     process.send_signal(signal.SIGTERM)
     rest, _ = process.communicate()
@@ -425,17 +430,10 @@ class ProgramTest(_ProgramTest):
 
   @pytest.mark.storm
   def test_two_learners_with_replays_go_on_after_one_was_killed(self):
-    process = self._start(
-        f'--ray_address={_CLUSTER[0].address}', '--algorithm=ddqn',
-        '--num_learners=2', '--min_replay_steps=100', '--unroll_length=2',
-        '--updates_per_step=0.25', '--total_environment_frames=3000')
-    self._wait_for(process, '1 of 1 workers')
-    while not os.path.exists(os.path.join(self.logdir, 'replay-1')):
-      self._wait_for(process, 'frames/s')
-    _, second = _learners()
-    second.kill()
-    self._wait_for(process, 'It starts again from the last checkpoint')
-    self._wait_for(process, 'Going on from')
+    process = self._kill_one_of_two_learners(
+        'replay-1', '--algorithm=ddqn', '--min_replay_steps=100',
+        '--unroll_length=2', '--updates_per_step=0.25',
+        '--total_environment_frames=3000')
     self._wait_for(process, 'The replay has')
     rest, _ = process.communicate()
     self.assertEqual(process.returncode, 0, rest)
