@@ -26,7 +26,7 @@ _OUTPUT = structs.AgentOutput(
 
 
 class Description(NamedTuple):
-  """As `remote_actors.Description`."""
+  """As `crew.Description`."""
   spec: structs.EnvironmentSpec
   num_groups: int
   host: str

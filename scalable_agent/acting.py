@@ -6,7 +6,7 @@ import contextlib
 import functools
 import threading
 import time
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from scalable_agent import actor
 from scalable_agent import algorithms
@@ -16,22 +16,9 @@ from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import policies
 from scalable_agent import queues
+from scalable_agent import shares
 from scalable_agent import structs
 from scalable_agent import unrolls
-from scalable_agent.scores import levels
-
-
-class Share(NamedTuple):
-  """The environments that one process steps.
-
-  Attributes:
-    environments: their numbers in the run, in a row.
-    worker: the number of the process.
-    incarnation: how many processes there were in its place before it.
-  """
-  environments: range
-  worker: int = 0
-  incarnation: int = 0
 
 
 class Acting(Protocol):
@@ -180,7 +167,7 @@ class Local:
 
 def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
-                  share: Share | None = None) -> list[policies.Policy]:
+                  share: shares.Share | None = None) -> list[policies.Policy]:
   """Returns the policy of each group: its own, or the one that all share.
 
   Args:
@@ -190,7 +177,7 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
     part: a number that differs between the parts of a run.
     share: of the process that acts, for the seeds; None for the only one.
   """
-  share = share or Share(range(config.num_actors))
+  share = share or shares.Share(range(config.num_actors))
   first = share.worker * config.num_actor_groups
   make_one = lambda index, jit_compile: policies.AgentPolicy(
       algorithms.make_agent(config, spec, config.derive_seed(
@@ -202,8 +189,8 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 
 def make_local(config: config_lib.Config, part: int,
-               share: Share | None = None) -> Local:
-  """Makes actors in threads of this process.
+               share: shares.Share | None = None) -> Local:
+  """Makes actors in threads of this process, with environments of its own.
 
   Args:
     config: the settings.
@@ -213,8 +200,22 @@ def make_local(config: config_lib.Config, part: int,
   Raises:
     Exception: any error of `environments.make_groups`.
   """
-  share = share or Share(range(config.num_actors))
-  envs = _make_environments(config, part, share)
+  share = share or shares.Share(range(config.num_actors))
+  return make_around(
+      shares.make_environments(config, part, share), config, part, share)
+
+
+def make_around(envs: Sequence[environments.FlowEnvironment],
+                config: config_lib.Config, part: int,
+                share: shares.Share) -> Local:
+  """Makes actors in threads of this process, one for each group of `envs`.
+
+  Args:
+    envs: the environments of `share`.
+    config: the settings.
+    part: a number that differs between the parts of a run.
+    share: says which environments they are.
+  """
   spec, num_groups = envs[0].spec, len(envs)
 
   def make():
@@ -227,13 +228,3 @@ def make_local(config: config_lib.Config, part: int,
       envs, make, share.environments, unroll_length=config.unroll_length,
       num_buffers=1 if config.deterministic else config.queue_capacity + 1,
       bootstrap_truncated=config.bootstrap_truncated)
-
-
-def _make_environments(config, part, share):
-  names = levels.level_names(config.level_name, config.is_test)
-  # A part of a run has other seeds than the part before.
-  return environments.make_groups(
-      [names[i % len(names)] for i in share.environments],
-      [config.derive_seed('environment', i, part, share.incarnation)
-       for i in share.environments],
-      config, config.num_actor_groups, first_index=share.environments.start)

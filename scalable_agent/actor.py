@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import metrics
 from scalable_agent import policies
 from scalable_agent import queues
@@ -47,19 +48,24 @@ class Actor:
     self._unroll_length = unroll_length
     self._timer = timer
     self._bootstrap_truncated = bootstrap_truncated
-    self._state = policy.initial_state(env.num_envs)
     self._free = queues.BoundedQueue[structs.Unroll](num_buffers)
+    self._no_truncation = np.zeros([env.num_envs], np.float32)
+    self._begin()
     for _ in range(num_buffers):
       buffer = unrolls.allocate(
           unroll_length, env.level_names, env.spec.observation,
           policy.output_spec, self._state)
       buffer.start.environment[:] = env.indices
       self._free.put(buffer)
+
+  def _begin(self):
+    """Forgets all about steps that were made."""
+    num_envs = self._env.num_envs
     self._env_output: structs.StepOutput | None = None
+    self._state = self._policy.initial_state(num_envs)
     self._agent_output = structs.AgentOutput(*[
-        np.zeros([env.num_envs, *spec.shape], spec.dtype) if spec else ()
-        for spec in policy.output_spec])
-    self._no_truncation = np.zeros([env.num_envs], np.float32)
+        np.zeros([num_envs, *spec.shape], spec.dtype) if spec else ()
+        for spec in self._policy.output_spec])
     self._truncation_value = self._no_truncation
 
   def run(self) -> None:
@@ -75,11 +81,21 @@ class Actor:
   def make_unroll(self) -> unrolls.Delivery:
     """Acts for `T` steps and returns them in a buffer of this actor.
 
+    If the environments are lost on the way, an unroll begins anew.
+
     Raises:
       QueueClosed: if the actor was closed while it waited for a free buffer.
     """
-    with self._timer.stage('wait'):
-      buffer = self._free.get()
+    while True:
+      with self._timer.stage('wait'):
+        buffer = self._free.get()
+      try:
+        return self._fill(buffer)
+      except errors.EnvironmentLostError:
+        self._begin()
+        self._free.put(buffer)
+
+  def _fill(self, buffer: structs.Unroll) -> unrolls.Delivery:
     buffer.start.policy_version[:] = self._policy.refresh(self._published())
     env_output = self._env_output
     if env_output is None:

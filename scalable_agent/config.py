@@ -323,6 +323,13 @@ class ClusterSettings(_Section):
       'Number of processes that act. The environments are divided among them, '
       'and each has --num_actor_groups groups. 0: as many as the CPUs of the '
       'cluster have room for.', NOT_NEGATIVE, needs=_RAY)
+  inference: str = setting(
+      'local',
+      'Where policies choose actions. local: in the processes that act. '
+      'central: where it is learned, on the accelerator, in one batch for all; '
+      'the processes that act only step environments, without TensorFlow. '
+      'central_on_cpu: also if there is no accelerator, which is slower.',
+      choices=('local', 'central', 'central_on_cpu'), needs=_RAY)
   num_learners: int = setting(
       1,
       'Number of processes that learn, each from its part of --batch_size and '
@@ -342,6 +349,12 @@ class ClusterSettings(_Section):
   min_actor_workers: int = setting(
       1, 'Training starts with this many of them; the others join later.',
       POSITIVE, needs=_RAY)
+  max_environment_restarts: int = setting(
+      10,
+      'How often within an hour a process that acts is replaced since one of '
+      'its environments raised an error. The next error ends the run, with a '
+      'checkpoint; so do three without an unroll in between.', NOT_NEGATIVE,
+      needs=_RAY)
   pack: str = setting(
       'auto',
       'What is sent of the frames of unrolls. none: all. newest: where a stack '
@@ -771,6 +784,11 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
                 'needs --num_actor_groups=1')
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
+    if self.inference != 'local':
+      self._check('dynamic_batching', self.dynamic_batching is not False,
+                  f'cannot be off with --inference={self.inference}')
+      self._check('pack', self.pack == 'auto',
+                  f'cannot be used with --inference={self.inference}')
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
@@ -915,6 +933,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       xla = 'policy' if on_cpu and agent != 'deep' else 'none'
       if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
         xla = 'all'
+    if self.inference != 'local':
+      sharing = True
     if sharing is None:
       sharing = (num_groups >= _MIN_GROUPS_SHARING and
                  num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)

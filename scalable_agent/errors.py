@@ -59,3 +59,7 @@ class ClusterError(UserError):
 
 class EnvironmentProcessError(RuntimeError):
   """The process of an environment raised an error, died or does not answer."""
+
+
+class EnvironmentLostError(RuntimeError):
+  """Environments are lost; `initial` begins anew with others in their place."""

@@ -326,6 +326,8 @@ def _print_start(asked, config, actors, num_learners):
   device = 'CPU' if networks.on_cpu() else 'GPU'
   num_workers = actors.counts().get('wanted')
   where = f' in each of {num_workers} actor workers' if num_workers else ''
+  if config.inference != 'local':
+    where = f' from {num_workers} workers that step them'
   if num_learners > 1:
     where += f' for each of {num_learners} learners'
   print(f'{config.num_actors} environments, {actors.num_groups} groups'
@@ -525,6 +527,10 @@ class _Log:
     if num_arrived is not None:
       print(f'{num_arrived:,} unrolls have arrived, of which '
             f'{num_arrived - self._num_unrolls:,} were waiting at the end.')
+    num_lost = self._actors.counts().get('lost_groups')
+    if num_lost:
+      print(f'{num_lost:,} times the process of a group of environments was '
+            'lost, with an unroll that was not finished.')
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
 

@@ -10,6 +10,7 @@ import counting_agent
 import numpy as np
 from scalable_agent import actor as actor_lib
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import metrics
 from scalable_agent import policies
 from scalable_agent import queues
@@ -30,6 +31,33 @@ def _make_actor(env, unroll_length, published=None, inbox=None, agent=None,
 
 def _copy(unroll):
   return tree.map_structure(np.copy, unroll)
+
+
+class _Lossy:
+  """Environments that are lost once, after some steps or before the first."""
+
+  def __init__(self, env, num_steps):
+    self._env = env
+    self._num_steps = num_steps
+    self.num_losses = 0
+
+  def __getattr__(self, name):
+    return getattr(self._env, name)
+
+  def _count(self):
+    self._num_steps -= 1
+    if self._num_steps == -1:
+      self.num_losses += 1
+      raise errors.EnvironmentLostError()
+
+  def initial(self):
+    if self._num_steps == 0:
+      self._count()
+    return self._env.initial()
+
+  def step(self, actions):
+    self._count()
+    return self._env.step(actions)
 
 
 class ActorTest(parameterized.TestCase, tf.test.TestCase):
@@ -66,6 +94,22 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual([(last.time, last.column, list(last.observation))
                       for last in unroll.last_observations],
                      [(2, 0, [2, 1]), (2, 1, [2, 1])])
+
+  @parameterized.parameters(0, 1, 2, 3, 5)
+  def test_an_unroll_whose_environments_are_lost_begins_anew(self, count):
+    [first, *expected] = self._unrolls(unroll_length=2, count=4)
+    lost_env = _Lossy(self.env, num_steps=count)
+    actor = _make_actor(lost_env, unroll_length=2)
+    found = []
+    for _ in range(4 + count // 2):
+      unroll, release = actor.make_unroll()
+      found.append(_copy(unroll))
+      release()
+    self.assertEqual(lost_env.num_losses, 1)
+    # Whole unrolls before the loss stay; then all is as at the beginning.
+    whole = [first, *expected][:count // 2]
+    for mine, theirs in zip(found, [*whole, first, *expected], strict=True):
+      tree.map_structure(np.testing.assert_array_equal, mine, theirs)
 
   def test_unrolls_name_their_environments(self):
     groups = environments.make_groups(

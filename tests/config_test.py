@@ -71,7 +71,7 @@ _REFUSED = {
         'priority_exponent', 'unrolls_per_collect',
         'max_use', 'eval_every_frames', 'burn_in_steps',
         'clip_gradient_value', 'num_actor_workers',
-        'max_learner_restarts')},
+        'max_learner_restarts', 'max_environment_restarts')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -84,7 +84,8 @@ _REFUSED = {
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
-        'selector', 'hindsight', 'reduction', 'save_replay', 'pack')},
+        'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
+        'inference')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
@@ -734,6 +735,17 @@ class ResolvedTest(parameterized.TestCase):
     self.assertCountEqual(is_open, ['save_replay', 'pack'])
     self.assertEqual(
         resolved.resolved(_VECTOR, on_cpu=False, num_groups=8), resolved)
+
+  def test_central_inference_shares_the_policy(self):
+    config = config_lib.Config(
+        num_actors=1000, ray_address='local', inference='central')
+    self.assertTrue(config.resolved(
+        _FRAMES, on_cpu=False, num_groups=2).dynamic_batching)
+    for name, value in (('dynamic_batching', False), ('pack', 'none')):
+      with self.assertRaisesRegex(errors.ConfigError, f'--{name}={value} '
+                                  'cannot be .* with --inference=central'):
+        config_lib.Config(**{
+            'ray_address': 'local', 'inference': 'central', name: value})
 
   def test_what_was_chosen_is_said(self):
     config = config_lib.Config(num_actors=8)

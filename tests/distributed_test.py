@@ -28,6 +28,8 @@ import tree
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
 from ray import cluster_utils
+from scalable_agent.distributed import central_actors
+from scalable_agent.distributed import crew
 from scalable_agent.distributed import remote_actors
 from scalable_agent.distributed import versions
 
@@ -99,15 +101,15 @@ class _Acting:
   """Actors that act with the weights of a learner.
 
   Attributes:
-    actors: the `RemoteActors`.
+    actors: the `RemoteActors` or `CentralActors`.
     learner: has the first weights.
     published: a list whose last item is the weights that actors get.
     copies: what they deliver.
   """
 
-  def __init__(self, config):
+  def __init__(self, config, make=remote_actors.RemoteActors):
     self.copies = _Copies()
-    self.actors = remote_actors.RemoteActors(config, part=0)
+    self.actors = make(config, part=0)
     spec = self.actors.spec
     self.learner = training.make_learner(
         config.resolved(spec.observation, on_cpu=True, num_groups=1), spec)
@@ -169,7 +171,7 @@ class RemoteActorsTest(parameterized.TestCase):
       self.assertEqual(actors.num_groups, 1)
       while len(copies.of(0)) < 3 or len(copies.of(4)) < 3:
         copies.take()
-      [victim, other] = [w.description for w in actors._workers]
+      [victim, other] = [w.description for w in actors._crew.workers]
       self.assertNotEqual(victim.pid, other.pid)
       os.kill(victim.pid, signal.SIGKILL)
       # Unrolls from before it was killed may still be under way.
@@ -194,7 +196,7 @@ class RemoteActorsTest(parameterized.TestCase):
       actors, copies = acting.actors, acting.copies
       copies.take(4)
       for _ in range(num_kills):
-        pids = [w.description.pid for w in actors._ready()]
+        pids = [w.description.pid for w in actors._crew.ready()]
         worker = psutil.Process(int(rng.choice(pids)))
         environments = [p for p in worker.children(recursive=True)
                         if 'forkserver' in ' '.join(p.cmdline())]
@@ -208,7 +210,8 @@ class RemoteActorsTest(parameterized.TestCase):
           copies.take()
         copies.take(int(rng.integers(20)))
       counts = actors.counts()
-      processes = [psutil.Process(w.description.pid) for w in actors._ready()]
+      processes = [psutil.Process(w.description.pid)
+                   for w in actors._crew.ready()]
       processes += [child for process in processes
                     for child in process.children(recursive=True)]
     self.assertEqual(counts['restarts'], num_kills)
@@ -266,7 +269,7 @@ class RemoteActorsTest(parameterized.TestCase):
   def test_an_error_of_an_environment_is_raised_with_its_text(self):
     config = _config(level_name='fake_environments:fake/RaisesInReset-v0',
                      num_actors=1, num_actor_workers=1, min_actor_workers=1)
-    with mock.patch.object(remote_actors, '_MAX_FAILURES', 2), \
+    with mock.patch.object(crew, '_MAX_FAILURES', 2), \
         _Acting(config) as acting:
       with self.assertRaisesRegex(
           errors.EnvironmentProcessError, 'no way to begin'):
@@ -296,6 +299,69 @@ class RemoteActorsTest(parameterized.TestCase):
         r'each; the cluster has 4, of which 4 are free'):
       remote_actors.RemoteActors(
           _config(num_cpus_per_actor_worker=64, actor_timeout_s=2.), part=0)
+
+
+class CentralActorsTest(absltest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    _start_cluster()
+
+  def _acting(self, **kwargs):
+    return _Acting(
+        _config(**{'inference': 'central_on_cpu', 'num_actor_groups': 2,
+                   **kwargs}), central_actors.CentralActors)
+
+  def test_unrolls_of_environments_elsewhere_over_a_killed_worker(self):
+    with self._acting() as acting:
+      actors, copies = acting.actors, acting.copies
+      # Three and two environments, in two groups each.
+      self.assertEqual((actors.num_groups, actors.num_environments), (4, 5))
+      while any(len(copies.of(e)) < 3 for e in range(5)):
+        _check_same_policy(acting.learner.agent, copies.take()[0])
+      victim, other = [w.description for w in actors._crew.workers]
+      for pid in victim.pid, other.pid:
+        libraries = {os.path.basename(m.path)
+                     for m in psutil.Process(pid).memory_maps()}
+        self.assertNotEmpty(libraries)
+        self.assertEmpty([l for l in libraries if 'tensorflow' in l])
+      os.kill(victim.pid, signal.SIGKILL)
+      enough = len(copies.of(0)) + 5
+      while len(copies.of(0)) < enough:
+        _check_same_policy(acting.learner.agent, copies.take()[0])
+      self.assertEqual(actors.counts(), {
+          'workers': 2, 'wanted': 2, 'restarts': 1, 'lost_groups': 2})
+    # Each group of the lost worker begins anew; nothing else does.
+    self.assertEqual(sorted(_check_streams(copies)), [0, 0, 1, 1, 2, 2, 3, 4])
+
+  @pytest.mark.storm
+  def test_an_error_of_an_environment_is_raised_with_its_text(self):
+    with mock.patch.object(crew, '_MAX_FAILURES', 2), self._acting(
+        level_name='fake_environments:fake/RaisesInReset-v0', num_actors=1,
+        num_actor_workers=1, min_actor_workers=1) as acting:
+      with self.assertRaisesRegex(
+          errors.EnvironmentProcessError, 'no way to begin'):
+        acting.copies.take()
+      self.assertEqual(acting.actors.counts()['restarts'], 1)
+
+  @pytest.mark.storm
+  def test_a_worker_that_hangs_is_replaced(self):
+    with self._acting(hang_timeout_s=3.) as acting:
+      actors, copies = acting.actors, acting.copies
+      copies.take(4)
+      os.kill(actors._crew.workers[0].description.pid, signal.SIGSTOP)
+      while actors.counts()['restarts'] < 1:
+        copies.take()
+      enough = len(copies.of(0)) + 5
+      while len(copies.of(0)) < enough:
+        copies.take()
+    _check_streams(copies)
+
+  def test_without_an_accelerator_it_is_refused(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'there is none here.*--inference=central_on_cpu'):
+      central_actors.CentralActors(_config(inference='central'), part=0)
 
 
 def _learners():
@@ -599,6 +665,10 @@ class SettingsTest(_ProgramTest):
        'Each of --num_learners=2 learners: --replay_steps=40 must be at least'),
       (['--ray_address=auto', '--deterministic'],
        '--deterministic=True cannot be used with --ray_address'),
+      (['--ray_address=auto', '--inference=central', '--pack=zlib'],
+       '--pack=zlib cannot be used with --inference=central'),
+      (['--inference=central'],
+       '--inference=central has no effect without --ray_address'),
       (['--ray_address=localhost:1'], '.*localhost:1: nothing listens there'),
       (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
       (['--ray_address=auto', '--num_actor_workers=5'],

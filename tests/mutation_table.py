@@ -907,6 +907,18 @@ _ACTOR = (
      'observation=env_output.observation)'),
     ('values stay', '    self._truncation_value = self._no_truncation\n'
      '    if self._bootstrap', '    if self._bootstrap'),
+    ('lost environments leave the state behind',
+     '    self._state = self._policy.initial_state(num_envs)\n',
+     '    if not hasattr(self, "_state"):\n'
+     '      self._state = self._policy.initial_state(num_envs)\n'),
+    ('lost environments leave the last step behind',
+     'except errors.EnvironmentLostError:\n        self._begin()',
+     'except errors.EnvironmentLostError:\n'
+     '        self._state = self._policy.initial_state(self._env.num_envs)\n'
+     '        self._env_output = None'),
+    ('lost environments go on with the old step',
+     'except errors.EnvironmentLostError:\n        self._begin()',
+     'except errors.EnvironmentLostError:\n        pass'),
     ('weights never taken over',
      'self._policy.refresh(self._published())',
      'self._policy.refresh(structs.Weights(\n'

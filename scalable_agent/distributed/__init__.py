@@ -8,5 +8,7 @@ when they are lost. ray ends a process that has lost the one above it.
     signals, and starts a learner that was lost anew from the checkpoint.
 *   learner: `training.run` in a process with the accelerator.
 *   actor workers: each has some of the environments, and the actors that step
-    them. The processes of the environments end with it.
+    them (`remote_actors`); or the environments only, while the actors are in
+    the process of the learner (`central_actors`). The processes of the
+    environments end with it. `crew` starts and replaces them.
 """

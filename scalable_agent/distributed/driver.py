@@ -24,6 +24,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import signals
 from scalable_agent.distributed import cluster
+from scalable_agent.distributed import crew
 from scalable_agent.distributed import hosts
 
 _POLL_S = 0.5
@@ -146,12 +147,15 @@ class LearnerWorker:
           f'experiment.py has written in --logdir={self._config.logdir}: use a '
           'directory that all machines share.')
     # They import TensorFlow, which the driver must not do.
-    training, remote_actors, collectives = map(importlib.import_module, (
-        'scalable_agent.training', 'scalable_agent.distributed.remote_actors',
-        'scalable_agent.collectives'))
+    training, collectives, acting = map(importlib.import_module, (
+        'scalable_agent.training', 'scalable_agent.collectives',
+        'scalable_agent.distributed.' + (
+            'remote_actors' if self._config.inference == 'local'
+            else 'central_actors')))
     size = len(addresses)
     make_acting = functools.partial(
-        remote_actors.RemoteActors, rank=self._rank, num_learners=size,
+        acting.RemoteActors if self._config.inference == 'local'
+        else acting.CentralActors, rank=self._rank, num_learners=size,
         stop=self._stop, say=lambda line: self._output.write(f'{line}\n'))
     # The first one speaks for all.
     output = self._output if self._rank == 0 else io.StringIO()
@@ -162,7 +166,7 @@ class LearnerWorker:
             collectives=collectives.TensorFlowCollectives(
                 addresses, self._rank, self._config.hang_timeout_s)
             if size > 1 else None)
-      except remote_actors.Stopped:
+      except crew.Stopped:
         print('Stopped before the training began.')
         return 0
       except collectives.SUM_ERRORS as e:

@@ -153,17 +153,25 @@ def make_groups(
   _check_arguments(level_names, seeds)
   groups: list[FlowEnvironment] = []
   try:
-    for indices in np.array_split(np.arange(len(level_names)),
-                                  min(num_groups, len(level_names))):
+    for indices in split(range(len(level_names)), num_groups):
       groups.append(make_vec([level_names[i] for i in indices],
                              [seeds[i] for i in indices], settings,
-                             first_index=first_index + int(indices[0])))
+                             first_index=first_index + indices.start))
       _check_same_spec(groups[0], groups[-1])
   except BaseException:
     for group in groups:
       group.close()
     raise
   return groups
+
+
+def split(numbers: range, num_groups: int) -> list[range]:
+  """Divides numbers among groups of nearly the same size, none of them empty.
+
+  There are fewer groups than `num_groups` if there are fewer numbers.
+  """
+  return [numbers[int(part[0]):int(part[-1]) + 1] for part in np.array_split(
+      np.arange(len(numbers)), min(num_groups, len(numbers)))]
 
 
 def check_levels(

@@ -1,0 +1,195 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Central inference: environments elsewhere, the policy where it is learned.
+
+As in SEED (Espeholt et al. 2019, arXiv 1910.06591), only actions and
+observations travel, and workers need no TensorFlow. As in IMPALA, whole unrolls
+are learned from: each group of environments has an actor here, and all actors
+share the steps of one policy on the accelerator.
+"""
+
+from collections.abc import Callable
+import threading
+from typing import Any
+
+import numpy as np
+import ray
+from scalable_agent import acting
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import networks
+from scalable_agent import queues
+from scalable_agent import shares
+from scalable_agent import structs
+from scalable_agent import unrolls
+from scalable_agent.distributed import crew as crew_lib
+from scalable_agent.distributed import environment_worker
+from scalable_agent.environments import base
+
+_POLL_S = 0.1
+
+
+class RemoteVector:
+  """A group of environments of a worker, as `environments.VectorEnvironment`.
+
+  Attributes:
+    spec: the `structs.EnvironmentSpec` of one environment.
+    num_losses: how often the environments were lost in a step.
+  """
+
+  def __init__(self, crew: crew_lib.Crew, worker: crew_lib.Worker, group: int,
+               timeout_s: float, stopping: threading.Event):
+    """Makes the group; its worker may still have to start.
+
+    Args:
+      crew: starts and replaces the worker.
+      worker: has the environments.
+      group: which of its groups this is.
+      timeout_s: the worker hangs if it does not answer for so long.
+      stopping: ends the wait for a worker.
+    """
+    self._crew, self._worker, self._group = crew, worker, group
+    self._timeout_s, self._stopping = timeout_s, stopping
+    self._handle: Any = None
+    self.spec = crew.spec
+    self.num_losses = 0
+
+  def initial(self) -> base.Observation:
+    """Waits for the worker, and starts all environments.
+
+    Raises:
+      QueueClosed: acting ends.
+      errors.EnvironmentLostError: the worker was lost.
+    """
+    self._handle = self._ready_handle()
+    return self._result(self._handle.initial.remote(self._group))
+
+  def step(self, actions: np.ndarray) -> base.VectorStep:
+    """Steps all environments.
+
+    Raises:
+      errors.EnvironmentLostError: the worker was lost.
+    """
+    try:
+      return self._result(self._handle.step.remote(self._group, actions))
+    except errors.EnvironmentLostError:
+      self.num_losses += 1
+      raise
+
+  def close(self) -> None:
+    """The worker is ended by its crew."""
+
+  def _ready_handle(self):
+    while not self._stopping.wait(_POLL_S):
+      handle = self._worker.handle
+      # One that was lost may not be replaced yet.
+      if (handle is not None and handle is not self._handle
+          and self._worker.description is not None):
+        return handle
+    raise queues.QueueClosed()
+
+  def _result(self, call):
+    try:
+      result = ray.get(call, timeout=self._timeout_s)
+    except ray.exceptions.RayError as e:
+      self._crew.report(self._worker, self._handle, e)
+      raise errors.EnvironmentLostError() from None
+    self._worker.has_result()
+    return result
+
+
+class CentralActors:
+  """Actors of this process for remote environments; an `acting.Acting`."""
+
+  def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
+               num_learners: int = 1, stop: threading.Event | None = None,
+               say: Callable[[str], None] = print):
+    """Starts the workers. Arguments are those of `RemoteActors`.
+
+    Raises:
+      ConfigError: if there is no accelerator, and none was said to be.
+      Exception: any error of `crew.Crew.wait_until_ready`.
+    """
+    if networks.on_cpu() and config.inference != 'central_on_cpu':
+      raise errors.ConfigError(
+          '--inference=central is for accelerators, and there is none here. On '
+          "a CPU, all actors' policy steps would take the cores of the "
+          'learner, and observations would travel one step at a time. Use '
+          '--inference=local, or, to try it, --inference=central_on_cpu.')
+    make_worker: Any = ray.remote(environment_worker.EnvironmentWorker).options(
+        num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
+        max_concurrency=config.num_actor_groups,
+        scheduling_strategy='SPREAD').remote
+    self._crew = crew_lib.Crew(
+        config, rank, num_learners,
+        lambda share: make_worker(config, part, share), say)
+    self._crew.wait_until_ready(stop)
+    self._stopping = threading.Event()
+    self._thread: threading.Thread | None = None
+    self._vectors, envs = [], []
+    for worker in self._crew.workers:
+      for group, numbers in enumerate(environments.split(
+          worker.share.environments, config.num_actor_groups)):
+        vector = RemoteVector(self._crew, worker, group, config.hang_timeout_s,
+                              self._stopping)
+        self._vectors.append(vector)
+        envs.append(environments.FlowEnvironment(
+            vector, shares.level_names(config, numbers), numbers.start))
+    self._local = acting.make_around(
+        envs, config, part, self._crew.workers[0].share._replace(
+            environments=self._crew.environments))
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec:
+    """See `acting.Acting`."""
+    return self._local.spec
+
+  @property
+  def num_groups(self) -> int:
+    """See `acting.Acting`."""
+    return self._local.num_groups
+
+  @property
+  def environments(self) -> range:
+    """See `acting.Acting`."""
+    return self._local.environments
+
+  @property
+  def num_environments(self) -> int:
+    """See `acting.Acting`."""
+    return self._local.num_environments
+
+  def start(self, published: Callable[[], structs.Weights],
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
+    """See `acting.Acting`."""
+
+    def run():
+      try:
+        while not self._stopping.is_set():
+          self._crew.advance()
+      except BaseException as e:  # pylint: disable=broad-except
+        inbox.fail(e)
+
+    self._thread = threading.Thread(target=run, name='crew', daemon=True)
+    self._thread.start()
+    self._local.start(published, inbox)
+
+  def stop(self, timeout_s: float) -> None:
+    """See `acting.Acting`."""
+    self._stopping.set()
+    self._local.stop(timeout_s)
+    if self._thread is not None:
+      self._thread.join(timeout_s)
+
+  def close(self) -> None:
+    """Ends the workers; their environments end with them."""
+    self._crew.close()
+
+  def seconds(self) -> dict[str, float]:
+    """See `acting.Acting`."""
+    return self._local.seconds()
+
+  def counts(self) -> dict[str, int]:
+    """See `acting.Acting`."""
+    return {**self._crew.counts(),
+            'lost_groups': sum(vector.num_losses for vector in self._vectors)}

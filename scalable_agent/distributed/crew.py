@@ -1,0 +1,345 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The worker processes of a learner, in a ray cluster.
+
+They are started wherever there are CPUs. Those that die, hang or raise an error
+are replaced, by a process with the same environments and other seeds. Without
+TensorFlow.
+"""
+
+import collections
+from collections.abc import Callable
+import dataclasses
+import os
+import queue
+import socket
+import threading
+import time
+import traceback
+from typing import NamedTuple
+
+import numpy as np
+import ray
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import shares
+from scalable_agent import structs
+from scalable_agent.distributed import versions
+
+# An environment's error ends the run if it comes so often in a row, without a
+# result in between; likewise the death of a worker.
+_MAX_FAILURES = 3
+_MAX_DEATHS = 10
+_LONGEST_PAUSE_S = 60.
+_POLL_S = 0.5
+_HOUR_S = 3600.
+
+
+class Description(NamedTuple):
+  """What a worker says when it is ready.
+
+  Attributes:
+    spec: of its environments.
+    num_groups: its number of groups of environments.
+    host: the name of its machine.
+    pid: the number of its process.
+    versions: of what must be the same everywhere, by name.
+  """
+  spec: structs.EnvironmentSpec
+  num_groups: int
+  host: str
+  pid: int
+  versions: dict[str, str]
+
+
+def describe(spec: structs.EnvironmentSpec, num_groups: int) -> Description:
+  """Returns the description of a worker; called in its process."""
+  return Description(spec, num_groups, socket.gethostname(), os.getpid(),
+                     versions.installed())
+
+
+class Stopped(Exception):
+  """The run was stopped before there were workers."""
+
+
+@dataclasses.dataclass
+class Worker:
+  """What the learner knows about a worker.
+
+  Attributes:
+    share: its environments.
+    handle: of the ray actor; None if it is to be started.
+    start_s: when it is to be started.
+    description: what it has said; None until it is ready.
+    call_s: when it was called last.
+    num_failures: errors in a row, without a result between them.
+    failures_s: when errors came, those of the last hour.
+    num_deaths: how often it has died in a row.
+  """
+  share: shares.Share
+  handle: ray.actor.ActorHandle | None = None
+  start_s: float = 0.
+  description: Description | None = None
+  call_s: float = 0.
+  num_failures: int = 0
+  failures_s: collections.deque[float] = dataclasses.field(
+      default_factory=collections.deque)
+  num_deaths: int = 0
+
+  def has_result(self) -> None:
+    """It works: what comes from now on is not in a row with what was."""
+    self.num_failures = self.num_deaths = 0
+
+
+class Crew:
+  """The workers of a learner.
+
+  One thread calls `advance` again and again; other methods may be called by any
+  thread.
+
+  Attributes:
+    workers: the `Worker`s, in the order of their environments.
+    num_restarts: how often a worker was replaced.
+  """
+
+  def __init__(self, config: config_lib.Config, rank: int, num_learners: int,
+               make_worker: Callable[[shares.Share], ray.actor.ActorHandle],
+               say: Callable[[str], None] = print):
+    """Makes a crew; `wait_until_ready` starts it.
+
+    Args:
+      config: the settings; those of all learners together, with a number of
+        workers.
+      rank: which of the learners these workers are for.
+      num_learners: the environments are divided among so many.
+      make_worker: starts a process with a share of the environments. Its method
+        `open` returns a `Description`.
+      say: takes lines of text for the user.
+    """
+    self._config = config
+    self._num_learners = num_learners
+    self._make_worker = make_worker
+    self._say = say
+    self._calls: dict[ray.ObjectRef, Worker] = {}
+    self._reports: queue.SimpleQueue[tuple[Worker, ray.actor.ActorHandle,
+                                           ray.exceptions.RayError]] = (
+                                               queue.SimpleQueue())
+    self._first: list[Description] = []  # What the first worker has said.
+    self._ready_s = time.monotonic()  # When a worker was ready last.
+    self.num_restarts = 0
+    numbers = environments.split(
+        range(config.num_actors), config.num_actor_workers)
+    # A learner's workers are in a row.
+    mine = np.array_split(np.arange(len(numbers)), num_learners)[rank]
+    self.workers = [Worker(shares.Share(numbers[i], int(i))) for i in mine]
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec:
+    """The spec of the environments."""
+    return self._first[0].spec
+
+  @property
+  def num_groups(self) -> int:
+    """The number of groups of environments of each worker."""
+    return self._first[0].num_groups
+
+  @property
+  def environments(self) -> range:
+    """The numbers of all environments, in a row."""
+    return range(self.workers[0].share.environments.start,
+                 self.workers[-1].share.environments.stop)
+
+  def ready(self) -> list[Worker]:
+    """Returns the workers that have started."""
+    return [w for w in self.workers if w.description is not None]
+
+  def counts(self) -> dict[str, int]:
+    """Returns what is counted about workers, by name."""
+    return {'workers': len(self.ready()), 'wanted': len(self.workers),
+            'restarts': self.num_restarts}
+
+  def wait_until_ready(self, stop: threading.Event | None) -> None:
+    """Starts the workers; waits for `config.min_actor_workers` of them.
+
+    Args:
+      stop: ends the wait once it is set.
+
+    Raises:
+      Stopped: if `stop` was set meanwhile.
+      ConfigError: if the settings are wrong.
+      errors.ClusterError: if the workers are not ready in time.
+      Exception: any error of an environment.
+    """
+    num_wanted = min(-(-self._config.min_actor_workers // self._num_learners),
+                     len(self.workers))
+    try:
+      while len(self.ready()) < num_wanted:
+        if stop and stop.is_set():
+          raise Stopped()
+        self.advance()
+    except BaseException:
+      self.close()
+      raise
+
+  def call(self, worker: Worker, call: ray.ObjectRef) -> None:
+    """Notes a call of a worker; `advance` takes its result."""
+    worker.call_s = time.monotonic()
+    self._calls[call] = worker
+
+  def report(self, worker: Worker, handle: ray.actor.ActorHandle,
+             error: ray.exceptions.RayError) -> None:
+    """Notes that a call has failed which `advance` does not know.
+
+    Args:
+      worker: whose call it was.
+      handle: the process that was called. It is replaced, once.
+      error: what `ray.get` raised.
+    """
+    self._reports.put((worker, handle, error))
+
+  def advance(self, take: Callable[[Worker, object], None] = (
+      lambda worker, result: None)) -> None:
+    """Starts workers that are due; waits a moment for results and errors.
+
+    Args:
+      take: gets a worker and what it has returned; at first, a `Description`.
+
+    Raises:
+      UserError: if a worker does not fit, or workers are lost too often.
+      Exception: the error of an environment, if it has come too often.
+    """
+    now_s = time.monotonic()
+    for worker in self.workers:
+      if worker.handle is None and worker.start_s <= now_s:
+        worker.handle = self._make_worker(worker.share)
+        self.call(worker, worker.handle.open.remote())
+    # All that are done are taken before one counts as hung.
+    calls = list(self._calls)
+    done, waiting = self._wait(calls)
+    self._check_time(now_s, waiting)
+    for call in done:
+      worker = self._calls.pop(call)
+      try:
+        result = ray.get(call)
+      except ray.exceptions.RayError as e:
+        self._replace_failed(worker, e)
+        continue
+      self._ready_s = time.monotonic()
+      if isinstance(result, Description):
+        self._check(result)
+        worker.description = result
+      take(worker, result)
+
+  def _wait(self, calls):
+    """Waits a moment; returns the calls that are done, and the others."""
+    while not self._reports.empty():
+      worker, handle, error = self._reports.get()
+      if worker.handle is handle:  # Others may have said so before.
+        self._replace_failed(worker, error)
+    if not calls:
+      time.sleep(_POLL_S)
+      return [], []
+    done, waiting = ray.wait(calls, num_returns=len(calls), timeout=0)
+    if not done:
+      done, waiting = ray.wait(calls, timeout=_POLL_S)
+    return done, waiting
+
+  def close(self) -> None:
+    """Ends the workers; their environments end with them."""
+    self._calls.clear()
+    for worker in self.workers:
+      self._kill(worker)
+
+  def _replace_failed(self, worker, error):
+    """Replaces a worker one of whose calls has failed, or ends the run."""
+    if isinstance(error, ray.exceptions.RayTaskError):
+      self._failed(worker, error.cause)
+    elif isinstance(error, ray.exceptions.GetTimeoutError):
+      self._hung(worker)
+    else:
+      self._lost(worker, error)
+
+  def _failed(self, worker, error):
+    """An environment or a policy of a worker raised an error."""
+    worker.num_failures += 1
+    now_s = time.monotonic()
+    worker.failures_s.append(now_s)
+    while worker.failures_s[0] < now_s - _HOUR_S:
+      worker.failures_s.popleft()
+    is_user_error = isinstance(error, errors.UserError)
+    if not is_user_error and (
+        len(worker.failures_s) > self._config.max_environment_restarts):
+      self._say(f'Actor worker {worker.share.worker} has failed '
+                f'{len(worker.failures_s)} times within an hour '
+                '(--max_environment_restarts).')
+      raise error
+    if is_user_error or worker.num_failures >= _MAX_FAILURES:
+      raise error
+    text = ''.join(traceback.format_exception_only(error)).strip()
+    self._replace(worker, text, 2.**(worker.num_failures - 1))
+
+  def _hung(self, worker):
+    self._replace(worker, 'it made nothing for '
+                  f'{self._config.hang_timeout_s:g} s (--hang_timeout_s).', 0.)
+
+  def _lost(self, worker, error):
+    """The process of a worker, or its machine, has died."""
+    worker.num_deaths += 1
+    # ray's texts on what has died are for ray's developers.
+    text = ('it has died.' if isinstance(error, ray.exceptions.RayActorError)
+            else str(error).strip().splitlines()[0])
+    if worker.num_deaths >= _MAX_DEATHS:
+      raise errors.ClusterError(
+          f'Actor worker {worker.share.worker} was lost {worker.num_deaths} '
+          f'times without a result in between: {error}')
+    self._replace(worker, text, 2.**(worker.num_deaths - 2))
+
+  def _check(self, description):
+    """Raises ConfigError if a worker does not fit the first one, or us."""
+    self._first = self._first or [description]
+    if description.spec != self.spec:
+      raise errors.EnvironmentSpecError(
+          'One agent cannot play all levels: actor workers have different '
+          f'observations or actions, {self.spec} and '
+          f'{description.spec}.')
+    versions.check(description.host, description.versions)
+
+  def _replace(self, worker, why, pause_s):
+    place = ('' if worker.description is None else
+             f' (process {worker.description.pid} of '
+             f'{worker.description.host})')
+    self._say(f'Actor worker {worker.share.worker}{place} is replaced: {why}')
+    self._kill(worker)
+    self.num_restarts += 1
+    worker.share = worker.share._replace(
+        incarnation=worker.share.incarnation + 1)
+    worker.description = None
+    worker.start_s = time.monotonic() + min(pause_s, _LONGEST_PAUSE_S)
+
+  def _kill(self, worker):
+    handle, worker.handle = worker.handle, None
+    if handle is not None:
+      ray.kill(handle)
+
+  def _check_time(self, now_s, waiting):
+    """Replaces workers that hang; ends the run if there are none for long.
+
+    Args:
+      now_s: the time.
+      waiting: the calls that are not done.
+    """
+    for call in waiting:
+      worker = self._calls[call]
+      if (worker.description is not None
+          and now_s - worker.call_s > self._config.hang_timeout_s):
+        del self._calls[call]
+        self._hung(worker)
+    if self.ready():
+      self._ready_s = now_s
+    elif now_s - self._ready_s > self._config.actor_timeout_s:
+      raise errors.ClusterError(
+          f'No actor worker was ready for {self._config.actor_timeout_s:g} s '
+          f'(--actor_timeout_s). {len(self.workers)} are wanted, with '
+          f'{self._config.num_cpus_per_actor_worker} CPUs each; the cluster '
+          f'has {ray.cluster_resources().get("CPU", 0):g}, of which '
+          f'{ray.available_resources().get("CPU", 0):g} are free.')

@@ -1,0 +1,37 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Environment workers: environments in processes of a ray cluster.
+
+Their process does not import TensorFlow: who learns also chooses the actions.
+"""
+
+import numpy as np
+from scalable_agent import config as config_lib
+from scalable_agent import shares
+from scalable_agent.distributed import crew
+from scalable_agent.environments import base
+
+
+class EnvironmentWorker:
+  """Steps a share of the environments. Each group is called by one thread."""
+
+  def __init__(self, config: config_lib.Config, part: int,
+               share: shares.Share):
+    """Makes a worker; `open` does all that can fail. See `shares`."""
+    self._config, self._part, self._share = config, part, share
+
+  def open(self) -> crew.Description:
+    """Makes the environments."""
+    self._groups = shares.make_environments(
+        self._config, self._part, self._share)
+    return crew.describe(self._groups[0].spec, len(self._groups))
+
+  def initial(self, group: int) -> base.Observation:
+    """Starts the environments of a group; returns their observations."""
+    return self._groups[group].initial().observation
+
+  def step(self, group: int, actions: np.ndarray) -> base.VectorStep:
+    """Steps the environments of a group."""
+    output = self._groups[group].step(actions)
+    return base.VectorStep(
+        output.reward, output.done, output.info.episode_end, output.observation,
+        output.truncated, output.last_observation)
