@@ -192,7 +192,9 @@ class RemoteActorsTest(parameterized.TestCase):
   def test_a_storm_of_kills_loses_no_step_and_repeats_none(self):
     rng = np.random.default_rng()
     num_kills = 12
-    with _Acting(_config()) as acting:
+    # A worker may be hit again before it has made an unroll.
+    with mock.patch.object(crew, '_MAX_FAILURES', num_kills + 1), \
+        _Acting(_config(max_environment_restarts=num_kills)) as acting:
       actors, copies = acting.actors, acting.copies
       copies.take(4)
       for _ in range(num_kills):
@@ -275,6 +277,18 @@ class RemoteActorsTest(parameterized.TestCase):
           errors.EnvironmentProcessError, 'no way to begin'):
         acting.copies.take()
       self.assertEqual(acting.actors.counts()['restarts'], 1)
+
+  @pytest.mark.storm
+  def test_an_environment_that_fails_again_and_again_ends_the_run(self):
+    config = _config(level_name='fake_environments:fake/RaisesLater-v0',
+                     num_actors=1, num_actor_workers=1, min_actor_workers=1,
+                     max_environment_restarts=1, unroll_length=1)
+    with _Acting(config) as acting:
+      with self.assertRaisesRegex(errors.EnvironmentProcessError, 'Error'):
+        while True:
+          acting.copies.take()
+      self.assertEqual(acting.actors.counts()['restarts'], 1)
+    self.assertGreater(len(acting.copies.unrolls), 1)
 
   @pytest.mark.storm
   def test_a_wrong_level_is_said_at_once(self):
