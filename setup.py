@@ -12,6 +12,7 @@ _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
 # CarRacing draws its observations with pygame.
 _BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
 _RAY = ['ray>=2.60']
+_PBT = ['ray[tune]>=2.60']
 _PLOT = ['matplotlib>=3.8']
 _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
         'pytest-xdist>=3.6', 'ruff>=0.9']
@@ -45,7 +46,8 @@ setuptools.setup(
         'box2d': _BOX2D,
         'plot': _PLOT,
         'ray': _RAY,
+        'pbt': _PBT,
         'dev': (_ATARI + _MINIGRID + _VIZDOOM + _MUJOCO + _ROBOTICS + _BOX2D
-                + _PLOT + _RAY + _DEV),
+                + _PLOT + _PBT + _DEV),
     },
 )
