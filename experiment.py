@@ -23,6 +23,7 @@ from absl import flags
 from absl import logging
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import logdirs
 
 # The function of every mode takes a Config and returns the exit code. Its
 # module is imported only when it is needed: main must first set environment
@@ -95,6 +96,9 @@ def main(argv: Sequence[str]) -> int:
   try:
     config = config_of(flags.FLAGS)
     module, function = MODES[config.mode]
+    if config.mode == 'train' and config.job_name == 'learner':
+      with logdirs.locked(config.logdir):  # Known before TensorFlow comes.
+        pass
     if config.mode == 'train' and config.ray_address:
       module = 'scalable_agent.distributed.driver'
       if 'RAY_AUTH_TOKEN' in os.environ:  # ray reads it when it is imported.

@@ -37,7 +37,7 @@ class Checkpointer:
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
                description: str, level: str | None = None,
-               max_to_keep: int = 3):
+               max_to_keep: int = 3, allow_other_level: bool = False):
     """Makes a checkpointer; nothing is written yet.
 
     Args:
@@ -48,6 +48,7 @@ class Checkpointer:
       level: the levels that are trained on; None to only read. A directory of a
         run on other levels is refused.
       max_to_keep: number of checkpoints that are kept.
+      allow_other_level: whether the directory may be of other levels.
 
     Raises:
       CheckpointError: if `logdir` cannot be written or holds another agent.
@@ -57,7 +58,7 @@ class Checkpointer:
     self._identity = {'agent': description, 'level': level}
     self.description = description
     self.train_time_s = 0.0
-    _check_directory(logdir, self._identity)
+    _check_directory(logdir, self._identity, allow_other_level)
     # The counters of the host, in the form that TensorFlow can save.
     self._num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
     self._num_updates = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -189,7 +190,7 @@ class BestCheckpoint:
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
-               description: str, level: str):
+               description: str, level: str, allow_other_level: bool = False):
     """Reads what an earlier part of the run has kept; writes nothing yet.
 
     Args:
@@ -197,13 +198,15 @@ class BestCheckpoint:
       learner: what to save.
       description: see `Checkpointer`.
       level: see `Checkpointer`.
+      allow_other_level: see `Checkpointer`.
 
     Raises:
       CheckpointError: as `Checkpointer`.
     """
     self.logdir = os.path.join(logdir, 'best')
     self._checkpointer = Checkpointer(
-        self.logdir, learner, description, level, max_to_keep=1)
+        self.logdir, learner, description, level, max_to_keep=1,
+        allow_other_level=allow_other_level)
     self._means = _read_means(self._means_path)
     latest = latest_checkpoint(self.logdir)
     self._name = os.path.basename(latest) if latest else ''
@@ -389,13 +392,14 @@ def _write_whole(path, text):
   os.replace(path + '.tmp', path)
 
 
-def _check_directory(logdir, identity):
+def _check_directory(logdir, identity, allow_other_level):
   try:
     os.makedirs(logdir, exist_ok=True)
     if identity['level'] and not os.access(logdir, os.W_OK):
       raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     if latest_checkpoint(logdir):
-      _check_identity(logdir, identity)
+      _check_identity(logdir, {
+          **identity, **({'level': None} if allow_other_level else {})})
   except OSError as e:
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
@@ -418,4 +422,5 @@ def _check_identity(logdir, identity):
     if value is not None and found.get(key, value) != value:
       raise errors.CheckpointError(
           f'--logdir={logdir} holds a checkpoint of another {key} '
-          f'({found[key]}), this one is {value}. Use another --logdir.')
+          f'({found[key]}), this one is {value}. Use another --logdir'
+          + (' or --allow_other_task.' if key == 'level' else '.'))

@@ -18,7 +18,8 @@ import tensorflow as tf
 # What a sum raises in the learners that are left when one has died or hangs.
 SUM_ERRORS = (tf.errors.UnavailableError, tf.errors.AbortedError,
               tf.errors.CancelledError, tf.errors.DeadlineExceededError,
-              tf.errors.InternalError, tf.errors.FailedPreconditionError)
+              tf.errors.InternalError, tf.errors.FailedPreconditionError,
+              tf.errors.UnknownError)
 
 
 class Collectives(Protocol):
@@ -62,30 +63,17 @@ class Alone:
     """See `Collectives`."""
 
 
-class TensorFlowCollectives:
-  """Collectives by TensorFlow: NCCL between GPUs, a ring between CPUs."""
+class VectorCollectives:
+  """Collectives by whatever sums vectors, in `_sum_vector`."""
 
-  def __init__(self, addresses: Sequence[str], rank: int, timeout_s: float):
-    """Connects to the other learners; waits for them.
-
-    Nothing of TensorFlow may have run before in this process.
-
-    Args:
-      addresses: `HOST:PORT` of each learner. TensorFlow listens there.
-      rank: which of them this process is.
-      timeout_s: how long a sum may take. A longer one fails, and so do all
-        later ones: the process cannot be used any more.
-    """
-    self.size = len(addresses)
-    self.rank = rank
-    distribute = tf.distribute
-    self._strategy = distribute.MultiWorkerMirroredStrategy(
-        distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec({'worker': list(addresses)}),
-            task_type='worker', task_id=rank, rpc_layer='grpc'),
-        distribute.experimental.CommunicationOptions(timeout_seconds=timeout_s))
-    self._device = self._strategy.extended.worker_devices[0]
+  def __init__(self, size: int, rank: int):
+    """Makes collectives of `size` learners, of which this one is `rank`."""
+    self.size, self.rank = size, rank
     self._compiled_sum = tf.function(self.sum, autograph=False)
+
+  def _sum_vector(self, vector: tf.Tensor) -> tf.Tensor:
+    """Returns the sum over all learners; called within a `tf.function`."""
+    raise NotImplementedError
 
   def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """See `Collectives`. All of a dtype are summed as one vector."""
@@ -102,16 +90,6 @@ class TensorFlowCollectives:
         sums[i].set_shape(tensors[i].shape)
     return sums
 
-  def _sum_vector(self, vector):
-    with tf.device(self._device):  # The strategy takes no tensor without one.
-      vector = tf.identity(vector)
-
-    def reduce(x):
-      return tf.distribute.get_replica_context().all_reduce(
-          tf.distribute.ReduceOp.SUM, x)
-
-    return self._strategy.run(reduce, args=(vector,))
-
   def total(self, numbers: Sequence[int]) -> list[int]:
     """See `Collectives`."""
     # float64 has every integer up to 2^53.
@@ -125,3 +103,37 @@ class TensorFlowCollectives:
         variables, self._compiled_sum([tf.identity(v) for v in values]),
         strict=True):
       variable.assign(value)
+
+
+class TensorFlowCollectives(VectorCollectives):
+  """Collectives by TensorFlow: NCCL between GPUs, a ring between CPUs."""
+
+  def __init__(self, addresses: Sequence[str], rank: int, timeout_s: float):
+    """Connects to the other learners; waits for them.
+
+    Nothing of TensorFlow may have run before in this process.
+
+    Args:
+      addresses: `HOST:PORT` of each learner. TensorFlow listens there.
+      rank: which of them this process is.
+      timeout_s: how long a sum may take. A longer one fails, and so do all
+        later ones: the process cannot be used any more.
+    """
+    distribute = tf.distribute
+    self._strategy = distribute.MultiWorkerMirroredStrategy(
+        distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec({'worker': list(addresses)}),
+            task_type='worker', task_id=rank, rpc_layer='grpc'),
+        distribute.experimental.CommunicationOptions(timeout_seconds=timeout_s))
+    self._device = self._strategy.extended.worker_devices[0]
+    super().__init__(len(addresses), rank)
+
+  def _sum_vector(self, vector: tf.Tensor) -> tf.Tensor:
+    with tf.device(self._device):  # The strategy takes no tensor without one.
+      vector = tf.identity(vector)
+
+    def reduce(x):
+      return tf.distribute.get_replica_context().all_reduce(
+          tf.distribute.ReduceOp.SUM, x)
+
+    return self._strategy.run(reduce, args=(vector,))

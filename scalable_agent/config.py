@@ -27,6 +27,7 @@ from scalable_agent.settings import CONTINUOUS
 from scalable_agent.settings import DIRECTORIES
 from scalable_agent.settings import FINITE
 from scalable_agent.settings import FRACTION
+from scalable_agent.settings import IS_LOCAL
 from scalable_agent.settings import IS_SEED
 from scalable_agent.settings import IS_TASK
 from scalable_agent.settings import LEVELS
@@ -59,6 +60,16 @@ _MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = (
     'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
+
+# What makes the task another one, beside the level: returns of before and after
+# cannot be compared.
+_TASK = ('num_action_repeats', 'width', 'height', 'repeat_action_probability',
+         'full_action_space', 'life_loss_ends_episode', 'max_noops',
+         'fire_on_reset', 'max_episode_frames')
+# Where `~` at the beginning means the user's directory.
+_PATHS = ('logdir', 'dataset_path', 'level_cache_dir', 'plot_file')
+# What may differ between two parts of a run without a word.
+_NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task')
 
 _PRIORITISED = Needs('selector', ('prioritised', 'recent_prioritised'))
 _RECENT = Needs('selector', ('recent', 'recent_prioritised'))
@@ -152,13 +163,18 @@ class RunSettings(_Section):
   logdir: str = setting(
       '/tmp/agent',
       'Directory of checkpoints, curves and scores. If it has a checkpoint, '
-      'training goes on from there.', DIRECTORIES)
+      'training goes on from there.', DIRECTORIES, IS_LOCAL)
   level_name: str = setting(
       'ALE/Pong-v5',
       'What to play: a gymnasium id (also of MiniGrid, BabyAI, ViZDoom or '
       'Gymnasium-Robotics), a level of DeepMind Lab, a toy such as catch; one '
       'of the suites dmlab30 and atari57; or a list A,B,C of these. '
       'Environment i plays level i % n of the n levels.', LEVELS)
+  allow_other_task: bool = setting(
+      False,
+      'Go on from a checkpoint that was trained on another level, or with '
+      'other action repeats, frames or rules of Atari games. Otherwise that is '
+      'an error.')
   total_environment_frames: int = setting(
       By(impala=1_000_000_000, others=1_000_000),
       'Environment frames (agent steps x action repeats) to train for.',
@@ -336,6 +352,12 @@ class ClusterSettings(_Section):
       'with its part of the environments. Their updates are those of one '
       'learner of the whole batch. Each has its part of the replay, too.',
       POSITIVE, needs=_RAY)
+  collectives: str = setting(
+      'tensorflow',
+      'How several learners sum their gradients. tensorflow: by NCCL between '
+      "GPUs, a ring between CPUs. ray: through ray's store, slower, where no "
+      'other port may be open.', choices=('tensorflow', 'ray'),
+      needs=_RAY)
   num_cpus_per_learner: int = setting(
       2, 'CPUs that the process of the learner takes.', POSITIVE, needs=_RAY)
   num_gpus_per_learner: int = setting(
@@ -772,6 +794,10 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   """All settings of the program; `Config()` has the defaults of all flags."""
 
   def __post_init__(self) -> None:
+    for name in _PATHS:
+      if isinstance(path := getattr(self, name), str) and '~' in path:
+        object.__setattr__(self, name, ','.join(
+            os.path.expanduser(part) for part in path.split(',')))
     super().__post_init__()
     if self.is_off_policy:
       self._check_sequences()
@@ -810,6 +836,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
     if self.num_learners == 1:
+      self._check('collectives', self.collectives == 'tensorflow',
+                  'has no effect without --num_learners')
       return
     for name in ('batch_size', 'replay_capacity', 'unrolls_per_collect'):
       self._check('num_learners', getattr(self, name) % self.num_learners == 0,
@@ -974,7 +1002,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       changes['updates_per_step'] = float(
           fractions.Fraction(str(self.updates_per_step)) * size)
     return dataclasses.replace(
-        self, task=-1, num_learners=1, num_actor_workers=0,
+        self, task=-1, num_learners=1, collectives='tensorflow',
+        num_actor_workers=0,
         num_actors=num_environments, **changes)
 
   def _updates_per_call(self) -> int:
@@ -1007,16 +1036,34 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
         numbers + [incarnation] if incarnation else numbers)
     return int(sequence.generate_state(1)[0] % 2**31)
 
-  def save(self) -> None:
-    """Writes `<logdir>/settings.json`: the settings of the latest part.
+  def save(self, part: int = 0) -> None:
+    """Writes the settings of a part of a run.
+
+    They are in `<logdir>/settings-<part>.json`, and until the next part also in
+    `<logdir>/settings.json`.
+
+    Args:
+      part: the number of updates at its beginning.
 
     Raises:
-      OSError: if it cannot be written.
+      OSError: if they cannot be written.
     """
-    path = _settings_path(self.logdir)
-    with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
-      json.dump(dataclasses.asdict(self), f, indent=1)
-    os.replace(f'{path}.tmp', path)
+    for path in (_settings_path(self.logdir, f'-{part}'),
+                 _settings_path(self.logdir)):
+      with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
+        json.dump(dataclasses.asdict(self), f, indent=1)
+      os.replace(f'{path}.tmp', path)
+
+  def check_same_task(self, before: 'Config') -> None:
+    """Raises ConfigError if this is not the task of an earlier part."""
+    changed = [name for name in _TASK
+               if getattr(self, name) != getattr(before, name)]
+    if changed and not self.allow_other_task:
+      raise errors.ConfigError(
+          f'--logdir={self.logdir} was trained with '
+          f'{_as_flags(before, changed)}, not with {_as_flags(self, changed)}: '
+          'that is another task. Use the same flags, another --logdir, or '
+          '--allow_other_task.')
 
 
 # In the order of --helpfull.
@@ -1035,6 +1082,23 @@ def choices_made(config: Config, resolved: Config) -> str:
       flag + reasons.get(flag, '') for flag in flags) + '.' or ''
 
 
+def changes_said(before: Config, now: Config) -> str:
+  """Returns a line with the settings that another part has changed, or ''."""
+  of_tests = {field.name for field in dataclasses.fields(TestSettings)}
+  changed = [
+      field.name for field in dataclasses.fields(Config)
+      if field.name not in _NOT_OF_A_PART and field.name not in of_tests
+      and getattr(before, field.name) != getattr(now, field.name)]
+  return changed and (
+      f'Changed: {_as_flags(now, changed)}; before: '
+      f'{_as_flags(before, changed)}.') or ''
+
+
+def _as_flags(config, names_of_settings):
+  return ' '.join(f'--{name}={str(getattr(config, name)).lower()}'
+                  for name in names_of_settings)
+
+
 def trained_with(logdir: str) -> Config | None:
   """Returns the settings of the run in `logdir`, None if they are not known."""
   try:
@@ -1044,8 +1108,8 @@ def trained_with(logdir: str) -> Config | None:
     return None
 
 
-def _settings_path(logdir: str) -> str:
-  return os.path.join(logdir, 'settings.json')
+def _settings_path(logdir: str, part: str = '') -> str:
+  return os.path.join(logdir, f'settings{part}.json')
 
 
 def _has_frames(

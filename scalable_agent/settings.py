@@ -33,6 +33,10 @@ SIZES = Check(
         name.isdigit() and int(name) > 0 for name in names(x)),
     'must be a list of positive numbers, such as 256,256')
 DIRECTORIES = Check(lambda x: bool(names(x)), 'must name a directory')
+IS_LOCAL = Check(
+    lambda x: '://' not in x,
+    'must be a directory of this machine, or of a file system that machines '
+    'share. Mount what is elsewhere')
 LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
 IS_TASK = Check(lambda x: x >= -1, 'must be at least -1')
 

@@ -20,6 +20,7 @@ from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
+from scalable_agent import logdirs
 from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import optimizers as optimizers_lib
@@ -73,10 +74,11 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     0, also when SIGINT or SIGTERM ended the run with a checkpoint.
 
   Raises:
+    ConfigError: another run has the log directory.
     Exception: any error of an environment or of the learner. A checkpoint is
       written first.
   """
-  with signals.stop_on_signals() as stop:
+  with logdirs.locked(config.logdir), signals.stop_on_signals() as stop:
     return run(config, acting.make_local, stop, hooks, addons)
 
 
@@ -87,6 +89,8 @@ def run(config: config_lib.Config,
         collectives: collectives_lib.Collectives | None = None,
         episodes: collections.deque[metrics.Episode] | None = None) -> int:
   """Trains as `train` does, with other actors and until `stop` is set.
+
+  The log directory is not locked: the caller does that.
 
   Args:
     config: the settings; those of all learners together.
@@ -106,6 +110,9 @@ def run(config: config_lib.Config,
   networks.set_compute_dtype(config.compute_dtype)
   with contextlib.ExitStack() as stack:
     part = checkpointing.latest_number(config.logdir)
+    before = config_lib.trained_with(config.logdir) if part else None
+    if before:
+      config.check_same_task(before)
     actors = stack.enter_context(contextlib.closing(make_acting(config, part)))
     spec = actors.spec
     asked, config = config, config.resolved(
@@ -117,7 +124,7 @@ def run(config: config_lib.Config,
                        learner.agent)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
-        level=config.level_name)
+        level=config.level_name, allow_other_level=config.allow_other_task)
     restored = checkpointer.restore()
     _check_same_start(learner, checkpointer, collectives)
     if _is_finished(config, learner, restored):
@@ -129,9 +136,9 @@ def run(config: config_lib.Config,
         collectives, actors.environments.start)
     log: _Log | _Follower = _Follower(config, feed, episodes)
     if collectives.rank == 0:
-      config.save()
+      config.save(part)
       evaluations = _make_evaluations(config, spec, learner, part, stack)
-      _print_start(asked, config, actors, collectives.size)
+      _print_start(asked, config, before, actors, collectives.size)
       writer = stack.enter_context(contextlib.closing(
           metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
       log = _Log(config, learner, actors, feed, checkpointer, writer,
@@ -307,8 +314,8 @@ def _make_evaluations(config, spec, learner, part, stack):
       greedy=config.test_greedy, jit_compile=config.xla != 'none')
   best = checkpointing.BestCheckpoint(
       config.logdir, learner, algorithms.describe(config, spec),
-      config.level_name)
-  dataclasses.replace(config, logdir=best.logdir).save()
+      config.level_name, config.allow_other_task)
+  dataclasses.replace(config, logdir=best.logdir).save(part)
   return _Evaluations(
       evaluation.Evaluator(
           env, policy, learner, logdir=config.logdir,
@@ -316,9 +323,10 @@ def _make_evaluations(config, spec, learner, part, stack):
           num_episodes=config.eval_num_episodes), best)
 
 
-def _print_start(asked, config, actors, num_learners):
+def _print_start(asked, config, before, actors, num_learners):
   for line in (levels.unplayed_message(_level_names(config), config.num_actors),
-               config_lib.choices_made(asked, config)):
+               config_lib.choices_made(asked, config),
+               before and config_lib.changes_said(before, config)):
     if line:
       print(line)
   sharing = (' that share their policy steps'

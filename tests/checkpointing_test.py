@@ -117,13 +117,21 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(
         before, {p: open(p, 'rb').read() for p in glob.glob(logdir + '/*')})
 
-  def test_another_level_is_refused_unless_only_read(self):
+  def test_another_level_is_refused_unless_allowed_or_only_read(self):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
     checkpointing.Checkpointer(logdir, learner, 'agent', level='A').save()
     with self.assertRaisesRegex(errors.CheckpointError,
                                 'another level \\(A\\), this one is B'):
       checkpointing.Checkpointer(logdir, learner, 'agent', level='B')
+    for kwargs in {}, {'level': 'B', 'allow_other_level': True}:
+      self.assertIsNotNone(checkpointing.Checkpointer(
+          logdir, learner, 'agent', **kwargs).restore())
+    # What was allowed is that of the directory from now on, once it is saved.
+    learner.num_updates += 1
+    checkpointing.Checkpointer(
+        logdir, learner, 'agent', 'B', allow_other_level=True).save()
+    checkpointing.Checkpointer(logdir, learner, 'agent', 'B')
     self.assertIsNotNone(
         checkpointing.Checkpointer(logdir, learner, 'agent').restore())
 

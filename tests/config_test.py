@@ -10,6 +10,7 @@ import pickle
 import re
 import subprocess
 import sys
+from unittest import mock
 
 from absl import flags
 from absl.testing import absltest
@@ -44,7 +45,9 @@ _NO_NAME = [('', 'must name'), (' , ', 'must name')]
 _CHOICES = [('typo', 'must be one of '), ('', 'must be one of ')]
 _ALE_COUNT = [(2**31 - 1, 'must be below 2**31 - 1')]
 _REFUSED = {
-    'logdir': _NO_NAME, 'level_name': _NO_NAME,
+    'logdir': _NO_NAME + [(f'{scheme}://bucket/run', 'must be a directory of '
+                           'this machine') for scheme in ('s3', 'gs', 'ram')],
+    'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
         'test_num_episodes', 'total_environment_frames', 'num_actors',
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
@@ -85,7 +88,7 @@ _REFUSED = {
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
         'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
-        'inference')},
+        'inference', 'collectives')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
@@ -100,7 +103,7 @@ _FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'exact_temperature', 'deterministic', 'ray_address',
-         'num_gpus_per_learner'}
+         'num_gpus_per_learner', 'allow_other_task'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
@@ -111,6 +114,19 @@ def _config_with(name, value):
   """Returns settings of an algorithm that uses the setting `name`."""
   algorithm = _FIELDS[name].metadata['algorithms'][0]
   return config_lib.Config(**{'algorithm': algorithm, name: value})
+
+
+class PathsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('~/x', '/home/me/x'), ('~', '/home/me'), ('~/a,b,~/c',
+                                                 '/home/me/a,b,/home/me/c'),
+      ('/tmp/~x', '/tmp/~x'), ('a~', 'a~'))
+  def test_the_directory_of_the_user(self, path, expanded):
+    with mock.patch.dict(os.environ, HOME='/home/me'):
+      for name in 'logdir', 'dataset_path', 'level_cache_dir', 'plot_file':
+        self.assertEqual(
+            getattr(config_lib.Config(**{name: path}), name), expanded)
 
 
 class DefaultsTest(absltest.TestCase):
@@ -573,10 +589,47 @@ class SavedTest(parameterized.TestCase):
 
   def test_saved_and_read(self):
     self.config.save()
-    self.assertEqual(os.listdir(self.logdir), ['settings.json'])
+    self.assertCountEqual(os.listdir(self.logdir),
+                          ['settings.json', 'settings-0.json'])
     self.assertEqual(config_lib.trained_with(self.logdir), self.config)
     with open(self.path) as f:
       self.assertEqual(json.load(f), dataclasses.asdict(self.config))
+
+  def test_those_of_each_part_are_kept(self):
+    parts = {0: self.config, 30: dataclasses.replace(self.config, batch_size=9)}
+    for part, config in parts.items():
+      config.save(part)
+    self.assertEqual(config_lib.trained_with(self.logdir), parts[30])
+    for part, config in parts.items():
+      with open(os.path.join(self.logdir, f'settings-{part}.json')) as f:
+        self.assertEqual(json.load(f), dataclasses.asdict(config))
+
+  def test_changes_are_said(self):
+    other = dataclasses.replace(
+        self.config, batch_size=9, use_lstm=False, mode='test', logdir='/x',
+        test_num_episodes=3)
+    self.assertEqual(
+        config_lib.changes_said(self.config, other),
+        'Changed: --batch_size=9 --use_lstm=false; before: --batch_size=7 '
+        '--use_lstm=true.')
+    self.assertEqual(config_lib.changes_said(self.config, self.config), '')
+
+  @parameterized.parameters(
+      ('num_action_repeats', 2), ('width', 64), ('height', 64),
+      ('repeat_action_probability', 0.25), ('full_action_space', True),
+      ('life_loss_ends_episode', False), ('max_noops', 1),
+      ('fire_on_reset', True), ('max_episode_frames', 1000))
+  def test_another_task_is_refused(self, name, value):
+    other = dataclasses.replace(self.config, **{name: value})
+    before, now = (str(getattr(c, name)).lower() for c in (self.config, other))
+    with self.assertRaisesRegex(errors.ConfigError, (
+        f'--logdir={self.logdir} was trained with --{name}={before}, not with '
+        f'--{name}={now}: .* --allow_other_task')):
+      other.check_same_task(self.config)
+    dataclasses.replace(
+        other, allow_other_task=True).check_same_task(self.config)
+    dataclasses.replace(
+        self.config, batch_size=9).check_same_task(self.config)
 
   def test_of_another_version(self):
     values = dataclasses.asdict(self.config)

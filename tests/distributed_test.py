@@ -17,6 +17,7 @@ from absl.testing import parameterized
 import numpy as np
 import psutil
 import pytest
+from scalable_agent import collectives
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import queues
@@ -28,8 +29,10 @@ import tree
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
 from ray import cluster_utils
+from scalable_agent.distributed import adder
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import crew
+from scalable_agent.distributed import ray_collectives
 from scalable_agent.distributed import remote_actors
 from scalable_agent.distributed import versions
 
@@ -378,6 +381,45 @@ class CentralActorsTest(absltest.TestCase):
       central_actors.CentralActors(_config(inference='central'), part=0)
 
 
+class _Learner:
+  """A learner of `collectives_test` in a process of the cluster."""
+
+  def learn(self, adder, size, rank, case):
+    import collectives_test  # pylint: disable=g-import-not-at-top
+    from scalable_agent.distributed import ray_collectives
+    collectives = ray_collectives.RayCollectives(adder, size, rank, 60.)
+    assert collectives.total([1, rank]) == [size, sum(range(size))]
+    return collectives_test._learn(case, collectives)
+
+
+class RayCollectivesTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    _start_cluster()
+
+  @parameterized.parameters('words, Adam, clipped', 'words, RMSProp', 'mean')
+  @pytest.mark.storm
+  def test_two_equal_one_learner_of_the_whole_batch(self, case):
+    import collectives_test  # pylint: disable=g-import-not-at-top
+    one = collectives_test._learn(case, collectives.Alone())
+    sums = ray.remote(adder.Adder).options(num_cpus=0).remote(2)
+    learners = [ray.remote(_Learner).remote() for _ in range(2)]
+    results = ray.get([learner.learn.remote(sums, 2, rank, case)
+                       for rank, learner in enumerate(learners)])
+    self.assertLess(collectives_test._error(one, results[0]), 1e-4)
+    self.assertLen({result['digest'] for result in results}, 1)
+
+  @pytest.mark.storm
+  def test_a_learner_that_does_not_come_is_an_error(self):
+    sums = ray.remote(adder.Adder).options(num_cpus=0).remote(2)
+    alone = ray_collectives.RayCollectives(sums, 2, 0, 2.)
+    with self.assertRaisesRegex(
+        collectives.SUM_ERRORS, 'Collective sum 0 has failed'):
+      alone.total([1])
+
+
 def _learners():
   """Returns the processes that learn; they are children of the cluster's."""
   found = []
@@ -551,14 +593,21 @@ class ProgramTest(_ProgramTest):
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
   @pytest.mark.storm
-  def test_two_learners_share_batches_and_end_together(self):
+  def _check_two_learners(self, *args):
     code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
-                             '--num_learners=2',
+                             '--num_learners=2', *args,
                              '--total_environment_frames=800')
     self.assertEqual(code, 0, output)
     self.assertIn('1 groups in each of 1 actor workers for each of 2 learners',
                   output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
+
+  def test_two_learners_share_batches_and_end_together(self):
+    self._check_two_learners()
+
+  @pytest.mark.storm
+  def test_two_learners_that_sum_through_ray(self):
+    self._check_two_learners('--collectives=ray')
 
 
 class HostsTest(_ProgramTest):
@@ -677,12 +726,12 @@ class SettingsTest(_ProgramTest):
       (['--ray_address=auto', '--num_learners=2', '--algorithm=ddqn',
         '--num_actors=5', '--replay_steps=80'],
        'Each of --num_learners=2 learners: --replay_steps=40 must be at least'),
+      (['--ray_address=auto', '--collectives=ray'],
+       '--collectives=ray has no effect without --num_learners'),
       (['--ray_address=auto', '--deterministic'],
        '--deterministic=True cannot be used with --ray_address'),
       (['--ray_address=auto', '--inference=central', '--pack=zlib'],
        '--pack=zlib cannot be used with --inference=central'),
-      (['--inference=central'],
-       '--inference=central has no effect without --ray_address'),
       (['--ray_address=localhost:1'], '.*localhost:1: nothing listens there'),
       (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
       (['--ray_address=auto', '--num_actor_workers=5'],

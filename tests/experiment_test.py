@@ -132,10 +132,16 @@ class ProcessTest(parameterized.TestCase):
     code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')
+    self.assertIn('Changed: --total_environment_frames=1500; before: '
+                  '--total_environment_frames=1000.\n', output)
     self.assertIn('1,500 of 1,500 frames (100.0 %)', output)
     code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertIn('This run is finished', output)
+    code, output = main('--num_action_repeats=2')
+    self.assertEqual(code, 2, output)
+    self.assertRegex(output, 'was trained with --num_action_repeats=1, not with'
+                     ' --num_action_repeats=2: that is another task')
     episodes = _episodes(self.logdir)
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.

@@ -20,6 +20,10 @@ _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
 
 
+class SumError(Exception):
+  """A sum over the learners has failed, as one of them has died or hangs."""
+
+
 @contextlib.contextmanager
 def connected(config: config_lib.Config) -> Iterator[None]:
   """Connects to the cluster of `--ray_address`, or starts it; leaves it.

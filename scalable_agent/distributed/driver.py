@@ -8,7 +8,6 @@ import collections
 from collections.abc import Iterator
 import contextlib
 import dataclasses
-import functools
 import importlib
 import io
 import os
@@ -22,9 +21,10 @@ import uuid
 import ray
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import logdirs
 from scalable_agent import signals
+from scalable_agent.distributed import adder as adder_lib
 from scalable_agent.distributed import cluster
-from scalable_agent.distributed import crew
 from scalable_agent.distributed import hosts
 
 _POLL_S = 0.5
@@ -52,8 +52,9 @@ def train(config: config_lib.Config) -> int:
   if config.job_name == 'actor' and config.task >= 0:
     return hosts.join(config)
   # ray has handlers of its own for signals; ours come after them.
-  with hosts.head(config), cluster.connected(config), \
-      signals.stop_on_signals() as stop, _token(config.logdir) as token:
+  with logdirs.locked(config.logdir), hosts.head(config), \
+      cluster.connected(config), signals.stop_on_signals() as stop, \
+      _token(config.logdir) as token:
     config = dataclasses.replace(
         config, num_actor_workers=cluster.num_actor_workers(config),
         num_gpus_per_learner=cluster.num_gpus_per_learner(config))
@@ -84,7 +85,6 @@ def train(config: config_lib.Config) -> int:
 @contextlib.contextmanager
 def _token(logdir: str) -> Iterator[str]:
   """Yields a file that a learner must see: is the directory shared?"""
-  os.makedirs(logdir, exist_ok=True)
   path = os.path.join(logdir, f'.shared-{uuid.uuid4().hex}')
   with open(path, 'w', encoding='utf-8') as f:
     f.write(socket.gethostname())
@@ -129,14 +129,15 @@ class LearnerWorker:
       one.bind((host, 0))
       return f'{host}:{one.getsockname()[1]}'
 
-  def run(self, addresses: list[str]) -> int:
+  def run(self, addresses: list[str], adder: Any) -> int:
     """Trains; returns the exit code of `training.run`.
 
     Args:
       addresses: those of all learners.
+      adder: sums for them, with `--collectives=ray`.
 
     Raises:
-      SumError: if a sum over the learners has failed.
+      cluster.SumError: if a sum over the learners has failed.
       ConfigError: if the log directory is not that of the driver.
       Exception: any other error of the training.
     """
@@ -146,34 +147,14 @@ class LearnerWorker:
           f'{socket.gethostname()} does not see what the machine of '
           f'experiment.py has written in --logdir={self._config.logdir}: use a '
           'directory that all machines share.')
-    # They import TensorFlow, which the driver must not do.
-    training, collectives, acting = map(importlib.import_module, (
-        'scalable_agent.training', 'scalable_agent.collectives',
-        'scalable_agent.distributed.' + (
-            'remote_actors' if self._config.inference == 'local'
-            else 'central_actors')))
-    size = len(addresses)
-    make_acting = functools.partial(
-        acting.RemoteActors if self._config.inference == 'local'
-        else acting.CentralActors, rank=self._rank, num_learners=size,
-        stop=self._stop, say=lambda line: self._output.write(f'{line}\n'))
+    # It imports TensorFlow.
+    learning = importlib.import_module('scalable_agent.distributed.learning')
     # The first one speaks for all.
     output = self._output if self._rank == 0 else io.StringIO()
     with contextlib.redirect_stdout(output):
-      try:
-        return training.run(
-            self._config, make_acting, self._stop, episodes=self._episodes,
-            collectives=collectives.TensorFlowCollectives(
-                addresses, self._rank, self._config.hang_timeout_s)
-            if size > 1 else None)
-      except crew.Stopped:
-        print('Stopped before the training began.')
-        return 0
-      except collectives.SUM_ERRORS as e:
-        # All errors of sums name TensorFlow's operation.
-        if size > 1 and 'ollective' in str(e):
-          raise SumError(str(e)) from None
-        raise
+      return learning.run(
+          self._config, self._rank, addresses, adder, self._stop,
+          lambda line: self._output.write(f'{line}\n'), self._episodes)
 
   def output(self) -> tuple[str, float]:
     """Returns what was printed since the last call, and how long it is silent.
@@ -204,10 +185,6 @@ class _Stop(threading.Event):
   def is_set(self) -> bool:
     self.asked_s = time.monotonic()
     return super().is_set()
-
-
-class SumError(Exception):
-  """A sum over the learners has failed, as one of them has died or hangs."""
 
 
 class _Output(io.TextIOBase):
@@ -243,6 +220,11 @@ class _Learners:
             cluster.this_node()))
     self._handles: list[Any] = [
         make.remote(config, rank, token) for rank in range(config.num_learners)]
+    # It ends with the driver, as all that nobody else owns.
+    self._adder: Any = None if config.collectives != 'ray' else ray.remote(
+        adder_lib.Adder).options(
+            num_cpus=0, max_concurrency=config.num_learners + 1).remote(
+                config.num_learners)
     self._outputs: dict[int, ray.ObjectRef] = {}
     self._exchanges: dict[int, ray.ObjectRef] = {}
     self._sign_s: list[float] = []
@@ -261,7 +243,7 @@ class _Learners:
       if addresses is None:
         print('Stopped before the training began.')
         return 0
-      runs = [h.run.remote(addresses) for h in self._handles]
+      runs = [h.run.remote(addresses, self._adder) for h in self._handles]
       pending = runs
       while pending:
         done, pending = ray.wait(pending, timeout=_POLL_S)
@@ -276,7 +258,7 @@ class _Learners:
         self._check_time(stopping_s)
       return self._results(runs)
     finally:
-      for handle in self._handles:
+      for handle in self._handles + [self._adder] * bool(self._adder):
         ray.kill(handle)
 
   def _addresses(self, stop):
@@ -310,9 +292,10 @@ class _Learners:
     if not failures:
       return ray.get(runs[0])
     # That a learner waits, or that its sum has failed, are consequences.
-    failures.sort(key=lambda e: isinstance(_cause(e), (SumError, TimeoutError)))
+    consequences = cluster.SumError, TimeoutError
+    failures.sort(key=lambda e: isinstance(_cause(e), consequences))
     cause = _cause(failures[0])
-    if isinstance(cause, (SumError, TimeoutError)):
+    if isinstance(cause, consequences):
       text = str(cause).strip().partition('\n')[0]
       raise _LearnerLost(f'has lost another one ({text})')
     if isinstance(cause, ray.exceptions.RayError):

@@ -1,0 +1,64 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What the process of a learner runs, with TensorFlow."""
+
+import collections
+from collections.abc import Callable, Sequence
+import functools
+import threading
+from typing import Any
+
+from scalable_agent import collectives
+from scalable_agent import config as config_lib
+from scalable_agent import metrics
+from scalable_agent import training
+from scalable_agent.distributed import central_actors
+from scalable_agent.distributed import cluster
+from scalable_agent.distributed import crew
+from scalable_agent.distributed import ray_collectives
+from scalable_agent.distributed import remote_actors
+
+
+def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
+        adder: Any, stop: threading.Event, say: Callable[[str], None],
+        episodes: collections.deque[metrics.Episode]) -> int:
+  """Trains as one of several learners; returns the exit code.
+
+  Args:
+    config: the settings; those of all learners together.
+    rank: which of them this one is.
+    addresses: `HOST:PORT` of each learner.
+    adder: the `adder.Adder` of `--collectives=ray`.
+    stop: ends the training once it is set.
+    say: takes lines of text for the user.
+    episodes: see `training.run`.
+
+  Raises:
+    cluster.SumError: if a sum over the learners has failed.
+    Exception: any other error of the training.
+  """
+  actors = (remote_actors.RemoteActors if config.inference == 'local'
+            else central_actors.CentralActors)
+  make_acting = functools.partial(
+      actors, rank=rank, num_learners=len(addresses), stop=stop, say=say)
+  try:
+    return training.run(
+        config, make_acting, stop, episodes=episodes,
+        collectives=_collectives(config, rank, addresses, adder))
+  except crew.Stopped:
+    print('Stopped before the training began.')
+    return 0
+  except collectives.SUM_ERRORS as e:
+    # All errors of sums have the word.
+    if len(addresses) > 1 and 'ollective' in str(e):
+      raise cluster.SumError(str(e)) from None
+    raise
+
+
+def _collectives(config, rank, addresses, adder):
+  if len(addresses) == 1:
+    return collectives.Alone()
+  if config.collectives == 'ray':
+    return ray_collectives.RayCollectives(
+        adder, len(addresses), rank, config.hang_timeout_s)
+  return collectives.TensorFlowCollectives(
+      addresses, rank, config.hang_timeout_s)

@@ -1,0 +1,62 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Log directories: one run at a time. Without TensorFlow."""
+
+from collections.abc import Iterator
+import contextlib
+import datetime
+import errno
+import fcntl
+import os
+import socket
+
+from scalable_agent import errors
+
+_NAME = '.lock'
+# How a file system says that it has no locks.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+
+
+@contextlib.contextmanager
+def locked(logdir: str) -> Iterator[None]:
+  """Keeps other runs out of a directory while within; makes it if missing.
+
+  The lock is that of the system on a file `.lock`: it ends with the process,
+  however that ends. File systems that are shared between machines pass it on,
+  if they have locks; otherwise a line says that there is none.
+
+  Raises:
+    ConfigError: if another run has the directory, or it cannot be written.
+  """
+  path = os.path.join(logdir, _NAME)
+  try:
+    os.makedirs(logdir, exist_ok=True)
+    # To append: the text is that of the run that has the lock.
+    file = open(path, 'a+', encoding='utf-8')
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
+        'that you may write to.') from e
+  with file:
+    try:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      file.seek(0)
+      raise errors.CheckpointError(
+          f'--logdir={logdir} is in use by another run'
+          f'{_prefixed(file.read().strip())}. Use another directory, or wait '
+          'until that run has ended.') from None
+    except OSError as e:
+      if e.errno not in _NO_LOCKS:
+        raise
+      print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
+            'that no other run uses it.')
+    file.truncate(0)
+    now = datetime.datetime.now().isoformat(' ', 'seconds')
+    file.write(f'process {os.getpid()} of {socket.gethostname()}, since {now}')
+    file.flush()
+    yield
+
+
+def _prefixed(text):
+  """Returns `: text`; the other run may not have written it yet."""
+  return f': {text}' if text else ''

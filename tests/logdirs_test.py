@@ -1,0 +1,92 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the lock of log directories, with a second process."""
+
+import contextlib
+import errno
+import fcntl
+import io
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+from scalable_agent import errors
+from scalable_agent import logdirs
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_HOLD = ('import sys\n'
+         'from scalable_agent import logdirs\n'
+         'with logdirs.locked(sys.argv[1]):\n'
+         '  print("locked", flush=True)\n'
+         '  sys.stdin.read()\n')
+
+
+class LockTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = os.path.join(self.create_tempdir().full_path, 'new', 'run')
+
+  def _holder(self):
+    """Returns another process that has the lock."""
+    process = subprocess.Popen(
+        [sys.executable, '-c', _HOLD, self.logdir], cwd=_ROOT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    self.addCleanup(process.__exit__, None, None, None)
+    self.addCleanup(process.kill)
+    self.assertEqual(process.stdout.readline(), 'locked\n')
+    return process
+
+  def test_another_process_is_named(self):
+    other = self._holder()
+    with self.assertRaisesRegex(
+        errors.ConfigError,
+        f'--logdir={self.logdir} is in use by another run: process {other.pid} '
+        f'of {socket.gethostname()}, since 20'):
+      with logdirs.locked(self.logdir):
+        self.fail('There are two.')
+
+  @parameterized.parameters(signal.SIGKILL, signal.SIGTERM, None)
+  def test_the_lock_ends_with_its_process(self, number):
+    other = self._holder()
+    if number is None:
+      other.stdin.close()
+    else:
+      other.send_signal(number)
+    other.wait()
+    for _ in range(2):
+      with logdirs.locked(self.logdir):
+        text = pathlib.Path(self.logdir, '.lock').read_text()
+        self.assertStartsWith(text, f'process {os.getpid()} of ')
+
+  def test_a_process_that_was_started_does_not_keep_it(self):
+    with logdirs.locked(self.logdir):
+      child = subprocess.Popen(['sleep', '1000'])
+    self.addCleanup(child.wait)
+    self.addCleanup(child.kill)
+    with logdirs.locked(self.logdir):
+      pass
+
+  def test_a_file_system_without_locks_is_said(self):
+    output = io.StringIO()
+    with mock.patch.object(
+        fcntl, 'flock', side_effect=OSError(errno.ENOLCK, 'No locks')
+    ), contextlib.redirect_stdout(output), logdirs.locked(self.logdir):
+      pass
+    self.assertIn('cannot be locked (No locks)', output.getvalue())
+
+  @parameterized.parameters('/proc/none', '/dev/null/run')
+  def test_no_directory(self, logdir):
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'--logdir={logdir} cannot be used: '):
+      with logdirs.locked(logdir):
+        pass
+
+
+if __name__ == '__main__':
+  absltest.main()
