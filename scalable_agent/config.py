@@ -200,7 +200,7 @@ class RunSettings(_Section):
 class EnvironmentSettings(_Section):
   """How environments are made. The defaults are the paper's for training."""
   num_action_repeats: int = setting(
-      By(impala=4, Atari=4, others=1),
+      By({'Atari or DeepMind Lab': 4, 'others': 1}),
       'Environment frames per agent step: each action is repeated this many '
       'times, and the rewards are summed. An Atari observation is the maximum '
       'over the last two frames.',

@@ -25,7 +25,7 @@ def locked(logdir: str) -> Iterator[None]:
   if they have locks; otherwise a line says that there is none.
 
   Raises:
-    ConfigError: if another run has the directory, or it cannot be written.
+    CheckpointError: if another run has the directory, or it cannot be written.
   """
   path = os.path.join(logdir, _NAME)
   try:
@@ -37,24 +37,44 @@ def locked(logdir: str) -> Iterator[None]:
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
   with file:
-    try:
-      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-      file.seek(0)
-      raise errors.CheckpointError(
-          f'--logdir={logdir} is in use by another run'
-          f'{_prefixed(file.read().strip())}. Use another directory, or wait '
-          'until that run has ended.') from None
-    except OSError as e:
-      if e.errno not in _NO_LOCKS:
-        raise
-      print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
-            'that no other run uses it.')
-    file.truncate(0)
-    now = datetime.datetime.now().isoformat(' ', 'seconds')
-    file.write(f'process {os.getpid()} of {socket.gethostname()}, since {now}')
-    file.flush()
+    _lock(file, logdir)
+    if _is_at(path, file):
+      now = datetime.datetime.now().isoformat(' ', 'seconds')
+      file.truncate(0)
+      file.write(
+          f'process {os.getpid()} of {socket.gethostname()}, since {now}')
+      file.flush()
+      try:
+        yield
+      finally:
+        with contextlib.suppress(OSError):
+          os.remove(path)
+      return
+  with locked(logdir):  # The run that had the lock has removed the file.
     yield
+
+
+def _is_at(path, file):
+  try:
+    return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+  except FileNotFoundError:
+    return False
+
+
+def _lock(file, logdir):
+  try:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError:
+    file.seek(0)
+    raise errors.CheckpointError(
+        f'--logdir={logdir} is in use by another run'
+        f'{_prefixed(file.read().strip())}. Use another directory, or wait '
+        'until that run has ended.') from None
+  except OSError as e:
+    if e.errno not in _NO_LOCKS:
+      raise
+    print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
+          'that no other run uses it.')
 
 
 def _prefixed(text):

@@ -41,6 +41,11 @@ LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
 IS_TASK = Check(lambda x: x >= -1, 'must be at least -1')
 
 
+# How the names of DeepMind Lab's levels begin.
+_LAB = ('contributed/dmlab30/', 'dmlab30', 'explore_', 'lab/', 'language_',
+        'lasertag_', 'natlab_', 'psychlab_', 'rooms_', 'seekavoid_', 'skymaze_')
+
+
 class Needs(NamedTuple):
   """What a setting has no effect without.
 
@@ -93,7 +98,8 @@ def setting(default: Value, text: str, *checks: Check,
 class By(dict[str, Value]):
   """Defaults by algorithm. The first one of these that is there counts:
 
-  `ddqn on Atari`, `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
+  `Atari or DeepMind Lab`, `ddqn on Atari`, `Atari` (not for impala),
+  `ddqn with LSTM`, `ddqn`, `others`.
   """
 
   def of(self, settings: Value) -> Value:
@@ -105,6 +111,9 @@ class By(dict[str, Value]):
     if is_atari(level):
       keys = [f'{algorithm} on Atari', *['Atari'][:algorithm != 'impala'],
               *keys]
+    # A section of environments alone does not know its levels.
+    if not level or is_atari(level) or is_lab(level):
+      keys.insert(0, 'Atari or DeepMind Lab')
     return next(self[key] for key in keys if key in self)
 
   def __str__(self) -> str:
@@ -115,6 +124,11 @@ class By(dict[str, Value]):
 def is_atari(level_name: str) -> bool:
   """Returns whether this is an Atari game, as `ALE/Pong-v5`, or `atari57`."""
   return level_name.startswith('ALE/') or level_name == 'atari57'
+
+
+def is_lab(level_name: str) -> bool:
+  """Returns whether this is a level of DeepMind Lab, or `dmlab30`."""
+  return level_name.startswith(_LAB)
 
 
 def names(text: str) -> list[str]:

@@ -339,9 +339,13 @@ def _print_start(asked, config, before, actors, num_learners):
   if num_learners > 1:
     where += f' for each of {num_learners} learners'
   print(f'{config.num_actors} environments, {actors.num_groups} groups'
-        f'{where}{sharing}, '
-        f'learning on {device}. Progress is printed after the first update, '
-        'which compiles.', flush=True)
+        f'{where}{sharing}, {_frames_text(config.num_action_repeats)} per '
+        f'action, learning on {device}. Progress is printed after the first '
+        'update, which compiles.', flush=True)
+
+
+def _frames_text(count):
+  return f'{count} frame' + 's' * (count != 1)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from absl.testing import parameterized
 import experiment
 import numpy as np
 from scalable_agent import config as config_lib
+from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import settings as settings_lib
 from scalable_agent import structs
@@ -263,7 +264,7 @@ class AlgorithmsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('impala', dict(
           total_environment_frames=1_000_000_000, hidden_sizes='64,64',
-          num_actor_groups=2, unroll_length=100, num_action_repeats=4,
+          num_actor_groups=2, unroll_length=100, num_action_repeats=1,
           learning_rate_schedule='linear', optimizer='rmsprop', epsilon=.1,
           reward_clipping='abs_one', updates_per_call=0)),
       ('ddqn', dict(
@@ -311,6 +312,22 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual((ddqn.batch_size, ddqn.min_replay_steps), (32, 20_000))
     self.assertEqual((sac.batch_size, sac.min_replay_steps), (256, 1_000))
     self.assertEqual((impala.unroll_length, impala.batch_size), (100, 2))
+
+  def test_actions_are_repeated_where_the_levels_expect_it(self):
+    for family in environments.FAMILIES:
+      expected = 4 if family.levels in (
+          environments.atari, environments.dmlab) else 1
+      for level in family.levels.known_levels():
+        if expected == 4 or not level.startswith('ALE/'):
+          self.assertEqual(config_lib.Config(
+              level_name=level).num_action_repeats, expected, level)
+    self.assertEqual([config_lib.Config(level_name=level).num_action_repeats
+                      for level in ('lab/x', 'contributed/dmlab30/x', 'atari57',
+                                    'dmlab30', 'CartPole-v1', 'catch', 'm:x')],
+                     [4, 4, 4, 4, 1, 1, 1])
+    # The levels are not known.
+    self.assertEqual(
+        config_lib.EnvironmentSettings().num_action_repeats, 4)
 
   def test_the_first_default_that_is_there_counts(self):
     class Settings(config_lib.EnvironmentSettings):

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from unittest import mock
 
 from absl.testing import absltest
@@ -63,6 +64,50 @@ class LockTest(parameterized.TestCase):
       with logdirs.locked(self.logdir):
         text = pathlib.Path(self.logdir, '.lock').read_text()
         self.assertStartsWith(text, f'process {os.getpid()} of ')
+
+  def test_nothing_is_left(self):
+    with logdirs.locked(self.logdir):
+      self.assertEqual(os.listdir(self.logdir), ['.lock'])
+    self.assertEmpty(os.listdir(self.logdir))
+
+  def test_only_one_at_a_time(self):
+    # Threads have the lock as processes do: each opens the file anew.
+    inside, most, tries = [], [], [0]
+
+    def run():
+      for _ in range(300):
+        try:
+          with logdirs.locked(self.logdir):
+            inside.append(None)
+            most.append(len(inside))
+            inside.pop()
+            tries[0] += 1
+        except errors.ConfigError:
+          pass
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join()
+    self.assertEqual(set(most), {1})
+    self.assertGreater(tries[0], 10)
+
+  def test_a_file_that_another_run_removes_meanwhile_is_no_lock(self):
+    flock, path = fcntl.flock, os.path.join(self.logdir, '.lock')
+
+    def end_of_other(file, how):
+      if len(calls := flock_mock.mock_calls) < 3:
+        os.remove(path)
+        if len(calls) == 2:  # A third run has made a new one.
+          open(path, 'w').close()
+      flock(file, how)
+
+    with mock.patch.object(fcntl, 'flock', side_effect=end_of_other
+                           ) as flock_mock, logdirs.locked(self.logdir):
+      with open(path) as file, self.assertRaises(BlockingIOError):
+        flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    self.assertLen(flock_mock.mock_calls, 3)
 
   def test_a_process_that_was_started_does_not_keep_it(self):
     with logdirs.locked(self.logdir):
