@@ -33,8 +33,27 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run')}
 
+
+class _WholeNumbers(flags.IntegerParser):
+  """Takes 2e3 and 1_000 for whole numbers, too."""
+
+  def convert(self, argument: str | int) -> int:
+    try:
+      return super().convert(argument)
+    except ValueError:
+      number = float(argument)
+      if not number.is_integer():
+        raise ValueError('it must be a whole number') from None
+      return int(number)
+
+
+def _define_integer(*, flag_values, **kwargs):
+  flags.DEFINE(_WholeNumbers(), flag_values=flag_values,
+               serializer=flags.ArgumentSerializer(), **kwargs)
+
+
 _DEFINE: dict[object, Callable[..., object]] = {
-    str: flags.DEFINE_string, int: flags.DEFINE_integer,
+    str: flags.DEFINE_string, int: _define_integer,
     float: flags.DEFINE_float, bool: flags.DEFINE_bool,
     bool | None: flags.DEFINE_bool}
 
@@ -76,16 +95,61 @@ def parse(args: Sequence[str]) -> config_lib.Config:
   """
   flag_values = flags.FlagValues()
   define_flags(flag_values)
+  check_order(args)
   _, *unknown = flag_values(['experiment.py', *args])
   if unknown:
     raise errors.ConfigError(f'Unknown arguments: {" ".join(unknown)}.')
   return config_of(flag_values)
 
 
+def check_order(args: Sequence[str]) -> None:
+  """Raises ConfigError for a flag that a later `--flagfile` sets otherwise.
+
+  Of two values, the later one counts. After a file, that is what one wants;
+  before it, what was typed would be lost.
+  """
+  typed: dict[str, str] = {}
+  for index, arg in enumerate(args):
+    if arg == '--':
+      return
+    if not arg.startswith('-'):
+      continue  # The value of the flag before it.
+    if _name_of(arg) != 'flagfile':
+      typed[_name_of(arg)] = arg
+      continue
+    file = arg if '=' in arg else f'{arg}={"".join(args[index + 1:index + 2])}'
+    for line in flags.FLAGS.read_flags_from_files([file]):
+      before = typed.get(_name_of(line), line)
+      if before.lstrip('-') != line.lstrip('-'):
+        raise errors.ConfigError(
+            f'{before} comes before {file}, which has {line}: give it after '
+            'the file.')
+
+
+def _name_of(arg):
+  """Returns the name of the flag in `--name=value`, `--name` or `--noname`."""
+  name = arg.lstrip('-').partition('=')[0]
+  if name not in flags.FLAGS and name.startswith('no'):
+    return name[2:]
+  return name
+
+
+def _parse_flags(args):
+  """Sets the flags; ends the program with one line if one is wrong."""
+  try:
+    check_order(args[1:])
+    _, *unknown = rest = flags.FLAGS(args)
+    if unknown:
+      raise errors.ConfigError(f'Unknown arguments: {" ".join(unknown)}. Flags '
+                               'begin with --; --help lists them.')
+    return rest
+  except (errors.ConfigError, flags.Error) as e:
+    print(f'experiment.py: {str(e).removeprefix("ERROR:: ")}', file=sys.stderr)
+    sys.exit(errors.ConfigError.exit_code)
+
+
 def main(argv: Sequence[str]) -> int:
-  if len(argv) > 1:
-    app.usage(shorthelp=True, exitcode=1,
-              detailed_error=f'Unknown arguments: {" ".join(argv[1:])}')
+  del argv  # `_parse_flags` has taken all of them.
   logging.set_verbosity(logging.WARNING)
   # Errors are raised. What TensorFlow logs besides does not help users.
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
@@ -121,4 +185,4 @@ define_flags(flags.FLAGS)
 
 
 if __name__ == '__main__':
-  app.run(main)
+  app.run(main, flags_parser=_parse_flags)

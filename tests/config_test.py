@@ -502,6 +502,34 @@ class AlgorithmsTest(parameterized.TestCase):
 class FlagsTest(parameterized.TestCase):
 
   @parameterized.parameters(
+      (['--batch_size=4'], '--batch_size=4 comes before .*, which has '
+       '--batch_size=8: give it after the file'),
+      (['--batch_size', '4'], '--batch_size comes before'),
+      (['-batch_size=4'], '-batch_size=4 comes before'),
+      (['--use_lstm'], '--use_lstm comes before .*, which has --nouse_lstm'),
+      (['--seed=2', '--unroll_length=3'], '--unroll_length=3 comes before .*, '
+       'which has --unroll_length=7'))
+  def test_a_flag_that_a_later_file_would_undo(self, before, message):
+    other = self.create_tempfile(content='--unroll_length=7\n').full_path
+    file = self.create_tempfile(content=(
+        f'# Comment\n--batch_size=8\n--nouse_lstm\n--flagfile={other}\n'
+    )).full_path
+    for flagfile in [f'--flagfile={file}'], ['--flagfile', file]:
+      with self.assertRaisesRegex(errors.ConfigError, message):
+        experiment.parse([*before, *flagfile])
+      # After the file, the flag counts. The same value twice does no harm.
+      experiment.parse([*flagfile, *before])
+      experiment.parse(['--batch_size=8', '--nouse_lstm', *flagfile])
+    self.assertEqual(experiment.parse(
+        ['--seed=3', f'--flagfile={file}', '--batch_size=4']),
+                     config_lib.Config(seed=3, batch_size=4, use_lstm=False,
+                                       unroll_length=7))
+    # Of two files, the later one counts.
+    third = self.create_tempfile(content='--unroll_length=9').full_path
+    experiment.parse([f'--flagfile={other}', f'--flagfile={third}'])
+
+
+  @parameterized.parameters(
       ('--nouse_lstm', 'use_lstm', False),
       ('--use_lstm=false', 'use_lstm', False),
       ('--test_greedy', 'test_greedy', True),
