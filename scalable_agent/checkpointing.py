@@ -25,6 +25,7 @@ import tensorflow as tf
 
 _FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
 _UNFINISHED = 'unfinished'
+_DAMAGED = 'damaged-'
 
 
 class Checkpointer:
@@ -74,15 +75,22 @@ class Checkpointer:
     self._num_updates_saved: int | None = None
 
   def restore(self) -> str | None:
-    """Restores the latest checkpoint; returns its path, None if none exists.
+    """Restores the latest good checkpoint; returns its path, None without any.
+
+    Later ones that are damaged get other names, and a line says so.
 
     Raises:
-      CheckpointError: if the checkpoint is of another agent or is damaged.
+      CheckpointError: if no checkpoint fits this agent.
     """
-    path = self._latest
-    if path is None:
+    if self._latest is None:
       return None
-    _restore(path, self._checkpoint, all_of_it=True)
+    path, damaged = _restore_good(self._latest, self._checkpoint,
+                                  all_of_it=True)
+    for name in damaged:
+      _put_aside(self._logdir, name)
+      print(f'{os.path.join(self._logdir, name)} is damaged, and kept as '
+            f'{_DAMAGED}{name}.')
+    self._latest = path
     self._learner.num_env_frames = int(self._num_env_frames)
     self._learner.num_updates = int(self._num_updates)
     self.train_time_s = float(self._train_time_s)
@@ -246,7 +254,7 @@ def _read_means(path: str) -> dict[str, float]:
 
 
 def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
-  """Restores the weights of an agent from the latest checkpoint.
+  """Restores the weights of an agent from the latest good checkpoint.
 
   Args:
     logdir: the directory, with a checkpoint.
@@ -265,45 +273,72 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
     raise errors.CheckpointError(f'--logdir={logdir} holds no checkpoint.')
   _check_identity(logdir, {'agent': description})
   num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
-  _restore(path, tf.train.Checkpoint(
+  good, damaged = _restore_good(path, tf.train.Checkpoint(
       variables=_tf_variables(agent.variables), num_env_frames=num_env_frames))
+  if damaged:
+    print(f'{", ".join(damaged)} of {logdir} is damaged: using {good}.')
   return int(num_env_frames)
 
 
 def latest_checkpoint(logdir: str) -> str | None:
   """Returns the path of the latest checkpoint, None if there is none.
 
-  Raises:
-    CheckpointError: if there are checkpoints, but no file names the latest.
+  It is the one that the file `checkpoint` names. If this is lost, it is the one
+  with the most updates.
   """
   try:
     state = tf.train.get_checkpoint_state(logdir)
   except ValueError:  # The file is empty or no text.
     state = None
   path = state and state.model_checkpoint_path
-  if path and not os.path.exists(f'{path}.index'):
-    path = None
+  if path and os.path.exists(f'{path}.index'):
+    return path
   names = _checkpoint_names(logdir)
-  if names and path is None:
-    raise errors.CheckpointError(
-        f'--logdir={logdir} holds checkpoints ({", ".join(names)}), but no '
-        'readable file `checkpoint` that names one of them. Use another '
-        f'--logdir, or write this line to {_state_path(logdir)}: '
-        f'model_checkpoint_path: "{names[-1]}"')
-  return path
+  return os.path.join(logdir, names[-1]) if names else None
 
 
 def latest_number(logdir: str) -> int:
-  """Returns the number of updates of the latest checkpoint, 0 without one.
-
-  Raises:
-    CheckpointError: as `latest_checkpoint`.
-  """
+  """Returns the number of updates of the latest checkpoint, 0 without one."""
   path = latest_checkpoint(logdir)
   return _number(path) if path else 0
 
 
-def _restore(path, checkpoint, all_of_it=False):
+def _restore_good(path, checkpoint, all_of_it=False):
+  """Restores a checkpoint; if it is damaged, the newest older one that is good.
+
+  Returns:
+    The path of the good one, and the names of those that are damaged.
+
+  Raises:
+    CheckpointError: none is good; the first one is named.
+  """
+  logdir, latest = os.path.split(path)
+  older = [os.path.join(logdir, name) for name in _checkpoint_names(logdir)
+           if _number(name) < _number(latest)]
+  damaged: list[str] = []
+  first = None
+  for candidate in [path, *reversed(older)]:
+    try:
+      _restore(candidate, checkpoint, all_of_it)
+      return candidate, damaged
+    except errors.CheckpointError as e:
+      first = first or e
+      damaged.append(os.path.basename(candidate))
+  assert first is not None
+  raise first
+
+
+def _put_aside(logdir, name):
+  """Gives all files of a checkpoint names that no checkpoint has."""
+  for file in os.listdir(logdir):
+    if file.startswith(f'{name}.'):
+      # Another learner may do the same.
+      with contextlib.suppress(FileNotFoundError):
+        os.replace(os.path.join(logdir, file),
+                   os.path.join(logdir, _DAMAGED + file))
+
+
+def _restore(path, checkpoint, all_of_it):
   """Restores all objects; `all_of_it`: from all of the checkpoint."""
   try:
     with _readable(path) as readable:
@@ -315,17 +350,7 @@ def _restore(path, checkpoint, all_of_it=False):
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
         f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
-        f'another --logdir{_advice_on_others(path)}.') from e
-
-
-def _advice_on_others(path):
-  logdir, latest = os.path.split(path)
-  others = [name for name in _checkpoint_names(logdir) if name != latest]
-  if not others:
-    return ''
-  return ('. If it is damaged, an older one may be good '
-          f'({", ".join(others)}): name it as model_checkpoint_path in '
-          f'{_state_path(logdir)}')
+        'another --logdir.') from e
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from scalable_agent import checkpointing
 from scalable_agent import errors
 from scalable_agent import training
 import tensorflow as tf
+import tree
 
 # TensorFlow reads paths as patterns. This one does not match itself.
 _PATTERN = 'a[b]*?'
@@ -71,6 +72,30 @@ def _changed(path):
   """Returns what a write would change; reading changes the time of access."""
   stat = os.stat(path)
   return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _files_of(logdir, name):
+  """Returns the content of the files of a checkpoint, by their names."""
+  found = {}
+  for file in os.listdir(logdir):
+    if file.startswith(name):
+      with open(os.path.join(logdir, file), 'rb') as f:
+        found[file] = f.read()
+  return found
+
+
+def _damage(path, how):
+  [data] = glob.glob(f'{path}.data*')
+  if how == 'removed':
+    os.remove(data)
+  elif how == 'one bit':
+    with open(data, 'r+b') as f:
+      f.seek(os.path.getsize(data) // 2)
+      byte = f.read(1)[0]
+      f.seek(-1, os.SEEK_CUR)
+      f.write(bytes([byte ^ 1]))
+  else:
+    os.truncate(data if how == 'cut' else f'{path}.index', 10)
 
 
 class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
@@ -151,42 +176,78 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaisesRegex(errors.CheckpointError, path):
       checkpointing.Checkpointer(logdir, learner, 'agent').restore()
 
-  def test_damaged_checkpoint_names_older_ones(self):
+    self.assertTrue(os.path.exists(f'{path}.index'))  # Nothing was renamed.
+
+  @parameterized.parameters('removed', 'cut', 'one bit', 'index cut')
+  def test_a_damaged_checkpoint_is_kept_aside(self, how):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    weights = []
+    for _ in range(3):
+      learner.step(learner_test.random_batch(learner))
+      latest = checkpointer.save()
+      weights.append([v.numpy() for v in learner.agent.variables])
+    _damage(latest, how)
+    others = _files_of(logdir, 'ckpt-3')
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      restorer = checkpointing.Checkpointer(logdir, learner, 'agent')
+      self.assertEqual(restorer.restore(), os.path.join(logdir, 'ckpt-2'))
+    self.assertEqual(output.getvalue(),
+                     f'{latest} is damaged, and kept as damaged-ckpt-3.\n')
+    self.assertEqual(learner.num_updates, 2)
+    tree.map_structure(np.testing.assert_array_equal, weights[1],
+                       [v.numpy() for v in learner.agent.variables])
+    self.assertEmpty(_files_of(logdir, 'ckpt-3'))
+    self.assertEqual(_files_of(logdir, 'damaged-ckpt-3'), {
+        f'damaged-{name}': content for name, content in others.items()})
+    # It is said once. The run goes on, and saves under the name again.
+    with contextlib.redirect_stdout(output := io.StringIO()):
+      restorer = checkpointing.Checkpointer(logdir, learner, 'agent')
+      self.assertEqual(restorer.restore(), os.path.join(logdir, 'ckpt-2'))
+    self.assertEmpty(output.getvalue())
+    learner.step(learner_test.random_batch(learner))
+    self.assertEqual(restorer.save(), latest)
+    self.assertEqual(
+        checkpointing.Checkpointer(logdir, learner, 'agent').restore(), latest)
+
+  def test_a_test_uses_the_newest_good_one_and_changes_nothing(self):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
     checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
     checkpointer.save()
     learner.step(learner_test.random_batch(learner))
-    for name in glob.glob(checkpointer.save() + '.data*'):
-      os.remove(name)
-    with self.assertRaisesRegex(
-        errors.CheckpointError,
-        f'ckpt-1 .*\\(ckpt-0\\).*model_checkpoint_path in {logdir}/checkpoint'):
-      checkpointing.Checkpointer(logdir, learner, 'agent').restore()
-    # The advice works.
-    with open(os.path.join(logdir, 'checkpoint'), 'w') as f:
-      f.write('model_checkpoint_path: "ckpt-0"')
-    checkpointing.Checkpointer(logdir, learner, 'agent').restore()
-    self.assertEqual(learner.num_updates, 0)
+    _damage(checkpointer.save(), 'cut')
+    before = _files_of(logdir, '')
+    with contextlib.redirect_stdout(output := io.StringIO()):
+      self.assertEqual(
+          checkpointing.restore_agent(logdir, learner.agent, 'agent'), 0)
+    self.assertEqual(output.getvalue(), f'ckpt-1 of {logdir} is damaged: '
+                     f'using {logdir}/ckpt-0.\n')
+    self.assertEqual(_files_of(logdir, ''), before)
 
   @parameterized.parameters(None, b'', b'garbled', b'\xff\xfe',
                             b'model_checkpoint_path: "ckpt-7"')
-  def test_lost_list_of_checkpoints_is_not_overwritten(self, content):
+  def test_lost_name_of_the_latest_checkpoint(self, content):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
-    checkpointing.Checkpointer(logdir, learner, 'agent').save()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    checkpointer.save()
+    learner.step(learner_test.random_batch(learner))
+    latest = checkpointer.save()
     path = os.path.join(logdir, 'checkpoint')
     os.remove(path)
     if content is not None:
       with open(path, 'wb') as f:
         f.write(content)
-    for use in (lambda: checkpointing.Checkpointer(logdir, learner, 'agent'),
-                lambda: checkpointing.latest_number(logdir)):
-      with self.assertRaisesRegex(
-          errors.CheckpointError,
-          '^.*holds checkpoints.*another --logdir.*'
-          'model_checkpoint_path: "ckpt-0"$'):
-        use()
+    self.assertEqual(checkpointing.latest_number(logdir), 1)
+    restorer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    self.assertEqual(restorer.restore(), latest)
+    learner.step(learner_test.random_batch(learner))
+    restorer.save()
+    with open(path) as f:
+      self.assertStartsWith(f.read(), 'model_checkpoint_path: "ckpt-2"')
 
   def test_agent_json_is_replaced_whole_and_only_if_it_differs(self):
     logdir = self.create_tempdir().full_path
