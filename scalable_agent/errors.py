@@ -39,6 +39,11 @@ class CheckpointError(ConfigError):
   """A log directory cannot be used; the message says why and what to do."""
 
 
+class EnvironmentValueError(UserError):
+  """An environment returned what is not finite."""
+  exit_code = 1
+
+
 class DivergedError(UserError):
   """Training diverged: the loss or a weight is not finite."""
   exit_code = 1

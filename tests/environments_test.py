@@ -26,6 +26,7 @@ import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent.environments import base
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import toys
 from scalable_agent.environments import workers
@@ -354,6 +355,68 @@ def _area_weights(size):
               - np.maximum(edges[:-1, None], pixels))
   weights = np.clip(overlaps, 0, None)
   return weights / weights.sum(axis=1, keepdims=True)
+
+
+class _Scripted:
+  """A vector of two environments that returns what it is told to."""
+
+  def __init__(self, observation, steps):
+    array = lambda x: structs.ArraySpec(x.shape[1:], x.dtype)
+    self.spec = structs.EnvironmentSpec(
+        {name: array(x) for name, x in observation.items()}
+        if isinstance(observation, dict) else array(observation),
+        structs.ActionSpec((3,)), 1)
+    self.initial = lambda: observation
+    self.step = lambda actions: steps.pop(0)
+    self.close = lambda: None
+
+
+class FiniteTest(parameterized.TestCase):
+
+  def _step(self, reward=0., observation=None, end=False, last=0.):
+    """Returns a step in which the second environment may be wrong."""
+    if observation is None:
+      observation = np.zeros([2, 3], np.float32)
+    ends = np.array([False, end])
+    return base.VectorStep(
+        np.array([1., reward], np.float32), ends, ends, observation,
+        np.zeros(2, bool),
+        # Other rows have no meaning.
+        np.array([[np.nan] * 3, [last] * 3], np.float32) if end else ())
+
+  def _run(self, *steps, initial=None):
+    if initial is None:
+      initial = np.zeros([2, 3], np.float32)
+    with environments.FlowEnvironment(
+        _Scripted(initial, list(steps)), ['a', 'b'], first_index=6) as env:
+      env.initial()
+      for _ in steps:
+        env.step(np.zeros(2, np.int32))
+
+  def test_finite_ones_pass(self):
+    self._run(self._step(), self._step(reward=-1e30, end=True), self._step())
+
+  @parameterized.parameters(
+      (dict(reward=np.nan), 'reward nan'),
+      (dict(reward=-np.inf), 'reward -inf'),
+      (dict(observation=np.array([[0, 0, 0], [0, np.inf, 0]])),
+       'observation inf'),
+      (dict(observation={'x': np.zeros([2, 1]), 'y': np.array([[1], [np.nan]]),
+                         'z': np.zeros([2, 3], np.uint8)}),
+       'observation y nan'),
+      (dict(end=True, last=np.nan), 'observation nan'))
+  def test_others_are_named(self, step, text):
+    with self.assertRaisesRegex(
+        errors.EnvironmentValueError,
+        rf'^Environment 7 \(b\) returned {text}, 2 steps after the start of an '
+        'episode: .* must be finite.$'):
+      self._run(self._step(end=True), self._step(), self._step(),
+                self._step(**step))
+
+  def test_the_first_observation(self):
+    with self.assertRaisesRegex(
+        errors.EnvironmentValueError, r'Environment 6 \(a\) .* 0 steps after'):
+      self._run(initial=np.array([[np.nan], [0.]]))
 
 
 class GymnasiumTest(parameterized.TestCase):

@@ -119,11 +119,15 @@ class FlowEnvironment:
     Returns:
       `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True,
       nothing truncated.
+
+    Raises:
+      EnvironmentValueError: an observation is not finite.
     """
     self._check_open()
     observation = self._env.initial()
     self._episode_return = np.zeros([self.num_envs], np.float32)
     self._episode_step = np.zeros([self.num_envs], np.int32)
+    self._check_observation(observation)
     return structs.StepOutput(
         reward=np.zeros([self.num_envs], np.float32),
         info=structs.StepOutputInfo(
@@ -151,11 +155,16 @@ class FlowEnvironment:
         discrete, out of range.
       RuntimeError: called before `initial` or after `close`.
       EnvironmentProcessError: an environment failed; only `close` still works.
+      EnvironmentValueError: a reward or an observation is not finite.
     """
     self._check_open()
     if self._episode_return is None:
       raise RuntimeError('Call initial() before step().')
     result = self._env.step(self._checked(actions))
+    self._check_finite('reward', result.reward)
+    self._check_observation(result.observation)
+    if result.episode_end.any():
+      self._check_observation(result.last_observation, result.episode_end)
     info = structs.StepOutputInfo(
         episode_return=self._episode_return + result.reward,
         episode_step=self._episode_step + np.int32(1),
@@ -192,6 +201,26 @@ class FlowEnvironment:
           'Actions must be at least 0 and below '
           f'{", ".join(map(str, self._num_values))}, not {actions.tolist()}.')
     return actions.astype(self._action_dtype, copy=False)
+
+  def _check_observation(self, observation, rows=True):
+    parts = (observation if isinstance(observation, dict)
+             else {'': observation})
+    for name, array in parts.items():
+      if array.dtype.kind == 'f':
+        self._check_finite(f'observation {name}'.strip(), array, rows)
+
+  def _check_finite(self, what, values, rows=True):
+    """Raises for what is not finite in `values`, `[E, ...]`, where `rows`."""
+    finite = np.isfinite(values)
+    if finite.all():
+      return
+    bad = rows & ~finite.reshape(self.num_envs, -1).all(axis=1)
+    for row in np.flatnonzero(bad)[:1]:
+      wrong = values[row][~finite[row]].flat[0]
+      raise errors.EnvironmentValueError(
+          f'Environment {self.indices[row]} ({self.level_names[row]}) returned '
+          f'{what} {wrong}, {self._episode_step[row]} steps after the '
+          'start of an episode: rewards and observations must be finite.')
 
   def _check_open(self):
     if self._closed:
