@@ -118,7 +118,17 @@ class Checkpointer:
     Raises:
       DivergedError: if a weight is not finite. The last good checkpoint is
         kept.
+      SaveError: if it cannot be written. The last one is kept, too.
     """
+    try:
+      return self._save()
+    except (OSError, tf.errors.OpError) as e:
+      why = getattr(e, 'strerror', None) or str(e).partition('\n')[0]
+      raise errors.SaveError(
+          f'The checkpoint of {self._learner.num_env_frames:,} frames could '
+          f'not be written to {self._logdir}: {why}.') from e
+
+  def _save(self):
     state = self._learner.state
     for variable in [*state['variables'], *state['unpublished']]:
       if not bool(tf.reduce_all(tf.math.is_finite(variable))):

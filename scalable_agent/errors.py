@@ -44,6 +44,11 @@ class EnvironmentValueError(UserError):
   exit_code = 1
 
 
+class SaveError(UserError):
+  """A checkpoint could not be written, as the disk is full, for example."""
+  exit_code = 1
+
+
 class DivergedError(UserError):
   """Training diverged: the loss or a weight is not finite."""
   exit_code = 1

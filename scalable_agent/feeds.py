@@ -162,9 +162,18 @@ class Feed:
       self._source.set_errors(ready.positions, learned.errors.numpy())
 
   def save(self) -> None:
-    """Saves the replay in the log directory, if it is to be saved."""
-    if self._source.save is not None:
+    """Saves the replay in the log directory, if it is to be saved.
+
+    Raises:
+      SaveError: if it cannot be written.
+    """
+    if self._source.save is None:
+      return
+    try:
       self._source.save()
+    except OSError as e:
+      raise errors.SaveError(
+          f'The replay could not be written: {e.strerror}.') from e
 
   @property
   def updates_per_step(self) -> float | None:

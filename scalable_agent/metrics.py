@@ -152,6 +152,7 @@ class MetricsWriter:
       raise errors.ConfigError(
           f'{path} cannot be written: {e.strerror}. Make it writable or use '
           'another --logdir.') from e
+    self._path, self._has_failed = path, False
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
@@ -166,7 +167,7 @@ class MetricsWriter:
     When every level of DMLab-30 has a return, it also writes the scores of the
     suite.
     """
-    with self._as_default(num_env_frames):
+    with self._failures_said(), self._as_default(num_env_frames):
       for episode in episodes:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
@@ -184,7 +185,7 @@ class MetricsWriter:
   def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
                     num_env_frames: int) -> None:
     """Writes scalars and the histogram of `actions`, and flushes all files."""
-    with self._as_default(num_env_frames):
+    with self._failures_said(), self._as_default(num_env_frames):
       for name, value in scalars.items():
         _write_scalar(name, value)
       tf.summary.histogram('action', actions)
@@ -198,12 +199,29 @@ class MetricsWriter:
 
   def flush(self) -> None:
     """Passes all that was written to the operating system."""
-    self._summaries.flush()
-    self._file.flush()
+    with self._failures_said():
+      self._summaries.flush()
+    with self._failures_said():
+      self._file.flush()
 
   def close(self) -> None:
-    self._summaries.close()
-    self._file.close()
+    with self._failures_said():
+      self._summaries.close()
+    with self._failures_said():
+      self._file.close()
+
+  @contextlib.contextmanager
+  def _failures_said(self):
+    """Says once what cannot be written; a run does not end for its curves."""
+    try:
+      yield
+    except (OSError, tf.errors.OpError) as e:
+      if not self._has_failed:
+        why = getattr(e, 'strerror', None) or str(e).partition('\n')[0]
+        print(f'Curves could not be written to {os.path.dirname(self._path)}: '
+              f'{why}. Training goes on; episodes may be missing from them.',
+              flush=True)
+      self._has_failed = True
 
   def _as_default(self, num_env_frames):
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))

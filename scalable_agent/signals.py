@@ -6,25 +6,28 @@ import contextlib
 import signal
 import threading
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-  """Yields an event that the first SIGINT or SIGTERM sets.
+  """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.
 
-  The second one ends the process at once; its children end with it.
+  The second one ends the process at once; its children end with it. A signal
+  that is ignored, as SIGHUP under nohup, stays ignored.
   """
   stop = threading.Event()
+  numbers = [number for number in _SIGNALS
+             if signal.getsignal(number) != signal.SIG_IGN]
 
   def handle(unused_number, unused_frame):
     stop.set()
-    for number in _SIGNALS:
+    for number in numbers:
       signal.signal(number, signal.SIG_DFL)
 
-  previous = [signal.signal(number, handle) for number in _SIGNALS]
+  previous = [signal.signal(number, handle) for number in numbers]
   try:
     yield stop
   finally:
-    for number, handler in zip(_SIGNALS, previous):
+    for number, handler in zip(numbers, previous):
       signal.signal(number, handler)

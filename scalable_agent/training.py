@@ -415,6 +415,7 @@ class _Log:
     self._writer = writer
     self._evaluations = evaluations
     self._stop = stop
+    self._save_checkpoint_secs = config.save_checkpoint_secs
     self._episodes_of_others = episodes
     self._seconds_by_role = {
         'actor': actors.seconds, 'batches': feed.seconds,
@@ -513,7 +514,11 @@ class _Log:
   def save_checkpoint(self, update: Update) -> None:
     del update
     if self._checkpoint_due():
-      self.save()
+      try:
+        self.save()
+      except errors.SaveError as e:
+        print(f'{e} Training goes on, and tries again in '
+              f'{self._save_checkpoint_secs:g} s.', flush=True)
 
   def save(self) -> str:
     """Writes a checkpoint; returns its path."""
@@ -524,6 +529,10 @@ class _Log:
     return path
 
   def save_at_end(self) -> None:
+    if not self._learner.num_updates:
+      print('Nothing was learned yet, so no checkpoint was written.',
+            flush=True)
+      return
     print(f'Saved {self.save()}, {self._learner.num_env_frames:,} frames.',
           flush=True)
 

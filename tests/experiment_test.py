@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import csv
+import errno
 import functools
 import io
 import json
@@ -29,6 +30,7 @@ import pytest
 from scalable_agent import acting
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
+from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import evaluation
@@ -287,6 +289,53 @@ class ProcessTest(parameterized.TestCase):
     self.assertIn('_fail()', output)  # The traceback in the process.
     self.assertIn('Saved', output)
     self.assertEmpty(_wait_until_gone(children))
+
+
+@pytest.mark.slow
+class SavingTest(absltest.TestCase):
+
+  def _train(self, failures, *args):
+    """Trains while some checkpoints cannot be written; returns what came."""
+    write, logdir = checkpointing.Checkpointer._write, (
+        self.create_tempdir().full_path)
+
+    def write_or_fail(checkpointer, name):
+      if failures:
+        raise failures.pop()
+      return write(checkpointer, name)
+
+    with mock.patch.object(checkpointing.Checkpointer, '_write', write_or_fail):
+      code, output = _main(
+          f'--logdir={logdir}', '--save_checkpoint_secs=0.3', *_CHEAP, *args)
+    return code, output, checkpointing.latest_number(logdir)
+
+  def test_a_checkpoint_that_cannot_be_written_is_tried_again(self):
+    code, output, latest = self._train(
+        [OSError(errno.ENOSPC, 'No space left on device')] * 2,
+        '--total_environment_frames=20000')
+    self.assertEqual(code, 0, output)
+    self.assertRegex(output, 'The checkpoint of [0-9,]+ frames could not be '
+                     'written to .*: No space left on device. Training goes '
+                     r'on, and tries again in 0.3 s.\n')
+    self.assertEqual(latest, 2000)
+
+  def test_the_last_one_is_an_error(self):
+    code, output, latest = self._train(
+        [tf.errors.ResourceExhaustedError(None, None, 'full; No space')] * 1000,
+        '--total_environment_frames=1000')
+    self.assertEqual(code, 1, output)
+    self.assertRegex(output.splitlines()[-1], 'experiment.py: The checkpoint '
+                     'of 1,000 frames could not be written to .*: full; No')
+    self.assertEqual(latest, 0)
+
+  def test_nothing_is_saved_before_the_first_update(self):
+    with mock.patch.object(training, 'learn',
+                           side_effect=errors.EnvironmentValueError('Bad.')):
+      code, output, _ = self._train([], '--total_environment_frames=1000')
+    self.assertEqual(code, 1, output)
+    self.assertIn('Nothing was learned yet, so no checkpoint was written.\n'
+                  'experiment.py: Bad.', output)
+    self.assertNotIn('ckpt-0', output)
 
 
 class BadInputTest(parameterized.TestCase):

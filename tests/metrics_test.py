@@ -1,8 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of what a run reports."""
 
+import contextlib
 import csv
 import glob
+import io
 import os
 
 from absl.testing import parameterized
@@ -199,6 +201,20 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
         errors.ConfigError,
         r'^.*episodes\.csv cannot be written: .*another --logdir\.$'):
       metrics.MetricsWriter(logdir.full_path, num_action_repeats=4)
+
+  def test_a_full_disk_is_said_once_and_ends_nothing(self):
+    logdir = self.create_tempdir().full_path
+    os.symlink('/dev/full', os.path.join(logdir, 'episodes.csv'))
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
+      for _ in range(1000):  # More than Python keeps in memory.
+        writer.write_episodes([metrics.Episode('a', 1.0, 25)], 100, 1.25)
+      writer.write_scalars({'x': 1.}, np.zeros(3), 100)
+      writer.close()
+    self.assertEqual(
+        output.getvalue(), f'Curves could not be written to {logdir}: No space '
+        'left on device. Training goes on; episodes may be missing from '
+        'them.\n')
 
   def test_progress(self):
     progress = metrics.Progress(1000, 10_000, num_recent=2)
