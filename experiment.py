@@ -12,6 +12,7 @@
 """
 
 from collections.abc import Callable, Sequence
+import contextlib
 import dataclasses
 import importlib
 import importlib.util
@@ -41,10 +42,10 @@ class _WholeNumbers(flags.IntegerParser):
     try:
       return super().convert(argument)
     except ValueError:
-      number = float(argument)
-      if not number.is_integer():
-        raise ValueError('it must be a whole number') from None
-      return int(number)
+      with contextlib.suppress(ValueError):
+        if (number := float(argument)).is_integer():
+          return int(number)
+      raise ValueError('it must be a whole number') from None
 
 
 def _define_integer(*, flag_values, **kwargs):
@@ -109,21 +110,27 @@ def check_order(args: Sequence[str]) -> None:
   before it, what was typed would be lost.
   """
   typed: dict[str, str] = {}
-  for index, arg in enumerate(args):
-    if arg == '--':
-      return
-    if not arg.startswith('-'):
-      continue  # The value of the flag before it.
-    if _name_of(arg) != 'flagfile':
+  undone: dict[str, str] = {}  # The messages.
+  rest = list(args)
+  while rest and rest[0] != '--':
+    arg = rest.pop(0)
+    name, is_set, _ = arg.lstrip('-').partition('=')
+    takes_value = name == 'flagfile' or (
+        name in flags.FLAGS and not flags.FLAGS[name].boolean)
+    if not is_set and takes_value and rest:
+      arg += f'={rest.pop(0)}'
+    if name != 'flagfile':
       typed[_name_of(arg)] = arg
+      undone.pop(_name_of(arg), None)
       continue
-    file = arg if '=' in arg else f'{arg}={"".join(args[index + 1:index + 2])}'
-    for line in flags.FLAGS.read_flags_from_files([file]):
-      before = typed.get(_name_of(line), line)
-      if before.lstrip('-') != line.lstrip('-'):
-        raise errors.ConfigError(
-            f'{before} comes before {file}, which has {line}: give it after '
-            'the file.')
+    for line in flags.FLAGS.read_flags_from_files([arg]):
+      before = typed.get(_name_of(line))
+      if before and _value_of(before) != _value_of(line):
+        undone[_name_of(line)] = (
+            f'{before} comes before {arg}, which has {line}: give it after the '
+            'file.')
+  if undone:
+    raise errors.ConfigError(next(iter(undone.values())))
 
 
 def _name_of(arg):
@@ -132,6 +139,18 @@ def _name_of(arg):
   if name not in flags.FLAGS and name.startswith('no'):
     return name[2:]
   return name
+
+
+def _value_of(arg):
+  """Returns the value in `--name=value`, `--name` or `--noname`, if it is one.
+  """
+  _, is_set, text = arg.partition('=')
+  name = _name_of(arg)
+  if not is_set:
+    return arg.lstrip('-') == name
+  with contextlib.suppress(ValueError, KeyError):
+    return flags.FLAGS[name].parser.parse(text)
+  return text
 
 
 def _parse_flags(args):

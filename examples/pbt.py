@@ -37,6 +37,7 @@ import threading
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
 # pylint: disable=wrong-import-position
+from absl import flags
 import experiment
 import ray
 from ray import tune
@@ -44,6 +45,7 @@ from ray.tune import schedulers
 from ray.tune import search
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import logdirs
 
 # Of appendix D of the IMPALA paper.
 RANGES = {'learning_rate': tune.loguniform(5e-6, 5e-3),
@@ -89,6 +91,9 @@ def train_interval(config: config_lib.Config, interval: int
       stop.set()
 
   training.run(config, acting.make_local, stop, hooks=[hook])
+  if not frames:
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} has ended already, without a result.')
   if not returns:
     raise errors.ConfigError(
         f'No episode has ended within {frames[-1] - frames[0]:,} frames: use a '
@@ -156,7 +161,8 @@ def report(results: tune.ResultGrid, out: pathlib.Path) -> None:
         **{name: value for name, value in r.metrics['config'].items()
            if name in RANGES}, 'logdir': str(
                out / 'members' / r.metrics['trial_id'])}
-       for r in results if r.metrics), key=lambda row: -row['mean_return'])
+       for r in results if 'mean_return' in r.metrics),
+      key=lambda row: -row['mean_return'])
   (out / 'members.json').write_text(json.dumps(rows, indent=1))
   print('| mean return | frames | learning rate | entropy cost | epsilon | '
         'logdir |\n|---:|---:|---:|---:|---:|---|')
@@ -189,18 +195,24 @@ def main(argv: Sequence[str] | None = None) -> int:
   args = parser.parse_args(argv)
   try:
     config = experiment.parse(args.flags)
-  except errors.UserError as e:
+    # Those of an algorithm without them are an error.
+    dataclasses.replace(config, learning_rate=1e-3, entropy_cost=1e-3,
+                        epsilon=1e-3)
+  except (errors.UserError, flags.Error) as e:
     parser.error(str(e))
-  if config.ray_address:
-    parser.error('Members act in their own processes: give --ray_address '
-                 'before --.')
+  if config.ray_address or config.mode != 'train':
+    parser.error('Members train, in their own processes: leave --mode out, and '
+                 'give --ray_address before --.')
   ray.init(address=args.ray_address, runtime_env={'env_vars': {
       'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_FORCE_GPU_ALLOW_GROWTH': 'true',
       'PYTHONPATH': os.pathsep.join(
           [str(_ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}},
            log_to_driver=False)
   try:
-    results = run(args, config)
+    with logdirs.locked(str(args.out.absolute())):
+      results = run(args, config)
+  except errors.UserError as e:
+    parser.error(str(e))
   finally:
     ray.shutdown()
   report(results, args.out.absolute())

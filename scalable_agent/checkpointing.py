@@ -26,6 +26,9 @@ import tensorflow as tf
 _FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
 _UNFINISHED = 'unfinished'
 _DAMAGED = 'damaged-'
+# What does not mean that files are cut, changed or missing.
+_PASSING = (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError,
+            tf.errors.UnavailableError, tf.errors.DeadlineExceededError)
 
 
 class Checkpointer:
@@ -74,19 +77,21 @@ class Checkpointer:
     # Of the latest, if this object wrote or restored it.
     self._num_updates_saved: int | None = None
 
-  def restore(self) -> str | None:
+  def restore(self, put_aside: bool = True) -> str | None:
     """Restores the latest good checkpoint; returns its path, None without any.
 
-    Later ones that are damaged get other names, and a line says so.
+    Args:
+      put_aside: whether later ones, which are damaged, get other names. Then a
+        line says so.
 
     Raises:
-      CheckpointError: if no checkpoint fits this agent.
+      CheckpointError: if no checkpoint fits this agent, or one cannot be read.
     """
     if self._latest is None:
       return None
     path, damaged = _restore_good(self._latest, self._checkpoint,
                                   all_of_it=True)
-    for name in damaged:
+    for name in damaged if put_aside else []:
       _put_aside(self._logdir, name)
       print(f'{os.path.join(self._logdir, name)} is damaged, and kept as '
             f'{_DAMAGED}{name}.')
@@ -332,20 +337,33 @@ def _restore_good(path, checkpoint, all_of_it=False):
       _restore(candidate, checkpoint, all_of_it)
       return candidate, damaged
     except errors.CheckpointError as e:
+      if isinstance(e.__cause__, _PASSING) or not _can_be_read(candidate):
+        raise  # It may be good the next time.
       first = first or e
       damaged.append(os.path.basename(candidate))
   assert first is not None
   raise first
 
 
+def _can_be_read(path):
+  """Returns whether the system can read the files of a checkpoint."""
+  logdir, name = os.path.split(path)
+  try:
+    for file in os.listdir(logdir):
+      if file.startswith(f'{name}.'):
+        with open(os.path.join(logdir, file), 'rb') as f:
+          f.read(1)
+  except OSError:
+    return False
+  return True
+
+
 def _put_aside(logdir, name):
   """Gives all files of a checkpoint names that no checkpoint has."""
   for file in os.listdir(logdir):
     if file.startswith(f'{name}.'):
-      # Another learner may do the same.
-      with contextlib.suppress(FileNotFoundError):
-        os.replace(os.path.join(logdir, file),
-                   os.path.join(logdir, _DAMAGED + file))
+      os.replace(os.path.join(logdir, file),
+                 os.path.join(logdir, _DAMAGED + file))
 
 
 def _restore(path, checkpoint, all_of_it):

@@ -242,11 +242,12 @@ class EnvironmentSettings(_Section):
       'step. If it takes longer, the run ends with an error.', POSITIVE)
   dataset_path: str = setting(
       '',
-      'DeepMind Lab: directory of the images that two psychlab levels need.')
+      'DeepMind Lab: directory of the images that two psychlab levels need.',
+      IS_LOCAL)
   level_cache_dir: str = setting(
       '',
       'DeepMind Lab: directory where compiled maps are kept. It grows with '
-      'every new map. If empty, maps are not kept.')
+      'every new map. If empty, maps are not kept.', IS_LOCAL)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -797,7 +798,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     for name in _PATHS:
       if isinstance(path := getattr(self, name), str) and '~' in path:
         object.__setattr__(self, name, ','.join(
-            os.path.expanduser(part) for part in path.split(',')))
+            os.path.expanduser(part.strip()) for part in path.split(',')))
     super().__post_init__()
     if self.is_off_policy:
       self._check_sequences()
@@ -1055,7 +1056,10 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
       os.replace(f'{path}.tmp', path)
 
   def check_same_task(self, before: 'Config') -> None:
-    """Raises ConfigError if this is not the task of an earlier part."""
+    """Raises ConfigError if this is not the task of an earlier part.
+
+    If it need not be, raises if something of the old task would be used.
+    """
     changed = [name for name in _TASK
                if getattr(self, name) != getattr(before, name)]
     if changed and not self.allow_other_task:
@@ -1064,6 +1068,12 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
           f'{_as_flags(before, changed)}, not with {_as_flags(self, changed)}: '
           'that is another task. Use the same flags, another --logdir, or '
           '--allow_other_task.')
+    if changed or self.level_name != before.level_name:
+      old = [path for path in sorted(os.listdir(self.logdir))
+             if path == 'best' or path.startswith('replay')]
+      self._check('allow_other_task', not old or not self.allow_other_task,
+                  f'needs {", ".join(old)} of the old task to be moved away '
+                  f'from {self.logdir}')
 
 
 # In the order of --helpfull.
@@ -1095,7 +1105,9 @@ def changes_said(before: Config, now: Config) -> str:
 
 
 def _as_flags(config, names_of_settings):
-  return ' '.join(f'--{name}={str(getattr(config, name)).lower()}'
+  text = lambda value: (
+      str(value).lower() if isinstance(value, bool) else str(value))
+  return ' '.join(f'--{name}={text(getattr(config, name))}'
                   for name in names_of_settings)
 
 

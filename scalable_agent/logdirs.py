@@ -12,8 +12,8 @@ import socket
 from scalable_agent import errors
 
 _NAME = '.lock'
-# How a file system says that it has no locks.
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+# How the system says that another process has the lock.
+_TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 @contextlib.contextmanager
@@ -40,10 +40,10 @@ def locked(logdir: str) -> Iterator[None]:
     _lock(file, logdir)
     if _is_at(path, file):
       now = datetime.datetime.now().isoformat(' ', 'seconds')
-      file.truncate(0)
-      file.write(
-          f'process {os.getpid()} of {socket.gethostname()}, since {now}')
-      file.flush()
+      with contextlib.suppress(OSError):  # The disk may be full.
+        file.truncate(0)
+        print(f'process {os.getpid()} of {socket.gethostname()}, since {now}',
+              file=file, flush=True)
       try:
         yield
       finally:
@@ -64,17 +64,16 @@ def _is_at(path, file):
 def _lock(file, logdir):
   try:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except BlockingIOError:
+  except OSError as e:
+    if e.errno not in _TAKEN:  # The file system has no locks, for example.
+      print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
+            'that no other run uses it.')
+      return
     file.seek(0)
     raise errors.CheckpointError(
         f'--logdir={logdir} is in use by another run'
         f'{_prefixed(file.read().strip())}. Use another directory, or wait '
         'until that run has ended.') from None
-  except OSError as e:
-    if e.errno not in _NO_LOCKS:
-      raise
-    print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
-          'that no other run uses it.')
 
 
 def _prefixed(text):

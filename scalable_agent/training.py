@@ -125,7 +125,7 @@ def run(config: config_lib.Config,
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name, allow_other_level=config.allow_other_task)
-    restored = checkpointer.restore()
+    restored = checkpointer.restore(put_aside=collectives.rank == 0)
     _check_same_start(learner, checkpointer, collectives)
     if _is_finished(config, learner, restored):
       return 0
@@ -136,7 +136,7 @@ def run(config: config_lib.Config,
         collectives, actors.environments.start)
     log: _Log | _Follower = _Follower(config, feed, episodes)
     if collectives.rank == 0:
-      config.save(part)
+      config.save(learner.num_updates)
       evaluations = _make_evaluations(config, spec, learner, part, stack)
       _print_start(asked, config, before, actors, collectives.size)
       writer = stack.enter_context(contextlib.closing(
@@ -315,7 +315,7 @@ def _make_evaluations(config, spec, learner, part, stack):
   best = checkpointing.BestCheckpoint(
       config.logdir, learner, algorithms.describe(config, spec),
       config.level_name, config.allow_other_task)
-  dataclasses.replace(config, logdir=best.logdir).save(part)
+  dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
   return _Evaluations(
       evaluation.Evaluator(
           env, policy, learner, logdir=config.logdir,

@@ -48,6 +48,8 @@ _ALE_COUNT = [(2**31 - 1, 'must be below 2**31 - 1')]
 _REFUSED = {
     'logdir': _NO_NAME + [(f'{scheme}://bucket/run', 'must be a directory of '
                            'this machine') for scheme in ('s3', 'gs', 'ram')],
+    **{name: [('gs://bucket', 'must be a directory of this machine')]
+       for name in ('dataset_path', 'level_cache_dir')},
     'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
         'test_num_episodes', 'total_environment_frames', 'num_actors',
@@ -99,7 +101,7 @@ _REFUSED = {
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
 # All values of their types are valid.
-_FREE = {'dataset_path', 'level_cache_dir', 'plot_file', 'use_lstm',
+_FREE = {'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
@@ -122,7 +124,7 @@ class PathsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('~/x', '/home/me/x'), ('~', '/home/me'), ('~/a,b,~/c',
                                                  '/home/me/a,b,/home/me/c'),
-      ('/tmp/~x', '/tmp/~x'), ('a~', 'a~'))
+      ('a, ~/b', 'a,/home/me/b'), ('/tmp/~x', '/tmp/~x'), ('a~', 'a~'))
   def test_the_directory_of_the_user(self, path, expanded):
     with mock.patch.dict(os.environ, HOME='/home/me'):
       for name in 'logdir', 'dataset_path', 'level_cache_dir', 'plot_file':
@@ -504,7 +506,7 @@ class FlagsTest(parameterized.TestCase):
   @parameterized.parameters(
       (['--batch_size=4'], '--batch_size=4 comes before .*, which has '
        '--batch_size=8: give it after the file'),
-      (['--batch_size', '4'], '--batch_size comes before'),
+      (['--batch_size', '4'], '--batch_size=4 comes before'),
       (['-batch_size=4'], '-batch_size=4 comes before'),
       (['--use_lstm'], '--use_lstm comes before .*, which has --nouse_lstm'),
       (['--seed=2', '--unroll_length=3'], '--unroll_length=3 comes before .*, '
@@ -519,7 +521,8 @@ class FlagsTest(parameterized.TestCase):
         experiment.parse([*before, *flagfile])
       # After the file, the flag counts. The same value twice does no harm.
       experiment.parse([*flagfile, *before])
-      experiment.parse(['--batch_size=8', '--nouse_lstm', *flagfile])
+      experiment.parse([*before, *flagfile, *before])
+      experiment.parse(['--batch_size', '8.0', '--use_lstm=0', *flagfile])
     self.assertEqual(experiment.parse(
         ['--seed=3', f'--flagfile={file}', '--batch_size=4']),
                      config_lib.Config(seed=3, batch_size=4, use_lstm=False,
@@ -649,14 +652,26 @@ class SavedTest(parameterized.TestCase):
       with open(os.path.join(self.logdir, f'settings-{part}.json')) as f:
         self.assertEqual(json.load(f), dataclasses.asdict(config))
 
+  def test_what_is_of_the_old_task_must_be_moved_away(self):
+    other = dataclasses.replace(
+        self.config, level_name='ALE/Qbert-v5', allow_other_task=True)
+    other.check_same_task(self.config)
+    for name in 'best', 'replay-1':
+      os.mkdir(os.path.join(self.logdir, name))
+    self.config.check_same_task(self.config)
+    with self.assertRaisesRegex(
+        errors.ConfigError, '--allow_other_task=True needs best, replay-1 of '
+        f'the old task to be moved away from {self.logdir}'):
+      other.check_same_task(self.config)
+
   def test_changes_are_said(self):
     other = dataclasses.replace(
         self.config, batch_size=9, use_lstm=False, mode='test', logdir='/x',
-        test_num_episodes=3)
+        test_num_episodes=3, level_name='ALE/Qbert-v5')
     self.assertEqual(
         config_lib.changes_said(self.config, other),
-        'Changed: --batch_size=9 --use_lstm=false; before: --batch_size=7 '
-        '--use_lstm=true.')
+        'Changed: --batch_size=9 --use_lstm=false --level_name=ALE/Qbert-v5; '
+        'before: --batch_size=7 --use_lstm=true --level_name=ALE/Pong-v5.')
     self.assertEqual(config_lib.changes_said(self.config, self.config), '')
 
   @parameterized.parameters(
@@ -666,7 +681,9 @@ class SavedTest(parameterized.TestCase):
       ('fire_on_reset', True), ('max_episode_frames', 1000))
   def test_another_task_is_refused(self, name, value):
     other = dataclasses.replace(self.config, **{name: value})
-    before, now = (str(getattr(c, name)).lower() for c in (self.config, other))
+    before, now = (
+        str(v).lower() if isinstance(v, bool) else str(v)
+        for v in (getattr(self.config, name), getattr(other, name)))
     with self.assertRaisesRegex(errors.ConfigError, (
         f'--logdir={self.logdir} was trained with --{name}={before}, not with '
         f'--{name}={now}: .* --allow_other_task')):

@@ -213,6 +213,10 @@ class ProcessTest(parameterized.TestCase):
   def test_an_interrupt_ends_with_a_checkpoint(self):
     self._check_signal(signal.SIGINT)
 
+  @pytest.mark.storm
+  def test_a_lost_terminal_ends_with_a_checkpoint(self):
+    self._check_signal(signal.SIGHUP)
+
   def _check_signal(self, number):
     # Long unrolls: the learner waits for environments when the signal comes,
     # and SIGTERM to the group ends them while it waits.

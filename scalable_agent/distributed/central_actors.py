@@ -38,18 +38,21 @@ class RemoteVector:
   """
 
   def __init__(self, crew: crew_lib.Crew, worker: crew_lib.Worker, group: int,
-               timeout_s: float, stopping: threading.Event):
+               config: config_lib.Config, stopping: threading.Event):
     """Makes the group; its worker may still have to start.
 
     Args:
       crew: starts and replaces the worker.
       worker: has the environments.
       group: which of its groups this is.
-      timeout_s: the worker hangs if it does not answer for so long.
+      config: the settings.
       stopping: ends the wait for a worker.
     """
     self._crew, self._worker, self._group = crew, worker, group
-    self._timeout_s, self._stopping = timeout_s, stopping
+    self._timeout_s = config.hang_timeout_s
+    self._unroll_length = config.unroll_length
+    self._stopping = stopping
+    self._num_steps = 0  # Since the worker was started.
     self._handle: Any = None
     self.spec = crew.spec
     self.num_losses = 0
@@ -62,6 +65,7 @@ class RemoteVector:
       errors.EnvironmentLostError: the worker was lost.
     """
     self._handle = self._ready_handle()
+    self._num_steps = 0
     return self._result(self._handle.initial.remote(self._group))
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
@@ -71,10 +75,16 @@ class RemoteVector:
       errors.EnvironmentLostError: the worker was lost.
     """
     try:
-      return self._result(self._handle.step.remote(self._group, actions))
+      result = self._result(self._handle.step.remote(self._group, actions))
     except errors.EnvironmentLostError:
       self.num_losses += 1
       raise
+    self._num_steps += 1
+    # As a whole unroll of other workers does.
+    if (self._num_steps % self._unroll_length == 0
+        and self._worker.handle is self._handle):
+      self._worker.has_result()
+    return result
 
   def close(self) -> None:
     """The worker is ended by its crew."""
@@ -90,12 +100,10 @@ class RemoteVector:
 
   def _result(self, call):
     try:
-      result = ray.get(call, timeout=self._timeout_s)
+      return ray.get(call, timeout=self._timeout_s)
     except ray.exceptions.RayError as e:
       self._crew.report(self._worker, self._handle, e)
       raise errors.EnvironmentLostError() from None
-    self._worker.has_result()
-    return result
 
 
 class CentralActors:
@@ -130,8 +138,8 @@ class CentralActors:
     for worker in self._crew.workers:
       for group, numbers in enumerate(environments.split(
           worker.share.environments, config.num_actor_groups)):
-        vector = RemoteVector(self._crew, worker, group, config.hang_timeout_s,
-                              self._stopping)
+        vector = RemoteVector(
+            self._crew, worker, group, config, self._stopping)
         self._vectors.append(vector)
         envs.append(environments.FlowEnvironment(
             vector, shares.level_names(config, numbers), numbers.start))
