@@ -353,6 +353,17 @@ class CentralActorsTest(absltest.TestCase):
     self.assertEqual(sorted(_check_streams(copies)), [0, 0, 1, 1, 2, 2, 3, 4])
 
   @pytest.mark.storm
+  def test_steps_between_errors_are_no_unroll(self):
+    # It raises in step 200, so no unroll is ever finished.
+    with mock.patch.object(crew, '_MAX_FAILURES', 2), self._acting(
+        level_name='fake_environments:fake/RaisesLater-v0', num_actors=1,
+        num_actor_workers=1, min_actor_workers=1, unroll_length=300) as acting:
+      with self.assertRaisesRegex(
+          errors.EnvironmentProcessError, 'this and that'):
+        acting.copies.take()
+      self.assertEqual(acting.actors.counts()['restarts'], 1)
+
+  @pytest.mark.storm
   def test_an_error_of_an_environment_is_raised_with_its_text(self):
     with mock.patch.object(crew, '_MAX_FAILURES', 2), self._acting(
         level_name='fake_environments:fake/RaisesInReset-v0', num_actors=1,
