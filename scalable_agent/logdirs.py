@@ -20,6 +20,7 @@ _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 def locked(logdir: str) -> Iterator[None]:
   """Keeps other runs out of a directory while within; makes it if missing.
 
+  A directory that it has made, and that is still empty, is removed at the end.
   The lock is that of the system on a file `.lock`: it ends with the process,
   however that ends. File systems that are shared between machines pass it on,
   if they have locks; otherwise a line says that there is none.
@@ -28,6 +29,7 @@ def locked(logdir: str) -> Iterator[None]:
     CheckpointError: if another run has the directory, or it cannot be written.
   """
   path = os.path.join(logdir, _NAME)
+  is_new = not os.path.exists(logdir)
   try:
     os.makedirs(logdir, exist_ok=True)
     # To append: the text is that of the run that has the lock.
@@ -49,6 +51,8 @@ def locked(logdir: str) -> Iterator[None]:
       finally:
         with contextlib.suppress(OSError):
           os.remove(path)
+          if is_new:
+            os.rmdir(logdir)  # An error if the run has left anything.
       return
   with locked(logdir):  # The run that had the lock has removed the file.
     yield

@@ -68,6 +68,10 @@ class LockTest(parameterized.TestCase):
   def test_nothing_is_left(self):
     with logdirs.locked(self.logdir):
       self.assertEqual(os.listdir(self.logdir), ['.lock'])
+    self.assertFalse(os.path.exists(self.logdir))
+    os.makedirs(self.logdir)
+    with logdirs.locked(self.logdir):
+      pass
     self.assertEmpty(os.listdir(self.logdir))
 
   def test_only_one_at_a_time(self):

@@ -280,20 +280,20 @@ class WordsTest(parameterized.TestCase):
       self.assertEqual('over all levels' in differences, trained_on != level)
 
   @parameterized.parameters(
-      ('CartPole-v1', ''),
-      ('ALE/Pong-v5', ', max_noops 30 instead of 7'),
-      ('VizdoomBasic-v1', ', width 96 instead of 64'),
-      ('rooms_watermaze', ', width 96 instead of 64'))
-  def test_other_environment_than_that_of_training(self, level, more):
+      ('CartPole-v1', 1, ''),
+      ('ALE/Pong-v5', 4, ', max_noops 30 instead of 7'),
+      ('VizdoomBasic-v1', 1, ', width 96 instead of 64'),
+      ('rooms_watermaze', 4, ', width 96 instead of 64'))
+  def test_other_environment_than_that_of_training(self, level, repeats, more):
     returns, settings = {level: [20.] * 30}, dict(
         level_name=level, trained_on=level)
     self.assertEmpty(_table(returns, _run(**settings)).remarks)
-    other = dict(num_action_repeats=1, max_noops=7, width=64, step_timeout_s=9.,
+    other = dict(num_action_repeats=2, max_noops=7, width=64, step_timeout_s=9.,
                  life_loss_ends_episode=False)
     table = _table(returns, _run(training=other, **settings))
     self.assertEqual(table.remarks, (
-        'Not the environment of the training: num_action_repeats 4 instead '
-        f'of 1{more}.',))
+        f'Not the environment of the training: num_action_repeats {repeats} '
+        f'instead of 2{more}.',))
     text = score_files.to_markdown(table)  # It comes before the scores.
     self.assertLess(text.index(table.remarks[0]), text.index('| level'))
     unknown = _run(**{**settings, 'trained_on': None})
@@ -528,9 +528,9 @@ class SeveralAgentsTest(parameterized.TestCase):
   def test_many_agents(self):
     runs = [_played({'CartPole-v1': [9.] * 30}, _run(
         trained_on='CartPole-v1', level_name='CartPole-v1',
-        training=dict(num_action_repeats=1 if i else 4))) for i in range(7)]
+        training=dict(num_action_repeats=2 if i else 1))) for i in range(7)]
     [remark] = score_table.make_table(runs).remarks
-    self.assertEndsWith(remark, 'instead of 1 (agents 2, 3, 4, 5, 6, ...).')
+    self.assertEndsWith(remark, 'instead of 2 (agents 2, 3, 4, 5, 6, ...).')
 
   def test_table_of_a_test_is_read_as_it_was(self):
     for trained_on in ('ALE/Pong-v5', None):
