@@ -330,6 +330,7 @@ class CentralActorsTest(absltest.TestCase):
         _config(**{'inference': 'central_on_cpu', 'num_actor_groups': 2,
                    **kwargs}), central_actors.CentralActors)
 
+  @pytest.mark.storm
   def test_unrolls_of_environments_elsewhere_over_a_killed_worker(self):
     with self._acting() as acting:
       actors, copies = acting.actors, acting.copies

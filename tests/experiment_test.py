@@ -323,6 +323,7 @@ class SavingTest(absltest.TestCase):
                      r'on, and tries again in 0.3 s.\n')
     self.assertEqual(latest, 2000)
 
+  @pytest.mark.storm
   def test_the_last_one_is_an_error(self):
     code, output, latest = self._train(
         [tf.errors.ResourceExhaustedError(None, None, 'full; No space')] * 1000,
@@ -332,6 +333,7 @@ class SavingTest(absltest.TestCase):
                      'of 1,000 frames could not be written to .*: full; No')
     self.assertEqual(latest, 0)
 
+  @pytest.mark.storm
   def test_nothing_is_saved_before_the_first_update(self):
     with mock.patch.object(training, 'learn',
                            side_effect=errors.EnvironmentValueError('Bad.')):
