@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import importlib
 import importlib.util
+import itertools
 import os
 import sys
 
@@ -108,49 +109,34 @@ def check_order(args: Sequence[str]) -> None:
 
   Of two values, the later one counts. After a file, that is what one wants;
   before it, what was typed would be lost.
+
+  Raises:
+    flags.Error: if there is no such file, or a value has the wrong type.
   """
-  typed: dict[str, str] = {}
-  undone: dict[str, str] = {}  # The messages.
-  rest = list(args)
-  while rest and rest[0] != '--':
-    arg = rest.pop(0)
-    name, is_set, _ = arg.lstrip('-').partition('=')
-    takes_value = name == 'flagfile' or (
-        name in flags.FLAGS and not flags.FLAGS[name].boolean)
-    if not is_set and takes_value and rest:
-      arg += f'={rest.pop(0)}'
-    if name != 'flagfile':
-      typed[_name_of(arg)] = arg
-      undone.pop(_name_of(arg), None)
+  args = list(itertools.takewhile(lambda arg: arg != '--', args))
+  typed: list[str] = []
+  while args:
+    arg = args.pop(0)
+    if arg.lstrip('-').partition('=')[0] != 'flagfile':
+      typed.append(arg)
       continue
-    for line in flags.FLAGS.read_flags_from_files([arg]):
-      before = typed.get(_name_of(line))
-      if before and _value_of(before) != _value_of(line):
-        undone[_name_of(line)] = (
-            f'{before} comes before {arg}, which has {line}: give it after the '
-            'file.')
-  if undone:
-    raise errors.ConfigError(next(iter(undone.values())))
+    file = [arg] if '=' in arg else [arg, *args[:1]]
+    args = args[len(file) - 1:]
+    before, within, after = map(_given, (typed, file, args))
+    for name in sorted(before.keys() & within.keys() - after.keys()):
+      if before[name] != within[name]:
+        raise errors.ConfigError(
+            f'{before[name]} comes before {" ".join(file)}, which has '
+            f'{within[name]}: give it after the file.')
 
 
-def _name_of(arg):
-  """Returns the name of the flag in `--name=value`, `--name` or `--noname`."""
-  name = arg.lstrip('-').partition('=')[0]
-  if name not in flags.FLAGS and name.startswith('no'):
-    return name[2:]
-  return name
-
-
-def _value_of(arg):
-  """Returns the value in `--name=value`, `--name` or `--noname`, if it is one.
-  """
-  _, is_set, text = arg.partition('=')
-  name = _name_of(arg)
-  if not is_set:
-    return arg.lstrip('-') == name
-  with contextlib.suppress(ValueError, KeyError):
-    return flags.FLAGS[name].parser.parse(text)
-  return text
+def _given(args):
+  """Returns the flags in `args` as texts, by name; ignores unknown ones."""
+  flag_values = flags.FlagValues()
+  define_flags(flag_values)
+  flag_values(['experiment.py', *args], known_only=True)
+  return {name: flag_values[name].serialize() for name in flag_values
+          if flag_values[name].present}
 
 
 def _parse_flags(args):

@@ -126,6 +126,19 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
       tune.report(result, checkpoint=tune.Checkpoint.from_directory(logdir))
 
 
+@contextlib.contextmanager
+def _ray(address):
+  ray.init(address=address, runtime_env={'env_vars': {
+      'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_FORCE_GPU_ALLOW_GROWTH': 'true',
+      'PYTHONPATH': os.pathsep.join(
+          [str(_ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}},
+           log_to_driver=False)
+  try:
+    yield
+  finally:
+    ray.shutdown()
+
+
 def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
   """Trains the population, or goes on with it; returns its last results."""
   out = args.out.absolute()
@@ -203,18 +216,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   if config.ray_address or config.mode != 'train':
     parser.error('Members train, in their own processes: leave --mode out, and '
                  'give --ray_address before --.')
-  ray.init(address=args.ray_address, runtime_env={'env_vars': {
-      'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_FORCE_GPU_ALLOW_GROWTH': 'true',
-      'PYTHONPATH': os.pathsep.join(
-          [str(_ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}},
-           log_to_driver=False)
   try:
-    with logdirs.locked(str(args.out.absolute())):
+    with logdirs.locked(str(args.out.absolute())), _ray(args.ray_address):
       results = run(args, config)
   except errors.UserError as e:
     parser.error(str(e))
-  finally:
-    ray.shutdown()
   report(results, args.out.absolute())
   for error in results.errors:
     print(f'A member has failed: {str(error).strip().splitlines()[-1]}',

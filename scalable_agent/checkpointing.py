@@ -125,13 +125,18 @@ class Checkpointer:
         kept.
       SaveError: if it cannot be written. The last one is kept, too.
     """
-    try:
+    with self.as_save_errors():
       return self._save()
+
+  @contextlib.contextmanager
+  def as_save_errors(self) -> Iterator[None]:
+    """Raises `SaveError` for what the system could not do while within."""
+    try:
+      yield
     except (OSError, tf.errors.OpError) as e:
-      why = getattr(e, 'strerror', None) or str(e).partition('\n')[0]
       raise errors.SaveError(
           f'The checkpoint of {self._learner.num_env_frames:,} frames could '
-          f'not be written to {self._logdir}: {why}.') from e
+          f'not be written to {self._logdir}: {errors.reason(e)}.') from e
 
   def _save(self):
     state = self._learner.state
@@ -213,7 +218,7 @@ class BestCheckpoint:
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
-               description: str, level: str, allow_other_level: bool = False):
+               description: str, level: str):
     """Reads what an earlier part of the run has kept; writes nothing yet.
 
     Args:
@@ -221,15 +226,13 @@ class BestCheckpoint:
       learner: what to save.
       description: see `Checkpointer`.
       level: see `Checkpointer`.
-      allow_other_level: see `Checkpointer`.
 
     Raises:
       CheckpointError: as `Checkpointer`.
     """
     self.logdir = os.path.join(logdir, 'best')
     self._checkpointer = Checkpointer(
-        self.logdir, learner, description, level, max_to_keep=1,
-        allow_other_level=allow_other_level)
+        self.logdir, learner, description, level, max_to_keep=1)
     self._means = _read_means(self._means_path)
     latest = latest_checkpoint(self.logdir)
     self._name = os.path.basename(latest) if latest else ''
@@ -240,6 +243,7 @@ class BestCheckpoint:
 
     Raises:
       DivergedError: as `Checkpointer.save`.
+      SaveError: as `Checkpointer.save`; the one before is still the best.
     """
     if not mean > self.mean:
       return False
@@ -248,7 +252,8 @@ class BestCheckpoint:
     # checkpoint.
     kept = {self._name: self.mean} if self._name in self._means else {}
     self._means = {**kept, name: mean}
-    _write_whole(self._means_path, json.dumps(self._means))
+    with self._checkpointer.as_save_errors():
+      _write_whole(self._means_path, json.dumps(self._means))
     self._checkpointer.train_time_s = train_time_s
     self._checkpointer.save()
     self._name, self.mean = name, mean

@@ -6,6 +6,11 @@ ends with its exit code. All other exceptions end it with a traceback.
 """
 
 
+def reason(error: Exception) -> str:
+  """Returns why the system or TensorFlow could not do something, in a line."""
+  return getattr(error, 'strerror', None) or str(error).partition('\n')[0]
+
+
 class UserError(Exception):
   """An error that a user can correct; the message says what to do.
 

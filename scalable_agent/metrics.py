@@ -193,7 +193,7 @@ class MetricsWriter:
 
   def write_test_reward(self, mean: float, num_env_frames: int) -> None:
     """Writes the mean return of an evaluation, under PyTorchRL's name."""
-    with self._as_default(num_env_frames):
+    with self._failures_said(), self._as_default(num_env_frames):
       _write_scalar('TestReward', mean)
     self.flush()
 
@@ -217,10 +217,9 @@ class MetricsWriter:
       yield
     except (OSError, tf.errors.OpError) as e:
       if not self._has_failed:
-        why = getattr(e, 'strerror', None) or str(e).partition('\n')[0]
         print(f'Curves could not be written to {os.path.dirname(self._path)}: '
-              f'{why}. Training goes on; episodes may be missing from them.',
-              flush=True)
+              f'{errors.reason(e)}. Training goes on; episodes may be missing '
+              'from them.', flush=True)
       self._has_failed = True
 
   def _as_default(self, num_env_frames):

@@ -6,19 +6,20 @@ import contextlib
 import signal
 import threading
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
   """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.
 
-  The second one ends the process at once; its children end with it. A signal
-  that is ignored, as SIGHUP under nohup, stays ignored.
+  The second one ends the process at once; its children end with it. Under
+  nohup, which ignores SIGHUP, it stays ignored.
   """
   stop = threading.Event()
-  numbers = [number for number in _SIGNALS
-             if signal.getsignal(number) != signal.SIG_IGN]
+  numbers = [*_SIGNALS]
+  if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+    numbers.append(signal.SIGHUP)
 
   def handle(unused_number, unused_frame):
     stop.set()

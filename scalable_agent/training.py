@@ -134,7 +134,7 @@ def run(config: config_lib.Config,
     feed = feeds.Feed(
         config.of_learner(len(actors.environments)), spec, learner, part,
         collectives, actors.environments.start)
-    log: _Log | _Follower = _Follower(config, feed, episodes)
+    log: _Log | _Follower = _Follower(config, learner, feed, episodes)
     if collectives.rank == 0:
       config.save(learner.num_updates)
       evaluations = _make_evaluations(config, spec, learner, part, stack)
@@ -314,7 +314,7 @@ def _make_evaluations(config, spec, learner, part, stack):
       greedy=config.test_greedy, jit_compile=config.xla != 'none')
   best = checkpointing.BestCheckpoint(
       config.logdir, learner, algorithms.describe(config, spec),
-      config.level_name, config.allow_other_task)
+      config.level_name)
   dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
   return _Evaluations(
       evaluation.Evaluator(
@@ -363,12 +363,23 @@ def _running(actors: acting.Acting, feed: feeds.Feed,
     feed.join(max(deadline_s - time.monotonic(), 0))
 
 
+@contextlib.contextmanager
+def _tried_again() -> Iterator[None]:
+  """Says what could not be saved; a run goes on without."""
+  try:
+    yield
+  except errors.SaveError as e:
+    print(f'{e} Training goes on, and tries again with the next one.',
+          flush=True)
+
+
 class _Follower:
   """What a learner does beside learning that is not the first one."""
 
-  def __init__(self, config: config_lib.Config, feed: feeds.Feed,
-               episodes: collections.deque[metrics.Episode]):
+  def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
+               feed: feeds.Feed, episodes: collections.deque[metrics.Episode]):
     self.timer = metrics.StageTimer()
+    self._learner = learner
     self._feed = feed
     self._episodes = episodes
     self._save_due = metrics.Interval(config.save_checkpoint_secs)
@@ -382,10 +393,12 @@ class _Follower:
   def save_replay(self, update: Update) -> None:
     del update
     if self._save_due():
-      self._feed.save()
+      with _tried_again():
+        self._feed.save()
 
   def save_at_end(self) -> None:
-    self._feed.save()  # The first learner writes the checkpoint.
+    if self._learner.num_updates:  # Then the first one writes a checkpoint.
+      self._feed.save()
 
   def evaluate_at_end(self) -> None:
     """The first learner does."""
@@ -415,7 +428,6 @@ class _Log:
     self._writer = writer
     self._evaluations = evaluations
     self._stop = stop
-    self._save_checkpoint_secs = config.save_checkpoint_secs
     self._episodes_of_others = episodes
     self._seconds_by_role = {
         'actor': actors.seconds, 'batches': feed.seconds,
@@ -490,7 +502,8 @@ class _Log:
     """Evaluates the last weights, unless a signal has ended the training."""
     if (self._evaluations and not self._stop.is_set()
         and not self._evaluations.evaluator.is_up_to_date):
-      self.save()  # It need not wait for the games.
+      with _tried_again():
+        self.save()  # It need not wait for the games.
       self._evaluate(*self._evaluations)
 
   def _evaluate(self, evaluator, best):
@@ -505,8 +518,10 @@ class _Log:
     if games is None:
       return
     self._writer.write_test_reward(games.mean, games.num_env_frames)
-    end = (f', the best so far: {best.logdir}'
-           if best.offer(games.mean, train_time_s) else '')
+    end = ''
+    with _tried_again():
+      if best.offer(games.mean, train_time_s):
+        end = f', the best so far: {best.logdir}'
     print(f'Evaluation at {games.num_env_frames:,} frames: mean '
           f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
           f'{len(games.returns)} episodes{end}', flush=True)
@@ -514,11 +529,8 @@ class _Log:
   def save_checkpoint(self, update: Update) -> None:
     del update
     if self._checkpoint_due():
-      try:
+      with _tried_again():
         self.save()
-      except errors.SaveError as e:
-        print(f'{e} Training goes on, and tries again in '
-              f'{self._save_checkpoint_secs:g} s.', flush=True)
 
   def save(self) -> str:
     """Writes a checkpoint; returns its path."""

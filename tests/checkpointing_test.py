@@ -2,6 +2,7 @@
 """Tests of checkpoints: nothing is lost, nothing foreign is loaded."""
 
 import contextlib
+import errno
 import glob
 import io
 import os
@@ -569,6 +570,18 @@ class BestCheckpointTest(parameterized.TestCase):
     self.assertTrue(self._offer(best, learner, 6.))
     self.assertEqual(self._kept(), 25)
     self.assertEqual(self._best(learner).mean, 6)
+
+  def test_offer_that_does_not_fit_on_the_disk(self):
+    learner = _tiny_learner()
+    best = self._best(learner)
+    self._offer(best, learner, 1.)
+    no_space = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    for where in 'builtins.open', 'os.replace':
+      with mock.patch(where, side_effect=no_space):
+        with self.assertRaisesRegex(errors.SaveError, 'No space left'):
+          self._offer(best, learner, 5.)
+      self.assertEqual(best.mean, 1.)
+    self.assertTrue(self._offer(best, learner, 5.))
 
   @parameterized.parameters('', '[]', '{"ckpt-10": null}', '{"ckpt-9": 7}')
   def test_lost_mean(self, content):

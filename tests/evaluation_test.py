@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import resource
 import threading
 import types
 from unittest import mock
@@ -285,6 +286,22 @@ class FileTest(parameterized.TestCase):
     evaluations.start(self.logdir, 0)
     self._append(100, 200, 300, 190, 210)  # As if `start` were never called.
     self.assertEqual(self._frames(), [100, 190, 210])
+
+  def test_a_line_that_does_not_fit_on_the_disk(self):
+    evaluations.start(self.logdir, 0)
+    self._append(100)
+    size = os.path.getsize(self.path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5, hard))
+    try:
+      with contextlib.redirect_stdout(io.StringIO()) as output:
+        self._append(200)
+    finally:
+      resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    self.assertRegex(output.getvalue(), 'could not be written: File too large. '
+                     'Training goes on; the evaluation at 200 frames')
+    self._append(300)
+    self.assertEqual(self._frames(), [100, 300])
 
   def test_file_that_cannot_be_written(self):
     os.mkdir(self.path)

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -83,6 +84,7 @@ class LockTest(parameterized.TestCase):
         try:
           with logdirs.locked(self.logdir):
             inside.append(None)
+            time.sleep(0)  # Another thread may run.
             most.append(len(inside))
             inside.pop()
             tries[0] += 1

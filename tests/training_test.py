@@ -2,6 +2,8 @@
 """Tests of the loop that learns: order, ends, what hooks are told."""
 
 import collections
+import contextlib
+import io
 import threading
 from unittest import mock
 
@@ -9,6 +11,7 @@ from absl.testing import absltest
 import numpy as np
 from scalable_agent import collectives as collectives_lib
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
@@ -153,14 +156,28 @@ class FollowerTest(absltest.TestCase):
     feed, episodes = mock.Mock(), collections.deque()
     for seconds, num_saves in (0., 3), (1e9, 0):
       feed.reset_mock()
+      learner = mock.Mock(num_updates=3)
       follower = training._Follower(
-          config_lib.Config(save_checkpoint_secs=seconds or 1e-9), feed,
-          episodes)
+          config_lib.Config(save_checkpoint_secs=seconds or 1e-9), learner,
+          feed, episodes)
       for _ in range(3):
         follower.save_replay(mock.Mock())
       self.assertEqual(feed.save.call_count, num_saves)
       follower.save_at_end()
       self.assertEqual(feed.save.call_count, num_saves + 1)
+      learner.num_updates = 0
+      follower.save_at_end()
+      self.assertEqual(feed.save.call_count, num_saves + 1)
+
+  def test_goes_on_without_its_replay(self):
+    feed = mock.Mock()
+    feed.save.side_effect = errors.SaveError('No space.')
+    follower = training._Follower(
+        config_lib.Config(save_checkpoint_secs=1e-9), mock.Mock(), feed,
+        collections.deque())
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      follower.save_replay(mock.Mock())
+    self.assertIn('No space. Training goes on', output.getvalue())
 
 
 if __name__ == '__main__':

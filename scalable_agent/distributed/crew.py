@@ -266,14 +266,13 @@ class Crew:
     worker.failures_s.append(now_s)
     while worker.failures_s[0] < now_s - _HOUR_S:
       worker.failures_s.popleft()
-    is_user_error = isinstance(error, errors.UserError)
-    if not is_user_error and (
-        len(worker.failures_s) > self._config.max_environment_restarts):
+    if isinstance(error, errors.UserError) or (
+        worker.num_failures >= _MAX_FAILURES):
+      raise error
+    if len(worker.failures_s) > self._config.max_environment_restarts:
       self._say(f'Actor worker {worker.share.worker} has failed '
                 f'{len(worker.failures_s)} times within an hour '
                 '(--max_environment_restarts).')
-      raise error
-    if is_user_error or worker.num_failures >= _MAX_FAILURES:
       raise error
     text = ''.join(traceback.format_exception_only(error)).strip()
     self._replace(worker, text, 2.**(worker.num_failures - 1))

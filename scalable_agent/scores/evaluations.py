@@ -78,13 +78,27 @@ def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
 
 
 def append(logdir: str, evaluation: Evaluation) -> None:
-  """Adds an evaluation to the file that `start` has prepared."""
+  """Adds an evaluation to the file that `start` has prepared.
+
+  If it cannot be written, a line says so: no run ends for its curves.
+  """
+  path = os.path.join(logdir, _NAME)
   # The returns are sums in float32.
   returns = ' '.join(str(np.float32(r)) for r in evaluation.returns)
-  with open(os.path.join(logdir, _NAME), 'a', encoding='utf-8') as f:
-    f.write(f'{evaluation.num_env_frames},{evaluation.num_updates},'
-            f'{evaluation.train_time_s:.1f},{evaluation.mean},'
-            f'{evaluation.std},{returns}\n')
+  try:
+    size = os.path.getsize(path)
+    try:
+      with open(path, 'a', encoding='utf-8') as f:
+        f.write(f'{evaluation.num_env_frames},{evaluation.num_updates},'
+                f'{evaluation.train_time_s:.1f},{evaluation.mean},'
+                f'{evaluation.std},{returns}\n')
+    except OSError:
+      os.truncate(path, size)  # The next line must not go on with this one.
+      raise
+  except OSError as e:
+    print(f'{path} could not be written: {e.strerror}. Training goes on; the '
+          f'evaluation at {evaluation.num_env_frames:,} frames will be missing '
+          'from it.', flush=True)
 
 
 def _lines(logdir: str) -> Iterator[tuple[str, Evaluation]]:
