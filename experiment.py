@@ -19,6 +19,8 @@ import importlib.util
 import itertools
 import os
 import sys
+import threading
+import traceback
 
 from absl import app
 from absl import flags
@@ -177,17 +179,41 @@ def main(argv: Sequence[str]) -> int:
             "--ray_address needs ray: pip install '.[ray]'.")
     return getattr(importlib.import_module(module), function)(config)
   except errors.UserError as e:
-    print(f'experiment.py: {e}', file=sys.stderr)
+    _print_error(e)
     return e.exit_code
-  except KeyboardInterrupt:
-    return 130
+  except KeyboardInterrupt as e:  # If there is something to save, none comes.
+    print('experiment.py: stopped by a signal before there was anything to '
+          'save.', file=sys.stderr)
+    return e.args[0] if e.args else 130
   except BrokenPipeError:  # The reader of the output has ended: print no more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
+
+
+def _print_error(error):
+  """Prints where an error comes from, if that helps, and then what it is."""
+  is_debug = flags.FLAGS.debug
+  if is_debug:
+    traceback.print_exc()
+  if isinstance(error, errors.EnvironmentProcessError):
+    print(error.all_frames if is_debug else error.frames, file=sys.stderr,
+          end='')
+  print(f'experiment.py: {error}', file=sys.stderr)
+
+
+def _exit(exit_code):
+  """Ends the program; does not wait for threads that still act."""
+  if any(thread.daemon and thread.name.startswith(('actor-', 'batches'))
+         for thread in threading.enumerate()):
+    # They may be within TensorFlow, which must not be taken away from them.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+  sys.exit(exit_code)
 
 
 define_flags(flags.FLAGS)
 
 
 if __name__ == '__main__':
-  app.run(main, flags_parser=_parse_flags)
+  app.run(lambda argv: _exit(main(argv)), flags_parser=_parse_flags)

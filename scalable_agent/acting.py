@@ -2,7 +2,7 @@
 """Acting: the actors of this process, in threads."""
 
 from collections.abc import Callable, Sequence
-import contextlib
+from concurrent import futures
 import functools
 import threading
 import time
@@ -73,7 +73,8 @@ class Local:
                make_policies: Callable[[], Sequence[policies.Policy]],
                numbers: range, *,
                unroll_length: int, num_buffers: int,
-               bootstrap_truncated: bool):
+               bootstrap_truncated: bool,
+               restarts: environments.Restarts | None = None):
     """Makes the object; `start` starts the threads.
 
     Args:
@@ -84,7 +85,9 @@ class Local:
       unroll_length: agent steps.
       num_buffers: number of unrolls that each actor uses in turn.
       bootstrap_truncated: see `actor.Actor`.
+      restarts: counts those of `envs`, if they are replaced.
     """
+    self._restarts = restarts
     self._envs = list(envs)
     self._make_policies = make_policies
     self._numbers = numbers
@@ -152,17 +155,18 @@ class Local:
 
   def close(self) -> None:
     """See `Acting`."""
-    with contextlib.ExitStack() as stack:  # All, also if one fails.
-      for env in self._envs:
-        stack.callback(env.close)
+    # At the same time: those that hang are waited for.
+    with futures.ThreadPoolExecutor(len(self._envs)) as executor:
+      for closed in [executor.submit(env.close) for env in self._envs]:
+        closed.result()
 
   def seconds(self) -> dict[str, float]:
     """See `Acting`."""
     return metrics.sum_seconds(dict(timer.seconds) for timer in self._timers)
 
   def counts(self) -> dict[str, int]:
-    """See `Acting`. It has no processes of its own."""
-    return {}
+    """See `Acting`."""
+    return {'lost_groups': self._restarts.count} if self._restarts else {}
 
 
 def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -195,19 +199,25 @@ def make_local(config: config_lib.Config, part: int,
   Args:
     config: the settings.
     part: a number that differs between the parts of a run.
-    share: the environments; None for all of the run.
+    share: the environments; None for all of the run. Then processes that are
+      lost are replaced, unless the run is to be deterministic.
 
   Raises:
     Exception: any error of `environments.make_groups`.
   """
+  restarts = None
+  if share is None and not config.deterministic:
+    restarts = environments.Restarts(config.max_environment_restarts)
   share = share or shares.Share(range(config.num_actors))
   return make_around(
-      shares.make_environments(config, part, share), config, part, share)
+      shares.make_environments(config, part, share, restarts), config, part,
+      share, restarts)
 
 
 def make_around(envs: Sequence[environments.FlowEnvironment],
                 config: config_lib.Config, part: int,
-                share: shares.Share) -> Local:
+                share: shares.Share,
+                restarts: environments.Restarts | None = None) -> Local:
   """Makes actors in threads of this process, one for each group of `envs`.
 
   Args:
@@ -215,6 +225,7 @@ def make_around(envs: Sequence[environments.FlowEnvironment],
     config: the settings.
     part: a number that differs between the parts of a run.
     share: says which environments they are.
+    restarts: counts those of `envs`.
   """
   spec, num_groups = envs[0].spec, len(envs)
 
@@ -227,4 +238,4 @@ def make_around(envs: Sequence[environments.FlowEnvironment],
   return Local(
       envs, make, share.environments, unroll_length=config.unroll_length,
       num_buffers=1 if config.deterministic else config.queue_capacity + 1,
-      bootstrap_truncated=config.bootstrap_truncated)
+      bootstrap_truncated=config.bootstrap_truncated, restarts=restarts)

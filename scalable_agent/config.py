@@ -69,7 +69,8 @@ _TASK = ('num_action_repeats', 'width', 'height', 'repeat_action_probability',
 # Where `~` at the beginning means the user's directory.
 _PATHS = ('logdir', 'dataset_path', 'level_cache_dir', 'plot_file')
 # What may differ between two parts of a run without a word.
-_NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task')
+_NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task',
+                  'debug')
 
 _PRIORITISED = Needs('selector', ('prioritised', 'recent_prioritised'))
 _RECENT = Needs('selector', ('recent', 'recent_prioritised'))
@@ -194,6 +195,8 @@ class RunSettings(_Section):
       30., 'Seconds between TensorBoard summaries.', POSITIVE)
   progress_secs: float = setting(
       10., 'Seconds between lines of progress.', POSITIVE)
+  debug: bool = setting(
+      False, 'Print all frames of the stack of an error.')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -239,7 +242,15 @@ class EnvironmentSettings(_Section):
   step_timeout_s: float = setting(
       300.,
       'Seconds that an environment process may take to start, to reset or to '
-      'step. If it takes longer, the run ends with an error.', POSITIVE)
+      'step. If it takes longer, it counts as hung.', POSITIVE)
+  max_environment_restarts: int = setting(
+      10,
+      'How often within an hour processes of environments that die or hang are '
+      'replaced, with the unroll that they were in; after that, the run ends '
+      'with a checkpoint. With --ray_address, so often is each worker replaced '
+      'since one of its environments raised an error; three errors without an '
+      'unroll in between end the run. With --deterministic, nothing is '
+      'replaced.', NOT_NEGATIVE)
   dataset_path: str = setting(
       '',
       'DeepMind Lab: directory of the images that two psychlab levels need.',
@@ -372,12 +383,6 @@ class ClusterSettings(_Section):
   min_actor_workers: int = setting(
       1, 'Training starts with this many of them; the others join later.',
       POSITIVE, needs=_RAY)
-  max_environment_restarts: int = setting(
-      10,
-      'How often within an hour a process that acts is replaced since one of '
-      'its environments raised an error. The next error ends the run, with a '
-      'checkpoint; so do three without an unroll in between.', NOT_NEGATIVE,
-      needs=_RAY)
   pack: str = setting(
       'auto',
       'What is sent of the frames of unrolls. none: all. newest: where a stack '

@@ -72,8 +72,25 @@ class ClusterError(UserError):
   exit_code = 75
 
 
-class EnvironmentProcessError(RuntimeError):
-  """The process of an environment raised an error, died or does not answer."""
+class EnvironmentProcessError(UserError, RuntimeError):
+  """The process of an environment raised an error, died or does not answer.
+
+  Attributes:
+    frames: text, where in the code of users the error was raised, if it was.
+    all_frames: the same, with the frames of this program.
+  """
+  exit_code = 1
+
+  def __init__(self, message: str, frames: str = '', all_frames: str = ''):
+    super().__init__(message, frames, all_frames)  # As pickle needs them.
+    self.frames, self.all_frames = frames, all_frames
+
+  def __str__(self) -> str:
+    return self.args[0]
+
+
+class EnvironmentProcessLostError(EnvironmentProcessError):
+  """The process of an environment died or does not answer."""
 
 
 class EnvironmentLostError(RuntimeError):

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import environments
+from scalable_agent import errors
 from scalable_agent import learner as learner_lib
 from scalable_agent import policies
 from scalable_agent import structs
@@ -115,9 +116,8 @@ class Evaluator:
     by_level: dict[str, list[float]] = {
         name: [] for name in self._env.level_names}
     num_episodes = self._num_episodes * len(by_level)
-    for name, returns in zip(self._env.level_names, _play(
-        self._env, self._policy, num_episodes, lambda num_over: None,
-        stop.is_set)):
+    for name, returns in zip(
+        self._env.level_names, self._play(num_episodes, stop)):
       by_level[name] += returns
     returns = [r for of_level in by_level.values() for r in of_level]
     if len(returns) < num_episodes:
@@ -128,6 +128,14 @@ class Evaluator:
         tuple(returns))
     file.append(self._logdir, evaluation)
     return evaluation
+
+  def _play(self, num_episodes, stop):
+    while True:
+      try:
+        return _play(self._env, self._policy, num_episodes,
+                     lambda num_over: None, stop.is_set)
+      except errors.EnvironmentLostError:  # All games begin anew.
+        pass
 
 
 def make_environments(
@@ -145,4 +153,6 @@ def make_environments(
   return environments.make_vec(
       # All parts of a run play the same games.
       names, [config.derive_seed('evaluation', i) for i in range(len(names))],
-      dataclasses.replace(config, life_loss_ends_episode=False))
+      dataclasses.replace(config, life_loss_ends_episode=False),
+      restarts=None if config.deterministic
+      else environments.Restarts(config.max_environment_restarts))

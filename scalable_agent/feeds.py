@@ -436,10 +436,9 @@ def _make_view(config):
       levels.level_names(config.level_name, config.is_test))
   if others:
     raise errors.ConfigError('--hindsight can be used with one level only.')
+  rewards, terminated = environments.goal_functions(level_name, config)
   return replay_lib.Hindsight(
-      n_step, environments.reward_function(level_name, config),
-      config.hindsight, config.hindsight_goals,
-      environments.termination_function(level_name, config))
+      n_step, rewards, config.hindsight, config.hindsight_goals, terminated)
 
 
 def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,

@@ -27,14 +27,16 @@ def level_names(config: config_lib.Config, numbers: range) -> list[str]:
   return [names[i % len(names)] for i in numbers]
 
 
-def make_environments(config: config_lib.Config, part: int,
-                      share: Share) -> list[environments.FlowEnvironment]:
+def make_environments(config: config_lib.Config, part: int, share: Share,
+                      restarts: environments.Restarts | None = None
+                      ) -> list[environments.FlowEnvironment]:
   """Makes a share of the environments, in `config.num_actor_groups` groups.
 
   Args:
     config: the settings.
     part: a number that differs between the parts of a run.
     share: the environments.
+    restarts: see `environments.make_vec`.
 
   Raises:
     Exception: any error of `environments.make_groups`.
@@ -44,4 +46,5 @@ def make_environments(config: config_lib.Config, part: int,
       level_names(config, share.environments),
       [config.derive_seed('environment', i, part, share.incarnation)
        for i in share.environments],
-      config, config.num_actor_groups, first_index=share.environments.start)
+      config, config.num_actor_groups, first_index=share.environments.start,
+      restarts=restarts)

@@ -3,32 +3,88 @@
 
 from collections.abc import Iterator
 import contextlib
+import os
+import select
 import signal
+import sys
 import threading
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_PATIENCE_S = 5.
+
+
+class Stopped(KeyboardInterrupt):
+  """A signal came when there was nothing to save; has the exit code."""
+
+
+class Stop(threading.Event):
+  """Is set by the first signal.
+
+  Attributes:
+    waits_for: what the end has to wait for, in words. The user is told if it
+      takes long. If it is empty, there is nothing to lose: the signal raises
+      `Stopped`, and if this does not help, the process ends.
+  """
+
+  def __init__(self, waits_for: str = 'the end of the training') -> None:
+    super().__init__()
+    self.waits_for = waits_for
 
 
 @contextlib.contextmanager
-def stop_on_signals() -> Iterator[threading.Event]:
+def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.
 
   The second one ends the process at once; its children end with it. Under
   nohup, which ignores SIGHUP, it stays ignored.
+
+  Args:
+    stop: the event; a new one if not given.
   """
-  stop = threading.Event()
+  stop = Stop() if stop is None else stop
   numbers = [*_SIGNALS]
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     numbers.append(signal.SIGHUP)
 
-  def handle(unused_number, unused_frame):
+  def handle(number, unused_frame):
+    for other in numbers:
+      signal.signal(other, signal.SIG_DFL)
     stop.set()
-    for number in numbers:
-      signal.signal(number, signal.SIG_DFL)
+    if not stop.waits_for:
+      raise Stopped(128 + number)
 
+  # Python's handlers wait until the main thread returns from TensorFlow, or
+  # from what hangs. This thread does not.
+  arrived, wakeup = os.pipe()
+  os.set_blocking(wakeup, False)
+  watcher = threading.Thread(
+      target=_watch, args=(arrived, numbers, stop), name='signals', daemon=True)
+  watcher.start()
+  previous_wakeup = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
   previous = [signal.signal(number, handle) for number in numbers]
   try:
     yield stop
   finally:
     for number, handler in zip(numbers, previous):
       signal.signal(number, handler)
+    signal.set_wakeup_fd(previous_wakeup)
+    os.close(wakeup)  # Ends the thread.
+
+
+def _watch(arrived, numbers, stop):
+  """Runs in a thread: says what takes long after a signal, or ends it."""
+  with os.fdopen(arrived, 'rb', buffering=0) as pipe:
+    number = 0
+    while number not in numbers:
+      data = pipe.read(1)
+      if not data:
+        return
+      number = data[0]
+    stop.set()
+    while not select.select([pipe], [], [], _PATIENCE_S)[0]:
+      if not stop.waits_for:
+        print('Ended by a signal before there was anything to save.',
+              file=sys.stderr, flush=True)
+        os._exit(128 + number)
+      print(f'Still waiting for {stop.waits_for}. A second signal ends the '
+            'program at once.', flush=True)

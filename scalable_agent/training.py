@@ -32,7 +32,7 @@ from scalable_agent.scores import levels
 import tensorflow as tf
 import tree
 
-_JOIN_TIMEOUT_S = 30
+_JOIN_TIMEOUT_S = 3
 _BOTTLENECK_S = 60
 
 
@@ -71,15 +71,22 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     addons: further terms of the policy's loss, by name.
 
   Returns:
-    0, also when SIGINT or SIGTERM ended the run with a checkpoint.
+    0, also when a signal ended the run with a checkpoint.
 
   Raises:
+    signals.Stopped: a signal ended the run before the first update.
     ConfigError: another run has the log directory.
     Exception: any error of an environment or of the learner. A checkpoint is
       written first.
   """
-  with logdirs.locked(config.logdir), signals.stop_on_signals() as stop:
-    return run(config, acting.make_local, stop, hooks, addons)
+  with logdirs.locked(config.logdir), signals.stop_on_signals(
+      signals.Stop(waits_for='')) as stop:
+
+    def update_is_in_progress(unused_update):
+      stop.waits_for = 'the update in progress and the checkpoint'
+
+    return run(config, acting.make_local, stop,
+               [update_is_in_progress, *hooks], addons)
 
 
 def run(config: config_lib.Config,
@@ -581,7 +588,7 @@ class _Log:
 
 
 def _workers_text(counts):
-  if not counts:
+  if 'workers' not in counts:
     return ''
   return (f', {counts["workers"]} of {counts["wanted"]} workers '
           f'({counts["restarts"]} restarts)')

@@ -106,7 +106,7 @@ _FREE = {'plot_file', 'use_lstm',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'exact_temperature', 'deterministic', 'ray_address',
-         'num_gpus_per_learner', 'allow_other_task'}
+         'num_gpus_per_learner', 'allow_other_task', 'debug'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))

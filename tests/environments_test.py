@@ -480,8 +480,13 @@ class GymnasiumTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         errors.EnvironmentProcessError,
         r'environment 1 \(fake/Raises-v0\) raised AwkwardError: this and that'
-        r'(.|\n)*fake_environments.py", line \d+, in _fail'):
+    ) as caught:
       env.step(np.array([0, 0]))
+    self.assertRegex(caught.exception.frames, (
+        r'^  File "\S*fake_environments.py", line \d+, in step\n.*\n'
+        r'  File "\S*fake_environments.py", line \d+, in _fail\n.*\n$'))
+    self.assertRegex(caught.exception.all_frames,
+                     r'environments/workers.py", (.|\n)*in _fail\n')
     self.assert_ended(env)
 
   def test_error_in_reset(self):

@@ -255,6 +255,46 @@ class ProcessTest(parameterized.TestCase):
     self.assertEmpty(_wait_until_gone(children))
 
   @pytest.mark.storm
+  def test_a_signal_while_an_environment_hangs_as_it_is_built(self):
+    logdir = os.path.join(self.logdir, 'new')
+    process = _start(f'--logdir={logdir}', *_CHEAP,
+                     '--level_name=fake_environments:fake/NeverReady-v0')
+    while not psutil.Process(process.pid).children():
+      time.sleep(0.1)
+    time.sleep(5)  # By then, it nearly always hangs.
+    children = _children(process)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate()
+    self.assertIn('before there was anything to save', output)
+    self.assertEqual(process.returncode, 128 + signal.SIGTERM, output)
+    self.assertNotIn('Traceback', output)
+    self.assertEmpty(_wait_until_gone(children))
+    self.assertFalse(os.path.exists(logdir))
+
+  @pytest.mark.storm
+  def test_lost_environments_are_replaced(self):
+    process = _start(f'--logdir={self.logdir}', *_CHEAP,
+                     '--total_environment_frames=20000',
+                     '--max_environment_restarts=2')
+    for number in 1, 2, 3:
+      _wait_for(process, ' of ')
+      environment, *_ = [
+          child for child in _children(process) if child.num_threads() > 1
+          and child.ppid() != process.pid]
+      environment.kill()
+      if number < 3:
+        _wait_for(process, f'This was restart {number} within an hour, 2 may')
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 1, output)
+    self.assertRegex(output, 'experiment.py: .* died with exit code -9.* were '
+                     'lost 3 times within an hour; --max_env.*=2.\n$')
+    self.assertIn('Saved', output)
+    code, output = self._run(f'--logdir={self.logdir}', *_CHEAP,
+                             '--total_environment_frames=20000')
+    self.assertEqual(code, 0, output)
+    self.assertIn('Going on from', output)
+
+  @pytest.mark.storm
   def test_two_signals_in_quick_succession(self):
     process = _start(f'--logdir={self.logdir}', *_CHEAP)
     _wait_for(process, ' of ')
@@ -290,8 +330,15 @@ class ProcessTest(parameterized.TestCase):
     output, _ = process.communicate()
     self.assertEqual(process.returncode, 1, output)
     self.assertIn('raised AwkwardError: this and that', output)
-    self.assertIn('_fail()', output)  # The traceback in the process.
     self.assertIn('Saved', output)
+    # The frames of the user, and then the cause.
+    self.assertRegex(output, r"""(?x)
+        fake_environments.py",[ ]line[ ]\d+,[ ]in[ ]step\n.*\n
+        .*fake_environments.py",[ ]line[ ]\d+,[ ]in[ ]_fail\n.*\n
+        experiment.py:[ ]environment[ ][01][ ][(].*[)][ ]raised[ ]AwkwardError:
+        [ ]this[ ]and[ ]that\n$""")
+    self.assertNotIn('Traceback', output)
+    self.assertNotIn('workers.py', output)
     self.assertEmpty(_wait_until_gone(children))
 
 

@@ -4,6 +4,7 @@
 Registered as `fake/<class name>-v0` on import; workers need not import this.
 """
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -401,20 +402,50 @@ class HangsInClose(_Fake):
       time.sleep(10_000)
 
 
-class RaisesAtStart(_Fake):
-  """Can be built in the parent only, for its spaces."""
+def _is_asked_for_its_spaces():
+  return multiprocessing.current_process().name == 'remote'
 
-  def __init__(self, parent_pid):
-    if os.getpid() != parent_pid:
+
+class RaisesAtStart(_Fake):
+  """Can only be asked for its spaces."""
+
+  def __init__(self):
+    if not _is_asked_for_its_spaces():
       raise ValueError('no way to be' + ' so long' * 10_000)
 
 
 class DiesAtStart(_Fake):
-  """Can be built in the parent only, for its spaces."""
+  """Can only be asked for its spaces."""
 
-  def __init__(self, parent_pid):
-    if os.getpid() != parent_pid:
+  def __init__(self):
+    if not _is_asked_for_its_spaces():
       os._exit(3)
+
+
+class NeverBuilt(_Fake):
+
+  def __init__(self):
+    raise ValueError('no way to be')
+
+
+class NeverThere(_Fake):
+
+  def __init__(self):
+    os._exit(0)
+
+
+class NeverReady(_Fake):
+
+  def __init__(self):
+    time.sleep(10_000)
+
+
+class Sleeps(_Fake):
+  """Takes two seconds per step."""
+
+  def step(self, action):
+    time.sleep(2)
+    return super().step(action)
 
 
 for _class in list(globals().values()):
@@ -422,6 +453,4 @@ for _class in list(globals().values()):
       and not _class.__name__.startswith('_')):
     gymnasium.register(
         id=f'fake/{_class.__name__}-v0',
-        entry_point=f'{__name__}:{_class.__name__}',
-        kwargs=({'parent_pid': os.getpid()}
-                if _class in (DiesAtStart, RaisesAtStart) else {}))
+        entry_point=f'{__name__}:{_class.__name__}')

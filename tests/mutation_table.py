@@ -827,7 +827,7 @@ _FEEDS = (
     ('number of pretended goals ignored',
      'config.hindsight, config.hindsight_goals,', 'config.hindsight, 4,'),
     ('a pretended success does not end the episode',
-     'environments.termination_function(level_name, config))', 'None)'),
+     'config.hindsight_goals, terminated)', 'config.hindsight_goals, None)'),
     ('notes of the first entries, too',
      'unroll.steps.agent_outputs.action[1:].copy()',
      'unroll.steps.agent_outputs.action.copy()'),

@@ -48,7 +48,7 @@ class FetchReachTest(environment_contract.SerialReference,
         structs.ActionSpec(size=4), 1))
 
   def test_rewards_in_hindsight(self):
-    rewards = environments.reward_function(self.level_name, _SETTINGS)
+    rewards, _ = environments.goal_functions(self.level_name, _SETTINGS)
     env = self.make([1, 2])
     for output in self.run_steps(env, self.actions(env))[1:]:
       observation = (output.last_observation

@@ -14,6 +14,7 @@ import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent.environments import goals
 from scalable_agent.environments import spaces
 
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
@@ -229,7 +230,7 @@ class RewardFunctionTest(parameterized.TestCase):
 
   @parameterized.parameters('VectorGoals', 'Goals')
   def test_rewards(self, name):
-    rewards = environments.reward_function(f'fake/{name}-v0', _SETTINGS)
+    rewards, _ = environments.goal_functions(f'fake/{name}-v0', _SETTINGS)
     for count in (5, 2, 1, 0):
       # Of float32 goals, as a replay keeps them, and in a slice.
       found = rewards(self.achieved[:count].astype(np.float32),
@@ -238,13 +239,13 @@ class RewardFunctionTest(parameterized.TestCase):
       np.testing.assert_allclose(found, self.expected[:count], rtol=1e-5)
 
   def test_a_plausible_shape_is_not_enough(self):
-    rewards = environments.reward_function('fake/GoalsByColumn-v0', _SETTINGS)
+    rewards, _ = environments.goal_functions('fake/GoalsByColumn-v0', _SETTINGS)
     np.testing.assert_allclose(
         rewards(self.achieved[:2], self.desired[:2]), self.expected[:2],
         rtol=1e-5)
 
     # Seven pairs of goals of seven numbers; one is reached.
-    rewards = environments.reward_function(
+    rewards, _ = environments.goal_functions(
         'fake/SparseGoalsByColumn-v0', _SETTINGS)
     desired = np.ones([7, 7])
     desired[2] = 0
@@ -252,7 +253,8 @@ class RewardFunctionTest(parameterized.TestCase):
         rewards(np.zeros([7, 7]), desired), [-1, -1, 0, -1, -1, -1, -1])
 
   def test_one_call_is_enough_for_vectors(self):
-    rewards = environments.reward_function('fake/VectorGoals-v0', _SETTINGS)
+    rewards = goals.Goals(
+        'fake/VectorGoals-v0', fake_environments.VectorGoals).rewards
     num_calls = fake_environments.VectorGoals.num_calls
     rewards(self.achieved, self.desired)
     self.assertEqual(fake_environments.VectorGoals.num_calls, num_calls + 1)
@@ -262,17 +264,17 @@ class RewardFunctionTest(parameterized.TestCase):
   def test_levels_without_goals(self, level):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 f'{level} has no goals'):
-      environments.reward_function(level, _SETTINGS)
+      environments.goal_functions(level, _SETTINGS)
 
   def test_repeated_actions(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 'num_action_repeats=1'):
-      environments.reward_function(
+      environments.goal_functions(
           'fake/Goals-v0', environments.EnvironmentSettings())
 
   def test_unknown_level(self):
     with self.assertRaises(errors.UnknownLevelError):
-      environments.reward_function('no/Such-v0', _SETTINGS)
+      environments.goal_functions('no/Such-v0', _SETTINGS)
 
 
 if __name__ == '__main__':

@@ -95,7 +95,7 @@ class BitFlippingTest(environment_contract.SerialReference,
     self.assertFalse(output.truncated[far].any())
 
   def test_rewards_in_hindsight(self):
-    rewards = environments.reward_function('bit_flipping_3', _SETTINGS)
+    rewards, _ = environments.goal_functions('bit_flipping_3', _SETTINGS)
     all_bits = np.array(list(itertools.product([0, 1], repeat=3)), np.float32)
     pairs = list(itertools.product(all_bits, all_bits))
     found = rewards(*map(np.array, zip(*pairs)))

@@ -6,16 +6,12 @@ are replaced, by a process with the same environments and other seeds. Without
 TensorFlow.
 """
 
-import collections
 from collections.abc import Callable
 import dataclasses
-import os
 import queue
-import socket
 import threading
 import time
 import traceback
-from typing import NamedTuple
 
 import numpy as np
 import ray
@@ -24,6 +20,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import shares
 from scalable_agent import structs
+from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import versions
 
 # An environment's error ends the run if it comes so often in a row, without a
@@ -32,30 +29,6 @@ _MAX_FAILURES = 3
 _MAX_DEATHS = 10
 _LONGEST_PAUSE_S = 60.
 _POLL_S = 0.5
-_HOUR_S = 3600.
-
-
-class Description(NamedTuple):
-  """What a worker says when it is ready.
-
-  Attributes:
-    spec: of its environments.
-    num_groups: its number of groups of environments.
-    host: the name of its machine.
-    pid: the number of its process.
-    versions: of what must be the same everywhere, by name.
-  """
-  spec: structs.EnvironmentSpec
-  num_groups: int
-  host: str
-  pid: int
-  versions: dict[str, str]
-
-
-def describe(spec: structs.EnvironmentSpec, num_groups: int) -> Description:
-  """Returns the description of a worker; called in its process."""
-  return Description(spec, num_groups, socket.gethostname(), os.getpid(),
-                     versions.installed())
 
 
 class Stopped(Exception):
@@ -68,22 +41,21 @@ class Worker:
 
   Attributes:
     share: its environments.
+    failures: counts its errors.
     handle: of the ray actor; None if it is to be started.
     start_s: when it is to be started.
     description: what it has said; None until it is ready.
     call_s: when it was called last.
     num_failures: errors in a row, without a result between them.
-    failures_s: when errors came, those of the last hour.
     num_deaths: how often it has died in a row.
   """
   share: shares.Share
+  failures: environments.Restarts
   handle: ray.actor.ActorHandle | None = None
   start_s: float = 0.
-  description: Description | None = None
+  description: descriptions.Description | None = None
   call_s: float = 0.
   num_failures: int = 0
-  failures_s: collections.deque[float] = dataclasses.field(
-      default_factory=collections.deque)
   num_deaths: int = 0
 
   def has_result(self) -> None:
@@ -124,14 +96,18 @@ class Crew:
     self._reports: queue.SimpleQueue[tuple[Worker, ray.actor.ActorHandle,
                                            ray.exceptions.RayError]] = (
                                                queue.SimpleQueue())
-    self._first: list[Description] = []  # What the first worker has said.
+    # What the first worker has said.
+    self._first: list[descriptions.Description] = []
     self._ready_s = time.monotonic()  # When a worker was ready last.
     self.num_restarts = 0
     numbers = environments.split(
         range(config.num_actors), config.num_actor_workers)
     # A learner's workers are in a row.
     mine = np.array_split(np.arange(len(numbers)), num_learners)[rank]
-    self.workers = [Worker(shares.Share(numbers[i], int(i))) for i in mine]
+    self.workers = [
+        Worker(shares.Share(numbers[i], int(i)),
+               environments.Restarts(config.max_environment_restarts))
+        for i in mine]
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
@@ -225,7 +201,7 @@ class Crew:
         self._replace_failed(worker, e)
         continue
       self._ready_s = time.monotonic()
-      if isinstance(result, Description):
+      if isinstance(result, descriptions.Description):
         self._check(result)
         worker.description = result
       take(worker, result)
@@ -262,17 +238,14 @@ class Crew:
   def _failed(self, worker, error):
     """An environment or a policy of a worker raised an error."""
     worker.num_failures += 1
-    now_s = time.monotonic()
-    worker.failures_s.append(now_s)
-    while worker.failures_s[0] < now_s - _HOUR_S:
-      worker.failures_s.popleft()
-    if isinstance(error, errors.UserError) or (
-        worker.num_failures >= _MAX_FAILURES):
+    num_recent = worker.failures.add()
+    is_final = isinstance(error, errors.UserError) and not isinstance(
+        error, errors.EnvironmentProcessError)
+    if is_final or worker.num_failures >= _MAX_FAILURES:
       raise error
-    if len(worker.failures_s) > self._config.max_environment_restarts:
-      self._say(f'Actor worker {worker.share.worker} has failed '
-                f'{len(worker.failures_s)} times within an hour '
-                '(--max_environment_restarts).')
+    if num_recent > worker.failures.max_per_hour:
+      self._say(f'Actor worker {worker.share.worker} has failed {num_recent} '
+                'times within an hour (--max_environment_restarts).')
       raise error
     text = ''.join(traceback.format_exception_only(error)).strip()
     self._replace(worker, text, 2.**(worker.num_failures - 1))

@@ -7,7 +7,7 @@ Their process does not import TensorFlow: who learns also chooses the actions.
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import shares
-from scalable_agent.distributed import crew
+from scalable_agent.distributed import descriptions
 from scalable_agent.environments import base
 
 
@@ -19,11 +19,11 @@ class EnvironmentWorker:
     """Makes a worker; `open` does all that can fail. See `shares`."""
     self._config, self._part, self._share = config, part, share
 
-  def open(self) -> crew.Description:
+  def open(self) -> descriptions.Description:
     """Makes the environments."""
     self._groups = shares.make_environments(
         self._config, self._part, self._share)
-    return crew.describe(self._groups[0].spec, len(self._groups))
+    return descriptions.describe(self._groups[0].spec, len(self._groups))
 
   def initial(self, group: int) -> base.Observation:
     """Starts the environments of a group; returns their observations."""

@@ -27,6 +27,7 @@ from scalable_agent import structs
 from scalable_agent import unrolls
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
+from scalable_agent.distributed import descriptions
 import tensorflow as tf
 
 
@@ -63,14 +64,14 @@ class ActorWorker:
     self._weights: list[structs.Weights] = []  # The latest; empty at first.
     self._release: Callable[[], None] = lambda: None
 
-  def open(self) -> crew.Description:
+  def open(self) -> descriptions.Description:
     """Makes the environments."""
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
     networks.set_compute_dtype(self._config.compute_dtype)
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
     self._actors = acting.make_local(self._config, self._part, self._share)
-    return crew.describe(self._actors.spec, self._actors.num_groups)
+    return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
     """Waits for an unroll and returns it.
@@ -211,7 +212,7 @@ class RemoteActors:
   def _take(self, worker, result, inbox):
     """Takes what a worker has returned, and asks it for more."""
     sender = self._senders[worker.share.worker]
-    if isinstance(result, crew.Description):
+    if isinstance(result, descriptions.Description):
       sender.version = -1  # The worker is new.
     else:
       worker.has_result()

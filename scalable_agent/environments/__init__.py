@@ -16,17 +16,19 @@ this package does not import TensorFlow.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+import functools
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.config import EnvironmentSettings
 from scalable_agent.environments import atari
-from scalable_agent.environments import base
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
+from scalable_agent.environments import processes
+from scalable_agent.environments import remote
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
@@ -34,6 +36,10 @@ from scalable_agent.environments.base import Factory
 from scalable_agent.environments.base import FlowEnvironment
 from scalable_agent.environments.base import unknown_level
 from scalable_agent.environments.base import VectorEnvironment
+from scalable_agent.environments.restarts import RestartedVector
+from scalable_agent.environments.restarts import Restarts
+
+processes.CONTEXT.set_forkserver_preload([f'{__name__}.preload'])
 
 
 class Levels(Protocol):
@@ -88,6 +94,7 @@ def make_vec(
     settings: EnvironmentSettings = EnvironmentSettings(),  # noqa: B008
     num_threads: int = 0,
     first_index: int = 0,
+    restarts: Restarts | None = None,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments.
 
@@ -99,6 +106,8 @@ def make_vec(
     settings: `EnvironmentSettings`.
     num_threads: threads for Atari games; 0 for one per core.
     first_index: which environment of the run the first one is.
+    restarts: how often processes that die or hang may be replaced; then
+      `initial` and `step` raise `EnvironmentLostError`. None for not at all.
 
   Returns:
     `FlowEnvironment`; the caller closes it.
@@ -118,12 +127,16 @@ def make_vec(
   if len(kinds) > 1:
     raise errors.EnvironmentSpecError(
         f'One agent cannot play {" and ".join(kinds)}: {", ".join(families)}.')
-  found = {name: family.levels.look_up(name, settings)
-           for name, family in families.items()}
-  make_vector = families[level_names[0]].make_vector
-  env = make_vector(level_names, [found[name] for name in level_names], seeds,
-                    settings, num_threads)
-  return FlowEnvironment(env, level_names, first_index)
+  found = {name: _look_up(name, settings) for name in families}
+
+  def make_vector(seeds):
+    return families[level_names[0]].make_vector(
+        level_names, [found[name] for name in level_names], seeds, settings,
+        num_threads)
+
+  return FlowEnvironment(
+      RestartedVector(make_vector, seeds, restarts) if restarts
+      else make_vector(seeds), level_names, first_index)
 
 
 def make_groups(
@@ -132,6 +145,7 @@ def make_groups(
     settings: EnvironmentSettings,
     num_groups: int,
     first_index: int = 0,
+    restarts: Restarts | None = None,
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
@@ -142,6 +156,7 @@ def make_groups(
     num_groups: number of vectors to make, at least 1. If there are fewer
       environments than this, each one is a group.
     first_index: which environment of the run the first one is.
+    restarts: see `make_vec`; for all groups together.
 
   Returns:
     One `FlowEnvironment` per group; the caller closes them.
@@ -156,7 +171,8 @@ def make_groups(
     for indices in split(range(len(level_names)), num_groups):
       groups.append(make_vec([level_names[i] for i in indices],
                              [seeds[i] for i in indices], settings,
-                             first_index=first_index + indices.start))
+                             first_index=first_index + indices.start,
+                             restarts=restarts))
       _check_same_spec(groups[0], groups[-1])
   except BaseException:
     for group in groups:
@@ -188,11 +204,13 @@ def check_levels(
       _check_same_spec(first, env)
 
 
-def reward_function(
-    level_name: str, settings: EnvironmentSettings) -> goals.GoalFunction:
+def goal_functions(
+    level_name: str, settings: EnvironmentSettings
+) -> tuple[goals.GoalFunction, goals.GoalFunction | None]:
   """Returns the rewards of a level for other goals than its own.
 
-  Builds one environment of the level in this process, and keeps it.
+  Builds one environment of the level in a process of its own, which ends with
+  this one.
 
   Args:
     level_name: the level.
@@ -200,37 +218,43 @@ def reward_function(
 
   Returns:
     A function of the goals that were achieved by steps, `[N, ...]`, and those
-    that were desired. It returns the steps' rewards, float32 `[N]`.
+    that were desired. It returns the steps' rewards, float32 `[N]`. And a
+    function that says which of them end an episode, bool `[N]`; None if no goal
+    does.
 
   Raises:
     EnvironmentSpecError: the level has no goals, or actions are repeated.
     UnknownLevelError: no such level.
     MissingDependencyError: the level needs a package that is not installed.
+    EnvironmentProcessError: its environment cannot be built.
   """
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
         f'The rewards of {level_name} in hindsight are those of single frames: '
         'set num_action_repeats=1.')
-  return goals.reward_function(level_name, _build(level_name, settings))
-
-
-def termination_function(
-    level_name: str, settings: EnvironmentSettings
-) -> goals.GoalFunction | None:
-  """Returns which goals of a level end its episodes, bool `[N]`, if any do.
-
-  Arguments and errors are those of `reward_function`.
-  """
-  return goals.termination_function(_build(level_name, settings))
-
-
-def _build(level_name, settings):
-  """Builds one environment of a level in this process."""
-  factory = _family(level_name).levels.look_up(level_name, settings)
+  factory = _look_up(level_name, settings)
   if isinstance(factory, str):
     raise errors.EnvironmentSpecError(
         f'{level_name} has no goals to learn from in hindsight.')
-  return base.build(level_name, factory)
+  level = remote.Remote(
+      level_name, functools.partial(goals.Goals, level_name, factory),
+      settings.step_timeout_s)
+  return (functools.partial(level.call, 'rewards'),
+          functools.partial(level.call, 'terminated')
+          if level.call('can_terminate') else None)
+
+
+def _look_up(level_name, settings):
+  """Returns what the vector of a level needs to make an environment of it."""
+  look_up = _family(level_name).levels.look_up
+  if ':' not in level_name:
+    return look_up(level_name, settings)
+  # Its module is the user's: other processes import it.
+  return functools.partial(_build, look_up, level_name, settings)
+
+
+def _build(look_up, level_name, settings):
+  return look_up(level_name, settings)()
 
 
 def _check_arguments(level_names, seeds):

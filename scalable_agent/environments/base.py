@@ -322,16 +322,17 @@ def unknown_level(
   """Returns the error for an unknown level; it suggests similar names.
 
   Args:
-    level_name: the level that the user named.
+    level_name: the level that the user named; `module:id` is one of gymnasium.
     known: the names of levels. If two differ only in spelling, the error
       suggests the last one.
   """
   names = {_spelling(name): name for name in known}
-  spelling = _spelling(level_name)
+  module, colon, own_name = level_name.rpartition(':')
+  spelling = _spelling(own_name)
   similar = [spelling] if spelling in names else difflib.get_close_matches(
       spelling, names, n=3, cutoff=0.5)
-  hint = (f' Did you mean {" or ".join(names[key] for key in similar)}?'
-          if similar else '')
+  similar = [module + colon + names[key] for key in similar]
+  hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
 
 

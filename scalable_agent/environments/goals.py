@@ -14,6 +14,7 @@ from typing import TypeAlias
 import gymnasium
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import base
 
 # A function of achieved goals `[N, ...]` and desired ones: `[N]`.
 GoalFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -21,42 +22,41 @@ GoalFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _NUM_PROBES = 7
 
 
-def reward_function(level_name: str, env: gymnasium.Env) -> GoalFunction:
-  """Returns the function that computes the rewards of a goal environment.
+class Goals:
+  """The rewards of a goal environment.
 
-  It calls `compute_reward` once for all goals if that gives the same as a call
-  for each, and else once for each. `info` is empty.
-
-  Args:
-    level_name: the level, for errors.
-    env: an environment of the level. It is not reset or stepped.
-
-  Returns:
-    A function whose results are float32.
-
-  Raises:
-    errors.EnvironmentSpecError: the level has no goals.
+  Its methods call those of the environment once for all goals if that gives the
+  same as a call for each, and else once for each. `info` is empty.
   """
-  goals = _goal_spaces(env)
-  if len(goals) < 2 or not env.has_wrapper_attr('compute_reward'):
-    raise errors.EnvironmentSpecError(
-        f'{level_name} has no goals to learn from in hindsight: its '
-        'observations need a Box achieved_goal and a Box desired_goal, and the '
-        'environment needs compute_reward.')
-  return _of_many(env.get_wrapper_attr('compute_reward'), np.float32, goals)
 
+  def __init__(self, level_name: str, factory: base.Factory):
+    """Builds an environment, which is not reset or stepped.
 
-def termination_function(env: gymnasium.Env) -> GoalFunction | None:
-  """Returns the function that says which goals end an episode, bool.
+    Args:
+      level_name: the level, for errors.
+      factory: builds it.
 
-  It is `compute_terminated`, see `reward_function`. None if the environment has
-  no such method, or if reached goals do not end its episodes.
-  """
-  if not env.has_wrapper_attr('compute_terminated'):
-    return None
-  goals = _goal_spaces(env)
-  terminated = _of_many(env.get_wrapper_attr('compute_terminated'), bool, goals)
-  return terminated if terminated(*_probes(goals)).any() else None
+    Raises:
+      errors.EnvironmentSpecError: the level has no goals.
+      errors.MissingDependencyError: a package that it needs is not installed.
+    """
+    env = base.build(level_name, factory)
+    self._goals = _goal_spaces(env)
+    if len(self._goals) < 2 or not env.has_wrapper_attr('compute_reward'):
+      raise errors.EnvironmentSpecError(
+          f'{level_name} has no goals to learn from in hindsight: its '
+          'observations need a Box achieved_goal and a Box desired_goal, and '
+          'the environment needs compute_reward.')
+    self.rewards = _of_many(
+        env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
+    self.terminated = _of_many(
+        env.get_wrapper_attr('compute_terminated'), bool, self._goals
+    ) if env.has_wrapper_attr('compute_terminated') else None
+
+  def can_terminate(self) -> bool:
+    """Whether reached goals end episodes: `compute_terminated` says it."""
+    return self.terminated is not None and bool(
+        self.terminated(*_probes(self._goals)).any())
 
 
 def _goal_spaces(env):

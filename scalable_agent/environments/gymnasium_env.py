@@ -17,6 +17,7 @@ from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import structs
 from scalable_agent.environments import base
+from scalable_agent.environments import remote
 from scalable_agent.environments import spaces
 from scalable_agent.environments import workers
 
@@ -100,8 +101,9 @@ class GymnasiumVector:
     """
     del num_threads
     levels = dict(zip(level_names, factories, strict=True))
-    common = _common_spaces({name: _level_spaces(name, factory)
-                             for name, factory in levels.items()})
+    common = _common_spaces({
+        name: _level_spaces(name, factory, settings.step_timeout_s)
+        for name, factory in levels.items()})
     self._layout = common.observations
     self._action_space = common.actions
     self.spec = structs.EnvironmentSpec(
@@ -171,12 +173,25 @@ def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
   return first
 
 
-def _level_spaces(level_name: str, factory: base.Factory) -> _Spaces:
+def _level_spaces(level_name: str, factory: base.Factory,
+                  timeout_s: float) -> _Spaces:
   """Returns the spaces of a level; builds one environment for that."""
-  env = base.build(level_name, factory)
-  try:
-    return _Spaces(spaces.layout(env.observation_space, level_name),
-                   env.action_space,
-                   spaces.action_spec(env.action_space, level_name))
-  finally:
-    env.close()
+  with remote.Remote(
+      level_name, functools.partial(_Level, level_name, factory),
+      timeout_s) as level:
+    return level.call('spaces')
+
+
+class _Level:
+  """A level, in a process of its own."""
+
+  def __init__(self, level_name: str, factory: base.Factory):
+    self._name, self._env = level_name, base.build(level_name, factory)
+
+  def spaces(self) -> _Spaces:
+    try:
+      return _Spaces(spaces.layout(self._env.observation_space, self._name),
+                     self._env.action_space,
+                     spaces.action_spec(self._env.action_space, self._name))
+    finally:
+      self._env.close()

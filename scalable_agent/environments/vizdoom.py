@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import dataclasses
 import functools
 import os
+import re
 import subprocess
 import tempfile
 
@@ -25,8 +26,10 @@ from scalable_agent.environments import base
 _RESOLUTIONS = ((160, 120), (320, 240), (640, 480), (1280, 960))
 # The engine and its shared memory outlive a worker that is killed. This script
 # waits until its input ends, because the worker closed it or died. Then it ends
-# the engine: the process that runs in the directory `$0`.
+# the engine: the process that runs in the directory `$0`. The engine may have
+# ended by itself, so the worker has said what they share.
 _CLEAN_UP = """
+read -r known
 read -r _
 for process in /proc/[0-9]*; do
   if [ "$(readlink "$process/cwd")" = "$0" ]; then
@@ -35,6 +38,7 @@ for process in /proc/[0-9]*; do
     rm -f $shared
   fi
 done
+rm -f $known
 rm -rf "$0"
 """
 
@@ -142,10 +146,16 @@ class Screen(gymnasium.Wrapper):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True)
     os.chdir(directory)
+    before = _shared_files()
     try:
-      return self.env.reset(seed=seed, options=options)
+      result = self.env.reset(seed=seed, options=options)
     finally:
       os.chdir(previous)
+    assert self._clean_up.stdin is not None  # It is a pipe.
+    self._clean_up.stdin.write(
+        f'{" ".join(_shared_files() - before)}\n'.encode())
+    self._clean_up.stdin.flush()
+    return result
 
   def _scaled(self, screen):
     """Returns the screen `[H, W, 3]` in the size of observations."""
@@ -157,3 +167,9 @@ class Screen(gymnasium.Wrapper):
         np.ascontiguousarray(screen).data, screen.shape[1::-1], 'RGB')
     surface = pygame.transform.smoothscale(surface, (width, height))
     return pygame.surfarray.array3d(surface).swapaxes(0, 1)
+
+
+def _shared_files():
+  """Returns the files that this process shares with its engines."""
+  with open('/proc/self/maps', encoding='utf-8') as f:
+    return set(re.findall(r'/dev/shm/ViZDoom\S+', f.read()))

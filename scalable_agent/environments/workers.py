@@ -3,9 +3,8 @@
 
 Parent and workers exchange arrays in shared memory. The parent wakes a worker
 by one byte through a pipe of its own. A worker says that it is done by one byte
-through a pipe that all workers share. Workers never import TensorFlow or the
-main module, ignore Ctrl-C (the parent ends them) and die with the parent. An
-error in a worker is raised in the parent.
+through a pipe that all workers share. An error in a worker is raised in the
+parent. See `processes` for what else is true of workers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,26 +15,20 @@ import multiprocessing
 from multiprocessing import connection
 import os
 import selectors
-import signal
-import sys
 import threading
 import time
-import traceback
-import types
 from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent.environments import processes
+from scalable_agent.environments import reports
 
-# A server process forks a worker in milliseconds. It has imported this package,
-# and has nothing else of the parent: no TensorFlow and no main module.
-_START_METHOD = 'forkserver'
 # The time that workers have, when closed, to finish a step and then to end.
 _FINISH_TIMEOUT_S = 1.0
-_CLOSE_TIMEOUT_S = 10.0
-_start_lock = threading.Lock()
+_CLOSE_TIMEOUT_S = 2.0
 
 # Commands. A closed pipe reads as nothing, so that is the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
@@ -43,9 +36,6 @@ _RESET, _STEP, _CLOSE = b'r', b's', b''
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
 _BUSY, _DONE, _FAILED = range(3)
 _MAX_REPORT_BYTES = 16_384
-_MAX_MESSAGE_LENGTH = 4_096
-# Selectors raise an error for timeouts of weeks.
-_MAX_SELECT_S = 86_400
 
 
 class Exchange(NamedTuple):
@@ -115,17 +105,15 @@ class Workers:
     self._commands: list[connection.Connection] = []
     self._processes: list[multiprocessing.process.BaseProcess] = []
     self._selector = selectors.DefaultSelector()
-    context = multiprocessing.get_context(_START_METHOD)
-    context.set_forkserver_preload([__name__])
-    shared = _allocate(context, len(factories), observation_spec, action_spec)
+    shared = _allocate(len(factories), observation_spec, action_spec)
     self.exchange: Exchange = _open(shared)
     self.exchange.status.fill(_BUSY)
     with self._failures_explained():
-      self._done, done = context.Pipe(duplex=False)
+      self._done, done = processes.CONTEXT.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)
-      with done, _start_lock, _main_module_hidden(), _interrupts_blocked():
+      with done:
         for indices in self._indices:
-          self._start(context, done, indices, factories, seeds, shared)
+          self._start(done, indices, factories, seeds, shared)
       self._wait()
 
   def reset(self) -> None:
@@ -161,6 +149,7 @@ class Workers:
       for process in self._processes:
         if process.is_alive():
           process.kill()
+          processes.continue_server()  # It says when the process has ended.
           process.join(_CLOSE_TIMEOUT_S)
 
   def _busy(self):
@@ -168,16 +157,15 @@ class Workers:
             in zip(self._processes, self._indices)
             if _BUSY in self.exchange.status[indices] and process.is_alive()]
 
-  def _start(self, context, done, indices, factories, seeds, shared):
-    commands, command = context.Pipe(duplex=False)
+  def _start(self, done, indices, factories, seeds, shared):
+    commands, command = processes.CONTEXT.Pipe(duplex=False)
     with commands:
       self._commands.append(command)
-      process = context.Process(
-          target=_work, daemon=True, name=f'environment-{indices[0]}',
-          args=(commands, done, indices, [
+      process = processes.start(
+          _work, (commands, done, indices, [
               gymnasium.vector.utils.CloudpickleWrapper(factories[i])
-              for i in indices], [seeds[i] for i in indices], shared))
-      process.start()
+              for i in indices], [seeds[i] for i in indices], shared),
+          name=f'environment-{indices[0]}')
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)
 
@@ -193,12 +181,11 @@ class Workers:
 
   def _wait(self):
     """Waits for all workers; raises errors that `_explain` explains."""
-    deadline_s = time.monotonic() + self._timeout_s
+    patience = processes.Patience(self._timeout_s)
     num_busy = len(self._processes)
     while num_busy:
-      left_s = deadline_s - time.monotonic()
-      ready = self._selector.select(min(max(left_s, 0), _MAX_SELECT_S))
-      if not ready and left_s <= 0:
+      ready = patience.wait(self._selector.select)
+      if not ready and patience.left_s <= 0:
         raise TimeoutError
       for key, _ in ready:
         if key.fileobj is not self._done:
@@ -216,25 +203,28 @@ class Workers:
     except (EOFError, OSError) as e:
       explanation = self._explain(e)
       self.close()
-      raise errors.EnvironmentProcessError(explanation) from None
+      raise explanation from None
     except BaseException:  # Such as Ctrl-C: workers may still be busy.
       self.close()
       raise
 
-  def _explain(self, error: Exception) -> str:
+  def _explain(self, error: Exception) -> errors.EnvironmentProcessError:
     if self._closed:
-      return 'These environments are closed, or have failed before.'
+      return errors.EnvironmentProcessError(
+          'These environments are closed, or have failed before.')
     failed = np.flatnonzero(self.exchange.status == _FAILED)
     if failed.size:
-      report = self.exchange.report[failed[0]].tobytes().rstrip(b'\0')
-      return f'{self._describe(failed[:1])} raised {report.decode()}'
+      return reports.Report.from_bytes(
+          self.exchange.report[failed[0]].tobytes()).error(
+              self._describe(failed[:1]))
     if isinstance(error, TimeoutError):
       # Those after it in its process have not begun.
       hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
               for indices in self._indices
               if _BUSY in self.exchange.status[indices]]
-      return (f'{self._describe(hung)} did not answer within '
-              f'{self._timeout_s:g} seconds (step_timeout_s).')
+      return errors.EnvironmentProcessLostError(
+          f'{self._describe(hung)} did not answer within '
+          f'{self._timeout_s:g} seconds (--step_timeout_s).')
     # The pipe breaks a little before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
@@ -243,14 +233,16 @@ class Workers:
     dead = [i for indices, sentinel in zip(self._indices, sentinels)
             if sentinel in ready for i in indices]
     if not dead:
-      return ('The processes of environments cannot be started or reached: '
-              f'{error!r}.')
+      return errors.EnvironmentProcessError(
+          'The processes of environments cannot be started or reached: '
+          f'{error!r}.')
     exit_codes = sorted({str(process.exitcode) for process in self._processes
                          if process.sentinel in ready})
-    return (f'The process of {self._describe(dead)} died with exit code '
-            f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
-            'often a lack of memory); its own message, if any, is in the '
-            'output above.')
+    return errors.EnvironmentProcessLostError(
+        f'The process of {self._describe(dead)} died with exit code '
+        f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
+        'often a lack of memory); its own message, if any, is in the '
+        'output above.')
 
   def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(
@@ -259,8 +251,6 @@ class Workers:
 
 def _work(commands, done, indices, factories, seeds, shared):
   """Runs in a worker: obeys commands until their pipe is closed."""
-  signal.signal(signal.SIGINT, signal.SIG_IGN)
-  threading.Thread(target=_exit_with_parent, daemon=True).start()
   exchange = _open(shared)
   command, envs = None, []
   while command != _CLOSE:
@@ -276,7 +266,8 @@ def _work(commands, done, indices, factories, seeds, shared):
           _step(envs[i], exchange, index)
         exchange.status[index] = _DONE
       except Exception as e:  # pylint: disable=broad-except
-        _write_report(exchange.report[index], e)
+        text = reports.report(e).to_bytes(_MAX_REPORT_BYTES)
+        exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = _DONE  # The others are not waited for.
         exchange.status[index] = _FAILED
         answer = _FAILED_BYTE
@@ -313,28 +304,6 @@ def _write(arrays, index, observation):
     array[index] = value
 
 
-def _write_report(array, error):
-  """Writes an exception as text: not all exceptions can be pickled."""
-  try:
-    message = str(error)[:_MAX_MESSAGE_LENGTH]
-  except Exception:  # pylint: disable=broad-except
-    message = '(no text)'
-  frames = ''.join(traceback.format_tb(error.__traceback__))
-  report = f'{type(error).__name__}: {message}\nIn its process:\n{frames}'
-  # Replaces what is not text; does not cut a character in two.
-  encoded = report.encode(errors='replace')[:_MAX_REPORT_BYTES]
-  encoded = encoded.decode(errors='ignore').encode()
-  array[:len(encoded)] = np.frombuffer(encoded, np.uint8)
-
-
-def _exit_with_parent():
-  """Ends this process at once when its parent has died."""
-  parent = multiprocessing.parent_process()
-  assert parent is not None  # This process is a worker.
-  parent.join()
-  os._exit(1)
-
-
 class _SharedArray(NamedTuple):
   """An array on its way to a worker."""
   memory: ctypes.Array[ctypes.c_byte]
@@ -350,16 +319,15 @@ class _SharedArray(NamedTuple):
 _Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
 
 
-def _allocate(context: multiprocessing.context.BaseContext, num_envs: int,
-              observation_spec: dict[str, structs.ArraySpec],
+def _allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
               action_spec: structs.ArraySpec) -> _Shared:
   """Allocates the arrays of an `Exchange` in shared memory."""
 
   def array(dtype, *shape):
     shape = (num_envs, *shape)
     num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
-    return _SharedArray(
-        context.RawArray(ctypes.c_byte, num_bytes), shape, np.dtype(dtype))
+    memory = processes.CONTEXT.RawArray(ctypes.c_byte, num_bytes)
+    return _SharedArray(memory, shape, np.dtype(dtype))
 
   def of_spec(spec):
     return array(spec.dtype, *spec.shape)
@@ -381,24 +349,3 @@ def _open(shared: _Shared) -> Exchange:
              if isinstance(entry, dict) else entry.open()
       for field, entry in shared.items()}
   return Exchange(**arrays)
-
-
-@contextlib.contextmanager
-def _main_module_hidden() -> Iterator[None]:
-  """Workers started within import neither the main module nor TensorFlow."""
-  main_module = sys.modules['__main__']
-  sys.modules['__main__'] = types.ModuleType('__main__')
-  try:
-    yield
-  finally:
-    sys.modules['__main__'] = main_module
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-  """Children started within do not see Ctrl-C, not even while they import."""
-  previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-  try:
-    yield
-  finally:
-    signal.pthread_sigmask(signal.SIG_SETMASK, previous)

@@ -1,0 +1,396 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of processes: what runs there, what ends them, what replaces them."""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import fake_environments  # noqa: F401
+import numpy as np
+import pytest
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.environments import processes
+from scalable_agent.environments import remote
+from scalable_agent.environments import reports
+
+_TESTS = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(_TESTS)
+_SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
+# Builds, resets and steps are said with the process in which they are.
+_MODULE = """
+    import os
+    import gymnasium
+    import numpy as np
+    def note(what):
+      with open(os.environ['NOTES'], 'a') as f:
+        print(what, os.getpid(), file=f)
+    note('import')
+    class Mine(gymnasium.Env):
+      observation_space = gymnasium.spaces.Dict({
+          name: gymnasium.spaces.Box(0, 9, (1,), np.float32)
+          for name in ('observation', 'achieved_goal', 'desired_goal')})
+      action_space = gymnasium.spaces.Discrete(2)
+      def __init__(self):
+        note('build')
+      def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), {}
+      def compute_reward(self, achieved_goal, desired_goal, info):
+        note('reward')
+        return achieved_goal[..., 0] - desired_goal[..., 0]
+    gymnasium.register('Mine-v0', Mine)
+"""
+
+
+class PatienceTest(absltest.TestCase):
+
+  def test_time_runs_out(self):
+    patience = processes.Patience(2.5)
+    asked = []
+    with mock.patch.object(time, 'monotonic', lambda: sum(asked)):
+      while patience.left_s > 0:
+        self.assertEqual(patience.wait(lambda s: asked.append(s) or 'x'), 'x')
+    self.assertEqual(asked, [1, 1, 0.5])
+
+  def test_time_of_a_pause_does_not_count(self):
+    patience = processes.Patience(2.5)
+    times = [0, 1000, 1000, 1001]
+    with mock.patch.object(time, 'monotonic', side_effect=times):
+      patience.wait(lambda s: None)
+      self.assertEqual(patience.left_s, 1.5)
+      patience.wait(lambda s: None)
+    self.assertEqual(patience.left_s, 0.5)
+
+
+class ReportTest(absltest.TestCase):
+
+  def test_goes_through_bytes(self):
+    for report in (reports.Report('äé: \t', 'a\nb', 'c'), reports.Report('x')):
+      data = report.to_bytes(1000) + b'\0' * 7
+      self.assertEqual(reports.Report.from_bytes(data), report)
+
+  def test_what_is_too_long_is_cut(self):
+    report = reports.Report('ä' * 10, 'b' * 10, 'c' * 10)
+    for size in range(32, 5, -1):
+      data = report.to_bytes(size)
+      self.assertLessEqual(len(data), size)
+      found = reports.Report.from_bytes(data)
+      self.assertTrue(all(map(str.startswith, report, found)), found)
+
+  def test_error_can_be_pickled(self):
+    error = reports.Report('ValueError: x', 'frames', 'all').error('catch')
+    found = pickle.loads(pickle.dumps(error))
+    self.assertEqual((str(found), found.frames, found.all_frames),
+                     ('catch raised ValueError: x', 'frames', 'all'))
+
+
+class _Thing:
+
+  def double(self, value):
+    return 2 * value
+
+  def pid(self):
+    return os.getpid()
+
+  def user_error(self):
+    raise errors.LevelError('Use another.')
+
+  def error(self):
+    raise fake_environments.AwkwardError('this', 'that')
+
+  def end_of_file(self):
+    raise EOFError('mine')
+
+  def exit(self):
+    os._exit(5)
+
+  def hang(self):
+    time.sleep(10_000)
+
+
+class RemoteTest(parameterized.TestCase):
+
+  def test_calls(self):
+    with remote.Remote('thing', _Thing, 60) as thing:
+      np.testing.assert_array_equal(
+          thing.call('double', np.arange(3)), [0, 2, 4])
+      self.assertNotIn(thing.call('pid'), (os.getpid(), os.getppid()))
+    self.assertEmpty(multiprocessing.active_children())
+    thing.close()
+
+  @parameterized.parameters(
+      ('user_error', errors.LevelError, '^Use another.$'),
+      ('error', errors.EnvironmentProcessError,
+       '^thing raised AwkwardError: this and that$'),
+      ('end_of_file', errors.EnvironmentProcessError, 'EOFError: mine$'),
+      ('no_such', errors.EnvironmentProcessError, 'AttributeError'),
+      ('exit', errors.EnvironmentProcessError, 'thing died with exit code 5'),
+      ('hang', errors.EnvironmentProcessError,
+       r'thing did not answer within 3 seconds \(--step_timeout_s\)'))
+  def test_errors(self, method, error, message):
+    thing = remote.Remote('thing', _Thing, 3 if method == 'hang' else 60)
+    with self.assertRaisesRegex(error, message):
+      thing.call(method)
+    self.assertEmpty(multiprocessing.active_children())
+    thing.close()
+
+  @parameterized.parameters(
+      ('NeverBuilt', 300, 'raised ValueError: no way to be$'),
+      ('NeverThere', 300, 'died with exit code 0'),
+      ('NeverReady', 3, 'did not answer within 3 seconds'))
+  def test_environments_that_cannot_be_built(self, name, timeout_s, message):
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, f'fake/{name}-v0 {message}'):
+      environments.make_vec([f'fake/{name}-v0'], [1],
+                            environments.EnvironmentSettings(
+                                num_action_repeats=1, step_timeout_s=timeout_s))
+    self.assertEmpty(multiprocessing.active_children())
+
+
+class UserModuleTest(parameterized.TestCase):
+  """Modules of users are imported by other processes only."""
+
+  def setUp(self):
+    super().setUp()
+    directory = self.create_tempdir()
+    with open(os.path.join(directory.full_path, 'my_module.py'), 'w') as f:
+      f.write(textwrap.dedent(_MODULE))
+    self.notes = os.path.join(directory.full_path, 'notes.txt')
+    path = [directory.full_path, *sys.path]
+    self.enter_context(mock.patch.object(sys, 'path', path))
+    self.enter_context(mock.patch.dict(os.environ, NOTES=self.notes))
+
+  def test_nothing_runs_in_this_process(self):
+    # The server has the environment variables of its start.
+    program = textwrap.dedent("""
+        import os
+        import numpy as np
+        from scalable_agent import environments
+        settings = environments.EnvironmentSettings(num_action_repeats=1)
+        with environments.make_vec(['my_module:Mine-v0'], [1], settings) as env:
+          env.initial()
+        rewards, terminated = environments.goal_functions(
+            'my_module:Mine-v0', settings)
+        found = rewards(np.array([[3], [5]]), np.array([[1], [1]]))
+        print(os.getpid(), found.tolist(), terminated)
+        """)
+    output = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+    pid, *rest = output.stdout.split(maxsplit=1)
+    self.assertEqual(rest, ['[2.0, 4.0] None\n'], output.stderr)
+    with open(self.notes) as f:
+      notes = [line.split() for line in f]
+    self.assertEqual({what for what, _ in notes}, {'import', 'build', 'reward'})
+    self.assertLen({pid for _, pid in notes}, 3)
+    self.assertNotIn(pid, {pid for _, pid in notes})
+
+  @parameterized.parameters(
+      ('no_such_module:Mine-v0', errors.MissingDependencyError,
+       "no_such_module:Mine-v0 cannot be imported: No module named"),
+      ('fake_environments:fake/Plane-v0', errors.UnknownLevelError,
+       'Did you mean fake_environments:fake/Plain-v0'))
+  def test_errors(self, level, error, message):
+    with self.assertRaisesRegex(error, message):
+      environments.make_vec([level], [1], _SETTINGS)
+
+
+class RestartsTest(parameterized.TestCase):
+
+  def make(self, level, num_envs, limit, **settings):
+    self.restarts = environments.Restarts(limit)
+    env = environments.make_vec(
+        [level] * num_envs, list(range(num_envs)),
+        environments.EnvironmentSettings(num_action_repeats=1, **settings),
+        restarts=self.restarts)
+    self.addCleanup(env.close)
+    return env
+
+  def fails(self, call, error, message):
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      with self.assertRaises(error) as caught:
+        call()
+    self.assertRegex(output.getvalue() or str(caught.exception), message)
+
+  def test_goes_on_with_other_environments(self):
+    env = self.make('catch', 3, 2)
+    before = [env.initial().observation.copy() for _ in range(2)]
+    np.testing.assert_array_equal(*before)
+    found = [before[0]]
+    for number in (1, 2):
+      env.step(np.zeros([3], np.int32))
+      _kill_children()
+      self.fails(
+          lambda: env.step(np.zeros([3], np.int32)),
+          errors.EnvironmentLostError,
+          r'(?s)environment 0 \(catch\).* died with exit code -9.*'
+          'The 3 environments of its group begin anew.*'
+          rf'restart {number} within an hour, 2 may be')
+      self.assertEmpty(multiprocessing.active_children())
+      found.append(env.initial().observation.copy())
+      # Columns of the ball; the same ones for three seeds would be by chance.
+      env.step(np.zeros([3], np.int32))
+    self.assertEqual(self.restarts.count, 2)
+    self.assertFalse(all(np.array_equal(found[0], f) for f in found[1:]))
+    _kill_children()
+    self.fails(
+        lambda: env.step(np.zeros([3], np.int32)),
+        errors.EnvironmentProcessError,
+        '(?s)died with exit code -9.* were lost 3 times within an hour; '
+        '--max_environment_restarts=2.')
+
+  @pytest.mark.slow
+  def test_hung_environments_are_replaced(self):
+    env = self.make('fake/Hangs-v0', 2, 1, step_timeout_s=3)
+    env.initial()
+    env.step(np.array([0, 0]))
+    self.fails(lambda: env.step(np.array([0, 0])), errors.EnvironmentLostError,
+               r'environment 1 \(fake/Hangs-v0\) did not answer within 3 s')
+    env.initial()  # Other seeds: these do not hang.
+    env.step(np.array([0, 0]))
+    env.step(np.array([0, 0]))
+
+  def test_errors_of_environments_are_not_tried_again(self):
+    env = self.make('fake/Raises-v0', 2, 9)
+    env.initial()
+    env.step(np.array([0, 0]))
+    self.fails(lambda: env.step(np.array([0, 0])),
+               errors.EnvironmentProcessError, 'AwkwardError')
+    self.assertEqual(self.restarts.count, 0)
+
+  def test_closed_while_it_begins_anew(self):
+    env = self.make('catch', 1, 9)
+    env.initial()
+    _kill_children()
+    self.fails(lambda: env.step(np.array([0])), errors.EnvironmentLostError,
+               'begin anew')
+    env._env._closed = True  # As `close` of another thread, in the meantime.
+    self.fails(env.initial, errors.EnvironmentProcessError, 'closed')
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_only_the_last_hour_counts(self):
+    restarts = environments.Restarts(2)
+    times = [0, 10, 3599, 3601, 3609, 9000]
+    with mock.patch.object(time, 'monotonic', side_effect=times):
+      self.assertEqual([restarts.add() for _ in times], [1, 2, 3, 3, 4, 1])
+    self.assertEqual(restarts.count, 6)
+
+
+def _kill_children():
+  for process in multiprocessing.active_children():
+    process.kill()
+    process.join()
+
+
+class LifeTest(parameterized.TestCase):
+  """Programs with environments that are stopped, continued, and killed."""
+
+  def start(self, level, timeout_s=300):
+    """Starts a program that steps environments forever, in a session."""
+    program = textwrap.dedent(f"""
+        import multiprocessing
+        import os
+        import signal
+        import numpy as np
+        import fake_environments
+        from scalable_agent import environments
+        env = environments.make_vec(
+            ['{level}'] * 2, [0, 0], environments.EnvironmentSettings(
+                num_action_repeats=1, step_timeout_s={timeout_s}))
+        env.initial()
+        signal.signal(signal.SIGTERM, lambda *_: exit(7))
+        workers = [p.pid for p in multiprocessing.active_children()]
+        server = open(f'/proc/{{workers[0]}}/stat').read().split()[3]
+        print(*workers, server, flush=True)
+        try:
+          while True:
+            env.step(np.zeros([2], np.int32))
+            print('step', flush=True)
+        finally:
+          env.close()
+        """)
+    process = subprocess.Popen(
+        [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.STDOUT, start_new_session=True,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])})
+    self.addCleanup(self._end, process)
+    return process, [int(pid) for pid in process.stdout.readline().split()]
+
+  def _end(self, process):
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+  @pytest.mark.slow
+  def test_suspended_time_does_not_count(self):
+    process, _ = self.start('fake/Sleeps-v0', timeout_s=4)
+    for _ in range(2):
+      self.assertEqual(process.stdout.readline(), 'step\n')
+      os.killpg(process.pid, signal.SIGSTOP)
+      time.sleep(6)
+      os.killpg(process.pid, signal.SIGCONT)
+    self.assertEqual(process.stdout.readline(), 'step\n')
+
+  @pytest.mark.slow
+  @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
+  def test_all_die_with_their_parent(self, stopped):
+    process, pids = self.start('catch')
+    for index in stopped:
+      os.kill(pids[index], signal.SIGSTOP)
+    process.kill()
+    # They hold the other end of this pipe until they are gone.
+    process.communicate()
+
+  @pytest.mark.slow
+  @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
+  def test_stopped_ones_do_not_delay_the_end(self, stopped):
+    process, pids = self.start('catch')
+    for index in stopped:
+      os.kill(pids[index], signal.SIGSTOP)
+    # To the whole group, as batch systems do.
+    os.killpg(process.pid, signal.SIGTERM)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 7, output)
+    self.assertNotIn('Traceback', output)
+
+  @pytest.mark.slow
+  def test_signals_of_the_group_are_left_to_the_main_process(self):
+    process, pids = self.start('catch')
+    for pid in pids:
+      os.kill(pid, signal.SIGTERM)
+      os.kill(pid, signal.SIGHUP)
+    lines = [process.stdout.readline() for _ in range(1000)]
+    self.assertEqual(lines, ['step\n'] * 1000)
+
+
+class StartTest(absltest.TestCase):
+
+  def test_threads_may_start_processes_together(self):
+    found = []
+
+    def start(number):
+      with remote.Remote('thing', _Thing, 60) as thing:
+        found.append(thing.call('double', number))
+
+    threads = [threading.Thread(target=start, args=(i,)) for i in range(4)]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join()
+    self.assertCountEqual(found, [0, 2, 4, 6])
+
+
+if __name__ == '__main__':
+  absltest.main()
