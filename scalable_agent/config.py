@@ -181,7 +181,10 @@ class RunSettings(_Section):
       'Environment frames (agent steps x action repeats) to train for.',
       POSITIVE)
   seed: int = setting(
-      1, 'Seed of weights, actions and environments.', NOT_NEGATIVE, IS_SEED)
+      1, 'Seed of weights, actions and environments. Two runs with the same '
+      'seed begin with the same weights and environments, but differ later, as '
+      'threads take turns by chance: see --deterministic.', NOT_NEGATIVE,
+      IS_SEED)
   task: int = setting(
       -1, 'Task id, for commands that are started by hand on several hosts, '
       'with --ray_address=HOST:PORT of the learner: 0 for the learner, any '
@@ -327,9 +330,15 @@ class ActingSettings(_Section):
       'environments each.')
   deterministic: bool = setting(
       False,
-      'Acting and learning take turns: an unroll begins after all updates that '
-      'are due, and a run can be repeated exactly on the same machine. Slower. '
-      'Needs --num_actor_groups=1.')
+      'A run can be repeated bit for bit on the same machine, also one that is '
+      'killed and goes on. Acting and learning take turns: an unroll begins '
+      'after all updates that are due. After each checkpoint, environments '
+      'begin anew, and the program compiles again; see '
+      '--save_checkpoint_frames. Slower. Needs --num_actor_groups=1.')
+  save_checkpoint_frames: int = setting(
+      0, 'Environment frames between checkpoints of a deterministic run. 0: a '
+      'tenth of the total, and at most a million.', NOT_NEGATIVE,
+      needs=Needs('deterministic'))
   min_policy_lag: int = setting(
       0,
       'For experiments: act with weights that are this many calls of the '

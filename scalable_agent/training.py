@@ -34,6 +34,8 @@ import tree
 
 _JOIN_TIMEOUT_S = 3
 _BOTTLENECK_S = 60
+# Between checkpoints of deterministic runs, if the user does not say it.
+_MAX_FRAMES_BETWEEN = 1_000_000
 
 
 class Update(NamedTuple):
@@ -113,8 +115,27 @@ def run(config: config_lib.Config,
   """
   collectives = collectives or collectives_lib.Alone()
   episodes = collections.deque() if episodes is None else episodes
-  tf.keras.utils.set_random_seed(config.seed)
   networks.set_compute_dtype(config.compute_dtype)
+  if config.deterministic:
+    tf.config.experimental.enable_op_determinism()
+  while _run_part(config, make_acting, stop, hooks, addons, collectives,
+                  episodes):
+    pass
+  return 0
+
+
+def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
+  """Trains until the next checkpoint that is the beginning of a part.
+
+  A deterministic run has many parts: each one begins as if the program had been
+  started anew. Other runs have one.
+
+  Returns:
+    Whether there is another part.
+  """
+  if config.deterministic:
+    tf.keras.backend.clear_session()
+  tf.keras.utils.set_random_seed(config.seed)
   with contextlib.ExitStack() as stack:
     part = checkpointing.latest_number(config.logdir)
     before = config_lib.trained_with(config.logdir) if part else None
@@ -135,7 +156,8 @@ def run(config: config_lib.Config,
     restored = checkpointer.restore(put_aside=collectives.rank == 0)
     _check_same_start(learner, checkpointer, collectives)
     if _is_finished(config, learner, restored):
-      return 0
+      return False
+    end_frames = _end_frames(config, learner.num_env_frames)
     # Their weights are equal from now on: they make the same updates.
     collectives.copy_from_first(tree.flatten(learner.state))
     feed = feeds.Feed(
@@ -149,7 +171,7 @@ def run(config: config_lib.Config,
       writer = stack.enter_context(contextlib.closing(
           metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
       log = _Log(config, learner, actors, feed, checkpointer, writer,
-                 evaluations, stop, episodes)
+                 evaluations, stop, episodes, end_frames)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -159,16 +181,26 @@ def run(config: config_lib.Config,
     stack.callback(log.save_at_end)
     learn(learner, feed.batches(stop), learned=feed.learned,
           publish=versions.append, stop=stop,
-          total_environment_frames=config.total_environment_frames,
+          end_frames=end_frames,
           hooks=(*log.hooks(), *hooks), timer=log.timer,
           collectives=collectives)
     log.evaluate_at_end()
     log.print_end(stop.is_set())
-  return 0
+  return end_frames < config.total_environment_frames and not stop.is_set()
+
+
+def _end_frames(config, num_env_frames):
+  """Returns the frames at the end of a part that begins at `num_env_frames`."""
+  total = config.total_environment_frames
+  if not config.deterministic:
+    return total
+  every = config.save_checkpoint_frames or min(
+      -(-total // 10), _MAX_FRAMES_BETWEEN)
+  return min((num_env_frames // every + 1) * every, total)
 
 
 def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
-          total_environment_frames: int,
+          end_frames: int,
           learned: Callable[[feeds.ReadyBatch, learner_lib.Learned], None],
           publish: Callable[[structs.Weights], None],
           hooks: Sequence[Hook], stop: threading.Event,
@@ -181,7 +213,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
   Args:
     learner: makes the updates.
     batches: what to learn from.
-    total_environment_frames: the frames to reach.
+    end_frames: the environment frames to reach.
     learned: called with each batch and what came out of it.
     publish: called with the weights after each update.
     hooks: called after each update, one after the other.
@@ -189,7 +221,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
     timer: adds up the time of each stage.
     collectives: the other learners.
   """
-  while learner.num_env_frames < total_environment_frames:
+  while learner.num_env_frames < end_frames:
     with timer.stage('wait'):
       ready, num_new_frames = _next_batch(batches, stop, collectives)
     if ready is None:
@@ -426,9 +458,11 @@ class _Log:
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
                evaluations: _Evaluations | None, stop: threading.Event,
-               episodes: collections.deque[metrics.Episode]):
+               episodes: collections.deque[metrics.Episode], end_frames: int):
     self.timer = metrics.StageTimer()
     self._learner = learner
+    self._is_deterministic = config.deterministic
+    self._end_frames = end_frames
     self._actors = actors
     self._feed = feed
     self._checkpointer = checkpointer
@@ -453,9 +487,11 @@ class _Log:
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
 
   def hooks(self) -> tuple[Hook, ...]:
+    hooks = (self.write_episodes, self.print_progress, self.write_summary,
+             self.evaluate)
     # What a checkpoint has counted is evaluated before.
-    return (self.write_episodes, self.print_progress, self.write_summary,
-            self.evaluate, self.save_checkpoint)
+    return (hooks if self._is_deterministic
+            else (*hooks, self.save_checkpoint))
 
   def write_episodes(self, update: Update) -> None:
     if update.notes:
@@ -551,6 +587,11 @@ class _Log:
     if not self._learner.num_updates:
       print('Nothing was learned yet, so no checkpoint was written.',
             flush=True)
+      return
+    if self._is_deterministic and (
+        self._learner.num_env_frames < self._end_frames):
+      print('No checkpoint was written: a deterministic run goes on from the '
+            'last one as if it had not been stopped.', flush=True)
       return
     print(f'Saved {self.save()}, {self._learner.num_env_frames:,} frames.',
           flush=True)

@@ -77,7 +77,8 @@ _REFUSED = {
         'priority_exponent', 'unrolls_per_collect',
         'max_use', 'eval_every_frames', 'burn_in_steps',
         'clip_gradient_value', 'num_actor_workers',
-        'max_learner_restarts', 'max_environment_restarts')},
+        'max_learner_restarts', 'max_environment_restarts',
+        'save_checkpoint_frames')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -405,6 +406,14 @@ class AlgorithmsTest(parameterized.TestCase):
         f'^--{name}={value} has no effect without --{other}.$'):
       config_lib.Config(**{name: value})
     config_lib.Config(**{'replay_capacity': 64, name: value, other: needed})
+
+  def test_frames_between_checkpoints_are_of_deterministic_runs(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--save_checkpoint_frames=5 has no effect without '
+        '--deterministic.$'):
+      config_lib.Config(save_checkpoint_frames=5)
+    config_lib.Config(save_checkpoint_frames=5, deterministic=True,
+                      num_actor_groups=1)
 
   def test_saved_settings_without_effect_are_left_out(self):
     values = {'optimizer': 'adam', 'decay': .95, 'adam_beta1': .8,

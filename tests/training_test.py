@@ -8,6 +8,7 @@ import threading
 from unittest import mock
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import numpy as np
 from scalable_agent import collectives as collectives_lib
 from scalable_agent import config as config_lib
@@ -70,7 +71,7 @@ class LearnTest(absltest.TestCase):
   def _learn(self, batches, hooks=(), total=1000, collectives=None):
     timer = metrics.StageTimer()
     training.learn(
-        self.learner, iter(batches), total_environment_frames=total,
+        self.learner, iter(batches), end_frames=total,
         publish=lambda weights: self.tape.append(f'publish {weights.version}'),
         learned=lambda ready, learned: self.tape.append(
             f'learned {ready.batch.data} {learned.errors}'),
@@ -148,6 +149,23 @@ class LearnTest(absltest.TestCase):
     others = _Others([(10, 0)])
     self._learn([_ready(0)], collectives=others)
     self.assertEqual(others.told, [[0, 1]])
+
+
+class EndFramesTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (0, 0, 1000, 100), (99, 0, 1000, 100), (100, 0, 1000, 200),
+      (950, 0, 1000, 1000), (0, 0, 15, 2), (0, 30, 100, 30), (30, 30, 100, 60),
+      (95, 30, 100, 100), (7, 30, 10, 10), (0, 0, 10**9, 10**6))
+  def test_deterministic(self, num_env_frames, every, total, expected):
+    config = config_lib.Config(
+        deterministic=True, num_actor_groups=1, save_checkpoint_frames=every,
+        total_environment_frames=total)
+    self.assertEqual(training._end_frames(config, num_env_frames), expected)
+
+  def test_other_runs_have_one_part(self):
+    config = config_lib.Config(total_environment_frames=1000)
+    self.assertEqual(training._end_frames(config, 10), 1000)
 
 
 class FollowerTest(absltest.TestCase):

@@ -1,0 +1,142 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Shows that deterministic runs are: the same weights, bit for bit.
+
+  python benchmarks/determinism.py --out=DIRECTORY [--runs=cartpole,...]
+      [--repeats=3] [--kills=2]
+
+Each recipe is trained `--repeats` times, the last time while other processes
+keep all cores busy. Then it is trained once more, with `kill -9` at random
+moments, and goes on each time. All weights, slots of optimizers and counters in
+all checkpoints that are kept must be equal to those of the first run.
+"""
+
+import argparse
+import multiprocessing
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT))
+
+RUNS = {
+    'cartpole': [f'--flagfile={_ROOT}/configs/cartpole.flags',
+                 '--total_environment_frames=100000',
+                 '--save_checkpoint_frames=25000'],
+    'pong_shallow': [f'--flagfile={_ROOT}/configs/pong_two_cores.flags',
+                     '--total_environment_frames=120000',
+                     '--save_checkpoint_frames=40000'],
+    'deep_lstm': ['--level_name=ALE/Pong-v5', '--agent=deep', '--use_lstm',
+                  '--num_actors=4', '--batch_size=4', '--unroll_length=20',
+                  '--total_environment_frames=12000',
+                  '--save_checkpoint_frames=4000'],
+    'sac': [f'--flagfile={_ROOT}/configs/sac_pendulum.flags',
+            '--total_environment_frames=6000',
+            '--save_checkpoint_frames=2000'],
+    'ddqn_prioritised': [
+        '--algorithm=ddqn', '--level_name=catch', '--selector=prioritised',
+        '--total_environment_frames=9000', '--save_checkpoint_frames=3000'],
+    'catch': [
+        '--level_name=catch', '--num_actors=4', '--batch_size=4',
+        '--unroll_length=20', '--total_environment_frames=6000',
+        '--save_checkpoint_frames=2000'],
+}
+
+
+def command(name: str, logdir: pathlib.Path) -> list[str]:
+  """Returns the command that trains a recipe."""
+  return [sys.executable, str(_ROOT / 'experiment.py'), *RUNS[name],
+          '--deterministic', '--num_actor_groups=1', f'--logdir={logdir}']
+
+
+def train(name: str, logdir: pathlib.Path, num_kills: int = 0,
+          rng: random.Random | None = None) -> float:
+  """Trains to the end; returns the seconds it took.
+
+  Args:
+    name: of the recipe.
+    logdir: where.
+    num_kills: how often the program is killed. It is started again each time.
+    rng: chooses when.
+  """
+  rng = rng or random.Random(0)
+  start_s, lifetime_s = time.monotonic(), 5.
+  logdir.parent.mkdir(parents=True, exist_ok=True)
+  with open(f'{logdir}.log', 'a', encoding='utf-8') as log:
+    while True:
+      process = subprocess.Popen(command(name, logdir), stdout=log,
+                                 stderr=subprocess.STDOUT)
+      try:
+        if num_kills:
+          lifetime_s *= 1.5  # So that it gets on, whatever a start takes.
+          process.wait(rng.uniform(lifetime_s / 2, lifetime_s))
+        else:
+          process.wait()
+      except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        num_kills -= 1
+        continue
+      if process.returncode:
+        sys.exit(f'{name} failed: see {logdir}.log.')
+      return time.monotonic() - start_s
+
+
+def variables(logdir: pathlib.Path) -> dict[str, bytes]:
+  """Returns all that is in the latest checkpoint, but for the time."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  reader = tf.train.load_checkpoint(str(logdir))
+  return {name: reader.get_tensor(name).tobytes()
+          for name in reader.get_variable_to_shape_map()
+          if not name.startswith(('train_time_s', '_CHECKPOINTABLE',
+                                  'save_counter'))}
+
+
+def _keep_busy():
+  while True:
+    pass
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--out', required=True, type=pathlib.Path)
+  parser.add_argument('--runs', default='cartpole,pong_shallow,deep_lstm',
+                      help=', '.join(RUNS))
+  parser.add_argument('--repeats', type=int, default=3)
+  parser.add_argument('--kills', type=int, default=2)
+  args = parser.parse_args()
+  is_equal = True
+  for name in args.runs.split(','):
+    found, seconds = {}, {}
+    for i in range(args.repeats):
+      is_loaded = i and i == args.repeats - 1
+      others = [multiprocessing.Process(target=_keep_busy, daemon=True)
+                for _ in range(os.cpu_count() or 1) if is_loaded]
+      for process in others:
+        process.start()
+      label = f'run {i + 1}' + (', busy cores' if is_loaded else '')
+      seconds[label] = train(name, args.out / name / f'run{i + 1}')
+      found[label] = variables(args.out / name / f'run{i + 1}')
+      for process in others:
+        process.kill()
+    label = f'{args.kills} kills'
+    seconds[label] = train(
+        name, args.out / name / 'killed', args.kills, random.Random(name))
+    found[label] = variables(args.out / name / 'killed')
+    first = found['run 1']
+    for label, other in found.items():
+      different = [key for key in first.keys() | other.keys()
+                   if first.get(key) != other.get(key)]
+      is_equal &= not different
+      print(f'{name}, {label}: {len(first) - len(different)} of {len(first)} '
+            f'variables equal, {seconds[label]:.0f} s', flush=True)
+  sys.exit(0 if is_equal else 1)
+
+
+if __name__ == '__main__':
+  main()
