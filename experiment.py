@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import itertools
 import os
+import subprocess
 import sys
 import threading
 import traceback
@@ -26,8 +27,10 @@ from absl import app
 from absl import flags
 from absl import logging
 from scalable_agent import config as config_lib
+from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import logdirs
+from scalable_agent.scores import levels
 
 # The function of every mode takes a Config and returns the exit code. Its
 # module is imported only when it is needed: main must first set environment
@@ -36,6 +39,11 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'test': ('scalable_agent.testing', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run')}
+
+
+# What TensorFlow writes to stderr while it is imported.
+_NOISE = ('^(I0000 |WARNING: All log messages before absl|'
+          'To enable the following instructions)')
 
 
 class _WholeNumbers(flags.IntegerParser):
@@ -82,10 +90,19 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   """Returns the settings in flags.
 
+  In a test, flags that were not given are those of the training.
+
   Raises:
     ConfigError: if one of them is wrong.
   """
-  return config_lib.Config.from_values(flag_values.flag_values_dict())
+  values = flag_values.flag_values_dict()
+  trained_with = config_lib.trained_with(os.path.expanduser(values['logdir']))
+  if values['mode'] != 'test' or trained_with is None:
+    return config_lib.Config.from_values(values)
+  names = {field.name for field in dataclasses.fields(config_lib.Config)}
+  given = {name: values[name] for name in names if flag_values[name].present}
+  return dataclasses.replace(trained_with, logdir=values['logdir'], **{
+      name: value for name, value in given.items() if name != 'logdir'})
 
 
 def parse(args: Sequence[str]) -> config_lib.Config:
@@ -167,9 +184,7 @@ def main(argv: Sequence[str]) -> int:
   try:
     config = config_of(flags.FLAGS)
     module, function = MODES[config.mode]
-    if config.mode == 'train' and config.job_name == 'learner':
-      with logdirs.locked(config.logdir):  # Known before TensorFlow comes.
-        pass
+    _check(config)
     if config.mode == 'train' and config.ray_address:
       module = 'scalable_agent.distributed.driver'
       if 'RAY_AUTH_TOKEN' in os.environ:  # ray reads it when it is imported.
@@ -177,7 +192,9 @@ def main(argv: Sequence[str]) -> int:
       if importlib.util.find_spec('ray') is None:
         raise errors.MissingDependencyError(
             "--ray_address needs ray: pip install '.[ray]'.")
-    return getattr(importlib.import_module(module), function)(config)
+    with _without_noise():
+      run = getattr(importlib.import_module(module), function)
+    return run(config)
   except errors.UserError as e:
     _print_error(e)
     return e.exit_code
@@ -188,6 +205,47 @@ def main(argv: Sequence[str]) -> int:
   except BrokenPipeError:  # The reader of the output has ended: print no more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
+
+
+def _check(config):
+  """Raises for what can be known before TensorFlow takes its time."""
+  if config.mode == 'train' and config.job_name == 'learner':
+    with logdirs.locked(config.logdir):
+      pass
+  if config.mode in ('train', 'test') and not config.ray_address:
+    # Other machines may have other packages.
+    environments.check_names(
+        levels.level_names(config.level_name, config.is_test), config)
+  if config.mode == 'train':
+    print(f'scalable_agent: {config.algorithm} on {config.level_name}, in '
+          f'{config.logdir}. Loading TensorFlow.', flush=True)
+
+
+@contextlib.contextmanager
+def _without_noise():
+  """Leaves out what TensorFlow says about itself while it is imported.
+
+  It does so before it looks at its log level. Another process filters what is
+  written, so that nothing else is lost, whatever happens to this one.
+  """
+  sys.stderr.flush()
+  try:
+    grep = subprocess.Popen(['grep', '--line-buffered', '-Ev', _NOISE],
+                            stdin=subprocess.PIPE, stdout=2)
+  except OSError:  # There is no grep.
+    yield
+    return
+  assert grep.stdin is not None  # It is a pipe.
+  stderr = os.dup(2)
+  os.dup2(grep.stdin.fileno(), 2)
+  grep.stdin.close()
+  try:
+    yield
+  finally:
+    sys.stderr.flush()
+    os.dup2(stderr, 2)
+    os.close(stderr)
+    grep.wait()
 
 
 def _print_error(error):

@@ -282,6 +282,10 @@ class Progress:
     self._total = total_environment_frames
     self._recent: collections.deque[float] = collections.deque(
         maxlen=num_recent)
+    self.restart(num_env_frames)
+
+  def restart(self, num_env_frames: int) -> None:
+    """Measures the speed from this moment on."""
     self._speed = Speed(num_env_frames)
 
   def add_episodes(self, episodes: list[Episode]) -> None:

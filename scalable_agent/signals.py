@@ -31,6 +31,12 @@ class Stop(threading.Event):
     self.waits_for = waits_for
 
 
+def wait_for(stop: threading.Event, what: str) -> None:
+  """Sets `waits_for` of a `Stop`; other events have none."""
+  if isinstance(stop, Stop):
+    stop.waits_for = what
+
+
 @contextlib.contextmanager
 def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.

@@ -42,6 +42,10 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
         'or name the directory of a trained agent.')
+  trained_with = config_lib.trained_with(config.logdir)
+  if trained_with:
+    print(config_lib.changes_said(trained_with, config)
+          or 'With the settings of the training.')
   config = dataclasses.replace(config, life_loss_ends_episode=False)
   level_names = list(dict.fromkeys(
       levels_lib.level_names(config.level_name, config.is_test)))
@@ -54,7 +58,6 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         config = config.resolved(
             env.spec.observation, on_cpu=networks.on_cpu(), num_groups=1)
         policy, num_env_frames = _restore_policy(config, env.spec)
-        trained_with = config_lib.trained_with(config.logdir)
       row = table_lib.make_row(level, evaluation.episode_returns(
           env, policy, config.test_num_episodes, _count_games(config, level)))
     rows.append(row)

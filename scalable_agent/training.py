@@ -83,12 +83,7 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
   """
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
-
-    def update_is_in_progress(unused_update):
-      stop.waits_for = 'the update in progress and the checkpoint'
-
-    return run(config, acting.make_local, stop,
-               [update_is_in_progress, *hooks], addons)
+    return run(config, acting.make_local, stop, hooks, addons)
 
 
 def run(config: config_lib.Config,
@@ -182,7 +177,9 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
     learn(learner, feed.batches(stop), learned=feed.learned,
           publish=versions.append, stop=stop,
           end_frames=end_frames,
-          hooks=(*log.hooks(), *hooks), timer=log.timer,
+          hooks=(lambda update: signals.wait_for(
+              stop, 'the update in progress and the checkpoint'),
+                 *log.hooks(), *hooks), timer=log.timer,
           collectives=collectives)
     log.evaluate_at_end()
     log.print_end(stop.is_set())
@@ -477,6 +474,7 @@ class _Log:
     self._progress = metrics.Progress(
         learner.num_env_frames, config.total_environment_frames)
     self._speed = metrics.Speed(learner.num_env_frames)
+    self._is_first_update = True
     self._policy_lag = float('nan')
     self._last_notes: list[feeds.Note] = []
     self._bottleneck = metrics.Bottleneck()
@@ -506,6 +504,9 @@ class _Log:
         episodes, update.learner.num_env_frames, self._train_time_s())
 
   def print_progress(self, update: Update) -> None:
+    if self._is_first_update:  # It has compiled, which the others will not.
+      self._is_first_update = False
+      self._progress.restart(update.learner.num_env_frames)
     if self._progress_due():
       print(self._progress.line(
           update.learner.num_env_frames, self._policy_lag)

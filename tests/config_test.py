@@ -556,6 +556,36 @@ class FlagsTest(parameterized.TestCase):
     self.assertEqual(config, config_lib.Config(**{name: value}))
     self.assertIs(type(getattr(config, name)), type(value))
 
+  def test_a_test_has_the_settings_of_the_training(self):
+    logdir = self.create_tempdir().full_path
+    trained = config_lib.Config(
+        logdir=logdir, level_name='catch', algorithm='ddqn', n_step=3,
+        num_actors=7)
+    test = ['--mode=test', f'--logdir={logdir}']
+    # Without settings, from an older version.
+    self.assertEqual(experiment.parse(test),
+                     config_lib.Config(mode='test', logdir=logdir))
+    trained.save()
+    self.assertEqual(experiment.parse(test),
+                     dataclasses.replace(trained, mode='test'))
+    self.assertEqual(
+        experiment.parse([*test, '--num_actors=2', '--test_greedy=0']),
+        dataclasses.replace(trained, mode='test', num_actors=2,
+                            test_greedy=False))
+    # As it was typed, where the directory is now.
+    moved = os.path.join(self.create_tempdir().full_path, 'moved')
+    os.rename(logdir, moved)
+    with mock.patch.dict(os.environ, HOME=os.path.dirname(moved)):
+      self.assertEqual(
+          experiment.parse(['--mode=test', '--logdir=~/moved']),
+          dataclasses.replace(trained, mode='test', logdir=moved))
+    # The training itself goes on with the flags that are given.
+    self.assertEqual(experiment.parse([f'--logdir={moved}']),
+                     config_lib.Config(logdir=moved))
+    with self.assertRaisesRegex(errors.ConfigError, 'algorithm=impala'):
+      experiment.parse(
+          ['--mode=test', f'--logdir={moved}', '--algorithm=impala'])
+
   def test_flag_file(self):
     path = self.create_tempfile(
         content='# A comment.\n--batch_size=5\n--nouse_lstm\n').full_path

@@ -121,16 +121,10 @@ def make_vec(
     ValueError: no levels, or seeds that do not fit.
   """
   _check_arguments(level_names, seeds)
-  families = {name: _family(name) for name in level_names}
-  kinds = dict.fromkeys(family.kind for family in FAMILIES
-                        if family in families.values())
-  if len(kinds) > 1:
-    raise errors.EnvironmentSpecError(
-        f'One agent cannot play {" and ".join(kinds)}: {", ".join(families)}.')
-  found = {name: _look_up(name, settings) for name in families}
+  found = _look_up_all(level_names, settings)
 
   def make_vector(seeds):
-    return families[level_names[0]].make_vector(
+    return _family(level_names[0]).make_vector(
         level_names, [found[name] for name in level_names], seeds, settings,
         num_threads)
 
@@ -190,6 +184,16 @@ def split(numbers: range, num_groups: int) -> list[range]:
       np.arange(len(numbers)), min(num_groups, len(numbers)))]
 
 
+def check_names(
+    level_names: Sequence[str], settings: EnvironmentSettings) -> None:
+  """Raises for names that are no levels, or that do not go together.
+
+  No level is made. Modules of users, in names like `module:id`, are not
+  imported: whether they have these levels shows when they are made.
+  """
+  _look_up_all(level_names, settings)
+
+
 def check_levels(
     level_names: Sequence[str], settings: EnvironmentSettings) -> None:
   """Raises for levels that cannot be made, or that one agent cannot play.
@@ -242,6 +246,17 @@ def goal_functions(
   return (functools.partial(level.call, 'rewards'),
           functools.partial(level.call, 'terminated')
           if level.call('can_terminate') else None)
+
+
+def _look_up_all(level_names, settings):
+  """Returns `_look_up` of each level, by name."""
+  families = {name: _family(name) for name in level_names}
+  kinds = dict.fromkeys(family.kind for family in FAMILIES
+                        if family in families.values())
+  if len(kinds) > 1:
+    raise errors.EnvironmentSpecError(
+        f'One agent cannot play {" and ".join(kinds)}: {", ".join(families)}.')
+  return {name: _look_up(name, settings) for name in families}
 
 
 def _look_up(level_name, settings):
