@@ -198,6 +198,12 @@ def main(argv: Sequence[str]) -> int:
   except errors.UserError as e:
     _print_error(e)
     return e.exit_code
+  except MemoryError as e:
+    if flags.FLAGS.debug:
+      raise
+    print(f'experiment.py: there is not enough memory: {e}'.rstrip(': '),
+          file=sys.stderr)
+    return 1
   except KeyboardInterrupt as e:  # If there is something to save, none comes.
     print('experiment.py: stopped by a signal before there was anything to '
           'save.', file=sys.stderr)

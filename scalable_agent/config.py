@@ -24,6 +24,7 @@ from scalable_agent.settings import ALGORITHMS
 from scalable_agent.settings import BELOW_ONE
 from scalable_agent.settings import By
 from scalable_agent.settings import CONTINUOUS
+from scalable_agent.settings import COUNT
 from scalable_agent.settings import DIRECTORIES
 from scalable_agent.settings import FINITE
 from scalable_agent.settings import FRACTION
@@ -309,20 +310,20 @@ class ActingSettings(_Section):
       4,
       'Number of environments. In the reference every actor has one '
       'environment, hence the name. Here --num_actor_groups threads step them.',
-      POSITIVE)
+      POSITIVE, COUNT)
   num_actor_groups: int = setting(
       By(impala=2, others=1),
       'Number of threads that act. The environments are divided among them, so '
       'there are never more groups than environments. While one group steps '
-      'its environments, another one can run the policy.', POSITIVE)
+      'its environments, another one can run the policy.', POSITIVE, COUNT)
   unroll_length: int = setting(
       By({'impala': 100, 'ddqn with LSTM': 20, 'Atari': 16, 'others': 2}),
-      'Agent steps per unroll.', POSITIVE)
+      'Agent steps per unroll.', POSITIVE, COUNT)
   queue_capacity: int = setting(
       1,
       'Number of places for unrolls that wait for the learner. One place holds '
       'the unrolls of all environments of a group. More places mean more '
-      'policy lag.', POSITIVE)
+      'policy lag.', POSITIVE, COUNT)
   dynamic_batching: bool | None = setting(
       None,
       'The groups run their policy steps together, in one batch. If not set, '
@@ -359,7 +360,7 @@ class ClusterSettings(_Section):
       0,
       'Number of processes that act. The environments are divided among them, '
       'and each has --num_actor_groups groups. 0: as many as the CPUs of the '
-      'cluster have room for.', NOT_NEGATIVE, needs=_RAY)
+      'cluster have room for.', NOT_NEGATIVE, COUNT, needs=_RAY)
   inference: str = setting(
       'local',
       'Where policies choose actions. local: in the processes that act. '
@@ -415,7 +416,7 @@ class LearnerSettings(_Section):
   batch_size: int = setting(
       By({'impala': 2, 'ddqn on Atari': 32, 'ddqn': 64, 'others': 256}),
       'impala, and ddqn with --use_lstm: unrolls per update, each of one '
-      'environment. Other algorithms: transitions per update.', POSITIVE)
+      'environment. Other algorithms: transitions per update.', POSITIVE, COUNT)
   learning_rate: float = setting(
       By(impala=0.00048, ddqn=0.0001, others=0.0003),
       'Learning rate at frame 0.', NOT_NEGATIVE)
@@ -469,7 +470,7 @@ class LearnerSettings(_Section):
       'new weights. 0 to let the program choose: as many as are due when every '
       'environment has made one unroll, but at most 8; 1 with priorities or '
       '--use_lstm.',
-      NOT_NEGATIVE, algorithms=OFF_POLICY)
+      NOT_NEGATIVE, COUNT, algorithms=OFF_POLICY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -703,7 +704,7 @@ class ReplaySettings(_Section):
       'each other.', POSITIVE, FINITE, algorithms=OFF_POLICY)
   n_step: int = setting(
       1, 'Number of steps whose rewards are summed before the value of an '
-      'observation is added.', POSITIVE,
+      'observation is added.', POSITIVE, COUNT,
       algorithms=OFF_POLICY)
   selector: str = setting(
       'uniform',

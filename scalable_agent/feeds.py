@@ -14,6 +14,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import learner as learner_lib
+from scalable_agent import memory
 from scalable_agent import metrics
 from scalable_agent import queues
 from scalable_agent import replay as replay_lib
@@ -445,26 +446,45 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  agent: agents.Agent) -> None:
   """Says how large the replay is, if there is one.
 
+  Args:
+    config: the settings of this learner.
+    spec: of the environments.
+    agent: whose outputs are in unrolls.
+
   Raises:
-    ConfigError: if it is larger than the machine's memory.
+    ConfigError: if unrolls, batches or the replay are larger than the machine's
+      memory.
   """
+  unroll_bytes = _num_unroll_bytes(config, spec, agent)
+  memory.check(
+      f'--num_actors={config.num_actors} with --unroll_length='
+      f'{config.unroll_length} and --queue_capacity={config.queue_capacity}',
+      config.num_actors * (config.queue_capacity + 1) * unroll_bytes)
   flag, number, what = '--replay_steps', config.replay_steps, 'steps'
   num_unrolls = number // config.unroll_length if config.use_lstm else 0
   if not config.is_off_policy:
     flag, what = '--replay_capacity', 'unrolls'
     number = num_unrolls = config.replay_capacity
+    # One is learned from while the next one is made.
+    memory.check(f'--batch_size={config.batch_size} with --unroll_length='
+                 f'{config.unroll_length}',
+                 2 * config.batch_size * unroll_bytes)
   if not number:
     return
-  num_bytes = (
-      num_unrolls * replay_lib.num_bytes(_allocate(config, spec, agent, 1))
-      if num_unrolls else _num_step_bytes(config, spec))
-  memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9
-  if num_bytes / 1e9 > memory_gb:
-    raise errors.ConfigError(
-        f'{flag}={number} needs {num_bytes / 1e9:,.1f} GB, but this machine '
-        f'has {memory_gb:,.1f} GB: lower it.')
+  num_bytes = (num_unrolls * unroll_bytes if num_unrolls
+               else _num_step_bytes(config, spec))
+  memory.check(f'{flag}={number}', num_bytes)
   print(f'Replay of {number:,} {what}: {num_bytes / 1e9:,.2f} GB when it is '
         'full.')
+
+
+def _num_unroll_bytes(config, spec, agent):
+  """Returns the size of an unroll of one environment, without making one."""
+  short, longer = (
+      replay_lib.num_bytes(unrolls.allocate(
+          length, [''], spec.observation, agent.output_spec,
+          agent.initial_state(1))) for length in (1, 2))
+  return short + (config.unroll_length - 1) * (longer - short)
 
 
 def _num_step_bytes(config, spec):

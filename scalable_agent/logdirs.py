@@ -7,11 +7,15 @@ import datetime
 import errno
 import fcntl
 import os
+import re
+import shutil
 import socket
 
 from scalable_agent import errors
 
 _NAME = '.lock'
+# Names under which files are written that get another name when they are whole.
+_LEFTOVER = re.compile(r'unfinished([._].*)?|.+\.tmp[0-9a-f]*|ckpt-\d+_temp')
 # How the system says that another process has the lock.
 _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 
@@ -56,6 +60,16 @@ def locked(logdir: str) -> Iterator[None]:
       return
   with locked(logdir):  # The run that had the lock has removed the file.
     yield
+
+
+def remove_leftovers(logdir: str) -> None:
+  """Removes what a killed run has left unfinished; call it with the lock."""
+  for directory, directories, files in os.walk(logdir):
+    for name in [*directories, *files]:
+      if _LEFTOVER.fullmatch(name):
+        path = os.path.join(directory, name)
+        with contextlib.suppress(OSError):
+          shutil.rmtree(path) if name in directories else os.remove(path)
 
 
 def _is_at(path, file):

@@ -23,6 +23,8 @@ class Check(NamedTuple):
 
 POSITIVE = Check(lambda x: x > 0, 'must be positive')
 NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
+# Of more things than that, not even a list should be made.
+COUNT = Check(lambda x: x <= 10**6, 'must be at most 1,000,000')
 FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
 BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
 FINITE = Check(math.isfinite, 'must be finite')

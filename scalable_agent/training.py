@@ -111,6 +111,8 @@ def run(config: config_lib.Config,
   collectives = collectives or collectives_lib.Alone()
   episodes = collections.deque() if episodes is None else episodes
   networks.set_compute_dtype(config.compute_dtype)
+  if collectives.rank == 0:
+    logdirs.remove_leftovers(config.logdir)
   if config.deterministic:
     tf.config.experimental.enable_op_determinism()
   while _run_part(config, make_acting, stop, hooks, addons, collectives,

@@ -196,6 +196,14 @@ class ChecksTest(parameterized.TestCase):
       self.assertEmpty(_FIELDS[name].metadata['checks'])
 
   @parameterized.parameters(
+      'num_actors', 'num_actor_groups', 'num_actor_workers', 'unroll_length',
+      'queue_capacity', 'batch_size', 'n_step', 'updates_per_call')
+  def test_numbers_of_which_no_list_is_made(self, name):
+    rule = f'--{name}=1000001 must be at most 1,000,000.'
+    with self.assertRaisesRegex(errors.ConfigError, f'^{rule}$'):
+      _config_with(name, 10**6 + 1)
+
+  @parameterized.parameters(
       (name, value, rule)
       for name, refused in _REFUSED.items() for value, rule in refused)
   def test_refused(self, name, value, rule):

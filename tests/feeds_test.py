@@ -6,6 +6,7 @@ holds, however it was drawn.
 """
 
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -17,6 +18,7 @@ import counting_agent
 import numpy as np
 import pytest
 from scalable_agent import acting
+from scalable_agent import algorithms
 from scalable_agent import collectives as collectives_lib
 from scalable_agent import config as config_lib
 from scalable_agent import environments
@@ -24,8 +26,10 @@ from scalable_agent import errors
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import policies
+from scalable_agent import replay as replay_lib
 from scalable_agent import structs
 from scalable_agent import training
+from scalable_agent import unrolls
 import tensorflow as tf
 
 _GAMMA = 0.9
@@ -54,6 +58,10 @@ def _config(**settings):
       'batch_size': 16, 'updates_per_step': .5, 'updates_per_call': 2,
       'logdir': '/nowhere',
       **settings})
+
+
+def _agent(env, config=None):
+  return algorithms.make_agent(config or _config(), env.spec, 0)
 
 
 @contextlib.contextmanager
@@ -320,7 +328,37 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     self.addCleanup(env.close)
     with self.assertRaisesRegex(
         errors.ConfigError, '--replay_steps=1000000000000 needs .* GB'):
-      feeds.check_memory(_config(replay_steps=10**12), env.spec, None)
+      feeds.check_memory(_config(replay_steps=10**12), env.spec, _agent(env))
+
+  @parameterized.parameters(
+      (dict(num_actors=10**6, unroll_length=10**4),
+       '^--num_actors=1000000 with --unroll_length=10000 and '
+       '--queue_capacity=1 needs'),
+      (dict(queue_capacity=10**6, unroll_length=10**5), '--queue_capacity='),
+      (dict(batch_size=10**6, unroll_length=10**4, num_actors=1),
+       '^--batch_size=1000000 with --unroll_length=10000 needs [0-9.,]+ GB, '
+       'but this machine has [0-9.,]+ GB: lower it.$'),
+      (dict(replay_capacity=10**9, unroll_length=10**4),
+       '^--replay_capacity=1000000000 needs'))
+  def test_unrolls_too_large_for_the_memory(self, settings, message):
+    config = config_lib.Config(level_name='counting', agent='mlp', **settings)
+    env = environments.make_vec(['counting'], [0], config)
+    self.addCleanup(env.close)
+    with self.assertRaisesRegex(errors.ConfigError, message):
+      feeds.check_memory(config, env.spec, _agent(env, config))
+
+  def test_size_of_an_unroll(self):
+    config = config_lib.Config(level_name='counting', agent='mlp')
+    env = environments.make_vec(['counting'], [0], config)
+    self.addCleanup(env.close)
+    agent = _agent(env, config)
+    for length in (1, 2, 7, 100):
+      config = dataclasses.replace(config, unroll_length=length)
+      self.assertEqual(
+          feeds._num_unroll_bytes(config, env.spec, agent),
+          replay_lib.num_bytes(unrolls.allocate(
+              length, [''], env.spec.observation, agent.output_spec,
+              agent.initial_state(1))))
 
   def test_batches_end_with_a_stop(self):
     config = _config()

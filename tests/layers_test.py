@@ -20,7 +20,7 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 # above its own, and not from other rooms in its line.
 _LAYERS = (
     (0, 'errors'),
-    (0, 'logdirs structs settings signals'),
+    (0, 'logdirs memory structs settings signals'),
     (0, 'config'),
     (0, 'scores'),
     (1, 'environments queues'),

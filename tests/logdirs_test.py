@@ -28,6 +28,28 @@ _HOLD = ('import sys\n'
          '  sys.stdin.read()\n')
 
 
+class LeftoversTest(absltest.TestCase):
+
+  def test_only_what_is_unfinished_is_removed(self):
+    directory = self.create_tempdir()
+    kept = ['ckpt-1.index', 'checkpoint', 'episodes.csv', 'best/ckpt-1.index',
+            'replay/replay-0-9.npz', 'damaged-ckpt-2.index', 'mine.tmpl/x',
+            'finished']
+    left = ['unfinished.index', 'unfinished_temp/part-0', 'checkpoint.tmp',
+            'best/means.json.tmp', 'replay/state.npz.tmp', 'ckpt-7_temp/part-0',
+            'checkpoint.tmp1f9a', 'unfinished.data-00000-of-00001']
+    for name in kept + left:
+      directory.create_file(name)
+    logdirs.remove_leftovers(directory.full_path)
+    self.assertCountEqual(
+        [os.path.relpath(os.path.join(where, name), directory.full_path)
+         for where, _, names in os.walk(directory.full_path)
+         for name in names], kept)
+    self.assertNoCommonElements(
+        os.listdir(directory.full_path), ['unfinished_temp', 'ckpt-7_temp'])
+    logdirs.remove_leftovers('/no/such/directory')
+
+
 class LockTest(parameterized.TestCase):
 
   def setUp(self):

@@ -7,8 +7,10 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -376,6 +378,39 @@ class LifeTest(parameterized.TestCase):
 
 
 class StartTest(absltest.TestCase):
+
+  def test_sockets_of_dead_servers_are_removed(self):
+    # Names of sockets must not be long.
+    directory = self.enter_context(tempfile.TemporaryDirectory(dir='/tmp'))
+    names = {}
+    for name in ('dead', 'new', 'alive'):
+      os.mkdir(os.path.join(directory, f'pymp-{name}'))
+      path = os.path.join(directory, f'pymp-{name}', 'listener-1')
+      names[name] = socket.socket(socket.AF_UNIX)
+      names[name].bind(path)
+      if name == 'alive':
+        names[name].listen()
+      else:
+        names[name].close()
+      if name != 'new':
+        os.utime(path, (0, 0))
+    os.mkdir(os.path.join(directory, 'pymp-empty'))
+    with mock.patch.object(tempfile, 'tempdir', directory):
+      processes._prepare_directory()
+    names['alive'].close()
+    self.assertCountEqual(
+        os.listdir(directory), ['pymp-new', 'pymp-alive', 'pymp-empty'])
+
+  def test_a_long_name_of_the_directory_for_temporary_files(self):
+    directory = os.path.join(self.create_tempdir().full_path, 'x' * 100)
+    os.mkdir(directory)
+    program = ('from scalable_agent import environments\n'
+               "environments.make_vec(['catch'], [1]).close()")
+    found = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True,
+        env={**os.environ, 'TMPDIR': directory, 'PYTHONPATH': _ROOT})
+    self.assertEqual(found.returncode, 0, found.stderr)
+    self.assertIn('temporary files are in /tmp', found.stdout)
 
   def test_threads_may_start_processes_together(self):
     found = []

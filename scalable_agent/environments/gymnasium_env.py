@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import memory
 from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.environments import remote
@@ -24,6 +25,9 @@ from scalable_agent.environments import workers
 # Levels of gymnasium that need an extra: their module, the package, the extra.
 _EXTRAS = (('gymnasium.envs.mujoco', 'mujoco', 'mujoco'),
            ('gymnasium.envs.box2d', 'Box2D', 'box2d'))
+
+# Of its own, beside what it shares with others; environments have more.
+_LEAST_PROCESS_BYTES = 5e6
 
 
 def is_level(level_name: str) -> bool:
@@ -100,6 +104,10 @@ class GymnasiumVector:
       errors.EnvironmentProcessError: an environment could not be built.
     """
     del num_threads
+    num_processes = -(-len(level_names) // settings.environments_per_process)
+    memory.check(
+        f'Starting {num_processes:,} processes (--num_actors, '
+        '--environments_per_process)', num_processes * _LEAST_PROCESS_BYTES)
     levels = dict(zip(level_names, factories, strict=True))
     common = _common_spaces({
         name: _level_spaces(name, factory, settings.step_timeout_s)

@@ -10,10 +10,14 @@ import atexit
 from collections.abc import Callable, Iterator
 import contextlib
 import ctypes
+import glob
 import multiprocessing
 import os
+import shutil
 import signal
+import socket
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -28,6 +32,9 @@ _server_pid: Any = CONTEXT.Value(ctypes.c_long, 0, lock=False)
 
 _PR_SET_PDEATHSIG = 1  # Of prctl.
 _LONGEST_WAIT_S = 1.0
+# Names of sockets have at most 107 characters.
+_LONGEST_DIRECTORY, _SHORT_DIRECTORY = 70, '/tmp'
+_AGE_S = 60
 
 T = TypeVar('T')
 
@@ -38,10 +45,30 @@ def start(target: Callable[..., None], args: tuple, name: str
   process = CONTEXT.Process(
       target=_run, args=(target, args, _server_pid), name=name, daemon=True)
   with _start_lock, _main_module_hidden(), _interrupts_blocked():
-    continue_server()
+    if _server_pid.value:
+      continue_server()
+    else:
+      _prepare_directory()
     process.start()
     _started[:] = [p for p in _started if p.is_alive()] + [process]
   return process
+
+
+def _prepare_directory():
+  """Makes room for the socket of a server; removes those of dead ones."""
+  if len(tempfile.gettempdir()) > _LONGEST_DIRECTORY:
+    print(f'{tempfile.gettempdir()} is too long for the name of a socket: '
+          f'temporary files are in {_SHORT_DIRECTORY}.')
+    tempfile.tempdir = _SHORT_DIRECTORY
+  for path in glob.glob(os.path.join(
+      glob.escape(tempfile.gettempdir()), 'pymp-*', 'listener-*')):
+    # One that was just made may not listen yet. Others may be another user's.
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+      if time.time() - os.path.getmtime(path) > _AGE_S:
+        try:
+          client.connect(path)
+        except ConnectionRefusedError:
+          shutil.rmtree(os.path.dirname(path))
 
 
 def _run(target, args, server_pid):

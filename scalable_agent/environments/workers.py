@@ -22,6 +22,7 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 from scalable_agent import errors
+from scalable_agent import memory
 from scalable_agent import structs
 from scalable_agent.environments import processes
 from scalable_agent.environments import reports
@@ -321,7 +322,15 @@ _Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
 
 def _allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
               action_spec: structs.ArraySpec) -> _Shared:
-  """Allocates the arrays of an `Exchange` in shared memory."""
+  """Allocates the arrays of an `Exchange` in shared memory.
+
+  Raises:
+    ConfigError: if the machine has not so much memory.
+  """
+  sizes = [math.prod(spec.shape) * spec.dtype.itemsize
+           for spec in observation_spec.values()]
+  memory.check(f'What {num_envs} environments (--num_actors) observe, '
+               f'{sum(sizes) / 1e6:,.1f} MB each,', 2 * num_envs * sum(sizes))
 
   def array(dtype, *shape):
     shape = (num_envs, *shape)
