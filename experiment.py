@@ -59,6 +59,22 @@ class _WholeNumbers(flags.IntegerParser):
       raise ValueError('it must be a whole number') from None
 
 
+class _Booleans(flags.BooleanParser):
+  """Says in words what is wrong."""
+
+  def parse(self, argument: str | int | bool) -> bool:
+    try:
+      return super().parse(argument)
+    except ValueError:
+      raise ValueError('it must be true or false') from None
+
+
+def _define_boolean(*, flag_values, name, default, help, module_name):
+  flag = flags.BooleanFlag(name, default, help)
+  flag.parser = _Booleans()
+  flags.DEFINE_flag(flag, flag_values, module_name)
+
+
 def _define_integer(*, flag_values, **kwargs):
   flags.DEFINE(_WholeNumbers(), flag_values=flag_values,
                serializer=flags.ArgumentSerializer(), **kwargs)
@@ -66,8 +82,8 @@ def _define_integer(*, flag_values, **kwargs):
 
 _DEFINE: dict[object, Callable[..., object]] = {
     str: flags.DEFINE_string, int: _define_integer,
-    float: flags.DEFINE_float, bool: flags.DEFINE_bool,
-    bool | None: flags.DEFINE_bool}
+    float: flags.DEFINE_float, bool: _define_boolean,
+    bool | None: _define_boolean}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:

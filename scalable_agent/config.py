@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import fractions
 import json
+import math
 import os
 from typing import Protocol
 
@@ -145,6 +146,11 @@ class _Section:
         bool in types or not isinstance(value, bool))
     self._check(field.name, is_type,
                 f'must be of type {" or ".join(t.__name__ for t in types)}')
+    if field.type is float:
+      self._check(field.name, value == value, 'must be a number')
+      # To never do something is a wish that can be fulfilled.
+      self._check(field.name, math.isfinite(value) or field.name.endswith(
+          ('_secs', '_s')), 'must be finite')
     for is_valid, rule in field.metadata['checks']:
       self._check(field.name, is_valid(value), rule)
 
@@ -815,6 +821,8 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
     super().__post_init__()
+    self._check('logdir', len(self.logdirs) == 1 or self.mode in (
+        'table', 'plot'), f'must be one directory with --mode={self.mode}')
     if self.is_off_policy:
       self._check_sequences()
       least = self.num_actors * (self.unroll_length + _SLOTS_BESIDE_AN_UNROLL)

@@ -130,7 +130,8 @@ class PathsTest(parameterized.TestCase):
     with mock.patch.dict(os.environ, HOME='/home/me'):
       for name in 'logdir', 'dataset_path', 'level_cache_dir', 'plot_file':
         self.assertEqual(
-            getattr(config_lib.Config(**{name: path}), name), expanded)
+            getattr(config_lib.Config(**{name: path, 'mode': 'plot'}), name),
+            expanded)
 
 
 class DefaultsTest(absltest.TestCase):
@@ -265,8 +266,11 @@ class ChecksTest(parameterized.TestCase):
         **settings})
 
   def test_logdirs(self):
-    self.assertEqual(config_lib.Config(logdir=' a, ,b/c,').logdirs,
-                     ['a', 'b/c'])
+    self.assertEqual(config_lib.Config(
+        logdir=' a, ,b/c,', mode='table').logdirs, ['a', 'b/c'])
+    for mode in 'train', 'test':
+      with self.assertRaisesRegex(errors.ConfigError, 'must be one directory'):
+        config_lib.Config(logdir='a,b', mode=mode)
 
 
 class AlgorithmsTest(parameterized.TestCase):

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -379,27 +378,36 @@ class LifeTest(parameterized.TestCase):
 
 class StartTest(absltest.TestCase):
 
-  def test_sockets_of_dead_servers_are_removed(self):
-    # Names of sockets must not be long.
+  def test_directories_of_killed_programs_are_removed(self):
     directory = self.enter_context(tempfile.TemporaryDirectory(dir='/tmp'))
-    names = {}
-    for name in ('dead', 'new', 'alive'):
-      os.mkdir(os.path.join(directory, f'pymp-{name}'))
-      path = os.path.join(directory, f'pymp-{name}', 'listener-1')
-      names[name] = socket.socket(socket.AF_UNIX)
-      names[name].bind(path)
-      if name == 'alive':
-        names[name].listen()
-      else:
-        names[name].close()
-      if name != 'new':
-        os.utime(path, (0, 0))
-    os.mkdir(os.path.join(directory, 'pymp-empty'))
-    with mock.patch.object(tempfile, 'tempdir', directory):
-      processes._prepare_directory()
-    names['alive'].close()
-    self.assertCountEqual(
-        os.listdir(directory), ['pymp-new', 'pymp-alive', 'pymp-empty'])
+    program = ('from scalable_agent import environments\n'
+               "environments.make_vec(['catch'], [1])\n"
+               "print('ready', flush=True)\n"
+               'input()')
+
+    def start():
+      process = subprocess.Popen(
+          [sys.executable, '-c', program], text=True, stdin=subprocess.PIPE,
+          stdout=subprocess.PIPE,
+          env={**os.environ, 'TMPDIR': directory, 'PYTHONPATH': _ROOT})
+      self.assertEqual(process.stdout.readline(), 'ready\n')
+      return process
+
+    os.mkdir(os.path.join(directory, 'pymp-of_others'))
+    first = start()
+    [of_first] = set(os.listdir(directory)) - {'pymp-of_others'}
+    second = start()
+    self.assertLen(os.listdir(directory), 3)
+    first.kill()
+    first.communicate()
+    self.assertIn(of_first, os.listdir(directory))
+    third = start()
+    self.assertLen(os.listdir(directory), 3)
+    self.assertNotIn(of_first, os.listdir(directory))
+    for process in second, third:
+      process.communicate('\n')
+      self.assertEqual(process.returncode, 0)
+    self.assertEqual(os.listdir(directory), ['pymp-of_others'])
 
   def test_a_long_name_of_the_directory_for_temporary_files(self):
     directory = os.path.join(self.create_tempdir().full_path, 'x' * 100)

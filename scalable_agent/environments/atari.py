@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import memory
 from scalable_agent import settings as settings_lib
 from scalable_agent import structs
 from scalable_agent.environments import base
@@ -22,6 +23,8 @@ from scalable_agent.scores import atari57
 
 _FRAME_SIZE = 84
 _NUM_STACKED_FRAMES = 4
+# The emulator's state and frames; most games have more.
+_LEAST_GAME_BYTES = 1e6
 
 
 def is_level(level_name: str) -> bool:
@@ -83,6 +86,8 @@ class AtariVector:
     Raises:
       errors.EnvironmentSpecError: the games have different numbers of actions.
     """
+    memory.check(f'Building {len(level_names):,} games (--num_actors)',
+                 len(level_names) * _LEAST_GAME_BYTES)
     self._life_loss_is_done = settings.life_loss_ends_episode
     self._seeds = np.asarray(seeds, np.int32)
     self._no_truncation = base.no_truncation(len(level_names))

@@ -10,18 +10,19 @@ import atexit
 from collections.abc import Callable, Iterator
 import contextlib
 import ctypes
+import fcntl
 import glob
 import multiprocessing
+import multiprocessing.util
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import threading
 import time
 import types
-from typing import Any, TypeVar
+from typing import Any, IO, TypeVar
 
 # A server process forks the others in milliseconds. It has imported what the
 # package says, and has nothing else of the parent.
@@ -34,7 +35,8 @@ _PR_SET_PDEATHSIG = 1  # Of prctl.
 _LONGEST_WAIT_S = 1.0
 # Names of sockets have at most 107 characters.
 _LONGEST_DIRECTORY, _SHORT_DIRECTORY = 70, '/tmp'
-_AGE_S = 60
+_LOCK = 'scalable_agent.lock'
+_locks: list[IO[bytes]] = []
 
 T = TypeVar('T')
 
@@ -55,20 +57,23 @@ def start(target: Callable[..., None], args: tuple, name: str
 
 
 def _prepare_directory():
-  """Makes room for the socket of a server; removes those of dead ones."""
+  """Makes the directory for the server's socket; removes those of killed runs.
+
+  The lock in it ends with the process, however that ends.
+  """
   if len(tempfile.gettempdir()) > _LONGEST_DIRECTORY:
     print(f'{tempfile.gettempdir()} is too long for the name of a socket: '
           f'temporary files are in {_SHORT_DIRECTORY}.')
     tempfile.tempdir = _SHORT_DIRECTORY
   for path in glob.glob(os.path.join(
-      glob.escape(tempfile.gettempdir()), 'pymp-*', 'listener-*')):
-    # One that was just made may not listen yet. Others may be another user's.
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
-      if time.time() - os.path.getmtime(path) > _AGE_S:
-        try:
-          client.connect(path)
-        except ConnectionRefusedError:
-          shutil.rmtree(os.path.dirname(path))
+      glob.escape(tempfile.gettempdir()), 'pymp-*', _LOCK)):
+    with contextlib.suppress(OSError), open(path, 'ab') as file:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      shutil.rmtree(os.path.dirname(path))
+  path = os.path.join(multiprocessing.util.get_temp_dir(), _LOCK)
+  _locks.append(open(path, 'ab'))  # Open, and so locked, until the end.
+  with contextlib.suppress(OSError):  # The file system may have no locks.
+    fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _run(target, args, server_pid):
