@@ -190,9 +190,9 @@ def main() -> int:
   if 'Traceback' in run.text:
     problems.append('There was a traceback.')
   (pathlib.Path(args.out) / 'output.txt').write_text(run.text)
-  left = [name for name in os.listdir(logdir)
-          if not re.match(r'(damaged-)?ckpt-\d+\.|settings.*json|events\.', name)
-          and name not in ('agent.json', 'checkpoint', 'episodes.csv')]
+  expected = re.compile(r'(damaged-)?ckpt-\d+\..*|settings.*json|events\..*|'
+                        r'agent\.json|checkpoint|episodes\.csv')
+  left = [n for n in os.listdir(logdir) if not expected.fullmatch(n)]
   problems += [f'{name} is left.' for name in left]
   problems += [f'Shared memory is left: {name}'
                for name in set(os.listdir('/dev/shm')) - shm]

@@ -350,6 +350,8 @@ class LifeTest(parameterized.TestCase):
     process, pids = self.start('catch')
     for index in stopped:
       os.kill(pids[index], signal.SIGSTOP)
+    if len(stopped) == len(pids):
+      os.killpg(process.pid, signal.SIGSTOP)
     process.kill()
     # They hold the other end of this pipe until they are gone.
     process.communicate()

@@ -16,6 +16,7 @@ _PARENT = os.getppid()
 
 def _end_without_parent(unused_number, unused_frame):
   if os.getppid() != _PARENT:
+    os.killpg(0, signal.SIGCONT)  # Python's resource tracker ends when it runs.
     os._exit(1)  # What it has forked dies with it.
 
 
