@@ -221,8 +221,9 @@ def main(argv: Sequence[str]) -> int:
           file=sys.stderr)
     return 1
   except KeyboardInterrupt as e:  # If there is something to save, none comes.
-    print('experiment.py: stopped by a signal before there was anything to '
-          'save.', file=sys.stderr)
+    what = (' before there was anything to save' if flags.FLAGS.mode == 'train'
+            else '')
+    print(f'experiment.py: stopped by a signal{what}.', file=sys.stderr)
     return e.args[0] if e.args else 130
   except BrokenPipeError:  # The reader of the output has ended: print no more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -252,7 +253,7 @@ def _without_noise():
   """
   sys.stderr.flush()
   try:
-    grep = subprocess.Popen(['grep', '--line-buffered', '-Ev', _NOISE],
+    grep = subprocess.Popen(['grep', '--line-buffered', '-aEv', _NOISE],
                             stdin=subprocess.PIPE, stdout=2)
   except OSError:  # There is no grep.
     yield

@@ -456,10 +456,12 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
       memory.
   """
   unroll_bytes = _num_unroll_bytes(config, spec, agent)
-  memory.check(
-      f'--num_actors={config.num_actors} with --unroll_length='
-      f'{config.unroll_length} and --queue_capacity={config.queue_capacity}',
-      config.num_actors * (config.queue_capacity + 1) * unroll_bytes)
+  if not config.ray_address:  # Otherwise they are on other machines.
+    num_buffers = 1 if config.deterministic else config.queue_capacity + 1
+    memory.check(
+        f'--num_actors={config.num_actors} with --unroll_length='
+        f'{config.unroll_length} and --queue_capacity={config.queue_capacity}',
+        config.num_actors * num_buffers * unroll_bytes)
   flag, number, what = '--replay_steps', config.replay_steps, 'steps'
   num_unrolls = number // config.unroll_length if config.use_lstm else 0
   if not config.is_off_policy:

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import errno
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -14,8 +15,10 @@ import socket
 from scalable_agent import errors
 
 _NAME = '.lock'
-# Names under which files are written that get another name when they are whole.
-_LEFTOVER = re.compile(r'unfinished([._].*)?|.+\.tmp[0-9a-f]*|ckpt-\d+_temp')
+# Names under which this program writes what gets another name when it is whole.
+_LEFTOVER = re.compile(
+    r'unfinished(\..+|_temp)|ckpt-\d+_temp|(settings.*\.json|checkpoint|'
+    r'agent\.json|means\.json|evaluations\.csv|(state|replay-.+)\.npz)\.tmp')
 # How the system says that another process has the lock.
 _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 
@@ -64,12 +67,12 @@ def locked(logdir: str) -> Iterator[None]:
 
 def remove_leftovers(logdir: str) -> None:
   """Removes what a killed run has left unfinished; call it with the lock."""
-  for directory, directories, files in os.walk(logdir):
-    for name in [*directories, *files]:
-      if _LEFTOVER.fullmatch(name):
-        path = os.path.join(directory, name)
+  for directory in [logdir, os.path.join(logdir, 'best'),
+                    *glob.glob(os.path.join(glob.escape(logdir), 'replay*'))]:
+    for path in glob.glob(os.path.join(glob.escape(directory), '*')):
+      if _LEFTOVER.fullmatch(os.path.basename(path)):
         with contextlib.suppress(OSError):
-          shutil.rmtree(path) if name in directories else os.remove(path)
+          shutil.rmtree(path) if path.endswith('_temp') else os.remove(path)
 
 
 def _is_at(path, file):

@@ -87,10 +87,17 @@ def _watch(arrived, numbers, stop):
         return
       number = data[0]
     stop.set()
-    while not select.select([pipe], [], [], _PATIENCE_S)[0]:
-      if not stop.waits_for:
+    while True:
+      if select.select([pipe], [], [], _PATIENCE_S)[0]:
+        data = pipe.read(1)
+        if not data:
+          return
+        if data[0] in numbers:  # The second one; the first is not handled yet.
+          os._exit(128 + data[0])
+      elif not stop.waits_for:
         print('Ended by a signal before there was anything to save.',
               file=sys.stderr, flush=True)
         os._exit(128 + number)
-      print(f'Still waiting for {stop.waits_for}. A second signal ends the '
-            'program at once.', flush=True)
+      else:
+        print(f'Still waiting for {stop.waits_for}. A second signal ends the '
+              'program at once.', flush=True)

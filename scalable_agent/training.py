@@ -34,6 +34,7 @@ import tree
 
 _JOIN_TIMEOUT_S = 3
 _BOTTLENECK_S = 60
+_RETRY_S = 10.
 # Between checkpoints of deterministic runs, if the user does not say it.
 _MAX_FRAMES_BETWEEN = 1_000_000
 
@@ -130,6 +131,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
   Returns:
     Whether there is another part.
   """
+  signals.wait_for(stop, '')  # Nothing would be lost.
   if config.deterministic:
     tf.keras.backend.clear_session()
   tf.keras.utils.set_random_seed(config.seed)
@@ -183,9 +185,11 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
               stop, 'the update in progress and the checkpoint'),
                  *log.hooks(), *hooks), timer=log.timer,
           collectives=collectives)
-    log.evaluate_at_end()
+    has_more = learner.num_env_frames < config.total_environment_frames
+    if not has_more:
+      log.evaluate_at_end()
     log.print_end(stop.is_set())
-  return end_frames < config.total_environment_frames and not stop.is_set()
+  return config.deterministic and has_more and not stop.is_set()
 
 
 def _end_frames(config, num_env_frames):
@@ -418,6 +422,7 @@ class _Follower:
                feed: feeds.Feed, episodes: collections.deque[metrics.Episode]):
     self.timer = metrics.StageTimer()
     self._learner = learner
+    self._num_updates_before = learner.num_updates
     self._feed = feed
     self._episodes = episodes
     self._save_due = metrics.Interval(config.save_checkpoint_secs)
@@ -435,7 +440,8 @@ class _Follower:
         self._feed.save()
 
   def save_at_end(self) -> None:
-    if self._learner.num_updates:  # Then the first one writes a checkpoint.
+    # Then the first learner writes a checkpoint.
+    if self._learner.num_updates > self._num_updates_before:
       self._feed.save()
 
   def evaluate_at_end(self) -> None:
@@ -462,6 +468,7 @@ class _Log:
     self._learner = learner
     self._is_deterministic = config.deterministic
     self._end_frames = end_frames
+    self._num_updates_before = learner.num_updates
     self._actors = actors
     self._feed = feed
     self._checkpointer = checkpointer
@@ -587,7 +594,8 @@ class _Log:
     return path
 
   def save_at_end(self) -> None:
-    if not self._learner.num_updates:
+    signals.wait_for(self._stop, 'the checkpoint')
+    if self._learner.num_updates == self._num_updates_before:
       print('Nothing was learned yet, so no checkpoint was written.',
             flush=True)
       return
@@ -596,8 +604,19 @@ class _Log:
       print('No checkpoint was written: a deterministic run goes on from the '
             'last one as if it had not been stopped.', flush=True)
       return
-    print(f'Saved {self.save()}, {self._learner.num_env_frames:,} frames.',
-          flush=True)
+    print(f'Saved {self._save_in_the_end()}, '
+          f'{self._learner.num_env_frames:,} frames.', flush=True)
+
+  def _save_in_the_end(self):
+    while True:
+      try:
+        return self.save()
+      except errors.SaveError as e:
+        # Without this one, a deterministic run would become another one.
+        if not self._is_deterministic or self._stop.is_set():
+          raise
+        print(f'{e} Waiting for that.', flush=True)
+        self._stop.wait(_RETRY_S)
 
   def print_end(self, is_stopped: bool) -> None:
     if is_stopped:

@@ -34,10 +34,10 @@ class LeftoversTest(absltest.TestCase):
     directory = self.create_tempdir()
     kept = ['ckpt-1.index', 'checkpoint', 'episodes.csv', 'best/ckpt-1.index',
             'replay/replay-0-9.npz', 'damaged-ckpt-2.index', 'mine.tmpl/x',
-            'finished']
+            'finished', 'mine.tmp', 'runs/a/unfinished.index', 'unfinished']
     left = ['unfinished.index', 'unfinished_temp/part-0', 'checkpoint.tmp',
             'best/means.json.tmp', 'replay/state.npz.tmp', 'ckpt-7_temp/part-0',
-            'checkpoint.tmp1f9a', 'unfinished.data-00000-of-00001']
+            'settings-40.json.tmp', 'unfinished.data-00000-of-00001']
     for name in kept + left:
       directory.create_file(name)
     logdirs.remove_leftovers(directory.full_path)

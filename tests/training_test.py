@@ -174,16 +174,16 @@ class FollowerTest(absltest.TestCase):
     feed, episodes = mock.Mock(), collections.deque()
     for seconds, num_saves in (0., 3), (1e9, 0):
       feed.reset_mock()
-      learner = mock.Mock(num_updates=3)
+      learner = mock.Mock(num_updates=2)
       follower = training._Follower(
           config_lib.Config(save_checkpoint_secs=seconds or 1e-9), learner,
           feed, episodes)
       for _ in range(3):
         follower.save_replay(mock.Mock())
       self.assertEqual(feed.save.call_count, num_saves)
-      follower.save_at_end()
-      self.assertEqual(feed.save.call_count, num_saves + 1)
-      learner.num_updates = 0
+      follower.save_at_end()  # Nothing was learned in this part.
+      self.assertEqual(feed.save.call_count, num_saves)
+      learner.num_updates = 3
       follower.save_at_end()
       self.assertEqual(feed.save.call_count, num_saves + 1)
 

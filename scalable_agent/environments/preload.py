@@ -16,6 +16,7 @@ _PARENT = os.getppid()
 
 def _end_without_parent(unused_number, unused_frame):
   if os.getppid() != _PARENT:
+    signal.signal(signal.SIGCONT, signal.SIG_DFL)
     os.killpg(0, signal.SIGCONT)  # Python's resource tracker ends when it runs.
     os._exit(1)  # What it has forked dies with it.
 
@@ -24,8 +25,6 @@ def _end_without_parent(unused_number, unused_frame):
 # be stopped, too, and the thread that has started it may end before its parent.
 signal.signal(signal.SIGCONT, _end_without_parent)
 processes.send_when_parent_dies(signal.SIGCONT)
-# Batch systems and terminals send these to all processes of a run. What they
-# mean is up to the main process. A handler that does nothing, other than a
-# signal that is ignored, does not pass to programs that environments start.
+# As in the processes that it forks.
 for number in signal.SIGTERM, signal.SIGHUP:
   signal.signal(number, lambda *_: None)

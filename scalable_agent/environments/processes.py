@@ -80,6 +80,11 @@ def _run(target, args, server_pid):
   """Runs in the process."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
+  # Batch systems and terminals send these to all processes of a run. What they
+  # mean is up to the main process. A handler that does nothing, other than a
+  # signal that is ignored, does not pass to programs that environments start.
+  for number in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(number, lambda *_: None)
   send_when_parent_dies(signal.SIGKILL)  # Its parent is the server.
   server_pid.value = os.getppid()
   threading.Thread(target=_exit_with_parent, daemon=True).start()

@@ -81,13 +81,13 @@ class Remote:
     try:
       while not patience.wait(self._pipe.poll):
         if patience.left_s <= 0:
-          raise errors.EnvironmentProcessError(
+          raise errors.EnvironmentProcessLostError(
               f'{self._name} did not answer within {self._timeout_s:g} seconds '
               '(--step_timeout_s).')
       return self._pipe.recv()
     except (EOFError, OSError):
       self._process.join(_CLOSE_TIMEOUT_S)
-      raise errors.EnvironmentProcessError(
+      raise errors.EnvironmentProcessLostError(
           f'The process of {self._name} died with exit code '
           f'{self._process.exitcode}; its own message, if any, is in the '
           'output above.') from None
