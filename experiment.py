@@ -239,7 +239,7 @@ def _check(config):
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)
-  if config.mode == 'train':
+  if config.mode == 'train' and not config.ray_address:
     print(f'scalable_agent: {config.algorithm} on {config.level_name}, in '
           f'{config.logdir}. Loading TensorFlow.', flush=True)
 

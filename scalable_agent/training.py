@@ -484,6 +484,8 @@ class _Log:
         learner.num_env_frames, config.total_environment_frames)
     self._speed = metrics.Speed(learner.num_env_frames)
     self._is_first_update = True
+    self._has_summary = False
+    self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = float('nan')
     self._last_notes: list[feeds.Note] = []
     self._bottleneck = metrics.Bottleneck()
@@ -525,8 +527,13 @@ class _Log:
       print(line, end='\n' if line else '', flush=True)
 
   def write_summary(self, update: Update) -> None:
-    if not self._summary_due():
-      return
+    self._unwritten = update
+    # The first update is the beginning of each curve.
+    if self._last_notes and (self._summary_due() or not self._has_summary):
+      self._write_summary(update)
+
+  def _write_summary(self, update):
+    self._has_summary, self._unwritten = True, None
     num_env_frames = update.learner.num_env_frames
     values = {name: float(value) for name, value in update.scalars.items()}
     for name, value in values.items():
@@ -622,6 +629,8 @@ class _Log:
     if is_stopped:
       print('\nStopping with a checkpoint. A second signal stops at once.')
     print(self._progress.line(self._learner.num_env_frames, self._policy_lag))
+    if self._unwritten and self._last_notes:  # The end of each curve.
+      self._write_summary(self._unwritten)
     if self._feed.updates_per_step is not None:
       print(f'{self._learner.num_updates:,} updates, '
             f'{self._feed.updates_per_step:.4f} per agent step since the '

@@ -24,6 +24,7 @@ from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
 import experiment
+import metrics_test
 import numpy as np
 import psutil
 import pytest
@@ -341,6 +342,19 @@ class ProcessTest(parameterized.TestCase):
     self.assertNotIn('Traceback', output)
     self.assertNotIn('workers.py', output)
     self.assertEmpty(_wait_until_gone(children))
+
+
+@pytest.mark.slow
+class SummariesTest(absltest.TestCase):
+
+  def test_curves_have_a_beginning_and_an_end(self):
+    logdir = self.create_tempdir().full_path
+    code, output = _main(f'--logdir={logdir}', *_CHEAP,
+                         '--total_environment_frames=200')
+    self.assertEqual(code, 0, output)
+    steps = {step for name, step in metrics_test._scalars(logdir)
+             if name == 'total_loss'}
+    self.assertEqual({min(steps), max(steps)}, {10, 200})
 
 
 @pytest.mark.slow

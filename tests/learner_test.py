@@ -308,6 +308,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         atol=1e-5 if micro_batch_size else 1e-6)
 
   @pytest.mark.storm
+  @pytest.mark.storm
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,
@@ -376,7 +377,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 class WeightsTest(tf.test.TestCase):
   """Tests of the weights of a prioritised replay, and of its errors."""
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   @eager.eagerly()
   def test_weights_of_columns(self):
     # A weight of 0 is as good as no column; one of 2 is as good as two.

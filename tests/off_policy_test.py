@@ -633,7 +633,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
        dict(critic_learning_rate=.02, temperature_learning_rate=.5), {
           'critic/learning_rate': .02, 'policy/learning_rate': .01,
           'duals/learning_rate': .5}))
-  @pytest.mark.slow
+  @pytest.mark.storm
   @eager.eagerly()
   def test_learning_rates(self, case, settings, expected):
     learner = _learner(case, **settings)

@@ -91,6 +91,10 @@ class PlottingTest(parameterized.TestCase):
     self.assertEqual([text.get_text() for text in
                       figure.axes[3].get_legend().get_texts()], ['a', 'b'])
     self.assertEqual(catch_frames.get_title(loc='left'), 'catch')
+    self.assertEqual(frames.xaxis.get_major_formatter()(4e6), '4 M')
+    # Not 800 m for 0.8 minutes.
+    self.assertNotIn(
+        'EngFormatter', type(minutes.xaxis.get_major_formatter()).__name__)
 
   def test_evaluations(self):
     logdir = self._logdir([(100, 60, 'catch', 1), (200, 120, 'catch', -1)])

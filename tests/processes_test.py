@@ -251,7 +251,7 @@ class RestartsTest(parameterized.TestCase):
         '(?s)died with exit code -9.* were lost 3 times within an hour; '
         '--max_environment_restarts=2.')
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_hung_environments_are_replaced(self):
     env = self.make('fake/Hangs-v0', 2, 1, step_timeout_s=3)
     env.initial()
@@ -334,7 +334,7 @@ class LifeTest(parameterized.TestCase):
     process.wait()
     process.stdout.close()
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_suspended_time_does_not_count(self):
     process, _ = self.start('fake/Sleeps-v0', timeout_s=4)
     for _ in range(2):
@@ -356,7 +356,7 @@ class LifeTest(parameterized.TestCase):
     # They hold the other end of this pipe until they are gone.
     process.communicate()
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
   def test_stopped_ones_do_not_delay_the_end(self, stopped):
     process, pids = self.start('catch')

@@ -168,8 +168,7 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
   panels = all_axes.reshape(-1, 2)
   for level, axes in zip(levels, panels):
     _draw_level(axes, level, runs, num_episodes, evaluations)
-    for axis in axes:
-      axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=' '))
+    axes[0].xaxis.set_major_formatter(ticker.EngFormatter(sep=' '))
   for axis in panels[len(levels):].flat:
     axis.set_visible(False)
   return figure
