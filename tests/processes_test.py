@@ -344,7 +344,7 @@ class LifeTest(parameterized.TestCase):
       os.killpg(process.pid, signal.SIGCONT)
     self.assertEqual(process.stdout.readline(), 'step\n')
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
   def test_all_die_with_their_parent(self, stopped):
     process, pids = self.start('catch')
