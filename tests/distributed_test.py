@@ -614,6 +614,7 @@ class ProgramTest(_ProgramTest):
                   output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
+  @pytest.mark.storm
   def test_two_learners_share_batches_and_end_together(self):
     self._check_two_learners()
 

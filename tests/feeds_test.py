@@ -474,6 +474,7 @@ class DeterministicTest(tf.test.TestCase):
       config = _config(
           algorithm='ddqn', level_name='catch', deterministic=True,
           num_actor_groups=1, total_environment_frames=200,
+          save_checkpoint_frames=100,
           logdir=self.create_tempdir().full_path)
       keep = lambda update, learners=learners: learners.append(update.learner)
       training.train(config, hooks=[keep])

@@ -230,15 +230,16 @@ class Workers:
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
         error, (EOFError, BrokenPipeError)) else 0)
-    ready = connection.wait(sentinels, timeout_s) if sentinels else []
-    dead = [i for indices, sentinel in zip(self._indices, sentinels)
-            if sentinel in ready for i in indices]
+    if sentinels:
+      connection.wait(sentinels, timeout_s)
+    ended = [process for process in self._processes if not process.is_alive()]
+    dead = [i for indices, process in zip(self._indices, self._processes)
+            if process in ended for i in indices]
     if not dead:
       return errors.EnvironmentProcessError(
           'The processes of environments cannot be started or reached: '
           f'{error!r}.')
-    exit_codes = sorted({str(process.exitcode) for process in self._processes
-                         if process.sentinel in ready})
+    exit_codes = sorted({str(process.exitcode) for process in ended})
     return errors.EnvironmentProcessLostError(
         f'The process of {self._describe(dead)} died with exit code '
         f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
