@@ -24,7 +24,7 @@ PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 .PHONY: train test check storm clean
 
 train: $(VENV)/installed
-	$(RUN) experiment.py --flagfile=configs/pong_two_cores.flags $(FLAGS)
+	$(RUN) experiment.py --recipe=pong_two_cores $(FLAGS)
 
 test: $(VENV)/installed
 	$(PYTEST) $(TESTS)

@@ -1,7 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Installs scalable_agent; optional parts are extras."""
 
+import pathlib
+
 import setuptools
+
+_README = pathlib.Path(__file__).with_name('README.md').read_text('utf-8')
 
 _ATARI = ['ale-py>=0.12']
 _MINIGRID = ['minigrid>=3.1']
@@ -22,10 +26,35 @@ setuptools.setup(
     version='0.1.0',
     description='IMPALA, DDQN, DDPG, TD3, SAC and MPO in TensorFlow 2, the '
     'successor of scalable_agent',
+    long_description=_README,
+    long_description_content_type='text/markdown',
     license='Apache-2.0',
+    author='The scalable_agent Authors',
+    keywords=['reinforcement learning', 'IMPALA', 'V-trace', 'DQN', 'DDPG',
+              'TD3', 'SAC', 'MPO', 'TensorFlow', 'Atari', 'DeepMind Lab'],
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Science/Research',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+        *[f'Programming Language :: Python :: 3.{minor}'
+          for minor in range(10, 14)],
+        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+        'Typing :: Typed',
+    ],
+    project_urls={
+        'Paper': 'https://arxiv.org/abs/1802.01561',
+        'Predecessor': 'https://github.com/google-deepmind/scalable_agent',
+    },
     python_requires='>=3.10',
     packages=setuptools.find_packages(include=['scalable_agent*']),
-    package_data={'scalable_agent.scores.data': ['*.csv']},
+    package_data={
+        'scalable_agent': ['py.typed'],
+        'scalable_agent.recipes': ['*.flags'],
+        'scalable_agent.scores.data': ['*.csv'],
+    },
+    entry_points={'console_scripts': [
+        'scalable-agent = scalable_agent.experiment:run_program']},
     install_requires=[
         'absl-py>=2',
         'dm-tree>=0.1.8',

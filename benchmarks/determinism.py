@@ -24,17 +24,17 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
 
 RUNS = {
-    'cartpole': [f'--flagfile={_ROOT}/configs/cartpole.flags',
+    'cartpole': ['--recipe=cartpole',
                  '--total_environment_frames=100000',
                  '--save_checkpoint_frames=25000'],
-    'pong_shallow': [f'--flagfile={_ROOT}/configs/pong_two_cores.flags',
+    'pong_shallow': ['--recipe=pong_two_cores',
                      '--total_environment_frames=120000',
                      '--save_checkpoint_frames=40000'],
     'deep_lstm': ['--level_name=ALE/Pong-v5', '--agent=deep', '--use_lstm',
                   '--num_actors=4', '--batch_size=4', '--unroll_length=20',
                   '--total_environment_frames=12000',
                   '--save_checkpoint_frames=4000'],
-    'sac': [f'--flagfile={_ROOT}/configs/sac_pendulum.flags',
+    'sac': ['--recipe=sac_pendulum',
             '--total_environment_frames=6000',
             '--save_checkpoint_frames=2000'],
     'ddqn_prioritised': [

@@ -30,8 +30,8 @@ _TRACE = """
 import glob, os, sys, traceback
 sys.path.insert(0, os.getcwd())
 import tensorflow as tf
-files = {os.path.realpath(name) for name in [
-    'experiment.py', *glob.glob('scalable_agent/**/*.py', recursive=True)]}
+files = {os.path.realpath(name) for name in glob.glob(
+    'scalable_agent/**/*.py', recursive=True)}
 
 def make(self, *args, **kwargs):
   names = []
@@ -42,7 +42,7 @@ def make(self, *args, **kwargs):
   os._exit(0)
 
 tf.GradientTape.__init__ = make
-import experiment
+from scalable_agent import experiment
 from absl import app
 app.run(experiment.main)
 """
@@ -60,8 +60,8 @@ class Function(NamedTuple):
 
 
 def modules(root: pathlib.Path) -> dict[str, pathlib.Path]:
-  """Returns the files of `experiment` and the package by their module names."""
-  files = {'experiment': root / 'experiment.py'}
+  """Returns the files of the package by their module names."""
+  files = {}
   for path in sorted((root / 'scalable_agent').rglob('*.py')):
     parts = path.relative_to(root).with_suffix('').parts
     files['.'.join(parts[:-1] if parts[-1] == '__init__' else parts)] = path

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Trains by the recipes in configs, and compares the returns with marks.
+"""Trains by the recipes of the package, and compares the returns with marks.
 
   python benchmarks/learning.py --out=DIRECTORY [--runs=ddqn_catch,sac_catch]
       [--seeds=3] [--jobs=2] [-- FLAGS]
@@ -44,7 +44,7 @@ class Recipe(NamedTuple):
   """A recipe, how it is evaluated, and what it must reach.
 
   Attributes:
-    file: name of its file in configs.
+    file: name of its file, without .flags.
     every_frames: from one evaluation to the next.
     num_episodes: in each evaluation.
     mark: what each seed must reach.
@@ -112,7 +112,7 @@ class Cell(NamedTuple):
 
   def flags(self, common: list[str]) -> list[str]:
     recipe = self.recipe
-    return [f'--flagfile={_ROOT}/configs/{recipe.file}.flags', *recipe.flags,
+    return [f'--recipe={recipe.file}', *recipe.flags,
             f'--eval_every_frames={recipe.every_frames}',
             f'--eval_num_episodes={recipe.num_episodes}', '--test_greedy',
             *common, f'--seed={self.seed}']

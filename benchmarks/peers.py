@@ -14,7 +14,7 @@ gigabytes: pass pip's name for it, for example `--torch=torch==2.13.0+cpu`.
 All do the same work: ALE Pong, grey 84 x 84 frames, four stacked, four per
 step, no sticky actions; the paper's shallow or deep network without LSTM (the
 number of parameters is checked); unrolls of 20 steps, 32 of them per update,
-and each sample is trained on once. Ours is configs/pong_two_cores.flags with
+and each sample is trained on once. Ours is the recipe pong_two_cores with
 that batch.
 
 Every run starts from the beginning. Steps are counted in the environments, not

@@ -3,7 +3,7 @@
 
   pip install -e '.[pbt]'
   python examples/pbt.py --out=DIRECTORY --population=8 --interval=10000 -- \
-      --flagfile=configs/catch.flags
+      --recipe=catch
 
 Each member of the population is a run in DIRECTORY/members, as `experiment.py`
 would make it with the flags after `--`, but for the learning rate, the entropy
@@ -38,13 +38,13 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
 # pylint: disable=wrong-import-position
 from absl import flags
-import experiment
 import ray
 from ray import tune
 from ray.tune import schedulers
 from ray.tune import search
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent import logdirs
 
 # Of appendix D of the IMPALA paper.

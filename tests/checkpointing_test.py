@@ -10,12 +10,12 @@ import types
 from unittest import mock
 
 from absl.testing import parameterized
-import experiment
 import learner_test
 import numpy as np
 import pytest
 from scalable_agent import checkpointing
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent import training
 import tensorflow as tf
 import tree

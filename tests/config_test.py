@@ -15,11 +15,11 @@ from unittest import mock
 from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
-import experiment
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent import settings as settings_lib
 from scalable_agent import structs
 
@@ -661,9 +661,9 @@ class HelpTest(absltest.TestCase):
     text = self._help('--helpfull')
     headings = re.findall(r'^(\d\d \w+):$', text, re.M)
     self.assertEqual(headings, [
-        '01 run', '02 environment', '03 agent', '04 acting', '05 cluster',
-        '06 learner', '07 impala', '08 offpolicy', '09 replay', '10 test'])
-    shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[1:]
+        '00 recipe', '01 run', '02 environment', '03 agent', '04 acting',
+        '05 cluster', '06 learner', '07 impala', '08 offpolicy', '09 replay', '10 test'])
+    shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[2:]
     seen = set()
     for section, part in zip(config_lib.SECTIONS, shown):
       names = {field.name for field in dataclasses.fields(section)} - seen
@@ -674,7 +674,7 @@ class HelpTest(absltest.TestCase):
 
   def test_help_shows_all_by_name(self):
     names = re.findall(r'^  --(?:\[no\])?(\w+):', self._help('--help'), re.M)
-    self.assertEqual(names, sorted(_FIELDS))
+    self.assertEqual(names, sorted([*_FIELDS, 'recipe']))
 
 
 class SavedTest(parameterized.TestCase):

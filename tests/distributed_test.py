@@ -535,7 +535,7 @@ class ProgramTest(_ProgramTest):
         '--level_name=catch,fake_environments:fake/Dies-v0',
         '--num_learners=2')
     self.assertEqual(code, 2, output)
-    self.assertRegex(output.splitlines()[-1], '^experiment.py: The learners '
+    self.assertRegex(output.splitlines()[-1], '^scalable_agent: The learners '
                      'start from different checkpoints or agents, .* all '
                      'levels must have the same observations and actions')
 
@@ -594,8 +594,9 @@ class ProgramTest(_ProgramTest):
     code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
                              '--num_cpus_per_learner=64', '--actor_timeout_s=2')
     self.assertEqual(code, 75, output)
-    self.assertRegex(output, '^experiment.py: There was no room for 1 learners '
-                     'within 2 s .*, with 64 CPUs each. The cluster has 4 CPUs')
+    self.assertRegex(output, '^scalable_agent: There was no room for 1 '
+                     'learners within 2 s .*, with 64 CPUs each. The '
+                     'cluster has 4 CPUs')
 
   @pytest.mark.storm
   def test_a_cluster_of_its_own(self):
@@ -664,8 +665,8 @@ class HostsTest(_ProgramTest):
     for actor in actors:
       output, _ = actor.communicate()
       self.assertEqual(actor.returncode, 75, output)
-      self.assertRegex(output, '^experiment.py: The learner at localhost.* was '
-                       'lost')
+      self.assertRegex(output, '^scalable_agent: The learner at localhost.* '
+                       'was lost')
     _, alive = psutil.wait_procs(processes, timeout=20)
     self.assertEmpty(alive)
 
@@ -761,7 +762,7 @@ class SettingsTest(_ProgramTest):
     code, output = self._run(*flags)
     self.assertEqual(code, 2, output)
     [line] = output.splitlines()
-    self.assertRegex(line, '^experiment.py: ' + message)
+    self.assertRegex(line, '^scalable_agent: ' + message)
 
 
 if __name__ == '__main__':

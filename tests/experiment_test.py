@@ -23,7 +23,6 @@ from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment
 import metrics_test
 import numpy as np
 import psutil
@@ -35,6 +34,7 @@ from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import evaluation
+from scalable_agent import experiment
 from scalable_agent import learner as learner_lib
 from scalable_agent import networks
 from scalable_agent import policies
@@ -112,7 +112,7 @@ class WrongFlagTest(absltest.TestCase):
     output, _ = process.communicate()
     self.assertEqual(process.returncode, 2, output)
     self.assertEqual(
-        output, 'experiment.py: --batch_size=-1 must be positive.\n')
+        output, 'scalable_agent: --batch_size=-1 must be positive.\n')
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ class ProcessTest(parameterized.TestCase):
         _wait_for(process, f'This was restart {number} within an hour, 2 may')
     output, _ = process.communicate()
     self.assertEqual(process.returncode, 1, output)
-    self.assertRegex(output, 'experiment.py: .* died with exit code -9.* were '
+    self.assertRegex(output, 'scalable_agent: .* died with exit code -9.* were '
                      'lost 3 times within an hour; --max_env.*=2.\n$')
     self.assertIn('Saved', output)
     code, output = self._run(f'--logdir={self.logdir}', *_CHEAP,
@@ -391,7 +391,7 @@ class SavingTest(absltest.TestCase):
         [tf.errors.ResourceExhaustedError(None, None, 'full; No space')] * 1000,
         '--total_environment_frames=1000')
     self.assertEqual(code, 1, output)
-    self.assertRegex(output.splitlines()[-1], 'experiment.py: The checkpoint '
+    self.assertRegex(output.splitlines()[-1], 'scalable_agent: The checkpoint '
                      'of 1,000 frames could not be written to .*: full; No')
     self.assertEqual(latest, 0)
 
@@ -402,7 +402,7 @@ class SavingTest(absltest.TestCase):
       code, output, _ = self._train([], '--total_environment_frames=1000')
     self.assertEqual(code, 1, output)
     self.assertIn('Nothing was learned yet, so no checkpoint was written.\n'
-                  'experiment.py: Bad.', output)
+                  'scalable_agent: Bad.', output)
     self.assertNotIn('ckpt-0', output)
 
 
@@ -713,12 +713,21 @@ class FlagsTest(parameterized.TestCase):
     self.assertEmpty([t.name for t in threading.enumerate()
                       if t.name.startswith(('actor-', 'batch'))])
 
-  def test_flag_files_parse(self):
-    configs = os.path.join(_ROOT, 'configs')
-    names = os.listdir(configs)
-    self.assertIn('pong_two_cores.flags', names)
+  def test_recipes_parse(self):
+    names = experiment.recipe_names()
+    self.assertIn('pong_two_cores', names)
     for name in names:
-      experiment.parse([f'--flagfile={os.path.join(configs, name)}'])
+      experiment.parse([f'--recipe={name}'])
+
+  @parameterized.parameters(
+      ['--recipe=catch', '--batch_size=4'],
+      ['--batch_size=4', '--recipe=catch'],
+      ['--batch_size=4', '--recipe', 'catch'],
+      ['--batch_size', '4', '-recipe=catch'])
+  def test_flags_override_recipes(self, *args):
+    config = experiment.parse(args)
+    self.assertEqual(config.batch_size, 4)
+    self.assertEqual(config.num_actors, 8)
 
 
 if __name__ == '__main__':

@@ -19,7 +19,7 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 # module or a family (a sub-package). It imports only from rooms in the lines
 # above its own, and not from other rooms in its line.
 _LAYERS = (
-    (0, 'errors'),
+    (0, 'errors recipes'),
     (0, 'logdirs memory structs settings signals'),
     (0, 'config'),
     (0, 'scores'),
@@ -145,7 +145,7 @@ class HouseTest(absltest.TestCase):
 
   def test_imports_are_found_in_all_their_forms(self):
     graph = self._imports(**{
-        'experiment': 'import os.path, scalable_agent.b.c as c',
+        'scalable_agent/f': 'import os.path, scalable_agent.b.c as c',
         'scalable_agent/a': 'from scalable_agent import b\n'
                             'from scalable_agent.b.c import X\n',
         'scalable_agent/b/__init__': 'def f():\n  from . import c\n'
@@ -153,7 +153,8 @@ class HouseTest(absltest.TestCase):
         'scalable_agent/b/c': 'from .d import X\nif X:\n  import numpy as np\n',
         'scalable_agent/b/d': 'from tensorflow import keras',
         'scalable_agent/e': 'f("scalable_agent.a", "scalable_agent.e")'})
-    self.assertEqual(graph['experiment'], {'os', 'scalable_agent.b.c'})
+    self.assertEqual(graph['scalable_agent.f'],
+                     {'os', 'scalable_agent.b.c'})
     self.assertEqual(graph['scalable_agent.a'],
                      {'scalable_agent.b', 'scalable_agent.b.c'})
     self.assertEqual(graph['scalable_agent.b'],

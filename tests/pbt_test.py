@@ -42,7 +42,7 @@ class PopulationTest(absltest.TestCase):
     run = subprocess.run(
         [sys.executable, 'examples/pbt.py', f'--out={out}', '--population=4',
          '--cpus_per_member=0.5', '--interval=2000', '--',
-         '--flagfile=configs/catch.flags', '--total_environment_frames=6000'],
+         '--recipe=catch', '--total_environment_frames=6000'],
         cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     self.assertEqual(run.returncode, 0, run.stdout)
     rows = json.loads(pathlib.Path(out, 'members.json').read_text())

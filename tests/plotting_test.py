@@ -11,11 +11,11 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment
 from matplotlib import image
 import numpy as np
 import pytest
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent import metrics
 from scalable_agent.scores import atari57
 from scalable_agent.scores import evaluations

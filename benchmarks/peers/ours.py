@@ -18,7 +18,7 @@ sys.path.insert(0, _ROOT)
 # experiment.main sets this, but it is not called here.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
-import experiment
+from scalable_agent import experiment
 from scalable_agent import training
 
 
@@ -35,7 +35,7 @@ def main():
   num_samples = settings['batch_size'] * settings['unroll_length']
   os.chdir(_ROOT)  # Flag files are named from there.
   training.train(experiment.parse([
-      '--flagfile=configs/pong_two_cores.flags',
+      '--recipe=pong_two_cores',
       f'--agent={settings["network"]}',
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',

@@ -19,8 +19,8 @@ sys.path.insert(0, _ROOT)
 # experiment.main sets this, but it is not called here.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
-import experiment
 import numpy as np
+from scalable_agent import experiment
 from scalable_agent import replay as replay_lib
 from scalable_agent import structs
 from scalable_agent import training

@@ -17,8 +17,8 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
-import experiment
 import pytest
+from scalable_agent import experiment
 from scalable_agent import training
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -64,7 +64,7 @@ class BadInputsTest(parameterized.TestCase):
     found, error = _run([f'--logdir={logdir}', *args])
     self.assertEqual(found, code, error)
     last = error.splitlines()[-1]
-    pattern = f'experiment.py: {text}'.replace('{logdir}', logdir)
+    pattern = f'scalable_agent: {text}'.replace('{logdir}', logdir)
     # Brackets in texts are meant as such.
     self.assertTrue(
         fnmatch.fnmatchcase(last, pattern.replace('[', '[[]')),
