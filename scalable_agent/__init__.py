@@ -2,3 +2,17 @@
 """IMPALA and off-policy algorithms in TensorFlow 2."""
 
 __version__ = '0.1.0'
+
+import importlib
+from typing import Any
+
+# What programs use. Each is imported when it is used for the first time:
+# processes of environments must not import TensorFlow.
+_LAZY = {'Config': 'config', 'load': 'loading', 'train': 'training'}
+__all__ = ['Config', 'load', 'train']
+
+
+def __getattr__(name: str) -> Any:
+  if name not in _LAZY:
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+  return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)

@@ -21,6 +21,7 @@ import numpy as np
 from scalable_agent import agents
 from scalable_agent import errors
 from scalable_agent import learner as learner_lib
+from scalable_agent import structs
 import tensorflow as tf
 
 _FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
@@ -300,6 +301,28 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
   return int(num_env_frames)
 
 
+def save_spec(logdir: str, spec: structs.EnvironmentSpec) -> None:
+  """Writes what the agent in `logdir` observes and does, for `saved_spec`.
+
+  Raises:
+    CheckpointError: it cannot be written.
+  """
+  try:
+    _write_if_new(_spec_path(logdir), json.dumps(spec.to_json()))
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{_spec_path(logdir)} cannot be written: {e.strerror}.') from e
+
+
+def saved_spec(logdir: str) -> structs.EnvironmentSpec | None:
+  """Returns the spec that was written to `logdir`, None if it is not known."""
+  try:
+    with open(_spec_path(logdir), encoding='utf-8') as f:
+      return structs.EnvironmentSpec.from_json(json.load(f))
+  except (OSError, LookupError, TypeError, ValueError):
+    return None  # An older run, or damaged.
+
+
 def latest_checkpoint(logdir: str) -> str | None:
   """Returns the path of the latest checkpoint, None if there is none.
 
@@ -411,6 +434,10 @@ def _tf_variables(
 
 def _identity_path(logdir):
   return os.path.join(logdir, 'agent.json')
+
+
+def _spec_path(logdir):
+  return os.path.join(logdir, 'spec.json')
 
 
 def _state_path(logdir):

@@ -41,7 +41,7 @@ Fields are NumPy arrays on the acting side and tensors on the learning side.
 This module must not import TensorFlow: environment processes import it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
@@ -103,6 +103,31 @@ class EnvironmentSpec(NamedTuple):
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
+
+  def to_json(self) -> dict[str, Any]:
+    """Returns the spec in numbers, strings, lists and dictionaries."""
+    part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
+    observation = (
+        {'parts': {name: part(spec) for name, spec in self.observation.items()}}
+        if isinstance(self.observation, dict) else part(self.observation))
+    return {'observation': observation, 'action': self.action._asdict(),
+            'num_action_repeats': self.num_action_repeats}
+
+  @classmethod
+  def from_json(cls, data: Mapping[str, Any]) -> 'EnvironmentSpec':
+    """Returns the spec that `to_json` has described.
+
+    Raises:
+      LookupError, TypeError, ValueError: it was something else.
+    """
+    part = lambda data: ArraySpec(
+        tuple(map(int, data['shape'])), np.dtype(data['dtype']))
+    observation, action = data['observation'], data['action']
+    return cls(
+        {name: part(spec) for name, spec in observation['parts'].items()}
+        if 'parts' in observation else part(observation),
+        ActionSpec(tuple(map(int, action['num_values'])), int(action['size'])),
+        int(data['num_action_repeats']))
 
 
 class StepOutputInfo(NamedTuple):

@@ -3,12 +3,12 @@
 
 import dataclasses
 
-from scalable_agent import algorithms
 from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import evaluation
+from scalable_agent import loading
 from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import policies
@@ -57,7 +57,9 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
       if policy is None:  # All levels have one spec: one agent.
         config = config.resolved(
             env.spec.observation, on_cpu=networks.on_cpu(), num_groups=1)
-        policy, num_env_frames = _restore_policy(config, env.spec)
+        agent, num_env_frames = loading.restore(config, env.spec)
+        policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
+                                      jit_compile=config.xla != 'none')
       row = table_lib.make_row(level, evaluation.episode_returns(
           env, policy, config.test_num_episodes, _count_games(config, level)))
     rows.append(row)
@@ -88,17 +90,6 @@ def _count_games(config, level):
       print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
             flush=True)
   return report
-
-
-def _restore_policy(config, spec):
-  """Returns the policy of the latest checkpoint, and its frames."""
-  agent = algorithms.make_agent(
-      config, spec, config.derive_seed('learner', 0))
-  num_env_frames = checkpointing.restore_agent(
-      config.logdir, agent, algorithms.describe(config, spec))
-  policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
-                                jit_compile=config.xla != 'none')
-  return policy, num_env_frames
 
 
 def _write_table(table, path):

@@ -165,6 +165,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
     log: _Log | _Follower = _Follower(config, learner, feed, episodes)
     if collectives.rank == 0:
       config.save(learner.num_updates)
+      checkpointing.save_spec(config.logdir, spec)
       evaluations = _make_evaluations(config, spec, learner, part, stack)
       _print_start(asked, config, before, actors, collectives.size)
       writer = stack.enter_context(contextlib.closing(
@@ -358,6 +359,7 @@ def _make_evaluations(config, spec, learner, part, stack):
       config.logdir, learner, algorithms.describe(config, spec),
       config.level_name)
   dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
+  checkpointing.save_spec(best.logdir, spec)
   return _Evaluations(
       evaluation.Evaluator(
           env, policy, learner, logdir=config.logdir,

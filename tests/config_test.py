@@ -662,7 +662,8 @@ class HelpTest(absltest.TestCase):
     headings = re.findall(r'^(\d\d \w+):$', text, re.M)
     self.assertEqual(headings, [
         '00 recipe', '01 run', '02 environment', '03 agent', '04 acting',
-        '05 cluster', '06 learner', '07 impala', '08 offpolicy', '09 replay', '10 test'])
+        '05 cluster', '06 learner', '07 impala', '08 offpolicy', '09 replay',
+        '10 test'])
     shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[2:]
     seen = set()
     for section, part in zip(config_lib.SECTIONS, shown):

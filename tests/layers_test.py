@@ -34,10 +34,10 @@ _LAYERS = (
     (4, 'algorithms'),
     (5, 'collectives metrics dynamic_batching'),
     (5, 'policies learner'),
-    (5, 'actor checkpointing feeds video export'),
+    (5, 'actor checkpointing feeds'),
     (5, 'evaluation'),
-    (6, 'acting'),
-    (6, 'training testing'),
+    (6, 'acting loading'),
+    (6, 'training testing video export'),
     (7, 'distributed'),
     (8, 'experiment'),
 )

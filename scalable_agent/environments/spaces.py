@@ -128,16 +128,17 @@ def layout(space: gymnasium.Space, level_name: str) -> Layout:
   return Layout(arrays, isinstance(space, spaces.Dict))
 
 
-class Transport(gymnasium.ObservationWrapper):
+class Encoder:
   """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
 
-  def __init__(self, env: gymnasium.Env):
-    super().__init__(env)
-    self._parts = _parts(env.observation_space)
+  def __init__(self, space: gymnasium.Space):
+    """Makes an encoder of the observations of a space that `layout` takes."""
+    self._parts = _parts(space)
     if _TEXT in self._parts:
       self._text_size = _max_bytes(self._parts[_TEXT])
 
-  def observation(self, observation: structs.Nest) -> dict[str, np.ndarray]:
+  def __call__(self, observation: structs.Nest) -> dict[str, np.ndarray]:
+    """Returns the arrays of `Layout`, in the dtypes of the space."""
     if not isinstance(observation, Mapping):
       observation = {_ONLY_ARRAY: observation}
     return {name: self._encoded(observation[name], part)
@@ -153,6 +154,17 @@ class Transport(gymnasium.ObservationWrapper):
       raise ValueError(f'Instruction {text!r} is longer than its space permits '
                        f'({size} bytes).')
     return np.frombuffer(text.ljust(size, b'\0'), np.uint8)
+
+
+class Transport(gymnasium.ObservationWrapper):
+  """Observations are those of `Encoder`."""
+
+  def __init__(self, env: gymnasium.Env):
+    super().__init__(env)
+    self._encode = Encoder(env.observation_space)
+
+  def observation(self, observation: structs.Nest) -> dict[str, np.ndarray]:
+    return self._encode(observation)
 
 
 def _in_a_line(space: gymnasium.Space) -> str:

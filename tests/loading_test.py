@@ -1,0 +1,229 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of trained agents in other programs."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import gymnasium
+import numpy as np
+import pytest
+import scalable_agent
+from scalable_agent import errors
+from scalable_agent import structs
+from scalable_agent import testing
+from scalable_agent.environments import given
+import tensorflow as tf
+
+_Mode = gymnasium.vector.AutoresetMode
+
+
+class _Growing(gymnasium.Env):
+  """Episode `k` has `k + 2` steps, with the rewards 1, 2, ...; it counts.
+
+  Observations are `[episode, step]`, and the sum of the action before.
+  """
+  observation_space = gymnasium.spaces.Dict({
+      'time': gymnasium.spaces.Box(0, 99, (2,), np.float64),
+      'step': gymnasium.spaces.Discrete(50),
+      'instruction': gymnasium.spaces.Text(20)})
+  action_space = gymnasium.spaces.Box(
+      np.array([0., 10.]), np.array([1., 20.]), dtype=np.float64)
+
+  def __init__(self):
+    self.episode = -1
+    self.actions = []
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self.episode += 1
+    self.steps = 0
+    return self._observation(), {}
+
+  def step(self, action):
+    self.actions.append(action)
+    self.steps += 1
+    is_over = self.steps == self.episode + 2
+    return (self._observation(), float(self.steps), is_over and
+            self.episode % 2 == 0, is_over, {})
+
+  def _observation(self):
+    return {'time': np.array([self.episode, self.steps], float),
+            'step': self.steps, 'instruction': f'step {self.steps}'}
+
+
+class GivenTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_Mode)
+  def test_vectors_and_single_ones_have_the_same_episodes(self, mode):
+    single = _Growing()
+    vector = gymnasium.vector.SyncVectorEnv(
+        [_Growing] * 3, autoreset_mode=mode)
+    flows = [given.wrap(single), given.wrap(vector)]
+    is_late = mode == _Mode.NEXT_STEP  # An episode ends one step later.
+    streams = []
+    for flow in flows:
+      self.assertEqual(flow.spec.observation['step'].shape, (50,))
+      outputs = [flow.initial()]
+      for _ in range(60):
+        actions = np.full([flow.num_envs, 2], .5, np.float32)
+        outputs.append(flow.step(actions))
+      for index in range(flow.num_envs):
+        streams.append([
+            (o.observation['time'][index].tolist(),
+             int(o.observation['step'][index].argmax()),
+             o.observation['instruction'][index], float(o.reward[index]),
+             bool(o.done[index]), bool(o.truncated[index]),
+             float(o.info.episode_return[index])
+             if o.info.episode_end[index] else None) for o in outputs])
+    one, *others = streams
+    of_episodes = lambda stream: [
+        (time, last, is_truncated)
+        for time, _, _, _, _, is_truncated, last in stream if last is not None]
+    for other in others:
+      if is_late:
+        found = of_episodes(other)
+        self.assertGreater(len(found), 5)
+        self.assertEqual(found, of_episodes(one)[:len(found)])
+        self.assertEqual({e[3] for e in other if e[4]}, {0})  # The rewards.
+      else:
+        self.assertEqual(other, one)
+    # Returns of episodes of 2, 3, ... steps; every other one is cut off.
+    ends = [entry for entry in one if entry[-1] is not None]
+    self.assertEqual([e[-1] for e in ends[:4]], [3, 6, 10, 15])
+    self.assertEqual([e[5] for e in ends[:4]], [False, True, False, True])
+    self.assertEqual(one[0][:3], ([0, 0], 0, b'step 0'))
+    np.testing.assert_allclose(single.actions, [[.75, 17.5]] * 60)
+
+  def test_an_environment_starts_again(self):
+    flow = given.wrap(_Growing())
+    flow.initial()
+    flow.step(np.zeros([1, 2], np.float32))
+    output = flow.initial()
+    self.assertEqual(output.observation['time'].tolist(), [[1, 0]])
+
+  def test_spaces_that_are_not_supported(self):
+    env = _Growing()
+    env.action_space = gymnasium.spaces.MultiBinary(3)
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                '_Growing has actions MultiBinary'):
+      given.wrap(env)
+
+
+@pytest.mark.slow
+class LoadTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    cls.logdirs = {}
+    root = tempfile.TemporaryDirectory()
+    cls.addClassCleanup(root.cleanup)
+    cls.root = root.name
+
+  def trained(self, name):
+    """Returns the directory of a trained agent."""
+    settings = {
+        'CartPole-v1': dict(use_lstm=True, total_environment_frames=400),
+        'Pendulum-v1': dict(algorithm='sac', min_replay_steps=20,
+                            hidden_sizes='16', total_environment_frames=100),
+    }[name]
+    if name not in self.logdirs:
+      self.logdirs[name] = os.path.join(self.root, name)
+      scalable_agent.train(scalable_agent.Config(
+          logdir=self.logdirs[name], level_name=name, agent='mlp', xla='none',
+          num_actors=2, batch_size=4, **{'unroll_length': 5, **settings}))
+    return self.logdirs[name]
+
+  @parameterized.parameters('CartPole-v1', 'Pendulum-v1')
+  def test_plays_as_the_test_does(self, level):
+    agent = scalable_agent.load(self.trained(level))
+    expected = testing.test(dataclasses.replace(
+        agent.config, mode='test', test_greedy=True, test_num_episodes=3))
+    self.assertEqual(agent.play(num_episodes=3, greedy=True), expected[level])
+
+  def test_five_lines(self):
+    logdir = self.trained('CartPole-v1')
+    agent = scalable_agent.load(logdir)
+    self.assertRegex(repr(agent), 'impala agent for CartPole-v1, trained for 4')
+    env = gymnasium.make('CartPole-v1')
+    returns = agent.play(env, num_episodes=4)
+    self.assertLen(returns, 4)
+    self.assertTrue(all(8 <= r <= 500 for r in returns))
+    env.reset()  # It is still open.
+    vector = gymnasium.make_vec('CartPole-v1', 3)
+    self.assertLen(agent.play(vector, num_episodes=5), 5)
+
+  def test_steps_are_those_of_the_network(self):
+    agent = scalable_agent.load(self.trained('CartPole-v1'))
+    rng = np.random.default_rng(0)
+    num_steps, num_envs = 6, 3
+    observations = rng.normal(size=[num_steps, num_envs, 4]).astype(np.float32)
+    rewards = rng.normal(size=[num_steps, num_envs]).astype(np.float32)
+    dones = rng.random([num_steps, num_envs]) < .3
+    state = agent.initial_state(num_envs)
+    last_actions, actions = [], []
+    for t in range(num_steps):
+      last_actions.append(state.last_action)
+      action, state = agent.step(
+          observations[t], state, rewards[t], dones[t], greedy=True)
+      actions.append(action)
+    outputs, core = agent.agent.unroll(
+        np.stack(last_actions), structs.StepOutput(
+            rewards, structs.NO_INFO, dones, observations),
+        agent.agent.initial_state(num_envs))
+    np.testing.assert_array_equal(
+        actions, tf.argmax(outputs.policy, -1).numpy())
+    for one, other in zip(core, state.core):
+      np.testing.assert_allclose(one, other, atol=1e-5)
+
+  def test_a_run_of_an_older_version(self):
+    logdir = self.trained('Pendulum-v1')
+    spec = scalable_agent.load(logdir).spec
+    path = os.path.join(logdir, 'spec.json')
+    with open(path, encoding='utf-8') as f:
+      saved = f.read()
+    try:
+      for text in '', '{"observation": 3}':
+        with open(path, 'w', encoding='utf-8') as f:
+          f.write(text)
+        self.assertEqual(scalable_agent.load(logdir).spec, spec)
+    finally:
+      with open(path, 'w', encoding='utf-8') as f:
+        f.write(saved)
+
+  def test_what_does_not_fit(self):
+    agent = scalable_agent.load(self.trained('CartPole-v1'))
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError,
+        r'observations float32 \[4\], but those of Pendulum-v1 are float32 '
+        r'\[3\]'):
+      agent.play(gymnasium.make('Pendulum-v1'))
+    with self.assertRaisesRegex(ValueError, 'num_episodes must be positive'):
+      agent.play(num_episodes=0)
+
+  def test_directories_without_an_agent(self):
+    empty = self.create_tempdir().full_path
+    with self.assertRaisesRegex(errors.ConfigError, 'holds no checkpoint'):
+      scalable_agent.load(empty)
+
+
+class ImportTest(absltest.TestCase):
+
+  def test_only_what_is_used_is_imported(self):
+    code = ('import sys, scalable_agent; scalable_agent.Config;'
+            'assert "tensorflow" not in sys.modules;'
+            'scalable_agent.load; assert "tensorflow" in sys.modules')
+    subprocess.run([sys.executable, '-c', code], check=True)
+
+  def test_other_names(self):
+    with self.assertRaisesRegex(AttributeError, 'no attribute .lode'):
+      scalable_agent.lode  # noqa: B018
+
+
+if __name__ == '__main__':
+  absltest.main()
