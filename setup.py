@@ -18,6 +18,7 @@ _BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
 _RAY = ['ray>=2.60']
 _PBT = ['ray[tune]>=2.60']
 _PLOT = ['matplotlib>=3.8']
+_VIDEO = ['imageio>=2.34', 'imageio-ffmpeg>=0.5', 'pillow>=10.1']
 _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
         'pytest-xdist>=3.6', 'ruff>=0.9']
 
@@ -74,9 +75,10 @@ setuptools.setup(
         'robotics': _ROBOTICS,
         'box2d': _BOX2D,
         'plot': _PLOT,
+        'video': _VIDEO,
         'ray': _RAY,
         'pbt': _PBT,
         'dev': (_ATARI + _MINIGRID + _VIZDOOM + _MUJOCO + _ROBOTICS + _BOX2D
-                + _PLOT + _PBT + _DEV),
+                + _PLOT + _VIDEO + _PBT + _DEV),
     },
 )

@@ -104,6 +104,11 @@ class Checkpointer:
     return path
 
   @property
+  def latest_number(self) -> int:
+    """The number of the latest checkpoint, 0 if there is none."""
+    return _number(self._latest) if self._latest else 0
+
+  @property
   def next_name(self) -> str:
     """The name of the checkpoint that `save` writes.
 

@@ -99,8 +99,9 @@ class _Section:
       'latest checkpoint and make a table of scores beside published ones. '
       'table: make one table of the tests in --logdir=A,B,C, which names '
       'directories (their latest tests) or files of tests. plot: draw the '
-      'learning curves of --logdir=A,B,C.',
-      choices=('train', 'test', 'table', 'plot'))
+      'learning curves of --logdir=A,B,C. video: make films of the latest '
+      'checkpoint, in the directory videos of --logdir.',
+      choices=('train', 'test', 'table', 'plot', 'video'))
   algorithm: str = setting(
       'impala',
       'How the agent learns. impala: from unrolls as they come, for all '
@@ -131,7 +132,12 @@ class _Section:
     In tests, DeepMind Lab plays the levels and the seeds that are held out from
     training.
     """
-    return self.mode == 'test'
+    return self.mode in ('test', 'video')
+
+  @property
+  def is_filmed(self) -> bool:
+    """Whether environments show pictures, beside their observations."""
+    return self.mode == 'video'
 
   @property
   def is_off_policy(self) -> bool:
@@ -791,6 +797,18 @@ class TestSettings(_Section):
   eval_num_episodes: int = setting(
       10, 'Episodes per level in each evaluation. They start the same way in '
       'each.', POSITIVE)
+  video_num_episodes: int = setting(
+      5, 'Games per level that video mode plays. It keeps the films of the '
+      'best one and of the median one.', POSITIVE, COUNT)
+  video_format: str = setting(
+      'mp4', 'Format of films. mp4: small files, needs imageio-ffmpeg. gif: '
+      'large files, at most 25 pictures a second.', choices=('mp4', 'gif'))
+  video_text: bool = setting(
+      False, 'Films show the return so far and the action in a corner.')
+  video_secs: float = setting(
+      0., 'Record a game of the latest checkpoint each time when training has '
+      'gone on for so many seconds, in another process, at the lowest '
+      'priority. 0 for never.', NOT_NEGATIVE, FINITE)
   plot_file: str = setting(
       '',
       'File that plot mode draws to, a PNG. If empty, learning_curves.png in '

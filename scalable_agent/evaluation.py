@@ -39,6 +39,13 @@ def episode_returns(
   return [r for per_env in returns for r in per_env]
 
 
+def returns_by_environment(
+    env: environments.FlowEnvironment, policy: policies.Policy,
+    num_episodes: int) -> list[list[float]]:
+  """Plays as `episode_returns` does; returns those of each environment."""
+  return _play(env, policy, num_episodes, lambda num_over: None, lambda: False)
+
+
 def _play(env, policy, num_episodes, report, is_stopped):
   """Returns the returns of each environment."""
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)

@@ -40,7 +40,10 @@ from scalable_agent.scores import levels
 MODES = {'train': ('scalable_agent.training', 'train'),
          'test': ('scalable_agent.testing', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
-         'plot': ('scalable_agent.scores.plotting', 'run')}
+         'plot': ('scalable_agent.scores.plotting', 'run'),
+         'video': ('scalable_agent.video', 'run')}
+# Those that take the settings of the training.
+_OF_TRAINED = ('test', 'video')
 
 
 # What TensorFlow writes to stderr while it is imported.
@@ -111,14 +114,14 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   """Returns the settings in flags.
 
-  In a test, flags that were not given are those of the training.
+  In a test or a video, flags that were not given are those of the training.
 
   Raises:
     ConfigError: if one of them is wrong.
   """
   values = flag_values.flag_values_dict()
   trained_with = config_lib.trained_with(os.path.expanduser(values['logdir']))
-  if values['mode'] != 'test' or trained_with is None:
+  if values['mode'] not in _OF_TRAINED or trained_with is None:
     return config_lib.Config.from_values(values)
   names = {field.name for field in dataclasses.fields(config_lib.Config)}
   given = {name: values[name] for name in names if flag_values[name].present}
@@ -290,7 +293,7 @@ def _check(config):
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
-  if config.mode in ('train', 'test') and not config.ray_address:
+  if config.mode in ('train', *_OF_TRAINED) and not config.ray_address:
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)

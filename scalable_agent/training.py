@@ -19,6 +19,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import feeds
+from scalable_agent import filming
 from scalable_agent import learner as learner_lib
 from scalable_agent import logdirs
 from scalable_agent import metrics
@@ -163,6 +164,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
         config.of_learner(len(actors.environments)), spec, learner, part,
         collectives, actors.environments.start)
     log: _Log | _Follower = _Follower(config, learner, feed, episodes)
+    filming_hooks: Sequence[Hook] = ()
     if collectives.rank == 0:
       config.save(learner.num_updates)
       checkpointing.save_spec(config.logdir, spec)
@@ -172,6 +174,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
           metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
       log = _Log(config, learner, actors, feed, checkpointer, writer,
                  evaluations, stop, episodes, end_frames)
+      filming_hooks = _filming(config, checkpointer, stack)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -184,7 +187,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
           end_frames=end_frames,
           hooks=(lambda update: signals.wait_for(
               stop, 'the update in progress and the checkpoint'),
-                 *log.hooks(), *hooks), timer=log.timer,
+                 *log.hooks(), *filming_hooks, *hooks), timer=log.timer,
           collectives=collectives)
     has_more = learner.num_env_frames < config.total_environment_frames
     if not has_more:
@@ -365,6 +368,14 @@ def _make_evaluations(config, spec, learner, part, stack):
           env, policy, learner, logdir=config.logdir,
           every_frames=config.eval_every_frames,
           num_episodes=config.eval_num_episodes), best)
+
+
+def _filming(config, checkpointer, stack):
+  """Returns hooks that make films while training; `stack` ends them."""
+  if not config.video_secs:
+    return ()
+  films = stack.enter_context(contextlib.closing(filming.Filming(config)))
+  return (lambda update: films(checkpointer.latest_number),)
 
 
 def _print_start(asked, config, before, actors, num_learners):

@@ -65,6 +65,7 @@ _REFUSED = {
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
+        'video_num_episodes',
         'num_cpus_per_actor_worker', 'num_cpus_per_learner', 'num_learners',
         'min_actor_workers', 'actor_timeout_s', 'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
@@ -78,7 +79,7 @@ _REFUSED = {
         'max_use', 'eval_every_frames', 'burn_in_steps',
         'clip_gradient_value', 'num_actor_workers',
         'max_learner_restarts', 'max_environment_restarts',
-        'save_checkpoint_frames')},
+        'save_checkpoint_frames', 'video_secs')},
     'max_noops': _NOT_NEGATIVE + _ALE_COUNT,
     'seed': _NOT_NEGATIVE + [(2**31, 'must be below 2**31.')],
     **{name: _BELOW_ONE for name in ('adam_beta1', 'adam_beta2')},
@@ -92,7 +93,7 @@ _REFUSED = {
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
         'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
-        'inference', 'collectives')},
+        'inference', 'collectives', 'video_format')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
@@ -107,7 +108,7 @@ _FREE = {'plot_file', 'use_lstm',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'exact_temperature', 'deterministic', 'ray_address',
-         'num_gpus_per_learner', 'allow_other_task', 'debug'}
+         'num_gpus_per_learner', 'allow_other_task', 'debug', 'video_text'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))

@@ -34,7 +34,7 @@ _LAYERS = (
     (4, 'algorithms'),
     (5, 'collectives metrics dynamic_batching'),
     (5, 'policies learner'),
-    (5, 'actor checkpointing feeds'),
+    (5, 'actor checkpointing feeds filming'),
     (5, 'evaluation'),
     (6, 'acting loading'),
     (6, 'training testing video export'),

@@ -36,6 +36,8 @@ from scalable_agent.environments.base import Factory
 from scalable_agent.environments.base import FlowEnvironment
 from scalable_agent.environments.base import unknown_level
 from scalable_agent.environments.base import VectorEnvironment
+from scalable_agent.environments.recording import RecordedAtari
+from scalable_agent.environments.recording import Recording
 from scalable_agent.environments.restarts import RestartedVector
 from scalable_agent.environments.restarts import Restarts
 
@@ -95,6 +97,7 @@ def make_vec(
     num_threads: int = 0,
     first_index: int = 0,
     restarts: Restarts | None = None,
+    recording: Recording | None = None,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments.
 
@@ -108,6 +111,7 @@ def make_vec(
     first_index: which environment of the run the first one is.
     restarts: how often processes that die or hang may be replaced; then
       `initial` and `step` raise `EnvironmentLostError`. None for not at all.
+    recording: where films of the games are written. None for nowhere.
 
   Returns:
     `FlowEnvironment`; the caller closes it.
@@ -123,10 +127,15 @@ def make_vec(
   _check_arguments(level_names, seeds)
   found = _look_up_all(level_names, settings)
 
+  make: Callable[..., VectorEnvironment] = _family(level_names[0]).make_vector
+  parts = [found[name] for name in level_names]
+  if recording and make is atari.AtariVector:
+    make = functools.partial(RecordedAtari, recording=recording)
+  elif recording:
+    parts = [recording.factory(part, i) for i, part in enumerate(parts)]
+
   def make_vector(seeds):
-    return _family(level_names[0]).make_vector(
-        level_names, [found[name] for name in level_names], seeds, settings,
-        num_threads)
+    return make(level_names, parts, seeds, settings, num_threads)
 
   return FlowEnvironment(
       RestartedVector(make_vector, seeds, restarts) if restarts

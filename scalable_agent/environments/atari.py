@@ -97,7 +97,7 @@ class AtariVector:
     self._parts: list[tuple[np.ndarray, gymnasium.vector.VectorEnv]] = []
     for name, rom in games.items():
       indices = np.flatnonzero([n == name for n in level_names])
-      self._parts.append((indices, _make_part(
+      self._parts.append((indices, make_part(
           rom, len(indices),
           num_threads and max(1, num_threads // len(games)), settings)))
 
@@ -178,16 +178,15 @@ class AtariVector:
     return out
 
 
-def _make_part(
+def make_part(
     rom: str, num_envs: int, num_threads: int,
-    settings: config.EnvironmentSettings) -> gymnasium.vector.VectorEnv:
-  """Returns ALE's vector of one game."""
+    settings: config.EnvironmentSettings,
+    **others: object) -> gymnasium.vector.VectorEnv:
+  """Returns ALE's vector of one game; `others` override its arguments."""
   # If ale-py is missing, `look_up` has said what to do.
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
 
-  return vector_env.AtariVectorEnv(
-      rom,
-      num_envs,
+  arguments = dict(
       num_threads=num_threads,
       max_num_frames_per_episode=settings.max_episode_frames,
       repeat_action_probability=settings.repeat_action_probability,
@@ -202,6 +201,7 @@ def _make_part(
       life_loss_info=settings.life_loss_ends_episode,
       reward_clipping=False,
       use_fire_reset=settings.fire_on_reset)
+  return vector_env.AtariVectorEnv(rom, num_envs, **{**arguments, **others})
 
 
 def _num_actions(part: gymnasium.vector.VectorEnv) -> int:

@@ -6,6 +6,7 @@ package, this module must not import TensorFlow: it runs in worker processes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
 import difflib
 import functools
 import importlib
@@ -239,11 +240,11 @@ class ActionRepeat(gymnasium.Wrapper):
   def __init__(self, env: gymnasium.Env, num_action_repeats: int):
     """Wraps `env`, whose steps are one frame each."""
     super().__init__(env)
-    self._num_action_repeats = num_action_repeats
+    self.num_action_repeats = num_action_repeats
 
   def step(self, action: np.ndarray) -> Step:
     total_reward = 0.0
-    for _ in range(self._num_action_repeats):
+    for _ in range(self.num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)
       total_reward += float(reward)
       if terminated or truncated:
@@ -289,12 +290,15 @@ def no_truncation(num_envs: int) -> np.ndarray:
   return zeros
 
 
-def registered_spec(level_name: str) -> gymnasium.envs.registration.EnvSpec:
+def registered_spec(
+    level_name: str,
+    is_filmed: bool = False) -> gymnasium.envs.registration.EnvSpec:
   """Returns gymnasium's own description of a level.
 
   Args:
     level_name: a gymnasium id. `module:id` imports the module that registers
       the id first.
+    is_filmed: whether `render` returns pictures, if the level has any.
 
   Raises:
     errors.MissingDependencyError: the module cannot be imported.
@@ -304,12 +308,24 @@ def registered_spec(level_name: str) -> gymnasium.envs.registration.EnvSpec:
   try:
     if module:
       importlib.import_module(module)
-    return gymnasium.spec(env_id)
+    spec = gymnasium.spec(env_id)
+    return _rendered(spec) if is_filmed else spec
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'The module of level {level_name} cannot be imported: {e}.') from e
   except gymnasium.error.Error as e:
     raise unknown_level(level_name, gymnasium.registry) from e
+
+
+def _rendered(spec):
+  make = gymnasium.envs.registration.load_env_creator(
+      spec.entry_point) if isinstance(spec.entry_point, str) else (
+          spec.entry_point)
+  modes = getattr(make, 'metadata', {}).get('render_modes', ())
+  if 'rgb_array' not in modes:
+    return spec
+  return dataclasses.replace(
+      spec, kwargs={**spec.kwargs, 'render_mode': 'rgb_array'})
 
 
 def without_module(level_name: str) -> str:

@@ -55,7 +55,7 @@ def look_up(
       is not installed.
     errors.EnvironmentSpecError: the level is an Atari game by another name.
   """
-  spec = base.registered_spec(level_name)
+  spec = base.registered_spec(level_name, settings.is_filmed)
   if str(spec.entry_point).startswith('ale_py'):
     rom = spec.kwargs['game'].title().replace('_', '')
     raise errors.EnvironmentSpecError(

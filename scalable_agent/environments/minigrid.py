@@ -58,7 +58,7 @@ def look_up(
     raise errors.MissingDependencyError(
         f'{level_name} needs minigrid: pip install "scalable_agent[minigrid]" '
         f'({e}).') from e
-  spec = base.registered_spec(level_name)
+  spec = base.registered_spec(level_name, settings.is_filmed)
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '

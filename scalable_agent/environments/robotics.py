@@ -49,8 +49,9 @@ def look_up(
     raise errors.MissingDependencyError(
         f'{level_name} needs gymnasium-robotics: '
         f'pip install "scalable_agent[robotics]" ({e}).') from e
-  return functools.partial(_make, base.registered(
-      base.registered_spec(level_name), settings.num_action_repeats))
+  spec = base.registered_spec(level_name, settings.is_filmed)
+  return functools.partial(
+      _make, base.registered(spec, settings.num_action_repeats))
 
 
 def _import_package():

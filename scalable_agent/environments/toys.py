@@ -59,6 +59,7 @@ class Catch(gymnasium.Env):
   ones at ball and paddle.
   """
 
+  metadata = {'render_fps': 5}
   _ROWS = 10
   _COLUMNS = 5
 

@@ -72,7 +72,7 @@ def look_up(
     raise errors.MissingDependencyError(
         f'{level_name} needs vizdoom: pip install "scalable_agent[vizdoom]" '
         f'({e}).') from e
-  spec = base.registered_spec(level_name)
+  spec = base.registered_spec(level_name, settings.is_filmed)
   width, height = settings.width, settings.height
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),

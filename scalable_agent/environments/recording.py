@@ -1,0 +1,303 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Films of games, made where the games are played.
+
+Each game has a file of its own, which is complete when the step that ends the
+game returns. Frames go to the encoder one by one, so long games need no memory.
+"""
+
+from collections.abc import Callable, Sequence
+import functools
+import os
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from scalable_agent import config
+from scalable_agent import errors
+from scalable_agent.environments import atari
+from scalable_agent.environments import base
+
+_DEFAULT_FPS = 30.
+_MAX_GIF_FPS = 25.
+# Smaller pictures, such as the boards of toys, are enlarged.
+_MIN_SIZE = 160
+_ATARI_FPS = 60.
+
+
+class Recording(NamedTuple):
+  """What to write for each game.
+
+  Attributes:
+    directory: where the films go.
+    extension: `mp4` or `gif`.
+    has_text: whether the return so far and the action are in the corner.
+  """
+  directory: str
+  extension: str = 'mp4'
+  has_text: bool = False
+
+  def path(self, environment: int, game: int) -> str:
+    """Returns the file of a game; environments and games count from 0."""
+    return os.path.join(
+        self.directory, f'{environment}-{game}.{self.extension}')
+
+  def factory(self, factory: base.Factory, environment: int) -> base.Factory:
+    """Returns a factory of the environment, with a recorder around it."""
+    return functools.partial(_make_recorder, factory, self, environment)
+
+
+class Film:
+  """A film that is being written."""
+
+  def __init__(self, path: str, frames_per_s: float):
+    """Starts a film; its format is that of the extension of `path`."""
+    import imageio.v2  # pylint: disable=g-import-not-at-top
+    if path.endswith('.gif'):
+      self._every = max(1, round(frames_per_s / _MAX_GIF_FPS))
+      self._writer = imageio.v2.get_writer(
+          path, duration=1000 * self._every / frames_per_s, loop=0)
+    else:
+      self._every = 1
+      self._writer = imageio.v2.get_writer(
+          path, fps=frames_per_s, macro_block_size=2,
+          ffmpeg_log_level='error')
+    self._num_frames = 0
+
+  def add(self, picture: np.ndarray, text: str = '') -> None:
+    """Adds a picture, uint8 `[H, W, 3]`, with a text in its corner."""
+    self._num_frames += 1
+    if (self._num_frames - 1) % self._every == 0:
+      self._writer.append_data(_with_text(_of_film_size(picture), text))
+
+  def close(self) -> None:
+    """Completes the file."""
+    self._writer.close()
+
+
+class Recorder(gymnasium.Wrapper):
+  """Writes a film of each game, with a picture for each step.
+
+  The pictures are those of `render`. If the environment has none, they are its
+  observations, where these are pictures or boards.
+  """
+
+  def __init__(self, env: gymnasium.Env, recording: Recording,
+               environment: int):
+    """Wraps an environment.
+
+    Args:
+      env: the environment.
+      recording: what to write.
+      environment: the number of the environment, for the names of files.
+    """
+    super().__init__(env)
+    self._recording = recording
+    self._environment = environment
+    self._num_games = 0
+    self._film: Film | None = None
+    # One step may be several frames.
+    self._fps = max(1., env.metadata.get('render_fps', _DEFAULT_FPS)
+                    / getattr(env, 'num_action_repeats', 1))
+
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
+    observation, info = self.env.reset(seed=seed, options=options)
+    self._end()
+    self._film = Film(self._recording.path(self._environment, self._num_games),
+                      self._fps)
+    self._num_games += 1
+    self._return = 0.
+    self._add(observation)
+    return observation, info
+
+  def step(self, action: Any) -> base.Step:
+    observation, reward, terminated, truncated, info = self.env.step(action)
+    self._return += float(reward)
+    self._add(observation, _text(self._return, action, _meanings(self.env)))
+    if terminated or truncated:
+      self._end()
+    return observation, reward, terminated, truncated, info
+
+  def close(self) -> None:
+    self._end()
+    super().close()
+
+  def _add(self, observation, text=''):
+    assert self._film is not None
+    self._film.add(_picture(self.env, observation),
+                   text if self._recording.has_text else '')
+
+  def _end(self):
+    if self._film:
+      self._film.close()
+      self._film = None
+
+
+class RecordedAtari:
+  """Atari games with films in colour; implements `base.VectorEnvironment`.
+
+  What agents see has neither colour nor all frames. So each game is played a
+  second time beside them, frame by frame, from the same seed and with the same
+  actions: it is the same game.
+  """
+
+  def __init__(self, level_names: Sequence[str], roms: Sequence[str],
+               seeds: Sequence[int], settings: config.EnvironmentSettings,
+               num_threads: int = 0, *, recording: Recording):
+    """Builds the games, see `atari.AtariVector`.
+
+    Args:
+      level_names: see there.
+      roms: see there.
+      seeds: see there.
+      settings: see there.
+      num_threads: see there.
+      recording: what to write.
+    """
+    self._env = atari.AtariVector(
+        level_names, roms, seeds, settings, num_threads)
+    self.spec = self._env.spec
+    self._games = [
+        _AtariGame(index, rom, seed, settings, recording)
+        for index, (rom, seed) in enumerate(zip(roms, seeds, strict=True))]
+
+  def initial(self) -> base.Observation:
+    for game in self._games:
+      game.reset()
+    return self._env.initial()
+
+  def step(self, actions: np.ndarray) -> base.VectorStep:
+    result = self._env.step(actions)
+    for game, action, reward, is_over in zip(
+        self._games, actions, result.reward, result.episode_end):
+      game.step(action, float(reward), bool(is_over))
+    return result
+
+  def close(self) -> None:
+    self._env.close()
+    for game in self._games:
+      game.close()
+
+
+class _AtariGame:
+  """One game in colour, frame by frame, and its film."""
+
+  def __init__(self, index, rom, seed, settings, recording):
+    self._index = index
+    self._seed = np.array([seed], np.int32)
+    self._num_repeats = settings.num_action_repeats
+    self._recording = recording
+    self._num_games = 0
+    self._film: Film | None = None
+    self._env = atari.make_part(
+        rom, 1, 1, settings, frameskip=1, grayscale=False, stack_num=1,
+        img_height=210, img_width=160, life_loss_info=False)
+    self._meanings = _atari_meanings(self._env)
+
+  def reset(self) -> None:
+    observation, _ = self._env.reset(seed=self._seed)
+    self._num_games = 0
+    self._begin(observation)
+
+  def step(self, action: int, reward: float, is_over: bool) -> None:
+    """Plays the frames of one step; `is_over`: which ends the game.
+
+    Raises:
+      RuntimeError: it is not the game that the agent has played.
+    """
+    text = _text(self._return, action, self._meanings)
+    for _ in range(self._num_repeats):
+      observation, frame_reward, terminated, truncated, info = self._env.step(
+          np.array([action]))
+      reward -= float(frame_reward[0])
+      self._return += float(frame_reward[0])
+      ended = bool(terminated[0] or truncated[0])
+      picture = info['final_obs'] if ended else observation
+      assert self._film is not None
+      self._film.add(picture[0, -1], text if self._recording.has_text else '')
+      if ended:
+        break
+    if reward or ended != is_over:
+      raise RuntimeError('The film shows another game than that of the agent.')
+    if ended:
+      self._begin(observation)
+
+  def close(self) -> None:
+    if self._film:
+      self._film.close()
+      self._film = None
+
+  def _begin(self, observation):
+    self.close()
+    self._film = Film(
+        self._recording.path(self._index, self._num_games), _ATARI_FPS)
+    self._num_games += 1
+    self._return = 0.
+    self._film.add(observation[0, -1])
+
+
+def _make_recorder(factory: base.Factory, recording: Recording,
+                   environment: int) -> gymnasium.Env:
+  return Recorder(factory(), recording, environment)
+
+
+def _picture(env, observation):
+  """Returns a picture, uint8 `[H, W, 3]`, of what the environment shows."""
+  picture = env.render() if env.render_mode == 'rgb_array' else None
+  if picture is None:
+    picture = (observation.get('frame') if isinstance(observation, dict)
+               else observation)
+  picture = np.asarray(0 if picture is None else picture)
+  if picture.ndim == 2:  # A board: values from 0 to 1.
+    picture = (255 * np.clip(picture, 0, 1)).astype(np.uint8)[..., np.newaxis]
+  if picture.ndim != 3 or picture.dtype != np.uint8 or (
+      picture.shape[-1] not in (1, 3)):
+    raise errors.EnvironmentSpecError(
+        'it cannot be filmed: it has no render_mode rgb_array, and its '
+        'observations are no pictures.')
+  return np.broadcast_to(picture, [*picture.shape[:2], 3])
+
+
+def _of_film_size(picture):
+  """Returns a picture that is large enough, with sides of even lengths."""
+  factor = -(-_MIN_SIZE // max(picture.shape[:2]))
+  picture = picture.repeat(factor, axis=0).repeat(factor, axis=1)
+  height, width, _ = picture.shape
+  return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), 'edge')
+
+
+def _with_text(picture, text):
+  if not text:
+    return picture
+  # pylint: disable=g-import-not-at-top
+  from PIL import Image
+  from PIL import ImageDraw
+  image = Image.fromarray(picture)
+  ImageDraw.Draw(image).text(
+      (3, 1), text, fill='white', stroke_width=1, stroke_fill='black',
+      font_size=max(10, picture.shape[0] // 20))
+  return np.asarray(image)
+
+
+def _meanings(env):
+  get: Callable[[], list[str]] | None = getattr(
+      env.unwrapped, 'get_action_meanings', None)
+  return get() if get else None
+
+
+def _atari_meanings(env):
+  from ale_py import Action  # pylint: disable=g-import-not-at-top
+  return [Action(action).name for action in env.ale.get_action_set()]
+
+
+def _text(return_, action, meanings):
+  """Returns a return and an action as text."""
+  action = np.asarray(action)
+  if meanings and action.ndim == 0:
+    action_text = str(meanings[int(action)])
+  else:
+    action_text = ' '.join(
+        f'{part:.2f}' if action.dtype.kind == 'f' else str(part)
+        for part in action.ravel()[:8])
+  digits = 0 if float(return_).is_integer() else 2
+  return f'{return_:.{digits}f}  {action_text}'

@@ -1,0 +1,79 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Films while training: `--mode=video` in a process that takes idle time."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from scalable_agent import config as config_lib
+
+_END_TIMEOUT_S = 3.
+# It has the lowest priority before it imports anything, and ends with us.
+_PROGRAM = """
+import os, signal
+try:
+  os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+except (AttributeError, OSError):
+  os.nice(19)
+from scalable_agent.environments import processes
+processes.send_when_parent_dies(signal.SIGTERM)
+from scalable_agent import experiment
+experiment.run_program()
+"""
+
+
+class Filming:
+  """Makes a film of the latest checkpoint now and then, one at a time."""
+
+  def __init__(self, config: config_lib.Config):
+    """Makes no film yet; the first one is due after `video_secs`."""
+    self._period_s = config.video_secs
+    self._command = [
+        sys.executable, '-c', _PROGRAM, '--mode=video',
+        f'--logdir={os.path.abspath(config.logdir)}', '--video_num_episodes=1']
+    self._last_s = time.monotonic()
+    self._last_number = 0
+    self._process: subprocess.Popen | None = None
+    self._saying: threading.Thread | None = None
+
+  def __call__(self, checkpoint_number: int) -> None:
+    """Begins a film if one is due.
+
+    Args:
+      checkpoint_number: updates of the latest checkpoint, 0 if there is none.
+        There is one film of a checkpoint.
+    """
+    if (checkpoint_number == self._last_number
+        or time.monotonic() < self._last_s + self._period_s
+        or self._process and self._process.poll() is None):
+      return
+    self._last_s = time.monotonic()
+    self._last_number = checkpoint_number
+    # Not Ctrl-C: `close` ends it.
+    process = self._process = subprocess.Popen(
+        self._command, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True)
+    self._saying = threading.Thread(target=_say, args=(process,), daemon=True)
+    self._saying.start()
+
+  def close(self) -> None:
+    """Ends a film that is not complete."""
+    if self._process and self._process.poll() is None:
+      self._process.terminate()
+      try:
+        self._process.wait(_END_TIMEOUT_S)
+      except subprocess.TimeoutExpired:
+        self._process.kill()
+
+
+def _say(process):
+  """Prints what the user should know of a film: its path, or the error."""
+  output, _ = process.communicate()
+  lines = [line for line in output.splitlines() if line.startswith('Wrote')]
+  if process.returncode > 0:
+    lines = [f'No film: {line}' for line in output.splitlines()[-1:]]
+  for line in lines:
+    print(line, flush=True)

@@ -1,0 +1,134 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Video mode: films of whole games of the latest checkpoint."""
+
+import ctypes.util
+import dataclasses
+import itertools
+import os
+import re
+import shutil
+import tempfile
+
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import evaluation
+from scalable_agent import loading
+from scalable_agent import metrics
+from scalable_agent import networks
+from scalable_agent import policies
+from scalable_agent.environments import recording as recording_lib
+from scalable_agent.scores import levels as levels_lib
+import tensorflow as tf
+
+DIRECTORY = 'videos'
+
+
+def run(config: config_lib.Config) -> int:
+  """Makes films as `record` does; returns the exit code of the program."""
+  record(config)
+  return 0
+
+
+def record(config: config_lib.Config) -> list[str]:
+  """Plays whole games on every level; keeps films of the best and the median.
+
+  Returns:
+    The files that were written, in the directory `videos` of `logdir`.
+
+  Raises:
+    ConfigError: `logdir` holds no checkpoint, a level cannot be filmed, a
+      package is missing, or the films cannot be written.
+  """
+  check_packages(config.video_format)
+  _choose_renderers()
+  tf.keras.utils.set_random_seed(config.seed)
+  networks.set_compute_dtype(config.compute_dtype)
+  trained_with = loading.trained_config(config.logdir)
+  print(config_lib.changes_said(trained_with, config)
+        or 'With the settings of the training.', flush=True)
+  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  try:
+    directory = os.path.join(config.logdir, DIRECTORY)
+    os.makedirs(directory, exist_ok=True)
+    # Beside the films, so that these need not be copied.
+    with tempfile.TemporaryDirectory(
+        prefix='unfinished-', dir=directory) as unfinished:
+      return [path for level in dict.fromkeys(levels_lib.level_names(
+          config.level_name, config.is_test))
+              for path in _record_level(config, level, unfinished)]
+  except OSError as e:
+    raise errors.ConfigError(
+        f'Films cannot be written to {config.logdir}: '
+        f'{errors.reason(e)}.') from e
+
+
+def check_packages(video_format: str) -> None:
+  """Raises MissingDependencyError if films cannot be encoded."""
+  try:
+    import imageio.v2  # noqa: F401
+    if video_format == 'mp4':
+      import imageio_ffmpeg
+      imageio_ffmpeg.get_ffmpeg_exe()
+  except (ImportError, RuntimeError) as e:
+    raise errors.MissingDependencyError(
+        'Films need imageio and ffmpeg: pip install "scalable_agent[video]" '
+        f'({str(e).splitlines()[0]}).') from e
+
+
+def _choose_renderers():
+  """Lets environments draw without a screen, if there is none."""
+  if 'DISPLAY' in os.environ:
+    return
+  os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
+  for library, name in ('EGL', 'egl'), ('OSMesa', 'osmesa'):
+    if ctypes.util.find_library(library):
+      os.environ.setdefault('MUJOCO_GL', name)
+
+
+def _record_level(config, level, unfinished):
+  """Records games of a level; returns the files that were kept."""
+  recording = recording_lib.Recording(
+      unfinished, config.video_format, config.video_text)
+  num_envs = min(config.video_num_episodes, config.num_actors,
+                 os.cpu_count() or 1)
+  seeds = [config.derive_seed('test', i) for i in range(num_envs)]
+  with environments.make_vec(
+      [level] * num_envs, seeds, config, recording=recording) as env:
+    resolved = config.resolved(
+        env.spec.observation, on_cpu=networks.on_cpu(), num_groups=1)
+    agent, num_env_frames = loading.restore(resolved, env.spec)
+    policy = policies.AgentPolicy(agent, greedy=config.test_greedy)
+    returns = evaluation.returns_by_environment(
+        env, policy, config.video_num_episodes)
+  games = sorted((game_return, recording.path(index, number))
+                 for index, of_env in enumerate(returns)
+                 for number, game_return in enumerate(of_env))
+  kept = {'best': games[-1]}
+  if len(games) > 1:
+    kept['median'] = games[(len(games) - 1) // 2]
+  print(f'{level}: {len(games)} games at {num_env_frames:,} frames, returns '
+        + ' '.join(metrics.shortest(r) for r, _ in games))
+  stem = os.path.join(os.path.dirname(unfinished), re.sub(
+      r'[^\w.-]', '_', f'{level}-{num_env_frames}'))
+  return [_keep(path, f'{stem}-{which}', which, game_return)
+          for which, (game_return, path) in kept.items()]
+
+
+def _keep(path, stem, which, game_return):
+  """Gives a film its name; no other one is replaced."""
+  extension = os.path.splitext(path)[1]
+  for number in itertools.count(1):
+    name = stem + (f'-{number}' if number > 1 else '') + extension
+    try:
+      os.link(path, name)  # Unlike a renaming, it replaces nothing.
+      break
+    except FileExistsError:
+      pass
+    except OSError:  # The file system has no links.
+      if not os.path.exists(name):
+        shutil.copyfile(path, name)
+        break
+  print(f'Wrote {name}: the {which} one, return '
+        f'{metrics.shortest(game_return)}.', flush=True)
+  return name

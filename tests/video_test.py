@@ -1,0 +1,349 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of films: every frame of the game that was played, and no other."""
+
+import contextlib
+import dataclasses
+import glob
+import io
+import os
+import sys
+import tempfile
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import gymnasium
+import imageio.v2
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from scalable_agent import config as config_lib
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent import filming
+from scalable_agent import training
+from scalable_agent.environments import recording as recording_lib
+
+_SETTINGS = config_lib.EnvironmentSettings(mode='video', num_action_repeats=1)
+
+
+def _read(path):
+  """Returns the pictures of a film, uint8 `[N, H, W, 3]`."""
+  with imageio.v2.get_reader(path) as reader:
+    return np.stack(list(reader.iter_data()))
+
+
+class _Collected:
+  """Takes the place of a film; keeps the pictures."""
+  all: list = []
+
+  def __init__(self, path, frames_per_s):
+    self.path, self.fps, self.pictures = path, frames_per_s, []
+    self.texts = []
+    self.is_closed = False
+    self.all.append(self)
+
+  def add(self, picture, text=''):
+    self.pictures.append(np.array(picture))
+    self.texts.append(text)
+
+  def close(self):
+    self.is_closed = True
+
+
+class FilmTest(parameterized.TestCase):
+
+  @parameterized.parameters(('mp4', 50., 50.), ('gif', 50., 25.),
+                            ('gif', 10., 10.))
+  def test_all_pictures_are_there(self, extension, fps, shown_fps):
+    path = os.path.join(self.create_tempdir().full_path, f'a.{extension}')
+    film = recording_lib.Film(path, fps)
+    # Odd sizes; half black, half white, which grows.
+    pictures = np.zeros([40, 181, 201, 3], np.uint8)
+    for t in range(40):
+      pictures[t, :, :5 * t] = 255
+      film.add(pictures[t])
+    film.close()
+    found = _read(path)
+    every = round(fps / shown_fps)
+    self.assertEqual(found.shape, (40 // every, 182, 202, 3))
+    found = found[:, :181, :201].astype(int)
+    self.assertLess(np.abs(found - pictures[::every]).mean(), 6)
+    with imageio.v2.get_reader(path) as reader:
+      data = reader.get_meta_data()
+    self.assertAlmostEqual(data.get('fps') or 1000 / data['duration'],
+                           shown_fps)
+
+  def test_small_pictures_are_enlarged(self):
+    board = np.zeros([10, 5, 3], np.uint8)
+    board[2, 3] = 255
+    large = recording_lib._of_film_size(board)
+    self.assertEqual(large.shape, (160, 80, 3))
+    np.testing.assert_array_equal(large[8::16, 8::16], board)
+
+  def test_text_is_in_the_corner(self):
+    black = np.zeros([200, 200, 3], np.uint8)
+    self.assertIs(recording_lib._with_text(black, ''), black)
+    changed = np.argwhere(recording_lib._with_text(black, '12  UP').any(-1))
+    self.assertNotEmpty(changed)
+    self.assertLess(changed[:, 0].max(), 20)
+    self.assertLess(changed[:, 1].max(), 80)
+    self.assertEqual(recording_lib._text(3., 1, ['UP', 'DOWN']), '3  DOWN')
+    self.assertEqual(recording_lib._text(.456, np.array([.1, -.25]), None),
+                     '0.46  0.10 -0.25')
+
+
+class RecorderTest(absltest.TestCase):
+
+  def test_games_of_processes(self):
+    directory = self.create_tempdir().full_path
+    with environments.make_vec(
+        ['catch'] * 2, [1, 2], _SETTINGS,
+        recording=recording_lib.Recording(directory)) as env:
+      boards = [env.initial().observation.copy()]
+      for t in range(18):
+        output = env.step(np.array([t % 3, 1]))
+        boards.append(np.where(
+            output.info.episode_end[:, None, None],
+            output.last_observation if output.info.episode_end.any() else 0,
+            output.observation))
+        if output.info.episode_end.any():
+          boards.append(output.observation.copy())
+      # They are complete before the vector is closed.
+      for index in range(2):
+        for game in range(2):
+          found = _read(os.path.join(directory, f'{index}-{game}.mp4'))
+          self.assertLen(found, 10)
+          found = found[:, 8::16, 8::16, 0] / 255
+          expected = [board[index] for board in boards[10 * game:][:10]]
+          np.testing.assert_allclose(found, expected, atol=.2)
+
+  def test_no_pictures(self):
+    with environments.make_vec(
+        ['memory'], [1], _SETTINGS, recording=recording_lib.Recording(
+            self.create_tempdir().full_path)) as env:
+      with self.assertRaisesRegex(
+          errors.EnvironmentProcessError,
+          r'\(memory\) raised EnvironmentSpecError: it cannot be filmed'):
+        env.initial()
+
+  def test_what_render_shows(self):
+    env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
+    with mock.patch.object(recording_lib, 'Film', _Collected):
+      _Collected.all = []
+      recorder = recording_lib.Recorder(
+          env, recording_lib.Recording('d', has_text=True), 3)
+      recorder.reset(seed=0)
+      first = env.render()
+      while not any(recorder.step(0)[2:4]):
+        pass
+      last = env.render()
+      [film] = _Collected.all
+    self.assertEqual((film.path, film.fps), ('d/3-0.mp4', 50))
+    self.assertTrue(film.is_closed)
+    np.testing.assert_array_equal(film.pictures[0], first)
+    np.testing.assert_array_equal(film.pictures[-1], last)
+    self.assertEqual(film.texts[1], '1  0')
+    self.assertEqual(film.texts[-1], f'{len(film.pictures) - 1}  0')
+
+
+class AtariTest(parameterized.TestCase):
+
+  @parameterized.parameters((0., False), (.25, True))
+  def test_it_is_the_same_game(self, repeat_action_probability, fire):
+    settings = config_lib.EnvironmentSettings(
+        mode='video', max_episode_frames=400,
+        num_action_repeats=4, fire_on_reset=fire,
+        repeat_action_probability=repeat_action_probability)
+    rng = np.random.default_rng(0)
+    with mock.patch.object(recording_lib, 'Film', _Collected):
+      _Collected.all = []
+      with environments.make_vec(
+          ['ALE/Breakout-v5', 'ALE/Pong-v5'], [3, 4],
+          dataclasses.replace(settings, full_action_space=True),
+          recording=recording_lib.Recording('d', has_text=True)) as env:
+        env.initial()
+        films = {i: [_Collected.all[i]] for i in range(2)}
+        num_ends, differences = 0, []
+        for t in range(220):
+          output = env.step(rng.integers(0, 18, 2))
+          for index in range(2):
+            film = films[index][-1]
+            if output.info.episode_end[index]:
+              num_ends += 1
+              self.assertTrue(film.is_closed)
+              self.assertLessEqual(len(film.pictures), 401)
+              films[index].append(next(
+                  f for f in _Collected.all if not f.is_closed
+                  and f.path.startswith(f'd/{index}-')))
+            elif t % 20 == 0:
+              seen = np.maximum(*map(_grey, film.pictures[-2:]))
+              differences.append(np.abs(
+                  seen - output.observation[index, -1].astype(float)).mean())
+    self.assertGreater(num_ends, 2)
+    # A frame earlier or later, the ball and the players differ by more.
+    self.assertLess(np.mean(differences), .8)
+    self.assertEqual({film.fps for film in _Collected.all}, {60})
+    self.assertEqual(_Collected.all[0].pictures[0].shape, (210, 160, 3))
+    self.assertRegex(films[0][0].texts[5], r'^0  [A-Z]+$')
+
+  def test_another_game_is_an_error(self):
+    with environments.make_vec(
+        ['ALE/Pong-v5'], [3], config_lib.EnvironmentSettings(
+            mode='video', num_action_repeats=4),
+        recording=recording_lib.Recording(
+            self.create_tempdir().full_path)) as env:
+      env.initial()
+      [game] = env._env._games
+      with self.assertRaisesRegex(RuntimeError, 'another game'):
+        game.step(0, 1., False)
+
+
+def _grey(picture):
+  """Returns a picture as the agent sees it, float `[84, 84]`."""
+  grey = np.rint(picture @ [.2989, .587, .114])
+  rows, columns = (_overlaps(size) for size in grey.shape)
+  return rows @ grey @ columns.T
+
+
+def _overlaps(size):
+  """Returns `[84, size]`: the mean over the area of each pixel."""
+  edges = np.linspace(0, size, 85)
+  pixels = np.arange(size)
+  overlap = (np.minimum(edges[1:, None], pixels + 1)
+             - np.maximum(edges[:-1, None], pixels))
+  return np.maximum(overlap, 0) * 84 / size
+
+
+@pytest.mark.slow
+class VideoModeTest(absltest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    root = tempfile.TemporaryDirectory()
+    cls.addClassCleanup(root.cleanup)
+    cls.logdir = os.path.join(root.name, 'catch')
+    training.train(config_lib.Config(
+        level_name='catch', logdir=cls.logdir, agent='mlp', xla='none',
+        unroll_length=5, batch_size=4, total_environment_frames=100))
+
+  def _main(self, *args):
+    output = io.StringIO()
+    with flagsaver.flagsaver(), contextlib.redirect_stdout(output), (
+        contextlib.redirect_stderr(output)):
+      experiment._parse_flags(
+          ['experiment.py', '--mode=video', f'--logdir={self.logdir}', *args])
+      code = experiment.main([])
+    return code, output.getvalue()
+
+  def test_the_best_and_the_median(self):
+    code, output = self._main('--video_num_episodes=4', '--seed=3')
+    self.assertEqual(code, 0, output)
+    returns = [float(r) for r in output.split('returns ')[1].split('\n')[0]
+               .split()]
+    self.assertEqual(returns, sorted(returns))
+    self.assertIn(f'-best.mp4: the best one, return {returns[-1]:g}.', output)
+    self.assertIn(f'-median.mp4: the median one, return {returns[1]:g}.',
+                  output)
+    paths = [line.split()[1].removesuffix(':') for line in output.splitlines()
+             if line.startswith('Wrote')]
+    self.assertLen(paths, 2)
+    for path in paths:
+      film = _read(path)
+      self.assertLen(film, 10)
+      # The last picture shows what the return says.
+      board = film[-1, 8::16, 8::16, 0] > 128
+      is_caught = board[-1].sum() == 1
+      self.assertEqual(is_caught, 'best' in path and returns[-1] > 0
+                       or 'median' in path and returns[1] > 0)
+    with open(paths[0], 'rb') as f:
+      before = f.read()
+    code, output = self._main('--video_num_episodes=1', '--video_text')
+    self.assertEqual(code, 0, output)
+    self.assertIn('-best-2.mp4', output)
+    with open(paths[0], 'rb') as f:
+      self.assertEqual(f.read(), before)
+    self.assertEmpty(glob.glob(f'{self.logdir}/videos/unfinished*'))
+
+  def test_no_ffmpeg(self):
+    with mock.patch.object(imageio_ffmpeg, 'get_ffmpeg_exe',
+                           side_effect=RuntimeError('No ffmpeg exe.')):
+      code, output = self._main()
+    self.assertEqual(code, 2)
+    self.assertEqual(output.splitlines()[-1], 'scalable_agent: Films need '
+                     'imageio and ffmpeg: pip install "scalable_agent[video]" '
+                     '(No ffmpeg exe.).')
+
+  def test_no_checkpoint(self):
+    empty = self.create_tempdir().full_path
+    code, output = self._main(f'--logdir={empty}')
+    self.assertEqual(code, 2)
+    self.assertIn('holds no checkpoint', output.splitlines()[-1])
+    self.assertEmpty(os.listdir(empty))
+
+  def test_no_pictures(self):
+    with mock.patch.object(recording_lib.Recorder, 'reset', side_effect=(
+        errors.EnvironmentSpecError('it cannot be filmed'))):
+      with self.assertRaises(errors.EnvironmentSpecError):
+        recording_lib.Recorder(gymnasium.make('CartPole-v1'),
+                               recording_lib.Recording(''), 0).reset()
+
+
+class FilmingTest(absltest.TestCase):
+
+  def _film(self, program, *numbers, video_secs=0.):
+    output = io.StringIO()
+    films = filming.Filming(config_lib.Config(video_secs=video_secs))
+    films._command = [sys.executable, '-c', program]
+    with contextlib.redirect_stdout(output):
+      for number in numbers:
+        films(number)
+        if films._process:
+          films._process.wait()
+          films._saying.join()
+    return films, output.getvalue().splitlines()
+
+  def test_one_film_of_a_checkpoint(self):
+    program = 'print("noise"); print("Wrote a film.")'
+    _, lines = self._film(program, 0, 0, 5, 5, 7)
+    self.assertEqual(lines, ['Wrote a film.'] * 2)
+
+  def test_not_before_it_is_due(self):
+    _, lines = self._film('print("Wrote a film.")', 5, 7, video_secs=1e6)
+    self.assertEmpty(lines)
+
+  def test_errors_are_said(self):
+    _, lines = self._film('import sys; print(1); sys.exit("It is broken.")', 1)
+    self.assertEqual(lines, ['No film: It is broken.'])
+
+  def test_it_ends_with_the_training(self):
+    films = filming.Filming(config_lib.Config())
+    films._command = [sys.executable, '-c', 'import time; time.sleep(1e6)']
+    films(1)
+    films(2)  # One at a time.
+    films.close()
+    self.assertLess(films._process.wait(), 0)
+    films.close()
+
+  @pytest.mark.storm
+  def test_films_of_a_training(self):
+    logdir = self.create_tempdir().full_path
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      training.train(
+          config_lib.Config(
+              level_name='catch', logdir=logdir, agent='mlp', xla='none',
+              unroll_length=5, batch_size=4, video_secs=1,
+              save_checkpoint_secs=1, total_environment_frames=10**8),
+          hooks=[lambda update: glob.glob(f'{logdir}/videos/*.mp4')
+                 and os.kill(os.getpid(), 15)])
+    [film] = glob.glob(f'{logdir}/videos/*.mp4')
+    self.assertLen(_read(film), 10)
+    self.assertIn(f'Wrote {film}', output.getvalue())
+
+
+if __name__ == '__main__':
+  absltest.main()
