@@ -32,16 +32,20 @@ class Acting(Protocol):
   """
 
   @property
-  def spec(self) -> structs.EnvironmentSpec: ...
+  def spec(self) -> structs.EnvironmentSpec:
+    """The `structs.EnvironmentSpec` of one environment."""
 
   @property
-  def num_groups(self) -> int: ...
+  def num_groups(self) -> int:
+    """Number of groups, in each process that acts."""
 
   @property
-  def environments(self) -> range: ...
+  def environments(self) -> range:
+    """The numbers in the run of all environments."""
 
   @property
-  def num_environments(self) -> int: ...
+  def num_environments(self) -> int:
+    """Number of environments, in each such process."""
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:

@@ -127,6 +127,7 @@ class Batcher:
 
   @property
   def name(self) -> str:
+    """A name for the reference's interface: always `batcher`."""
     return 'batcher'
 
   def __len__(self) -> int:

@@ -247,6 +247,19 @@ def _parse_flags(argv):
 
 
 def main(argv: Sequence[str]) -> int:
+  """Runs the mode that the flags ask for.
+
+  Errors of users are printed in a line, without a stack of frames.
+
+  Args:
+    argv: is not used; the flags are parsed already.
+
+  Returns:
+    The exit code: 0 for an end or a stop with a checkpoint, that of
+    `errors.UserError` for one of them, 1 if there is not enough memory or
+    nobody reads the output, 130 (or that of the signal) for a stop before
+    there was anything to save.
+  """
   del argv  # `_parse_flags` has taken all of them.
   logging.set_verbosity(logging.WARNING)
   # Errors are raised. What TensorFlow logs besides does not help users.

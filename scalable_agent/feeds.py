@@ -132,6 +132,7 @@ class Feed:
         target=self._run, name='batches', daemon=True)
 
   def start(self) -> None:
+    """Starts the thread; with `deterministic` there is none."""
     if self._turns is None:
       self._thread.start()
 
@@ -188,6 +189,7 @@ class Feed:
     self._ready.close()
 
   def join(self, timeout_s: float) -> None:
+    """Waits for the end of the thread, at most `timeout_s` seconds."""
     if self._thread.ident is not None:  # It was started.
       self._thread.join(timeout_s)
 

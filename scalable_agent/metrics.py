@@ -59,6 +59,7 @@ class Interval:
     self._last_s = time.monotonic()
 
   def __call__(self) -> bool:
+    """Returns whether the time is over; then it starts again."""
     is_due = time.monotonic() - self._last_s >= self._seconds
     if is_due:
       self._last_s = time.monotonic()
@@ -205,6 +206,7 @@ class MetricsWriter:
       self._file.flush()
 
   def close(self) -> None:
+    """Writes what is left, and closes the files."""
     with self._failures_said():
       self._summaries.close()
     with self._failures_said():
@@ -289,6 +291,7 @@ class Progress:
     self._speed = Speed(num_env_frames)
 
   def add_episodes(self, episodes: list[Episode]) -> None:
+    """Adds the returns of episodes to the recent ones."""
     self._recent.extend(episode.episode_return for episode in episodes)
 
   @property

@@ -65,6 +65,7 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
 
   def __call__(self, shape: Sequence[int],
                dtype: str | None = None) -> tf.Tensor:
+    """Returns initial weights of `shape`; the last axis is the outputs."""
     fan_in = math.prod(shape[:-1])
     return tf.keras.random.truncated_normal(
         shape, stddev=1 / math.sqrt(fan_in), dtype=dtype, seed=self._seed)
@@ -82,6 +83,7 @@ class ZeroMeanNormal(tf.keras.initializers.Initializer):
 
   def __call__(self, shape: Sequence[int],
                dtype: str | None = None) -> tf.Tensor:
+    """Returns initial weights of `shape`; the last axis is the outputs."""
     axes = tuple(range(len(shape) - 1))
     stddev = 4 * math.sqrt(2 / math.prod(shape[:-1]))
     kernel = tf.keras.random.normal(
@@ -128,6 +130,11 @@ class ResNetSection(tf.keras.layers.Layer):
     self._blocks = tuple((conv(), conv()) for _ in range(2))
 
   def call(self, x: tf.Tensor) -> tf.Tensor:
+    """Computes `[N, ceil(H / 2), ceil(W / 2), channels]`.
+
+    Args:
+      x: `[N, H, W, C]`, of the type in which layers compute.
+    """
     x = self._conv(x)
     x = tf.nn.max_pool2d(x, ksize=3, strides=2, padding='SAME')
     for first, second in self._blocks:
@@ -354,6 +361,7 @@ class LSTM(tf.keras.layers.Layer):
 
   def build(self, inputs_shape: Sequence[int],
             *unused_shapes: Sequence[int]) -> None:
+    """Makes kernel and bias for inputs of the shape `[T, B, I]`."""
     self.kernel = self.add_weight(
         shape=[inputs_shape[-1] + self._units, 4 * self._units],
         initializer=self._initializer, name='kernel')
@@ -425,6 +433,7 @@ class InstructionEncoder(tf.keras.layers.Layer):
     self._lstm = LSTM(_INSTRUCTION_UNITS, seed)
 
   def build(self, unused_word_ids_shape: Sequence[int]) -> None:
+    """Makes the embeddings of all hash buckets."""
     self.embeddings = self.add_weight(
         shape=[_NUM_HASH_BUCKETS, _EMBEDDING_SIZE],
         initializer=self._initializer, name='embeddings')

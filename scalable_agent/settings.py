@@ -59,6 +59,7 @@ class Needs(NamedTuple):
   values: tuple[Value, ...] = ()
 
   def are_met(self, value: Value) -> bool:
+    """Returns whether `value` of the setting `name` is enough."""
     return value in self.values if self.values else bool(value)
 
   def __str__(self) -> str:

@@ -117,6 +117,7 @@ class AtariVector:
     self._game_start = np.zeros([len(level_names)], np.int64)
 
   def initial(self) -> np.ndarray:
+    """See `base.VectorEnvironment.initial`; uint8 `[E, 4, 84, 84]`."""
     results = [part.reset(seed=self._seeds[indices])
                for indices, part in self._parts]
     observation, info = self._merge(results)
@@ -124,6 +125,7 @@ class AtariVector:
     return observation
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
+    """See `base.VectorEnvironment.step`."""
     for indices, part in self._parts:
       part.send(actions[indices])
     observation, reward, terminated, truncated, info = self._merge(
@@ -144,6 +146,7 @@ class AtariVector:
                            last_observation=info['final_obs'])
 
   def close(self) -> None:
+    """See `base.VectorEnvironment.close`."""
     self._parts = []  # The threads end with the ALE vector that owns them.
 
   def _merge(self, results):

@@ -243,6 +243,10 @@ class ActionRepeat(gymnasium.Wrapper):
     self.num_action_repeats = num_action_repeats
 
   def step(self, action: np.ndarray) -> Step:
+    """See `gymnasium.Env.step`; the reward is the sum over the repeats.
+
+    The last repeats are left out if the episode ends before them.
+    """
     total_reward = 0.0
     for _ in range(self.num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)

@@ -173,6 +173,13 @@ class DmLab(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Begins the next episode, see `gymnasium.Env.reset`.
+
+    Args:
+      seed: seeds the reference's stream of seeds, which has one for each
+        episode; episodes count from 0 again. None: the stream goes on.
+      options: is not used.
+    """
     if self._lab is None or seed is not None:
       # The reference's stream of seeds. Lab counts episodes by itself, but
       # does not go back to 0 when the environment begins anew.
@@ -187,6 +194,15 @@ class DmLab(gymnasium.Env):
     return self._observation, {}
 
   def step(self, action: int) -> base.Step:
+    """Takes an action, with its repeats, see `gymnasium.Env.step`.
+
+    Args:
+      action: index of an entry of `DEFAULT_ACTION_SET`.
+
+    Returns:
+      As `gymnasium.Env.step`. The observation of the end is that of the step
+      before, as DeepMind Lab has none there. Nothing is ever truncated.
+    """
     lab = self._lab
     assert lab is not None  # Started by `reset`.
     reward = lab.step(self._actions[int(action)],
@@ -197,6 +213,7 @@ class DmLab(gymnasium.Env):
     return self._observation, reward, terminated, False, {}
 
   def close(self) -> None:
+    """Closes DeepMind Lab; may be called again."""
     if self._lab is not None:
       self._lab.close()
       self._lab = None

@@ -58,11 +58,16 @@ class GivenVector:
     self._ended = (self._nothing, self._nothing)
 
   def initial(self) -> base.Observation:
+    """See `base.VectorEnvironment.initial`; seeds are those of the given."""
     observation, _ = self._env.reset()
     self._ended = (self._nothing, self._nothing)
     return self._decoded(observation)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
+    """See `base.VectorEnvironment.step`.
+
+    The last observation of an episode is not kept: it is that of the next one.
+    """
     observation, reward, terminated, truncated, _ = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))
     now = (terminated, truncated)

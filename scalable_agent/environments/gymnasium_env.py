@@ -127,10 +127,12 @@ class GymnasiumVector:
         settings.environments_per_process)
 
   def initial(self) -> base.Observation:
+    """See `base.VectorEnvironment.initial`."""
     self._workers.reset()
     return self._layout.decode(self._workers.exchange.observation)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
+    """See `base.VectorEnvironment.step`."""
     exchange = self._workers.exchange
     exchange.action[:] = spaces.to_space(actions, self._action_space)
     self._workers.step()
@@ -145,6 +147,7 @@ class GymnasiumVector:
         last_observation=self._layout.decode(exchange.last_observation))
 
   def close(self) -> None:
+    """Ends the processes; may be called again."""
     self._workers.close()
 
 

@@ -70,6 +70,7 @@ class Catch(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Drops a ball from a random column, see `gymnasium.Env.reset`."""
     super().reset(seed=seed)
     self._ball_row = 0
     self._ball_column = int(self.np_random.integers(self._COLUMNS))
@@ -77,6 +78,7 @@ class Catch(gymnasium.Env):
     return self._board(), {}
 
   def step(self, action: int) -> base.Step:
+    """Moves the paddle: 0 left, 1 stay, 2 right, see `gymnasium.Env.step`."""
     self._paddle = min(max(self._paddle + int(action) - 1, 0),
                        self._COLUMNS - 1)
     self._ball_row += 1
@@ -116,12 +118,14 @@ class Memory(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Shows a random cue, see `gymnasium.Env.reset`."""
     super().reset(seed=seed)
     self._step = 0
     self._cue = int(self.np_random.integers(2))
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
+    """Takes a choice, 0 or 1, which counts only when it is time for it."""
     chosen = self._step == self._delay + 1
     reward = 0.0
     if chosen:
@@ -160,6 +164,7 @@ class Counting(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Begins an episode; with a seed, also the count from 0."""
     super().reset(seed=seed)
     if seed is not None:
       self._restart()
@@ -169,6 +174,7 @@ class Counting(gymnasium.Env):
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
+    """See `gymnasium.Env.step`."""
     self._count += 1
     self._action = int(action)
     self._steps_left -= 1
@@ -211,6 +217,7 @@ class BitFlipping(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Draws bits and another goal, see `gymnasium.Env.reset`."""
     super().reset(seed=seed)
     self._step = 0
     self._bits = self._goal = self._draw()
@@ -219,6 +226,7 @@ class BitFlipping(gymnasium.Env):
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
+    """Flips the bit of that index; the reward is 0 at the goal, else -1."""
     self._step += 1
     self._bits[action] = 1 - self._bits[action]
     reward = float(self.compute_reward(self._bits, self._goal, {}))
@@ -275,11 +283,13 @@ class ConstantReward(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """See `gymnasium.Env.reset`."""
     super().reset(seed=seed)
     self._step = 0
     return self._observation(), {}
 
   def step(self, action: np.ndarray) -> base.Step:
+    """See `gymnasium.Env.step`."""
     self._step += 1
     is_last = self._step == self._NUM_STEPS
     return (self._observation(), 1.0, is_last and self._terminates,

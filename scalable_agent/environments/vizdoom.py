@@ -115,6 +115,7 @@ class Screen(gymnasium.Wrapper):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Begins an episode, and first the engine, see `gymnasium.Env.reset`."""
     if self._clean_up is None:
       observation, info = self._start(seed, options)
     else:
@@ -123,6 +124,10 @@ class Screen(gymnasium.Wrapper):
     return self._frame, info
 
   def step(self, action: int) -> base.Step:
+    """See `gymnasium.Env.step`; a timeout is a truncation only.
+
+    After the end there is no screen, so the observation is the last one.
+    """
     observation, reward, terminated, truncated, info = self.env.step(action)
     if not (terminated or truncated):
       self._frame = self._scaled(observation['screen'])
@@ -130,6 +135,7 @@ class Screen(gymnasium.Wrapper):
     return (self._frame, reward, terminated and not truncated, truncated, info)
 
   def close(self) -> None:
+    """Ends the engine, and removes the memory that it shares."""
     try:
       super().close()
     finally:

@@ -50,6 +50,7 @@ class Hindsight:
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:
+    """See `views.View`; the drawn transitions get new goals by chance."""
     found = self.n_step(store, positions, rng)
     share = self.num_relabelled / (self.num_relabelled + 1)
     chosen = np.flatnonzero(rng.random(len(positions)) < share)

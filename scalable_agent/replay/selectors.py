@@ -25,13 +25,16 @@ class Items(Protocol):
   num_streams: int
 
   @property
-  def num_slots(self) -> int: ...
+  def num_slots(self) -> int:
+    """The largest number of items."""
 
   @property
-  def first(self) -> np.ndarray: ...
+  def first(self) -> np.ndarray:
+    """The time of the first item of each stream, int64 `[S]`."""
 
   @property
-  def end(self) -> np.ndarray: ...
+  def end(self) -> np.ndarray:
+    """The time after the last item of each stream, int64 `[S]`."""
 
   def slots(self, positions: np.ndarray) -> np.ndarray:
     """Returns numbers below `num_slots`. Living items have different ones."""
@@ -82,11 +85,13 @@ class Uniform:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
+    """See `Selector.changed`; there is nothing to note."""
     del items, added, removed
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
+    """See `Selector.select`; all weights are 1."""
     first = items.first if first is None else first
     sizes = items.end - first
     ends = np.cumsum(sizes)
@@ -107,6 +112,7 @@ class Uniform:
 
   def update(self, items: Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
+    """See `Selector.update`; errors do not count."""
     del items, positions, errors
 
 
@@ -155,6 +161,7 @@ class Prioritised:
 
   @property
   def state(self) -> dict[str, Any]:
+    """See `Selector.state`: priorities, and the largest ever."""
     return {'largest': self._largest,
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
@@ -167,6 +174,7 @@ class Prioritised:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
+    """See `Selector.changed`; new items get the largest priority."""
     self._allocate(items.num_slots)
     # An added item may have the slot of a removed one, and comes last.
     self._set(items.slots(np.concatenate([removed, added])),
@@ -175,6 +183,11 @@ class Prioritised:
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
+    """See `Selector.select`.
+
+    Draw `i` of a batch falls on the `i`-th of `B` equal parts of the sum of
+    all priorities.
+    """
     parts = (np.arange(batch_size)
              + rng.random([num_batches, batch_size])) / batch_size
     if first is None:
@@ -195,6 +208,11 @@ class Prioritised:
 
   def update(self, items: Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
+    """See `Selector.update`; dead positions change nothing.
+
+    Raises:
+      ValueError: an error is not finite.
+    """
     positions, errors = np.ravel(positions), np.ravel(errors)
     if not np.isfinite(errors).all():
       raise ValueError('An error of a prioritised replay is not finite.')
@@ -301,6 +319,7 @@ class Recent:
 
   @property
   def state(self) -> dict[str, Any]:
+    """See `Selector.state`: that of `inner`, and a count of batches."""
     return {**self.inner.state, 'num_batches': self._num_batches}
 
   @state.setter
@@ -310,6 +329,7 @@ class Recent:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
+    """See `Selector.changed`."""
     self.inner.changed(items, added, removed)
 
   def size(self, num_items: int) -> float:
@@ -321,6 +341,7 @@ class Recent:
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
+    """See `Selector.select`; each batch is drawn from newer items."""
     first = items.first if first is None else first
     sizes = items.end - first
     drawn = []
@@ -335,4 +356,5 @@ class Recent:
 
   def update(self, items: Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
+    """See `Selector.update`."""
     self.inner.update(items, positions, errors)

@@ -138,6 +138,7 @@ class StepStore:
 
   @property
   def num_slots(self) -> int:
+    """See `selectors.Items.num_slots`."""
     return len(self._reward)
 
   def slots(self, positions: np.ndarray) -> np.ndarray:

@@ -13,7 +13,14 @@ class View(Protocol):
   """Makes `structs.Transition` of `[N, ...]` of `N` positions of a store."""
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
-               rng: np.random.Generator) -> structs.Transition: ...
+               rng: np.random.Generator) -> structs.Transition:
+    """Returns the transitions that begin at positions.
+
+    Args:
+      store: where the steps are.
+      positions: int64 `[N]`, of transitions that can be drawn.
+      rng: for views that choose something by chance.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +42,7 @@ class NStep:
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:
+    """See `View`."""
     del rng
     windows = store.windows(positions, self.num_steps)
     return structs.Transition(
