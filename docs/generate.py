@@ -1,0 +1,245 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What the site has beside the pages in docs/: a hook of MkDocs.
+
+A line `<!-- generate: NAME -->` in a page is replaced by what a function of
+`_PARTS` makes of the sources: of the settings, of the recipes, of the data of
+published scores, of the modules. So these parts are never out of date. A page
+for each public module is added, and the pages in `_ROOT_PAGES`. Links to other
+files of the repository lead to copies of them in the site.
+
+Only `flags` imports the package, namely `scalable_agent.config`, which needs
+NumPy but no TensorFlow.
+"""
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+import csv
+import os
+import pathlib
+import posixpath
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+_DOCS = ROOT / 'docs'
+_RECIPES = ROOT / 'scalable_agent' / 'recipes'
+_DATA = ROOT / 'scalable_agent' / 'scores' / 'data'
+
+# Pages of the site that are at the root of the repository.
+_ROOT_PAGES = {'BUILD_NOTES.md': 'build_notes.md',
+               'CHANGELOG.md': 'changelog.md',
+               'CONTRIBUTING.md': 'contributing.md', 'README.md': 'index.md'}
+# Curves that are not called after their recipe.
+_CURVES = {'catch': 'toys.png', 'memory': 'toys.png'}
+_MARKER = re.compile(r'^<!-- generate: (\w+) -->$', re.M)
+# Of an inline link or image, what leads to another file.
+LINK = re.compile(r'(?<=\]\()(?!\w+:|#)([^()\s#]+)(?=[)#])')
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+  """Returns a table in Markdown."""
+  lines = [head, ['---'] * len(head), *rows]
+  return '\n'.join(
+      '| ' + ' | '.join(str(cell).replace('|', r'\|') for cell in line) + ' |'
+      for line in lines)
+
+
+def flags() -> str:
+  """Returns a table of flags for each section of the settings."""
+  import dataclasses  # pylint: disable=g-import-not-at-top
+
+  from scalable_agent import config  # pylint: disable=g-import-not-at-top
+  seen: set[str] = set()
+  parts = []
+  for section in config.SECTIONS:
+    fields = [field for field in dataclasses.fields(section)
+              if field.name not in seen]
+    seen.update(field.name for field in fields)
+    name = section.__name__.removesuffix('Settings')
+    parts.append(f'## {name}\n\n{section.__doc__}\n\n' + _table(
+        ('flag', 'default', 'meaning'), map(_flag_row, fields)))
+  return '\n\n'.join(parts)
+
+
+def _flag_row(field):
+  metadata = field.metadata
+  default, text = metadata['default'], metadata['text']
+  if isinstance(default, dict):  # It depends on the algorithm.
+    text = text.removesuffix(f' Default: {default}.')
+    default = str(default)
+  else:
+    default = f'`{default}`' if default not in ('', None) else 'none'
+  text = re.sub(r'--(\w+)((?:=[\w:]+)?)',
+                lambda m: f'[`--{m[1]}{m[2]}`](#{m[1]})', text)
+  rules = [rule for _, rule in metadata['checks']
+           if not rule.startswith('must be one of')]
+  if rules:
+    text += f' It {" and ".join(rules)}.'
+  if metadata['needs']:
+    text += f' It has no effect without `{metadata["needs"]}`.'
+  return (f'<span id="{field.name}"></span>`--{field.name}`',
+          default.replace('True', 'true').replace('False', 'false'), text)
+
+
+def _recipes():
+  """Yields name, comment and flags of each recipe."""
+  for path in sorted(_RECIPES.glob('*.flags')):
+    lines = path.read_text('utf-8').splitlines()
+    comment = ' '.join(line.lstrip('# ') for line in lines
+                       if line.startswith('#'))
+    yield path.stem, comment, [line for line in lines
+                               if line.startswith('--')]
+
+
+def _value(lines, name, default=''):
+  """Returns the value of a flag in the lines of a recipe."""
+  return dict(line[2:].split('=', 1) for line in lines
+              if '=' in line).get(name, default)
+
+
+def recipes() -> str:
+  """Returns a table of all recipes, and a section for each of them."""
+  rows, parts = [], []
+  for name, comment, lines in _recipes():
+    level = _value(lines, 'level_name')
+    rows.append((f'[`{name}`](#{name})',
+                 _value(lines, 'algorithm', 'impala'), f'`{level}`',
+                 f'{int(_value(lines, "total_environment_frames", 1e9)):,}'))
+    own = [line for line in lines if not line.startswith('--logdir')]
+    part = (f'## {name} {{ #{name} }}\n\n{comment}\n\n'
+            f'```\npython experiment.py --recipe={name} --logdir=DIRECTORY\n'
+            '```\n\nThe same with flags:\n\n```\n' + ' \\\n'.join(own)
+            + '\n```')
+    curve = _CURVES.get(name, f'{name}.png')
+    if (_DOCS / curve).exists():
+      part += f'\n\n![The learning curve of {name}]({curve})'
+    parts.append(part)
+  table = _table(('recipe', 'algorithm', 'level', 'frames'), rows)
+  return '\n\n'.join([table, *parts])
+
+
+def _csv(name):
+  with open(_DATA / name, encoding='utf-8', newline='') as f:
+    return list(csv.DictReader(f))
+
+
+def atari57() -> str:
+  """Returns the published agents on Atari-57."""
+  return _table(
+      ('agent', 'median, %', 'mean, %', 'source', 'note'),
+      [(row['name'], row['median_percent'], row['mean_percent'],
+        row['source'], row['note']) for row in _csv('atari57_sources.csv')])
+
+
+def dmlab30() -> str:
+  """Returns the published agents on DMLab-30."""
+  return _table(
+      ('agent', 'capped mean, %', 'source', 'note'),
+      [(row['name'], row['mean_capped_percent'], row['source'], row['note'])
+       for row in _csv('dmlab30_sources.csv')])
+
+
+def off_policy() -> str:
+  """Returns the published scores of off-policy algorithms."""
+  return _table(
+      ('algorithm', 'environment', 'agent steps', 'mean return',
+       'standard deviation', 'protocol', 'source'),
+      [(row['algorithm'], row['environment'], f'{int(row["agent_steps"]):,}',
+        row['mean_return'], row['std'], row['protocol'], row['source'])
+       for row in _csv('off_policy_scores.csv')])
+
+
+def modules() -> list[str]:
+  """Returns the names of all public modules, packages first."""
+  names = []
+  for path in sorted((ROOT / 'scalable_agent').rglob('*.py')):
+    parts = path.relative_to(ROOT).with_suffix('').parts
+    parts = parts[:-1] if parts[-1] == '__init__' else parts
+    if not any(part.startswith('_') for part in parts):
+      names.append('.'.join(parts))
+  return sorted(names)
+
+
+def _summary(module):
+  """Returns the first line of a module's docstring."""
+  path = ROOT.joinpath(*module.split('.'))
+  path = path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
+  docstring = ast.get_docstring(ast.parse(path.read_text('utf-8'))) or ''
+  return docstring.partition('\n')[0]
+
+
+def api() -> str:
+  """Returns a table of all modules."""
+  return _table(('module', 'what'), [
+      (f'[`{name}`](api/{name}.md)', _summary(name)) for name in modules()])
+
+
+_PARTS: dict[str, Callable[[], str]] = {
+    'flags': flags, 'recipes': recipes, 'atari57': atari57,
+    'dmlab30': dmlab30, 'off_policy': off_policy, 'api': api}
+
+
+def filled(markdown: str) -> str:
+  """Returns a page whose marked lines are replaced by what they ask for."""
+  return _MARKER.sub(lambda match: _PARTS[match[1]](), markdown)
+
+
+def _source(uri):
+  """Returns where a page of the site is in the repository."""
+  for path, page in _ROOT_PAGES.items():
+    if page == uri and not (_DOCS / uri).exists():
+      return path
+  return f'docs/{uri}'
+
+
+def _target(uri, link):
+  """Returns the page, or the copy, that a link of the repository means."""
+  path = posixpath.normpath(posixpath.join(
+      posixpath.dirname(_source(uri)), link))
+  if path in _ROOT_PAGES:
+    return _ROOT_PAGES[path]
+  if path.startswith('docs/'):
+    return path.removeprefix('docs/')
+  return f'files/{path}'
+
+
+# What MkDocs calls.
+
+
+def on_config(config):
+  """Adds the pages of modules to the navigation."""
+  names = modules()
+  config.nav.append({'API': ['api.md', *(
+      {name.removeprefix('scalable_agent.'): f'api/{name}.md'}
+      for name in names)]})
+  return config
+
+
+def on_files(files, config):
+  """Adds pages, and copies of the files that pages link to."""
+  from mkdocs.structure.files import File  # pylint: disable=g-import-not-at-top
+  for path, uri in _ROOT_PAGES.items():
+    if not files.get_file_from_path(uri):
+      files.append(File.generated(
+          config, uri, content=(ROOT / path).read_text('utf-8')))
+  for page in list(files.documentation_pages()):
+    for link in LINK.findall(page.content_string):
+      uri = _target(page.src_uri, link)
+      path = ROOT / uri.removeprefix('files/')
+      if (uri.startswith('files/') and path.is_file()
+          and not files.get_file_from_path(uri)):
+        files.append(File.generated(config, uri, abs_src_path=str(path)))
+  for name in modules():
+    files.append(File.generated(
+        config, f'api/{name}.md', content=f'::: {name}\n'))
+  return files
+
+
+def on_page_markdown(markdown, page, config, files):
+  """Fills a page, and leads its links to where the site has what they mean."""
+  del config, files
+  uri = page.file.src_uri
+  if uri.startswith('api/'):
+    return markdown
+  relative = lambda link: os.path.relpath(
+      _target(uri, link), posixpath.dirname(uri) or '.')
+  return filled(LINK.sub(lambda match: relative(match[1]), markdown))

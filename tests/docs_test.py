@@ -1,0 +1,141 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that the documentation names what exists; without its tools.
+
+`make docs` checks more: links to headings, and pages that no menu shows.
+"""
+
+import functools
+import importlib.util
+import pathlib
+import re
+
+from absl import flags
+from absl.testing import absltest
+from absl.testing import parameterized
+from scalable_agent import experiment
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_DOCS = _ROOT / 'docs'
+_PAGES = ('README.md', 'BUILD_NOTES.md', 'CONTRIBUTING.md', 'CHANGELOG.md', *sorted(
+    f'docs/{path.name}' for path in _DOCS.glob('*.md')))
+_MAX_README_LINES = 130
+# Pages about what is not finished.
+_UNFINISHED = ('docs/using_agents.md',)
+# Flags of other programs: absl, ray, pip and those in benchmarks/, examples/
+# and tests/.
+_OTHERS = frozenset("""
+    flagfile help helpfull
+    address head
+    burn_in every_s first follow interval jobs kills only out parts peers
+    population replay rounds runs seconds seeds simulate step_ms sweep
+    try_settings variants warm_up_s window_s networks network
+    env
+""".split())
+
+
+def _generator():
+  spec = importlib.util.spec_from_file_location(
+      'generate', _DOCS / 'generate.py')
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+_GENERATE = _generator()
+
+
+@functools.cache
+def _text(page):
+  return (_ROOT / page).read_text('utf-8')
+
+
+@functools.cache
+def _flags():
+  flag_values = flags.FlagValues()
+  experiment.define_flags(flag_values)
+  return flag_values
+
+
+class PagesTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_PAGES)
+  def test_links_lead_somewhere(self, page):
+    directory = (_ROOT / page).parent
+    api = {f'api/{name}.md' for name in _GENERATE.modules()}
+    self.assertEmpty([
+        link for link in _GENERATE.LINK.findall(_text(page))
+        if not (directory / link).exists()
+        and not (directory == _DOCS and link in api)])
+
+  @parameterized.parameters(*_PAGES)
+  def test_flags_exist(self, page):
+    if page in _UNFINISHED:
+      return
+    names = set(re.findall(r'(?<![\w<-])--([a-z]\w*)(?![\w>-])', _text(page)))
+    self.assertEmpty([
+        name for name in sorted(names - _OTHERS) if name not in _flags()
+        and name.removeprefix('no') not in _flags()])
+
+  @parameterized.parameters(*_PAGES)
+  def test_recipes_exist(self, page):
+    names = set(re.findall(r'--recipe=(\w+)', _text(page))) - {'NAME'}
+    self.assertEmpty(names - set(experiment.recipe_names()))
+
+  def test_readme_is_short(self):
+    self.assertLessEqual(
+        len(_text('README.md').splitlines()), _MAX_README_LINES)
+
+  def test_readme_has_the_commands(self):
+    self.assertRegex(
+        _text('README.md'), r'```\nmake train .*\nmake test .*\n```')
+
+  def test_every_page_is_in_the_menu(self):
+    menu = (_ROOT / 'mkdocs.yml').read_text('utf-8').partition('\nnav:\n')[2]
+    named = re.findall(r': (\w+\.md)$', menu, re.M)
+    # These are at the root of the repository, or generate.py adds them.
+    there = {path.name for path in _DOCS.glob('*.md')} - {'api.md'}
+    self.assertCountEqual(
+        named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
+
+
+class GenerateTest(absltest.TestCase):
+
+  def test_every_flag_is_in_the_table(self):
+    named = set(re.findall(r'^\| <span id="\w+"></span>`--(\w+)`',
+                           _GENERATE.flags(), re.M))
+    ours = _flags().flags_by_module_dict()
+    self.assertEqual(named, {flag.name for module in ours
+                             for flag in ours[module]} - {'recipe'})
+
+  def test_every_recipe_has_a_section(self):
+    text = _GENERATE.recipes()
+    self.assertEqual(re.findall(r'^## (\w+)', text, re.M),
+                     experiment.recipe_names())
+    self.assertIn('![The learning curve of catch](toys.png)', text)
+    self.assertIn('--level_name=catch \\\n', text)
+
+  def test_every_module_has_a_page(self):
+    modules = _GENERATE.modules()
+    self.assertContainsSubset(
+        ['scalable_agent', 'scalable_agent.replay', 'scalable_agent.vtrace'],
+        modules)
+    self.assertLen(modules, len(list(
+        (_ROOT / 'scalable_agent').rglob('*.py'))))
+    table = _GENERATE.api()
+    for name in modules:
+      self.assertIn(f'| [`{name}`](api/{name}.md) | ', table)
+    self.assertNotIn('|  |', table)  # Each has a docstring.
+
+  def test_published_scores(self):
+    self.assertIn('| IMPALA, deep, experts | 191.8 | 957.6 |',
+                  _GENERATE.atari57())
+    self.assertIn('| IMPALA, deep, experts | 44.5 |', _GENERATE.dmlab30())
+    self.assertIn('| SAC | HalfCheetah', _GENERATE.off_policy())
+
+  def test_markers_are_filled(self):
+    for page in _PAGES:
+      self.assertNotIn('<!-- generate:', _GENERATE.filled(_text(page)), page)
+
+
+if __name__ == '__main__':
+  absltest.main()
