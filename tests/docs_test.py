@@ -16,8 +16,8 @@ from scalable_agent import experiment
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _DOCS = _ROOT / 'docs'
-_PAGES = ('README.md', 'BUILD_NOTES.md', 'CONTRIBUTING.md', 'CHANGELOG.md', *sorted(
-    f'docs/{path.name}' for path in _DOCS.glob('*.md')))
+_PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
+          *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
 _MAX_README_LINES = 130
 # Pages about what is not finished.
 _UNFINISHED = ('docs/using_agents.md',)

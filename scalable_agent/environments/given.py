@@ -58,7 +58,7 @@ class GivenVector:
     self._ended = (self._nothing, self._nothing)
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment.initial`; seeds are those of the given."""
+    """See `base.VectorEnvironment.initial`; the seeds stay as they are."""
     observation, _ = self._env.reset()
     self._ended = (self._nothing, self._nothing)
     return self._decoded(observation)
@@ -66,7 +66,8 @@ class GivenVector:
   def step(self, actions: np.ndarray) -> base.VectorStep:
     """See `base.VectorEnvironment.step`.
 
-    The last observation of an episode is not kept: it is that of the next one.
+    `last_observation` is the first one of the next episode: a vector need not
+    keep the last one.
     """
     observation, reward, terminated, truncated, _ = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))

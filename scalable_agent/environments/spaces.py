@@ -164,6 +164,7 @@ class Transport(gymnasium.ObservationWrapper):
     self._encode = Encoder(env.observation_space)
 
   def observation(self, observation: structs.Nest) -> dict[str, np.ndarray]:
+    """Returns the arrays that `Encoder` makes of an observation."""
     return self._encode(observation)
 
 
