@@ -41,7 +41,7 @@ storm: $(VENV)/installed
 # Fails on a public name without a docstring, and on a broken link.
 docs: $(VENV)/installed_docs
 	$(RUN) -m ruff check --select=D100,D101,D102,D103,D104 scalable_agent
-	$(RUN) -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
 
 $(VENV)/installed_docs: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[docs]'

@@ -65,10 +65,11 @@ def _flag_row(field):
   default, text = metadata['default'], metadata['text']
   if isinstance(default, dict):  # It depends on the algorithm.
     text = text.removesuffix(f' Default: {default}.')
-    default = str(default)
+    values = ', '.join(f'{_value_text(value)} for {name}'
+                       for name, value in default.items())
   else:
-    default = f'`{default}`' if default not in ('', None) else 'none'
-  text = re.sub(r'--(\w+)((?:=[\w:]+)?)',
+    values = _value_text(default)
+  text = re.sub(r'--(\w+)((?:=\w+(?:[,:]\w+)*)?)',
                 lambda m: f'[`--{m[1]}{m[2]}`](#{m[1]})', text)
   rules = [rule for _, rule in metadata['checks']
            if not rule.startswith('must be one of')]
@@ -76,8 +77,16 @@ def _flag_row(field):
     text += f' It {" and ".join(rules)}.'
   if metadata['needs']:
     text += f' It has no effect without `{metadata["needs"]}`.'
-  return (f'<span id="{field.name}"></span>`--{field.name}`',
-          default.replace('True', 'true').replace('False', 'false'), text)
+  return (f'<span id="{field.name}"></span>`--{field.name}`', values, text)
+
+
+def _value_text(value):
+  """Returns the value of a setting in Markdown."""
+  if value in ('', None):
+    return 'none'
+  if isinstance(value, bool):
+    return f'`{str(value).lower()}`'
+  return f'`{value:_}`' if isinstance(value, int) else f'`{value}`'
 
 
 def _recipes():

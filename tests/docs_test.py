@@ -21,15 +21,13 @@ _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
 _MAX_README_LINES = 130
 # Pages about what is not finished.
 _UNFINISHED = ('docs/using_agents.md',)
-# Flags of other programs: absl, ray, pip and those in benchmarks/, examples/
-# and tests/.
+# Flags of other programs: absl, ray, torchbeast, http.server, and those in
+# benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
-    flagfile help helpfull
-    address head
-    burn_in every_s first follow interval jobs kills only out parts peers
-    population replay rounds runs seconds seeds simulate step_ms sweep
-    try_settings variants warm_up_s window_s networks network
-    env
+    flagfile help helpfull address head env directory burn_in every_s first
+    interval jobs kills networks only out parts peers population replay rounds
+    runs seconds seeds simulate step_ms sweep try_settings variants window_s
+    warm_up_s network
 """.split())
 
 
