@@ -19,7 +19,6 @@ _RAY = ['ray>=2.60']
 _PBT = ['ray[tune]>=2.60']
 _PLOT = ['matplotlib>=3.8']
 _VIDEO = ['imageio>=2.34', 'imageio-ffmpeg>=0.5', 'pillow>=10.1']
-_DOCS = ['mkdocs>=1.6,<2', 'mkdocs-material>=9.5', 'mkdocstrings-python>=1.16',
 # The last mkdocstrings for Python 3.10 fails with pymdown-extensions 12.
 _DOCS = ['mkdocs>=1.6,<2', 'mkdocs-material>=9.6', 'mkdocstrings-python>=2.0',
          'pymdown-extensions<12; python_version < "3.11"', 'ruff>=0.9']
