@@ -101,6 +101,7 @@ class Recorder(gymnasium.Wrapper):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
+    """Begins a game and its film, see `gymnasium.Env.reset`."""
     observation, info = self.env.reset(seed=seed, options=options)
     self._end()
     self._film = Film(self._recording.path(self._environment, self._num_games),
@@ -111,6 +112,7 @@ class Recorder(gymnasium.Wrapper):
     return observation, info
 
   def step(self, action: Any) -> base.Step:
+    """See `gymnasium.Env.step`; completes the film at the end of the game."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     self._return += float(reward)
     self._add(observation, _text(self._return, action, _meanings(self.env)))
@@ -119,6 +121,7 @@ class Recorder(gymnasium.Wrapper):
     return observation, reward, terminated, truncated, info
 
   def close(self) -> None:
+    """Closes the environment; a film that is not complete ends here."""
     self._end()
     super().close()
 
@@ -162,11 +165,17 @@ class RecordedAtari:
         for index, (rom, seed) in enumerate(zip(roms, seeds, strict=True))]
 
   def initial(self) -> base.Observation:
+    """See `base.VectorEnvironment.initial`."""
     for game in self._games:
       game.reset()
     return self._env.initial()
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
+    """See `base.VectorEnvironment.step`.
+
+    Raises:
+      RuntimeError: a film shows another game than that of the agent.
+    """
     result = self._env.step(actions)
     for game, action, reward, is_over in zip(
         self._games, actions, result.reward, result.episode_end):
@@ -174,6 +183,7 @@ class RecordedAtari:
     return result
 
   def close(self) -> None:
+    """See `base.VectorEnvironment.close`."""
     self._env.close()
     for game in self._games:
       game.close()
