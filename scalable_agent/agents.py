@@ -146,7 +146,7 @@ class Agent(tf.keras.Model):
         core_state)
     params = outputs.policy[0]
     action = (self.head.distribution(params).mode() if greedy
-              else self._explore(params))
+              else self.explore(params, self._random_ints([3, 2], tf.int32)))
     if self._baseline is None:
       return structs.AgentOutput(action, (), ()), core_state
     return structs.AgentOutput(
@@ -186,6 +186,27 @@ class Agent(tf.keras.Model):
         baseline=(split(self._baseline(features)[:, 0])
                   if self._baseline else ())), core_state
 
+  def explore(self, params: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
+    """Chooses actions as in training.
+
+    Args:
+      params: float32 `[B, P]`, the parameters of the head.
+      seeds: integers `[3, 2]`. The same seeds give the same actions.
+
+    Returns:
+      `[B, ...]` of `action_spec.array`.
+    """
+    action_seed, which_seed, random_seed = tf.unstack(seeds)
+    action = self.head.distribution(params).sample(action_seed)
+    if self.epsilon is None:
+      return action
+    batch_size = tf.shape(params)[0]
+    axes = [1] * (action.shape.rank - 1)
+    is_random = tf.random.stateless_uniform(
+        [batch_size, *axes], which_seed) < self.epsilon
+    return tf.where(is_random, heads.uniform_actions(
+        self.action_spec, batch_size, random_seed), action)
+
   def set_epsilon(self, value: float | tf.Tensor) -> None:
     """Sets the probability of a uniformly random action."""
     if self.epsilon is None:
@@ -210,19 +231,6 @@ class Agent(tf.keras.Model):
     if self._instruction_encoder:
       features.append(self._instruction_encoder(instruction))
     return tf.concat([tf.cast(f, tf.float32) for f in features], axis=-1)
-
-  def _explore(self, params):
-    action_seed, which_seed, random_seed = tf.unstack(
-        self._random_ints([3, 2], tf.int32))
-    action = self.head.distribution(params).sample(action_seed)
-    if self.epsilon is None:
-      return action
-    batch_size = tf.shape(params)[0]
-    axes = [1] * (action.shape.rank - 1)
-    is_random = tf.random.stateless_uniform(
-        [batch_size, *axes], which_seed) < self.epsilon
-    return tf.where(is_random, heads.uniform_actions(
-        self.action_spec, batch_size, random_seed), action)
 
 
 class Critic(tf.keras.Model):

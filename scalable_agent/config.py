@@ -100,8 +100,10 @@ class _Section:
       'table: make one table of the tests in --logdir=A,B,C, which names '
       'directories (their latest tests) or files of tests. plot: draw the '
       'learning curves of --logdir=A,B,C. video: make films of the latest '
-      'checkpoint, in the directory videos of --logdir.',
-      choices=('train', 'test', 'table', 'plot', 'video'))
+      'checkpoint, in the directory videos of --logdir. export: write the '
+      'latest checkpoint as a program of TensorFlow, in the directory export '
+      'of --logdir.',
+      choices=('train', 'test', 'table', 'plot', 'video', 'export'))
   algorithm: str = setting(
       'impala',
       'How the agent learns. impala: from unrolls as they come, for all '
@@ -809,6 +811,12 @@ class TestSettings(_Section):
       0., 'Record a game of the latest checkpoint each time when training has '
       'gone on for so many seconds, in another process, at the lowest '
       'priority. 0 for never.', NOT_NEGATIVE, FINITE)
+  export_format: str = setting(
+      'auto',
+      'What export mode writes. saved_model: a SavedModel. tflite: a file of '
+      'TensorFlow Lite, too, for one environment and the best known actions. '
+      'auto: this file only if the network can be converted.',
+      choices=('auto', 'saved_model', 'tflite'))
   plot_file: str = setting(
       '',
       'File that plot mode draws to, a PNG. If empty, learning_curves.png in '

@@ -41,9 +41,10 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'test': ('scalable_agent.testing', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
-         'video': ('scalable_agent.video', 'run')}
+         'video': ('scalable_agent.video', 'run'),
+         'export': ('scalable_agent.export', 'run')}
 # Those that take the settings of the training.
-_OF_TRAINED = ('test', 'video')
+_OF_TRAINED = ('test', 'video', 'export')
 
 
 # What TensorFlow writes to stderr while it is imported.
@@ -114,7 +115,8 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   """Returns the settings in flags.
 
-  In a test or a video, flags that were not given are those of the training.
+  In modes of a trained agent, flags that were not given are those of its
+  training.
 
   Raises:
     ConfigError: if one of them is wrong.
@@ -306,7 +308,7 @@ def _check(config):
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
-  if config.mode in ('train', *_OF_TRAINED) and not config.ray_address:
+  if config.mode in ('train', 'test', 'video') and not config.ray_address:
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)

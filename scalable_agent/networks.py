@@ -482,6 +482,23 @@ def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
   return ids.reshape(*instructions.shape, ids.shape[1])
 
 
+def hash_words_in_graph(instructions: tf.Tensor) -> tf.Tensor:
+  """Does what `hash_words` does, within a compiled function.
+
+  Args:
+    instructions: string `[B]`.
+
+  Returns:
+    int32 `[B, W]`, where `W` is at least 1 and need not be a multiple of 8.
+  """
+  words = tf.strings.split(instructions, ' ')
+  words = tf.ragged.boolean_mask(words, words != '')
+  ids = tf.ragged.map_flat_values(
+      tf.strings.to_hash_bucket_fast, words, _NUM_HASH_BUCKETS)
+  ids = tf.cast(ids.to_tensor(-1), tf.int32)
+  return tf.pad(ids, [[0, 0], [0, 1]], constant_values=-1)
+
+
 # Actors see the same instructions again and again, and a hash takes as long as
 # a policy step.
 @functools.lru_cache(maxsize=2**16)

@@ -93,7 +93,7 @@ _REFUSED = {
         'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
         'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
-        'inference', 'collectives', 'video_format')},
+        'inference', 'collectives', 'video_format', 'export_format')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],

@@ -1,0 +1,253 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of exported agents: the same numbers without this package."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import config as config_lib
+from scalable_agent import experiment
+from scalable_agent import loading
+from scalable_agent import networks
+from scalable_agent import structs
+from scalable_agent import training
+import tensorflow as tf
+
+# Runs where there is TensorFlow only: anything else cannot be imported.
+_FOREIGN = """
+import sys
+
+class Refused:
+  def find_spec(self, name, path=None, target=None):
+    if name.partition('.')[0] in (
+        'scalable_agent', 'tensorflow_probability', 'tree', 'gymnasium',
+        'tf_keras', 'ale_py'):
+      raise ImportError(f'{name} is not here')
+
+sys.meta_path.insert(0, Refused())
+import numpy as np
+import tensorflow as tf
+directory, inputs, outputs = sys.argv[1:]
+signatures = tf.saved_model.load(directory).signatures
+inputs = {name: tf.constant(value.tolist() if value.dtype == object else value)
+          for name, value in np.load(inputs, allow_pickle=True).items()}
+num_envs = len(next(iter(inputs.values())))
+state = signatures['initial_state'](batch_size=tf.constant(num_envs))
+greedy = signatures['step_greedy'](**inputs)
+sampled = signatures['step'](**inputs)
+np.savez(outputs, **{f'{which}_{name}': value.numpy() for which, part in dict(
+    state=state, greedy=greedy, sampled=sampled).items()
+                     for name, value in part.items()})
+"""
+_NUM_ENVS = 3
+_SETTINGS = {
+    'recurrent': dict(level_name='CartPole-v1', use_lstm=True),
+    'words': dict(level_name='BabyAI-GoToObj-v0', use_lstm=True),
+    'continuous': dict(level_name='Pendulum-v1', algorithm='sac',
+                       min_replay_steps=8, hidden_sizes='16'),
+    'values': dict(level_name='catch', algorithm='ddqn', min_replay_steps=8,
+                   hidden_sizes='16'),
+}
+
+
+class WordsTest(absltest.TestCase):
+
+  def test_hashes_are_those_of_the_agents(self):
+    texts = ['go to the red ball', '', '  two  spaces ', 'a', 'ä\tb c', 'Go to',
+             'one two three four five six seven eight nine']
+    expected = networks.hash_words(texts)
+    found = tf.function(networks.hash_words_in_graph)(tf.constant(texts))
+    width = max(expected.shape[1], found.shape[1])
+    pad = lambda ids: np.pad(ids, [[0, 0], [0, width - ids.shape[1]]],
+                             constant_values=-1)
+    np.testing.assert_array_equal(pad(found.numpy()), pad(expected))
+    self.assertEqual(
+        networks.hash_words_in_graph(tf.constant([''])).numpy().tolist(),
+        [[-1]])
+
+
+@pytest.mark.slow
+class ExportTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    root = tempfile.TemporaryDirectory()
+    cls.addClassCleanup(root.cleanup)
+    cls.root = root.name
+
+  def _logdir(self, name):
+    """Returns the directory of an agent, which is trained at the first call."""
+    logdir = os.path.join(self.root, name)
+    if not os.path.exists(logdir):
+      training.train(config_lib.Config(**{
+          'logdir': logdir, 'agent': 'mlp', 'xla': 'none', 'num_actors': 2,
+          'unroll_length': 2, 'batch_size': 2, 'total_environment_frames': 16,
+          **_SETTINGS[name]}))
+    return logdir
+
+  def _main(self, name, *args):
+    output = io.StringIO()
+    with flagsaver.flagsaver(), contextlib.redirect_stdout(output), (
+        contextlib.redirect_stderr(output)):
+      experiment._parse_flags(['experiment.py', '--mode=export',
+                               f'--logdir={self._logdir(name)}', *args])
+      code = experiment.main([])
+    return code, output.getvalue()
+
+  def _export(self, name, *args):
+    code, output = self._main(name, *args)
+    self.assertEqual(code, 0, output)
+    return output.split('Wrote ')[1].split(': ')[0], output
+
+  @parameterized.parameters('words', 'continuous')
+  def test_the_same_without_this_package(self, name):
+    self._check_foreign(name)
+
+  @pytest.mark.storm
+  @parameterized.parameters('recurrent', 'values')
+  def test_the_same_without_this_package_for_others(self, name):
+    self._check_foreign(name)
+
+  def _check_foreign(self, name):
+    path, _ = self._export(name, '--export_format=saved_model')
+    agent = loading.load(self._logdir(name))
+    observation, inputs, state = _inputs(agent, name)
+    with tempfile.TemporaryDirectory() as directory:
+      files = [os.path.join(directory, f) for f in ('in.npz', 'out.npz')]
+      np.savez(files[0], **inputs)
+      subprocess.run([sys.executable, '-c', _FOREIGN, path, *files],
+                     cwd=directory, check=True)
+      found = dict(np.load(files[1]))
+    expected, core = agent.agent.unroll(
+        state.last_action[None], structs.StepOutput(
+            inputs.get('reward', np.zeros(_NUM_ENVS, np.float32))[None],
+            structs.NO_INFO,
+            inputs.get('done', np.zeros(_NUM_ENVS, bool))[None],
+            tf.nest.map_structure(lambda part: part[None], observation)),
+        state.core)
+    np.testing.assert_allclose(
+        found['greedy_policy'], expected.policy[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found['greedy_action'],
+        agent.agent.head.distribution(expected.policy[0]).mode(), rtol=1e-5)
+    self.assertEqual('greedy_baseline' in found, name in (
+        'recurrent', 'words'))
+    if 'greedy_baseline' in found:
+      np.testing.assert_allclose(
+          found['greedy_baseline'], expected.baseline[0], rtol=1e-5, atol=1e-6)
+    for part, value in zip('ch', core):
+      np.testing.assert_allclose(
+          found[f'greedy_{part}'], value, rtol=1e-5, atol=1e-6)
+      self.assertFalse(found[f'state_{part}'].any())
+      self.assertEqual(found[f'state_{part}'].shape, value.shape)
+    spec = agent.spec.action.array
+    self.assertEqual(found['sampled_action'].shape, (_NUM_ENVS, *spec.shape))
+    self.assertEqual(found['sampled_action'].dtype, spec.dtype)
+    with open(os.path.join(path, 'agent.json'), encoding='utf-8') as f:
+      self.assertEqual(structs.EnvironmentSpec.from_json(
+          json.load(f)['spec']), agent.spec)
+
+  @parameterized.parameters('recurrent', 'continuous', 'values')
+  def test_tensorflow_lite(self, name):
+    path, output = self._export(name)
+    self.assertIn('agent.tflite', output)
+    agent = loading.load(self._logdir(name))
+    _, inputs, _ = _inputs(agent, name)
+    inputs = {key: value[:1] for key, value in inputs.items()}
+    runner = tf.lite.Interpreter(os.path.join(
+        path, 'agent.tflite')).get_signature_runner('step_greedy')
+    found = runner(**inputs)
+    expected = tf.saved_model.load(path).signatures['step_greedy'](
+        **{key: tf.constant(value) for key, value in inputs.items()})
+    self.assertEqual(found.keys(), expected.keys())
+    for key, value in expected.items():
+      np.testing.assert_allclose(found[key], value, rtol=1e-4, atol=1e-5)
+    self.assertTrue(np.any(found['policy']))
+
+  def test_actions_are_drawn_from_the_policy(self):
+    path, _ = self._export('recurrent', '--export_format=saved_model')
+    agent = loading.load(self._logdir('recurrent'))
+    _, inputs, _ = _inputs(agent, 'recurrent')
+    step = tf.saved_model.load(path).signatures['step']
+    num = 4000
+    many = {key: tf.repeat(tf.constant(value[:1]), num, axis=0)
+            for key, value in inputs.items()}
+    one, other = step(**many), step(**many)
+    share = tf.nn.softmax(one['policy'])[0, 1].numpy()
+    counted = one['action'].numpy().mean()
+    self.assertLess(abs(counted - share),
+                    5 * np.sqrt(share * (1 - share) / num))
+    self.assertTrue(np.any(one['action'] != other['action']))
+
+  def test_nothing_is_replaced(self):
+    paths = {self._export('values', '--export_format=saved_model')[0]
+             for _ in range(3)}
+    self.assertLen(paths, 3)
+
+  def test_what_tensorflow_lite_does_not_take(self):
+    _, output = self._export('words')
+    self.assertIn('TensorFlow Lite does not take this network: it hashes words',
+                  output)
+    directory = os.path.join(self._logdir('words'), 'export')
+    before = sorted(os.listdir(directory))
+    code, output = self._main('words', '--export_format=tflite')
+    self.assertEqual(code, 2)
+    self.assertEqual(
+        output.splitlines()[-1], 'scalable_agent: TensorFlow Lite does not take'
+        ' this network: it hashes words, which TensorFlow Lite cannot do. Use '
+        '--export_format=saved_model.')
+    self.assertEqual(sorted(os.listdir(directory)), before)
+
+  def test_full_disk(self):
+    directory = os.path.join(self._logdir('values'), 'export')
+    self._export('values', '--export_format=saved_model')
+    before = sorted(os.listdir(directory))
+    with mock.patch.object(tf.saved_model, 'save', side_effect=(
+        tf.errors.ResourceExhaustedError(None, None, 'No space left'))):
+      code, output = self._main('values')
+    self.assertEqual(code, 2)
+    self.assertRegex(output.splitlines()[-1],
+                     'export cannot be written: No space left.$')
+    self.assertEqual(sorted(os.listdir(directory)), before)
+
+
+def _inputs(agent, name):
+  """Returns an observation, the inputs of a step, and the state before it."""
+  rng = np.random.default_rng(5)
+
+  def part(spec):
+    if spec.dtype == object:
+      return np.array([b'go to the red ball', b'', b'  open a door '], object)
+    values = rng.normal(size=[_NUM_ENVS, *spec.shape]) * 100
+    return np.abs(values).astype(spec.dtype)
+
+  spec = agent.spec.observation
+  observation = ({key: part(s) for key, s in spec.items()}
+                 if isinstance(spec, dict) else part(spec))
+  inputs = ({f'observation_{key}': value for key, value in observation.items()}
+            if isinstance(spec, dict) else {'observation': observation})
+  state = agent.initial_state(_NUM_ENVS)
+  if name in ('recurrent', 'words'):
+    core = tuple(rng.normal(size=part.shape).astype(np.float32)
+                 for part in state.core)
+    state = loading.State(rng.integers(0, 2, _NUM_ENVS).astype(np.int32), core)
+    inputs |= dict(last_action=state.last_action,
+                   reward=rng.normal(size=_NUM_ENVS).astype(np.float32),
+                   done=np.array([False, True, False]),
+                   c=core[0], h=core[1])
+  return observation, inputs, state
+
+
+if __name__ == '__main__':
+  absltest.main()
