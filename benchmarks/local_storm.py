@@ -147,6 +147,8 @@ def main() -> int:
   parser.add_argument('--faults', type=int, default=50)
   parser.add_argument('--seed', type=int, default=1)
   args = parser.parse_args()
+  # With nohup it is ignored, and programs inherit that.
+  signal.signal(signal.SIGHUP, signal.SIG_DFL)
   rng = random.Random(args.seed)
   logdir = os.path.join(args.out, 'run')
   shm = set(os.listdir('/dev/shm'))

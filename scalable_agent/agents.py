@@ -13,12 +13,13 @@ import random
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent import functions
 from scalable_agent import heads
 from scalable_agent import networks
+from scalable_agent import settings
 from scalable_agent import structs
 import tensorflow as tf
 
-NETWORKS = ('deep', 'shallow', 'mlp')
 _LSTM_UNITS = 256
 
 
@@ -279,7 +280,10 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
 
   Args:
     network: `deep` (ResNet) or `shallow` (two convolutions) for frames, `mlp`
-      for vectors and tiny images.
+      for vectors and tiny images. `module:function` calls this function of a
+      user with the spec of what the agent sees (an `ArraySpec` or a dictionary
+      of them, without instructions); it returns a Keras layer or model that
+      maps observations `[N, ...]` to features, float `[N, F]`.
     observation_spec: an `ArraySpec`, or a dictionary of them: frames (uint8 or
       float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
       (string). The agent does not see `achieved_goal`.
@@ -304,6 +308,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
 
   Raises:
     ConfigError: the network is unknown or does not fit the observations.
+    UserCodeError: the function of a user raises an error.
   """
   head = head or heads.policy(action_spec)
   observation_spec, instruction_spec = _split_instruction(observation_spec)
@@ -384,9 +389,6 @@ def _zeros(axes, spec):
 def _make_torso(network, observation_spec, hidden_sizes, activation, seed,
                 with_actions=False):
   """Returns the torso called `network`; raises if it does not fit."""
-  if network not in NETWORKS:
-    raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
-                             f'{", ".join(NETWORKS)}.')
   is_dict = isinstance(observation_spec, dict)
   parts = observation_spec if is_dict else {'': observation_spec}
   if any(part.dtype == object for part in parts.values()):
@@ -396,6 +398,12 @@ def _make_torso(network, observation_spec, hidden_sizes, activation, seed,
   mlp = networks.MLPTorso(hidden_sizes, activation, seed)
   if network == 'mlp':
     return mlp
+  if ':' in network:
+    torso = _make_torso_of_user(network, observation_spec)
+    return networks.JoinedTorso(torso, mlp) if with_actions else torso
+  if network not in settings.NETWORKS:
+    raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
+                             f'{", ".join(settings.NETWORKS)}.')
   frames = {name: _make_frame_torso(network, part.shape, seed)
             for name, part in parts.items() if len(part.shape) == 3}
   if not frames:
@@ -407,6 +415,27 @@ def _make_torso(network, observation_spec, hidden_sizes, activation, seed,
   if not is_dict and not with_actions:
     return frames['']
   return networks.PartsTorso(frames, mlp)
+
+
+def _make_torso_of_user(name, observation_spec):
+  """Returns the torso that the function `name` makes; checks what it does."""
+  make = functions.load(name, 'agent')
+  with functions.errors_explained(f'{name} of --agent'):
+    torso = make(observation_spec)
+    if not isinstance(torso, tf.keras.layers.Layer):
+      raise errors.ConfigError(
+          f'{name} of --agent must return a Keras layer or model, not '
+          f'{type(torso).__name__}.')
+    features = torso(_zeros([2], observation_spec))
+    shape = getattr(features, 'shape', None)
+    if shape is None or len(shape) != 2 or shape[0] != 2 or (
+        not tf.as_dtype(features.dtype).is_floating):
+      found = (f'{tf.as_dtype(features.dtype).name} {list(shape)}'
+               if shape is not None else type(features).__name__)
+      raise errors.ConfigError(
+          f'The torso of {name} must put out features, float [2, F], for 2 '
+          f'observations, not {found}.')
+  return torso
 
 
 def _make_frame_torso(network, shape, seed):

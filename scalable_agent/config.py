@@ -29,6 +29,8 @@ from scalable_agent.settings import COUNT
 from scalable_agent.settings import DIRECTORIES
 from scalable_agent.settings import FINITE
 from scalable_agent.settings import FRACTION
+from scalable_agent.settings import IS_AGENT
+from scalable_agent.settings import IS_FUNCTION
 from scalable_agent.settings import IS_LOCAL
 from scalable_agent.settings import IS_SEED
 from scalable_agent.settings import IS_TASK
@@ -213,6 +215,12 @@ class RunSettings(_Section):
       30., 'Seconds between TensorBoard summaries.', POSITIVE)
   progress_secs: float = setting(
       10., 'Seconds between lines of progress.', POSITIVE)
+  hook: str = setting(
+      '',
+      'module:function: a function of yours that is called with the frames so '
+      'far and a dictionary of numbers, those that TensorBoard gets, each time '
+      'when it gets them. An error of it ends the run with a checkpoint.',
+      IS_FUNCTION)
   debug: bool = setting(
       False, 'Print all frames of the stack of an error.')
 
@@ -286,8 +294,8 @@ class AgentSettings(_Section):
       'auto',
       "Network. deep: the reference's ResNet. shallow: the paper's small "
       'network. mlp: dense layers, for vectors and tiny images. auto: deep if '
-      'observations are frames (three axes), else mlp.',
-      choices=('auto', 'deep', 'shallow', 'mlp'))
+      'observations are frames (three axes), else mlp. module:function: what '
+      'a function of yours makes, see docs/new_network.md.', IS_AGENT)
   hidden_sizes: str = setting(
       By(impala='64,64', others='256,256'),
       'Units of the dense layers of mlp, of critics, and of networks for '
@@ -1008,7 +1016,7 @@ class Config(RunSettings, EnvironmentSettings, AgentSettings, ActingSettings,
     if agent == 'auto':
       agent = 'deep' if _has_frames(observation_spec) else 'mlp'
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
-      xla = 'policy' if on_cpu and agent != 'deep' else 'none'
+      xla = 'policy' if on_cpu and agent in ('shallow', 'mlp') else 'none'
       if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
         xla = 'all'
     if self.inference != 'local':

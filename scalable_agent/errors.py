@@ -72,8 +72,8 @@ class ClusterError(UserError):
   exit_code = 75
 
 
-class EnvironmentProcessError(UserError, RuntimeError):
-  """The process of an environment raised an error, died or does not answer.
+class UserCodeError(UserError, RuntimeError):
+  """Code of a user raised an error.
 
   Attributes:
     frames: text, where in the code of users the error was raised, if it was.
@@ -87,6 +87,10 @@ class EnvironmentProcessError(UserError, RuntimeError):
 
   def __str__(self) -> str:
     return self.args[0]
+
+
+class EnvironmentProcessError(UserCodeError):
+  """The process of an environment raised an error, died or does not answer."""
 
 
 class EnvironmentProcessLostError(EnvironmentProcessError):

@@ -349,7 +349,7 @@ def _print_error(error):
   is_debug = flags.FLAGS.debug
   if is_debug:
     traceback.print_exc()
-  if isinstance(error, errors.EnvironmentProcessError):
+  if isinstance(error, errors.UserCodeError):
     print(error.all_frames if is_debug else error.frames, file=sys.stderr,
           end='')
   print(f'scalable_agent: {error}', file=sys.stderr)
@@ -368,6 +368,9 @@ def _exit(exit_code):
 
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
+  # As with `python FILE.py`: names like module:function may be of modules here.
+  if os.getcwd() not in sys.path:
+    sys.path.insert(0, os.getcwd())
   # For --help, which is about the main module.
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:

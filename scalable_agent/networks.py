@@ -322,6 +322,26 @@ class PartsTorso(tf.keras.layers.Layer):
     return self._mlp(parts, actions)
 
 
+class JoinedTorso(tf.keras.layers.Layer):
+  """A torso for all of an observation, then dense layers with the action."""
+
+  def __init__(self, torso: tf.keras.layers.Layer, mlp: MLPTorso):
+    """Makes a torso.
+
+    Args:
+      torso: maps observations `[N, ...]` to features `[N, F]`.
+      mlp: sees the features and the actions.
+    """
+    super().__init__()
+    self._torso = torso
+    self._mlp = mlp
+
+  def call(self, observations: Observations,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes features, see `MLPTorso.call`."""
+    return self._mlp(self._torso(observations), actions)
+
+
 class Dueling(tf.keras.layers.Layer):
   """Values of actions as `V + A - mean(A)` (Wang et al., arXiv 1511.06581)."""
 

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 import dataclasses
 import math
+import re
 from typing import Any, NamedTuple, TypeAlias
 
 # The off-policy family: they learn from transitions of a replay.
@@ -21,6 +22,11 @@ class Check(NamedTuple):
   rule: str
 
 
+# The networks of the package, see `agents.make_agent`.
+NETWORKS = ('deep', 'shallow', 'mlp')
+# The name of a function of a user.
+_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
+
 POSITIVE = Check(lambda x: x > 0, 'must be positive')
 NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
 # Of more things than that, not even a list should be made.
@@ -34,6 +40,11 @@ SIZES = Check(
     lambda x: bool(names(x)) and all(
         name.isdigit() and int(name) > 0 for name in names(x)),
     'must be a list of positive numbers, such as 256,256')
+IS_FUNCTION = Check(lambda x: not x or bool(_FUNCTION.fullmatch(x)),
+                    'must be module:function')
+IS_AGENT = Check(lambda x: x in ('auto', *NETWORKS) or bool(
+    _FUNCTION.fullmatch(x)), 'must be one of auto, '
+                 f'{", ".join(NETWORKS)}, or module:function')
 DIRECTORIES = Check(lambda x: bool(names(x)), 'must name a directory')
 IS_LOCAL = Check(
     lambda x: '://' not in x,

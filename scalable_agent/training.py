@@ -20,6 +20,7 @@ from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import feeds
 from scalable_agent import filming
+from scalable_agent import functions
 from scalable_agent import learner as learner_lib
 from scalable_agent import logdirs
 from scalable_agent import metrics
@@ -113,6 +114,8 @@ def run(config: config_lib.Config,
   collectives = collectives or collectives_lib.Alone()
   episodes = collections.deque() if episodes is None else episodes
   networks.set_compute_dtype(config.compute_dtype)
+  if config.hook:  # An error is to come before anything is made.
+    functions.load(config.hook, 'hook')
   if collectives.rank == 0:
     logdirs.remove_leftovers(config.logdir)
   if config.deterministic:
@@ -507,6 +510,9 @@ class _Log:
     self._bottleneck_due = metrics.Interval(_BOTTLENECK_S)
     self._summary_due = metrics.Interval(config.save_summaries_secs)
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
+    self._hook_name = f'{config.hook} of --hook'
+    self._hook = (functions.load(config.hook, 'hook') if config.hook
+                  else lambda num_env_frames, values: None)
 
   def hooks(self) -> tuple[Hook, ...]:
     hooks = (self.write_episodes, self.print_progress, self.write_summary,
@@ -565,6 +571,8 @@ class _Log:
     self._writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
         num_env_frames)
+    with functions.errors_explained(self._hook_name):
+      self._hook(num_env_frames, values)
 
   def evaluate(self, update: Update) -> None:
     del update

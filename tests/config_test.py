@@ -90,13 +90,16 @@ _REFUSED = {
         'target_entropy_ratio', 'importance_exponent',
         'lambda_', 'importance_exponent_end')},
     **{name: _CHOICES for name in (
-        'mode', 'job_name', 'reward_clipping', 'agent', 'optimizer', 'xla',
+        'mode', 'job_name', 'reward_clipping', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
         'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
         'inference', 'collectives', 'video_format', 'export_format')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
+    'agent': [(value, 'must be one of auto, deep, shallow, mlp, or module:fun')
+              for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
+    'hook': [(value, 'must be module:function') for value in ('a', 'a:1b')],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_update_rate': [(0, 'must be positive'),
                            (1.1, 'must be between 0')],
@@ -607,7 +610,7 @@ class FlagsTest(parameterized.TestCase):
         config_lib.Config(batch_size=5, use_lstm=False, seed=3))
 
   @parameterized.parameters(
-      ('--batch_size=2.5', 'batch_size=2.5'), ('--agent=typo', 'auto'),
+      ('--batch_size=2.5', 'batch_size=2.5'), ('--optimizer=typo', 'adam'),
       ('--learning_rate=x', 'learning_rate'),
       ('--no_such_flag=1', 'no_such_flag'),
       ('--use_lstm=maybe', 'use_lstm'))
@@ -643,7 +646,7 @@ class HelpTest(absltest.TestCase):
                        field.metadata['text'])
 
   def test_every_choice_of_a_mode_or_a_network_is_explained(self):
-    for name in ('mode', 'agent', 'xla', 'correction', 'algorithm',
+    for name in ('mode', 'xla', 'correction', 'algorithm',
                  'selector',
                  'reward_clipping'):
       for choice in _FIELDS[name].metadata['choices']:
@@ -900,7 +903,7 @@ class ResolvedTest(parameterized.TestCase):
         micro_batch_size=4))
     is_open = [name for name, value in dataclasses.asdict(resolved).items()
                if value == 'auto']
-    self.assertCountEqual(is_open, ['save_replay', 'pack'])
+    self.assertCountEqual(is_open, ['save_replay', 'pack', 'export_format'])
     self.assertEqual(
         resolved.resolved(_VECTOR, on_cpu=False, num_groups=8), resolved)
 

@@ -24,7 +24,7 @@ _LAYERS = (
     (0, 'config'),
     (0, 'scores'),
     (1, 'environments queues'),
-    (1, 'packing shares unrolls'),
+    (1, 'functions packing shares unrolls'),
     (1, 'replay'),
     (2, 'vtrace losses q_losses distributions optimizers flat_function'),
     (2, 'mpo_losses'),

@@ -38,10 +38,11 @@ class Report(NamedTuple):
     """Returns what `to_bytes` has made; zeros at the end do not count."""
     return cls(*data.rstrip(b'\0').decode().split('\0'))
 
-  def error(self, who: str) -> errors.EnvironmentProcessError:
-    """Returns the error as one of the process of `who`."""
-    return errors.EnvironmentProcessError(
-        f'{who} raised {self.text}', self.frames, self.all_frames)
+  def error(self, who: str,
+            kind: type[errors.UserCodeError] = errors.EnvironmentProcessError
+            ) -> errors.UserCodeError:
+    """Returns the error as one of `who`, by default of its process."""
+    return kind(f'{who} raised {self.text}', self.frames, self.all_frames)
 
 
 def report(error: Exception) -> Report:

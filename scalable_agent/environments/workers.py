@@ -209,7 +209,7 @@ class Workers:
       self.close()
       raise
 
-  def _explain(self, error: Exception) -> errors.EnvironmentProcessError:
+  def _explain(self, error: Exception) -> errors.UserCodeError:
     if self._closed:
       return errors.EnvironmentProcessError(
           'These environments are closed, or have failed before.')

@@ -1,0 +1,28 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""A network of one's own, for `--agent=examples.maze_torso:make`.
+
+It sees the whole board at once: two convolutions of which the second one has
+seen all of it, then a dense layer. Policy, value and, if wanted, an LSTM come
+after what it puts out.
+"""
+
+from scalable_agent import structs
+import tensorflow as tf
+
+
+def make(observation_spec: structs.ArraySpec) -> tf.keras.layers.Layer:
+  """Returns a torso: boards `[N, 5, 5, 3]` to features `[N, 64]`."""
+  conv = lambda channels: tf.keras.layers.Conv2D(
+      channels, 3, padding='same', activation='relu')
+  return tf.keras.Sequential([
+      tf.keras.layers.Input(observation_spec.shape),
+      conv(16),
+      conv(32),
+      tf.keras.layers.Flatten(),
+      tf.keras.layers.Dense(64, 'relu'),
+  ])
+
+
+def print_return(num_env_frames: int, values: dict[str, float]) -> None:
+  """A hook, for `--hook=examples.maze_torso:print_return`."""
+  print(f'After {num_env_frames:,} frames: {values["mean_return"]:.2f}')

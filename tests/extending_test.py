@@ -1,0 +1,193 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of what users add: networks, hooks, and the example of both."""
+
+import collections
+import os
+import pathlib
+import sys
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import fake_torsos
+import numpy as np
+import pytest
+from scalable_agent import agents
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+from scalable_agent import loading
+from scalable_agent import structs
+from scalable_agent import training
+import tensorflow as tf
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+if str(_ROOT) not in sys.path:
+  sys.path.insert(0, str(_ROOT))
+# pylint: disable=wrong-import-position
+from examples import maze
+
+_BOARD = structs.ArraySpec((10, 5), np.dtype(np.float32))
+_THREE = structs.ActionSpec(num_values=(3,))
+
+
+class TorsoTest(parameterized.TestCase):
+
+  def test_features_are_those_of_the_torso(self):
+    agent = agents.make_agent('fake_torsos:flat', _BOARD, _THREE,
+                              use_lstm=False, use_last_action_reward=False)
+    observations = np.random.default_rng(0).normal(
+        size=[4, 10, 5]).astype(np.float32)
+    kernel, bias = agent._torso.get_weights()
+    expected = np.tanh(observations.reshape(4, 50) @ kernel + bias)
+    np.testing.assert_allclose(
+        agent._features(None, None, observations), expected, atol=1e-5)
+    self.assertContainsSubset(
+        {id(v) for v in agent._torso.variables},
+        {id(v) for v in agent.trainable_variables})
+
+  def test_dictionaries(self):
+    spec = {'a': structs.ArraySpec((2,), np.dtype(np.float32)),
+            'b': structs.ArraySpec((2, 3, 1), np.dtype(np.uint8))}
+    agent = agents.make_agent('fake_torsos:of_parts', spec, _THREE)
+    parts = {'a': np.array([[1., 2.]], np.float32),
+             'b': np.full([1, 2, 3, 1], 5, np.uint8)}
+    np.testing.assert_allclose(agent._torso(parts), [[3., 30.]])
+
+  def test_critics_see_features_and_actions(self):
+    actions = structs.ActionSpec(size=2)
+    critic = agents.make_critic(
+        'fake_torsos:flat', _BOARD, actions, hidden_sizes=(7,),
+        activation='relu', seed=0)
+    boards = np.random.default_rng(0).normal(
+        size=[4, 10, 5]).astype(np.float32)
+    action = np.random.default_rng(1).uniform(
+        -1, 1, [4, 2]).astype(np.float32)
+    (kernel, bias), *rest = zip(critic.get_weights()[::2],
+                                critic.get_weights()[1::2])
+    x = np.concatenate(
+        [np.tanh(boards.reshape(4, 50) @ kernel + bias), action], axis=1)
+    for kernel, bias in rest[:-1]:
+      x = np.maximum(x @ kernel + bias, 0)
+    kernel, bias = rest[-1]
+    np.testing.assert_allclose(
+        critic(boards, action), (x @ kernel + bias)[:, 0], atol=1e-5)
+
+  @pytest.mark.slow
+  def test_a_run_goes_on(self):
+    logdir = self.create_tempdir().full_path
+    config = dict(
+        level_name='catch', logdir=logdir, agent='fake_torsos:flat',
+        algorithm='sac', hidden_sizes='8', min_replay_steps=8, num_actors=2,
+        batch_size=4)
+    for frames in 40, 80:
+      training.train(config_lib.Config(
+          total_environment_frames=frames, **config))
+    agent = loading.load(logdir)
+    self.assertEqual(agent.config.agent, 'fake_torsos:flat')
+    self.assertGreaterEqual(agent.num_env_frames, 80)
+    with self.assertRaisesRegex(errors.CheckpointError, 'of another agent'):
+      training.train(config_lib.Config(**{
+          **config, 'agent': 'mlp', 'total_environment_frames': 120}))
+
+
+@pytest.mark.slow
+class HookTest(absltest.TestCase):
+
+  def _train(self, hook):
+    training.train(config_lib.Config(
+        level_name='catch', logdir=self.logdir, agent='mlp', xla='none',
+        num_actors=2, unroll_length=5, batch_size=4, hook=hook,
+        save_summaries_secs=1e-3, total_environment_frames=200))
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+    fake_torsos.HOOKED.clear()
+
+  def test_it_gets_what_tensorboard_gets(self):
+    self._train('fake_torsos:hook')
+    frames, values = zip(*fake_torsos.HOOKED)
+    self.assertGreater(len(frames), 1)
+    self.assertEqual(list(frames), sorted(set(frames)))
+    self.assertEqual(frames[-1], 200)
+    for name in 'total_loss', 'mean_return', 'policy_lag', 'time/learner/learn':
+      self.assertIsInstance(values[-1][name], float, name)
+
+  def test_an_error_ends_the_run_with_a_checkpoint(self):
+    with self.assertRaisesRegex(
+        errors.UserCodeError,
+        "^fake_torsos:raising_hook of --hook raised KeyError: 'at [1-9]"
+    ) as caught:
+      self._train('fake_torsos:raising_hook')
+    self.assertIn('in raising_hook', caught.exception.frames)
+    self.assertNotIn('training.py', caught.exception.frames)
+    self.assertTrue(os.path.exists(os.path.join(self.logdir, 'checkpoint')))
+
+
+def _shortest_ways():
+  """Returns how many steps each pair of places needs, by player and goal."""
+  env = maze.Maze()
+  ways = {}
+  for goal in env._free:
+    steps = {goal: 0}
+    queue = collections.deque([goal])
+    while queue:
+      place = queue.popleft()
+      for move in maze._MOVES:
+        other = tuple(np.add(place, move).tolist())
+        if other in env._free and other not in steps:
+          steps[other] = steps[place] + 1
+          queue.append(other)
+    ways.update({(place, goal): n for place, n in steps.items() if n})
+  return ways
+
+
+class MazeTest(absltest.TestCase):
+
+  def test_every_goal_can_be_reached(self):
+    self.assertLen(_shortest_ways(), 21 * 20)
+    self.assertEqual(_shortest_ways()[(0, 0), (0, 4)], 10)  # Around the wall.
+
+  def test_rules(self):
+    env = maze.Maze()
+    board, _ = env.reset(seed=0)
+    self.assertEqual(board.sum(), 6)
+    env.player, env.goal = (3, 1), (3, 3)
+    self.assertEqual(env.step(3)[1:4], (-.05, False, False))
+    board, reward, is_over, _, _ = env.step(3)
+    self.assertEqual((reward, is_over), (.95, True))
+    self.assertEqual(board[3, 3].tolist(), [1, 1, 0])
+    env.player = (2, 1)
+    env.step(3)  # The wall.
+    self.assertEqual(env.player, (2, 1))
+
+  def test_optimum(self):
+    # What the documentation names.
+    self.assertAlmostEqual(
+        1 - .05 * np.mean(list(_shortest_ways().values())), 0.7981, places=4)
+
+  @pytest.mark.storm
+  def test_it_is_solved(self):
+    logdir = self.create_tempdir().full_path
+    from scalable_agent import experiment
+    training.train(experiment.parse([
+        '--recipe=catch', f'--logdir={logdir}',
+        '--level_name=examples.maze:Maze-v0',
+        '--agent=examples.maze_torso:make',
+        '--hook=examples.maze_torso:print_return']))
+    agent = loading.load(logdir)
+    env = maze.Maze()
+    num_shortest = 0
+    ways = _shortest_ways()
+    for (player, goal), num_steps in ways.items():
+      env.reset()
+      env.player, env.goal = player, goal
+      state = agent.initial_state(1)
+      for _ in range(num_steps):
+        action, state = agent.step(env._board()[None], state, greedy=True)
+        is_over = env.step(action[0])[2]
+      num_shortest += is_over
+    self.assertGreaterEqual(num_shortest / len(ways), .98)
+
+
+if __name__ == '__main__':
+  tf.test.main()

@@ -1,0 +1,53 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What users may name in --agent and --hook: good and bad functions."""
+
+import tensorflow as tf
+
+NOTHING = None
+HOOKED = []
+
+
+def flat(observation_spec):
+  del observation_spec
+  return tf.keras.Sequential([
+      tf.keras.layers.Flatten(), tf.keras.layers.Dense(8, 'tanh')])
+
+
+def of_parts(observation_spec):
+  """A torso for dictionaries: the sums of all parts."""
+  assert isinstance(observation_spec, dict)
+
+  class Sums(tf.keras.layers.Layer):
+
+    def call(self, parts):
+      return tf.stack([tf.reduce_sum(tf.cast(part, tf.float32), range(
+          1, part.shape.rank)) for _, part in sorted(parts.items())], axis=1)
+
+  return Sums()
+
+
+def three_axes(observation_spec):
+  del observation_spec
+  return tf.keras.layers.Dense(8)
+
+
+def whole_numbers(observation_spec):
+  del observation_spec
+  return tf.keras.layers.Lambda(lambda x: tf.zeros([2, 3], tf.int32))
+
+
+def not_a_layer(observation_spec):
+  return observation_spec
+
+
+def raises(observation_spec):
+  raise ValueError(f'I do not like {observation_spec.shape}.')
+
+
+def hook(num_env_frames, values):
+  HOOKED.append((num_env_frames, dict(values)))
+
+
+def raising_hook(num_env_frames, values):
+  del values
+  raise KeyError(f'at {num_env_frames}')
