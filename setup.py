@@ -64,6 +64,7 @@ setuptools.setup(
         'dm-tree>=0.1.8',
         'gymnasium>=1.1',
         'numpy',
+        'rich>=13',
         'tensorboard',
         'tensorflow>=2.18',
         'tensorflow-probability>=0.25',

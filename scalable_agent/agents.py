@@ -13,11 +13,11 @@ import random
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import functions
 from scalable_agent import heads
 from scalable_agent import networks
 from scalable_agent import settings
 from scalable_agent import structs
+from scalable_agent import user_code
 import tensorflow as tf
 
 _LSTM_UNITS = 256
@@ -419,8 +419,8 @@ def _make_torso(network, observation_spec, hidden_sizes, activation, seed,
 
 def _make_torso_of_user(name, observation_spec):
   """Returns the torso that the function `name` makes; checks what it does."""
-  make = functions.load(name, 'agent')
-  with functions.errors_explained(f'{name} of --agent'):
+  make = user_code.load(name, 'agent')
+  with user_code.errors_explained(f'{name} of --agent'):
     torso = make(observation_spec)
     if not isinstance(torso, tf.keras.layers.Layer):
       raise errors.ConfigError(

@@ -270,7 +270,7 @@ class Speed:
 
 
 class Progress:
-  """Recent returns and speed as one line of text."""
+  """Recent returns and speed."""
 
   def __init__(self, num_env_frames: int, total_environment_frames: int,
                num_recent: int = 100):
@@ -299,8 +299,8 @@ class Progress:
     """Mean of the recent episodes' returns; NaN before the first."""
     return float(np.mean(self._recent)) if self._recent else float('nan')
 
-  def line(self, num_env_frames: int, policy_lag: float) -> str:
-    """Describes the run since the last call.
+  def measure(self, num_env_frames: int, policy_lag: float) -> 'Measured':
+    """Returns where the run is, with its speed since the last call.
 
     Args:
       num_env_frames: frames learned from so far.
@@ -310,9 +310,43 @@ class Progress:
     left = max(self._total - num_env_frames, 0)
     eta = (str(datetime.timedelta(seconds=round(left / frames_per_s)))
            if frames_per_s > 0 else '?')
-    returns = (f'return {self.mean_return:.2f} ({len(self._recent)} episodes)'
-               if self._recent else 'no episode finished yet')
-    return (f'{num_env_frames:,} of {self._total:,} frames '
-            f'({100 * num_env_frames / self._total:.1f} %), '
-            f'{frames_per_s:,.0f} frames/s, ETA {eta}, {returns}, '
-            f'policy lag {policy_lag:.1f}')
+    return Measured(num_env_frames, self._total, frames_per_s, eta,
+                    self.mean_return, len(self._recent), policy_lag)
+
+
+class Measured(NamedTuple):
+  """Where a run is.
+
+  Attributes:
+    num_env_frames: frames learned from so far.
+    total: frames at the end of the run.
+    frames_per_s: recent speed.
+    eta: time that is left at this speed, in words.
+    mean_return: of the recent episodes; NaN before the first.
+    num_episodes: how many these are.
+    policy_lag: the lag, mean over the batch.
+  """
+  num_env_frames: int
+  total: int
+  frames_per_s: float
+  eta: str
+  mean_return: float
+  num_episodes: int
+  policy_lag: float
+
+  @property
+  def share(self) -> float:
+    """The part of the run that is done; may be a little above 1."""
+    return self.num_env_frames / self.total
+
+  @property
+  def return_text(self) -> str:
+    """The mean return in words."""
+    return (f'return {self.mean_return:.2f} ({self.num_episodes} episodes)'
+            if self.num_episodes else 'no episode finished yet')
+
+  def __str__(self) -> str:
+    return (f'{self.num_env_frames:,} of {self.total:,} frames '
+            f'({100 * self.share:.1f} %), {self.frames_per_s:,.0f} frames/s, '
+            f'ETA {self.eta}, {self.return_text}, '
+            f'policy lag {self.policy_lag:.1f}')

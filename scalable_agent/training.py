@@ -20,15 +20,16 @@ from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import feeds
 from scalable_agent import filming
-from scalable_agent import functions
 from scalable_agent import learner as learner_lib
 from scalable_agent import logdirs
 from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import optimizers as optimizers_lib
+from scalable_agent import panel
 from scalable_agent import policies
 from scalable_agent import signals
 from scalable_agent import structs
+from scalable_agent import user_code
 from scalable_agent.algorithms import base
 from scalable_agent.scores import levels
 import tensorflow as tf
@@ -37,6 +38,7 @@ import tree
 _JOIN_TIMEOUT_S = 3
 _BOTTLENECK_S = 60
 _RETRY_S = 10.
+_PANEL_SECS = 2.
 # Between checkpoints of deterministic runs, if the user does not say it.
 _MAX_FRAMES_BETWEEN = 1_000_000
 
@@ -115,7 +117,7 @@ def run(config: config_lib.Config,
   episodes = collections.deque() if episodes is None else episodes
   networks.set_compute_dtype(config.compute_dtype)
   if config.hook:  # An error is to come before anything is made.
-    functions.load(config.hook, 'hook')
+    user_code.load(config.hook, 'hook')
   if collectives.rank == 0:
     logdirs.remove_leftovers(config.logdir)
   if config.deterministic:
@@ -177,6 +179,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
           metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
       log = _Log(config, learner, actors, feed, checkpointer, writer,
                  evaluations, stop, episodes, end_frames)
+      stack.callback(log.close_panel)
       filming_hooks = _filming(config, checkpointer, stack)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
@@ -396,14 +399,16 @@ def _print_start(asked, config, before, actors, num_learners):
     where = f' from {num_workers} workers that step them'
   if num_learners > 1:
     where += f' for each of {num_learners} learners'
-  print(f'{config.num_actors} environments, {actors.num_groups} groups'
-        f'{where}{sharing}, {_frames_text(config.num_action_repeats)} per '
-        f'action, learning on {device}. Progress is printed after the first '
-        'update, which compiles.', flush=True)
+  print(f'{_count(config.num_actors, "environment")}, '
+        f'{_count(actors.num_groups, "group")}{where}{sharing}, '
+        f'{_count(config.num_action_repeats, "frame")} per action, learning '
+        f'on {device}. Progress is printed after the first '
+        f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
+        flush=True)
 
 
-def _frames_text(count):
-  return f'{count} frame' + 's' * (count != 1)
+def _count(count, what):
+  return f'{count} {what}' + 's' * (count != 1)
 
 
 @contextlib.contextmanager
@@ -506,12 +511,15 @@ class _Log:
     self._last_notes: list[feeds.Note] = []
     self._bottleneck = metrics.Bottleneck()
     self._num_unrolls = 0  # That were learned from, or added to a replay.
-    self._progress_due = metrics.Interval(config.progress_secs)
+    self._panel = panel.make(f'{config.algorithm} on {config.level_name}')
+    self._progress_due = metrics.Interval(
+        min(config.progress_secs, _PANEL_SECS) if self._panel
+        else config.progress_secs)
     self._bottleneck_due = metrics.Interval(_BOTTLENECK_S)
     self._summary_due = metrics.Interval(config.save_summaries_secs)
     self._checkpoint_due = metrics.Interval(config.save_checkpoint_secs)
     self._hook_name = f'{config.hook} of --hook'
-    self._hook = (functions.load(config.hook, 'hook') if config.hook
+    self._hook = (user_code.load(config.hook, 'hook') if config.hook
                   else lambda num_env_frames, values: None)
 
   def hooks(self) -> tuple[Hook, ...]:
@@ -538,9 +546,14 @@ class _Log:
       self._is_first_update = False
       self._progress.restart(update.learner.num_env_frames)
     if self._progress_due():
-      print(self._progress.line(
+      measured = self._progress.measure(
           update.learner.num_env_frames, self._policy_lag)
-          + _workers_text(self._actors.counts()), flush=True)
+      workers = _workers_text(self._actors.counts())
+      if self._panel:
+        self._panel.update(
+            measured, self._time_shares(), workers.removeprefix(', '))
+      else:
+        print(f'{measured}{workers}', flush=True)
     if self._bottleneck_due():
       line = self._bottleneck(self.timer.seconds, self._actors.seconds())
       print(line, end='\n' if line else '', flush=True)
@@ -571,7 +584,7 @@ class _Log:
     self._writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
         num_env_frames)
-    with functions.errors_explained(self._hook_name):
+    with user_code.errors_explained(self._hook_name):
       self._hook(num_env_frames, values)
 
   def evaluate(self, update: Update) -> None:
@@ -647,9 +660,11 @@ class _Log:
         self._stop.wait(_RETRY_S)
 
   def print_end(self, is_stopped: bool) -> None:
+    self.close_panel()
     if is_stopped:
       print('\nStopping with a checkpoint. A second signal stops at once.')
-    print(self._progress.line(self._learner.num_env_frames, self._policy_lag))
+    print(self._progress.measure(
+        self._learner.num_env_frames, self._policy_lag))
     if self._unwritten and self._last_notes:  # The end of each curve.
       self._write_summary(self._unwritten)
     if self._feed.updates_per_step is not None:
@@ -666,6 +681,11 @@ class _Log:
             'lost, with an unroll that was not finished.')
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
+
+  def close_panel(self) -> None:
+    """Draws no more; what is printed then comes below the panel."""
+    if self._panel:
+      self._panel.close()
 
   def _train_time_s(self):
     return time.monotonic() - self._start_s

@@ -89,7 +89,7 @@ class AblationTest(absltest.TestCase):
     lines = []
     for frames, lag in ((100, 0.), (2000, 99.), (30000, 58.3), (10**6, 1234.)):
       progress.add_episodes([metrics.Episode('catch', -1., 9)])
-      lines.append(progress.line(frames, lag))
+      lines.append(str(progress.measure(frames, lag)))
     (directory / 'log.txt').write_text('\n'.join(
         ['Starts, --min_policy_lag=50.', *lines, 'Over.']))
     # The second half, each rounded to a decimal.

@@ -20,11 +20,11 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 # above its own, and not from other rooms in its line.
 _LAYERS = (
     (0, 'errors recipes'),
-    (0, 'logdirs memory structs settings signals'),
+    (0, 'logdirs memory structs settings signals user_code'),
     (0, 'config'),
     (0, 'scores'),
     (1, 'environments queues'),
-    (1, 'functions packing shares unrolls'),
+    (1, 'packing shares unrolls'),
     (1, 'replay'),
     (2, 'vtrace losses q_losses distributions optimizers flat_function'),
     (2, 'mpo_losses'),
@@ -33,7 +33,7 @@ _LAYERS = (
     (3, 'agents'),
     (4, 'algorithms'),
     (5, 'collectives metrics dynamic_batching'),
-    (5, 'policies learner'),
+    (5, 'panel policies learner'),
     (5, 'actor checkpointing feeds filming'),
     (5, 'evaluation'),
     (6, 'acting loading'),

@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import user_code
 from scalable_agent.environments import processes
 from scalable_agent.environments import remote
-from scalable_agent.environments import reports
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -77,20 +77,21 @@ class PatienceTest(absltest.TestCase):
 class ReportTest(absltest.TestCase):
 
   def test_goes_through_bytes(self):
-    for report in (reports.Report('äé: \t', 'a\nb', 'c'), reports.Report('x')):
+    for report in (user_code.Report('äé: \t', 'a\nb', 'c'),
+                   user_code.Report('x')):
       data = report.to_bytes(1000) + b'\0' * 7
-      self.assertEqual(reports.Report.from_bytes(data), report)
+      self.assertEqual(user_code.Report.from_bytes(data), report)
 
   def test_what_is_too_long_is_cut(self):
-    report = reports.Report('ä' * 10, 'b' * 10, 'c' * 10)
+    report = user_code.Report('ä' * 10, 'b' * 10, 'c' * 10)
     for size in range(32, 5, -1):
       data = report.to_bytes(size)
       self.assertLessEqual(len(data), size)
-      found = reports.Report.from_bytes(data)
+      found = user_code.Report.from_bytes(data)
       self.assertTrue(all(map(str.startswith, report, found)), found)
 
   def test_error_can_be_pickled(self):
-    error = reports.Report('ValueError: x', 'frames', 'all').error('catch')
+    error = user_code.Report('ValueError: x', 'frames', 'all').error('catch')
     found = pickle.loads(pickle.dumps(error))
     self.assertEqual((str(found), found.frames, found.all_frames),
                      ('catch raised ValueError: x', 'frames', 'all'))

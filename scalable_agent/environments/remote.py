@@ -9,8 +9,8 @@ from typing import Any
 
 import gymnasium
 from scalable_agent import errors
+from scalable_agent import user_code
 from scalable_agent.environments import processes
-from scalable_agent.environments import reports
 
 _CLOSE_TIMEOUT_S = 2.0
 
@@ -72,7 +72,7 @@ class Remote:
     if error is None:
       return value
     self.close()
-    if isinstance(error, reports.Report):
+    if isinstance(error, user_code.Report):
       error = error.error(self._name)
     raise error
 
@@ -110,4 +110,4 @@ def _tried(call, *args):
   except errors.UserError as e:
     return None, e
   except Exception as e:  # pylint: disable=broad-except
-    return None, reports.report(e)
+    return None, user_code.report(e)

@@ -24,8 +24,8 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent import memory
 from scalable_agent import structs
+from scalable_agent import user_code
 from scalable_agent.environments import processes
-from scalable_agent.environments import reports
 
 # The time that workers have, when closed, to finish a step and then to end.
 _FINISH_TIMEOUT_S = 1.0
@@ -215,7 +215,7 @@ class Workers:
           'These environments are closed, or have failed before.')
     failed = np.flatnonzero(self.exchange.status == _FAILED)
     if failed.size:
-      return reports.Report.from_bytes(
+      return user_code.Report.from_bytes(
           self.exchange.report[failed[0]].tobytes()).error(
               self._describe(failed[:1]))
     if isinstance(error, TimeoutError):
@@ -268,7 +268,7 @@ def _work(commands, done, indices, factories, seeds, shared):
           _step(envs[i], exchange, index)
         exchange.status[index] = _DONE
       except Exception as e:  # pylint: disable=broad-except
-        text = reports.report(e).to_bytes(_MAX_REPORT_BYTES)
+        text = user_code.report(e).to_bytes(_MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = _DONE  # The others are not waited for.
         exchange.status[index] = _FAILED

@@ -1,15 +1,21 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Errors as text, on their way out of a process: not all can be pickled."""
+"""Code of users: functions that settings name, and the errors of such code.
 
+Errors leave their process as text, because not all can be pickled.
+"""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import importlib
 import os
 import traceback
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 from scalable_agent import errors
 
 _MAX_MESSAGE_LENGTH = 4_096
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # Each call of an environment passes through them.
 _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
 
@@ -59,3 +65,39 @@ def report(error: Exception) -> Report:
   return Report(f'{type(error).__name__}: {message}',
                 ''.join(traceback.format_list(theirs)),
                 ''.join(traceback.format_list(frames)))
+
+
+def load(name: str, flag: str) -> Callable[..., Any]:
+  """Returns a function.
+
+  Args:
+    name: `module:function`.
+    flag: the setting that has named it, for errors.
+
+  Raises:
+    errors.ConfigError: there is no such module or function.
+    errors.UserCodeError: the module raises an error.
+  """
+  module_name, _, function_name = name.partition(':')
+  with errors_explained(f'{module_name} of --{flag}'):
+    try:
+      module = importlib.import_module(module_name)
+    except ImportError as e:
+      raise errors.ConfigError(
+          f'--{flag}={name}: {module_name} cannot be imported: {e}.') from e
+  function = getattr(module, function_name, None)
+  if not callable(function):
+    raise errors.ConfigError(
+        f'--{flag}={name}: {module_name} has no function {function_name}.')
+  return function
+
+
+@contextlib.contextmanager
+def errors_explained(who: str) -> Iterator[None]:
+  """Raises errors as `errors.UserCodeError` of `who` while within."""
+  try:
+    yield
+  except errors.UserError:
+    raise
+  except Exception as e:
+    raise report(e).error(who, errors.UserCodeError) from e
