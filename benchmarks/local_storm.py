@@ -193,7 +193,7 @@ def main() -> int:
     problems.append('There was a traceback.')
   (pathlib.Path(args.out) / 'output.txt').write_text(run.text)
   expected = re.compile(r'(damaged-)?ckpt-\d+\..*|settings.*json|events\..*|'
-                        r'agent\.json|checkpoint|episodes\.csv')
+                        r'agent\.json|spec\.json|checkpoint|episodes\.csv')
   left = [n for n in os.listdir(logdir) if not expected.fullmatch(n)]
   problems += [f'{name} is left.' for name in left]
   problems += [f'Shared memory is left: {name}'

@@ -516,7 +516,7 @@ class ProgramTest(_ProgramTest):
     code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
                              '--total_environment_frames=800')
     self.assertEqual(code, 0, output)
-    self.assertIn('4 environments, 1 groups in each of 2 actor workers', output)
+    self.assertIn('4 environments, 1 group in each of 2 actor workers', output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
     # 20 updates of 4 unrolls each.
     arrived, waiting = map(int, re.search(
@@ -611,7 +611,7 @@ class ProgramTest(_ProgramTest):
                              '--num_learners=2', *args,
                              '--total_environment_frames=800')
     self.assertEqual(code, 0, output)
-    self.assertIn('1 groups in each of 1 actor workers for each of 2 learners',
+    self.assertIn('1 group in each of 1 actor workers for each of 2 learners',
                   output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
