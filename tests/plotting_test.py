@@ -14,6 +14,7 @@ from absl.testing import parameterized
 from matplotlib import image
 import numpy as np
 import pytest
+from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent import metrics
@@ -69,6 +70,44 @@ class PlottingTest(parameterized.TestCase):
     np.testing.assert_allclose(
         plotting.running_mean(np.array([4., 0., 8., 1., 3.]), 3),
         [4, 2, 4, 3, 4])
+
+  def test_seeds_of_one_are_a_band(self):
+    logdirs = []
+    for seed, other in (1, {}), (2, {}), (3, {'batch_size': 9}), (4, {}):
+      logdirs.append(self._logdir(
+          [(100 * seed, 1, 'catch', seed), (400 + seed, 61, 'catch', 2 * seed)],
+          name=f'run{seed}'))
+      config_lib.Config(seed=seed, logdir=logdirs[-1], **other).save()
+    by_label = dict(zip(plotting.labels(logdirs), logdirs))
+    bands = plotting.seeds_of_one(by_label)
+    [(name, group)] = bands.items()
+    self.assertEqual(group, ('run1', 'run2', 'run4'))
+    self.assertEqual(name, 'run1 and 2 other seeds: median, least and most')
+    runs = dict(zip(by_label, map(plotting.read_curves, logdirs)))
+    figure = plotting.draw(runs, 1, bands=bands)
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    self.assertIn('run3', lines)
+    self.assertNotIn('run1', lines)
+    # From the last first episode to the first last one.
+    x, y = lines[name].get_data()
+    np.testing.assert_allclose([x[0], x[-1]], [400, 401])
+    np.testing.assert_allclose(
+        [y[0], y[-1]], [2 + 2 * 200 / 202, 2 + 2 * 201 / 202])
+    grid, low, middle, high = plotting.band(
+        [runs[label]['catch'] for label in group], 1, 1)
+    np.testing.assert_allclose([grid[0], grid[-1]], [1 / 60, 61 / 60])
+    np.testing.assert_allclose(
+        [low[0], middle[0], high[0], low[-1], middle[-1], high[-1]],
+        [1, 2, 4, 2, 4, 8])
+    code, output, _ = self._main(logdir=','.join(logdirs))
+    self.assertEqual(code, 0, output)
+
+  def test_two_seeds_are_two_curves(self):
+    logdirs = [self._logdir([(100, 1, 'catch', 1)], f'run{i}')
+               for i in range(2)]
+    for logdir in logdirs:
+      config_lib.Config(logdir=logdir).save()
+    self.assertEmpty(plotting.seeds_of_one(dict(zip('ab', logdirs))))
 
   def test_curves_and_published_scores(self):
     pong = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [-20., 4.]]))

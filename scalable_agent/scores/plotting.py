@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 import csv
+import dataclasses
 import os
 from typing import NamedTuple, TYPE_CHECKING
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 # (up to how many levels, how many of them beside each other)
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
 _LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
+
+
+# Runs with the same settings but other seeds are drawn as a band from here on.
+_MIN_SEEDS = 3
+_NUM_POINTS = 400
+# What may differ between the runs of a band.
+_OWN_SETTINGS = ('logdir', 'seed', 'mode')
 
 
 class Curve(NamedTuple):
@@ -52,7 +60,8 @@ def run(config: config_lib.Config) -> int:
   # Otherwise matplotlib adds an extension, and the path printed is wrong.
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
-  figure = draw(runs, config.plot_num_episodes, evaluations)
+  figure = draw(runs, config.plot_num_episodes, evaluations,
+                seeds_of_one(dict(zip(runs, logdirs))))
   try:
     # To the file itself: its name tells matplotlib the format.
     figure.savefig(path, dpi=110)
@@ -61,6 +70,29 @@ def run(config: config_lib.Config) -> int:
         f'--plot_file={path} cannot be written: {e}.') from e
   print(f'Wrote {path}.')
   return 0
+
+
+def seeds_of_one(logdirs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+  """Returns the groups of runs that differ only in their seeds.
+
+  Args:
+    logdirs: the directories, by label of the run.
+
+  Returns:
+    The labels of each group of three runs or more, by a label for all of them.
+  """
+  groups: dict[tuple, list[str]] = {}
+  for label, logdir in logdirs.items():
+    config = config_lib.trained_with(logdir)
+    if config:
+      settings = tuple(
+          (field.name, getattr(config, field.name))
+          for field in dataclasses.fields(config)
+          if field.name not in _OWN_SETTINGS)
+      groups.setdefault(settings, []).append(label)
+  return {f'{group[0]} and {len(group) - 1} other seeds: '
+          'median, least and most': tuple(group)
+          for group in groups.values() if len(group) >= _MIN_SEEDS}
 
 
 def labels(logdirs: Sequence[str]) -> list[str]:
@@ -144,14 +176,15 @@ def running_mean(values: np.ndarray, window: int) -> np.ndarray:
 
 
 def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
-         evaluations: Mapping[str, dict[str, Curve]] | None = None
-         ) -> 'Figure':
+         evaluations: Mapping[str, dict[str, Curve]] | None = None,
+         bands: Mapping[str, Sequence[str]] | None = None) -> 'Figure':
   """Draws two panels per level: over frames, and over time.
 
   Args:
     runs: curves by level, by label of the run.
     num_episodes: number of episodes in the mean return.
     evaluations: mean returns by level, by label of the run.
+    bands: labels of runs that are drawn together, see `seeds_of_one`.
 
   Returns:
     The matplotlib figure.
@@ -167,23 +200,32 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
   all_axes = figure.subplots(num_rows, 2 * num_beside, squeeze=False)
   panels = all_axes.reshape(-1, 2)
   for level, axes in zip(levels, panels):
-    _draw_level(axes, level, runs, num_episodes, evaluations)
+    _draw_level(axes, level, runs, num_episodes, evaluations, bands or {})
     axes[0].xaxis.set_major_formatter(ticker.EngFormatter(sep=' '))
   for axis in panels[len(levels):].flat:
     axis.set_visible(False)
   return figure
 
 
-def _draw_level(axes, level, runs, num_episodes, evaluations):
+def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
   by_frames, by_time = axes
+  in_bands = {label for group in bands.values() for label in group}
+  for name, group in bands.items():
+    found = [runs[label][level] for label in group if level in runs[label]]
+    for axis, number in zip(axes, range(2)) if found else ():
+      x, low, middle, high = band(found, number, num_episodes)
+      color = f'C{list(runs).index(group[0])}'
+      axis.fill_between(x, low, high, color=color, alpha=.25, linewidth=0)
+      axis.plot(x, middle, color=color, label=name)
   for index, (label, curves) in enumerate(runs.items()):
     curve = curves.get(level)
-    if curve:
+    if curve and label not in in_bands:
       mean = running_mean(curve.episode_return, num_episodes)
       for axis, x in zip(axes, _abscissae(curve)):
         axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
                   color=f'C{index}')
         axis.plot(x, mean, color=f'C{index}', label=label)
+    # Those of a band are drawn, too: they are few.
     curve = evaluations.get(label, {}).get(level)
     if curve:
       for axis, x in zip(axes, _abscissae(curve)):
@@ -199,6 +241,27 @@ def _draw_level(axes, level, runs, num_episodes, evaluations):
   by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
   for axis in axes:
     axis.grid(alpha=0.3)
+
+
+def band(curves: Sequence[Curve], number: int, num_episodes: int
+         ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+  """Returns what several curves have in common, as far as all of them go.
+
+  Args:
+    curves: at least one.
+    number: 0 for frames, 1 for minutes.
+    num_episodes: number of episodes in the mean return.
+
+  Returns:
+    Frames or minutes, and there the least, the median and the most of the mean
+    returns, each float `[400]`. Between episodes, they are interpolated.
+  """
+  xs = [_abscissae(curve)[number] for curve in curves]
+  grid = np.linspace(max(x[0] for x in xs), min(x[-1] for x in xs), _NUM_POINTS)
+  means = [np.interp(grid, x, running_mean(curve.episode_return, num_episodes))
+           for x, curve in zip(xs, curves)]
+  return (grid, np.min(means, axis=0), np.median(means, axis=0),
+          np.max(means, axis=0))
 
 
 def _abscissae(curve):
