@@ -19,8 +19,6 @@ _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
           *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
 _MAX_README_LINES = 130
-# Pages about what is not finished.
-_UNFINISHED = ('docs/using_agents.md',)
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
@@ -67,8 +65,6 @@ class PagesTest(parameterized.TestCase):
 
   @parameterized.parameters(*_PAGES)
   def test_flags_exist(self, page):
-    if page in _UNFINISHED:
-      return
     names = set(re.findall(r'(?<![\w<-])--([a-z]\w*)(?![\w>-])', _text(page)))
     self.assertEmpty([
         name for name in sorted(names - _OTHERS) if name not in _flags()

@@ -1,8 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of trained agents in other programs."""
 
+import contextlib
 import dataclasses
+import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -146,7 +149,21 @@ class LoadTest(parameterized.TestCase):
         agent.config, mode='test', test_greedy=True, test_num_episodes=3))
     self.assertEqual(agent.play(num_episodes=3, greedy=True), expected[level])
 
-  def test_five_lines(self):
+  @parameterized.parameters('README.md', 'docs/using_agents.md')
+  def test_five_lines_of_the_documentation(self, page):
+    path = os.path.join(os.path.dirname(os.path.dirname(
+        os.path.abspath(__file__))), page)
+    with open(path, encoding='utf-8') as f:
+      code = re.search(r'```python\n(.*?)```', f.read(), re.S)[1]
+    self.assertIn("load('/tmp/pole')", code)
+    lines = [line for line in code.splitlines() if line and line[0] != '#']
+    self.assertLessEqual(len(lines), 5)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      exec(code.replace('/tmp/pole', self.trained('CartPole-v1')), {})
+    self.assertRegex(output.getvalue(), r'trained for 4\d\d frames> \[\d+\.')
+
+  def test_environments_and_vectors(self):
     logdir = self.trained('CartPole-v1')
     agent = scalable_agent.load(logdir)
     self.assertRegex(repr(agent), 'impala agent for CartPole-v1, trained for 4')
