@@ -5,10 +5,14 @@
 ends with its exit code. All other exceptions end it with a traceback.
 """
 
+import re
+
 
 def reason(error: Exception) -> str:
   """Returns why the system or TensorFlow could not do something, in a line."""
-  return getattr(error, 'strerror', None) or str(error).partition('\n')[0]
+  text = getattr(error, 'strerror', None) or str(error).partition('\n')[0]
+  # TensorFlow says first and last which of its functions it was in.
+  return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*', '', text)
 
 
 class UserError(Exception):

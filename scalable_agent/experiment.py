@@ -32,6 +32,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import logdirs
 from scalable_agent import recipes
+from scalable_agent import signals
 from scalable_agent.scores import levels
 
 # The function of every mode takes a Config and returns the exit code. Its
@@ -165,7 +166,7 @@ def with_recipe(args: Sequence[str]) -> list[str]:
     if arg == '--':
       rest += [arg, *left]
       break
-    if flag.lstrip('-') != 'recipe':
+    if flag not in ('--recipe', '-recipe'):
       rest.append(arg)
     else:
       asked.append(value if equals else ''.join(left[:1]))
@@ -217,7 +218,7 @@ def check_order(args: Sequence[str]) -> None:
   typed: list[str] = []
   while args:
     arg = args.pop(0)
-    if arg.lstrip('-').partition('=')[0] != 'flagfile':
+    if arg.partition('=')[0] not in ('--flagfile', '-flagfile'):
       typed.append(arg)
       continue
     file = [arg] if '=' in arg else [arg, *args[:1]]
@@ -283,7 +284,11 @@ def main(argv: Sequence[str]) -> int:
             "--ray_address needs ray: pip install '.[ray]'.")
     with _without_noise():
       run = getattr(importlib.import_module(module), function)
-    return run(config)
+    if config.mode == 'train':
+      return run(config)
+    # Directories that are not complete are removed, also after SIGTERM.
+    with signals.stop_on_signals(signals.Stop(waits_for='')):
+      return run(config)
   except errors.UserError as e:
     _print_error(e)
     return e.exit_code
@@ -369,8 +374,9 @@ def _exit(exit_code):
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
   # As with `python FILE.py`: names like module:function may be of modules here.
-  if os.getcwd() not in sys.path:
-    sys.path.insert(0, os.getcwd())
+  with contextlib.suppress(OSError):  # It may have been removed.
+    if os.getcwd() not in sys.path:
+      sys.path.insert(0, os.getcwd())
   # For --help, which is about the main module.
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:

@@ -14,6 +14,7 @@ from scalable_agent import agents
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import loading
+from scalable_agent import logdirs
 from scalable_agent import networks
 from scalable_agent import structs
 import tensorflow as tf
@@ -164,14 +165,18 @@ def export(config: config_lib.Config) -> str:
     ConfigError: `logdir` holds no checkpoint, the network cannot be converted
       as `export_format` asks for, or the files cannot be written.
   """
+  changes = config_lib.changes_said(
+      loading.trained_config(config.logdir), config)
+  if changes:
+    raise errors.ConfigError(
+        'An export has the settings of the training; leave the others out. '
+        + changes)
   loaded = loading.load(config.logdir)
   module = ExportedAgent(loaded.agent, loaded.spec,
                          bool(loaded.config.use_last_action_reward))
   parent = os.path.join(config.logdir, DIRECTORY)
   try:
-    os.makedirs(parent, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix='unfinished-', dir=parent) as unfinished:
+    with logdirs.unfinished(parent) as unfinished:
       new = os.path.join(unfinished, 'agent')
       tf.saved_model.save(module, new, signatures=module.signatures())
       with open(os.path.join(new, 'agent.json'), 'w', encoding='utf-8') as f:

@@ -53,7 +53,7 @@ class Filming:
     self._last_number = checkpoint_number
     # Not Ctrl-C: `close` ends it.
     process = self._process = subprocess.Popen(
-        self._command, text=True, stdin=subprocess.DEVNULL,
+        self._command, text=True, stdin=subprocess.DEVNULL, env=_environment(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)
     self._saying = threading.Thread(target=_say, args=(process,), daemon=True)
@@ -67,6 +67,12 @@ class Filming:
         self._process.wait(_END_TIMEOUT_S)
       except subprocess.TimeoutExpired:
         self._process.kill()
+
+
+def _environment():
+  """Returns the variables of the process: it finds the same modules."""
+  return {**os.environ, 'PYTHONPATH': os.pathsep.join(
+      path or os.getcwd() for path in sys.path)}
 
 
 def _say(process):

@@ -69,6 +69,7 @@ class LoadedAgent:
 
     Args:
       observation: nest of arrays `[E, ...]`, as `spec.observation` says.
+        Other numbers are converted to its dtypes.
       state: of the step before, or of `initial_state`.
       reward: float `[E]` or one number, the rewards that led to `observation`.
         Only agents with `use_last_action_reward` see them.
@@ -79,10 +80,14 @@ class LoadedAgent:
 
     Returns:
       The actions, `[E, ...]` of `spec.action.array`: integers from 0 on, or
-      floats within [-1, 1], which the bounds of the environment scale. And the
-      next state.
+      floats within [-1, 1], which `environments.spaces.to_space` scales to the
+      bounds of a space. And the next state.
+
+    Raises:
+      errors.EnvironmentSpecError: an observation has another shape.
     """
     num_envs = len(state.last_action)
+    observation = _as_spec(observation, self.spec.observation, num_envs)
     policy = self._policies[self._is_greedy(greedy)]
     fill = lambda value, dtype: np.broadcast_to(
         np.asarray(value, dtype), [num_envs])
@@ -133,6 +138,24 @@ class LoadedAgent:
         names[:1] * num_envs,
         [self.config.derive_seed('test', i) for i in range(num_envs)],
         dataclasses.replace(self.config, life_loss_ends_episode=False))
+
+
+def _as_spec(observation, spec, num_envs):
+  """Returns observations as arrays of a spec; raises if they do not fit."""
+  if isinstance(spec, dict):
+    try:
+      return {name: _as_spec(observation[name], part, num_envs)
+              for name, part in spec.items()}
+    except (IndexError, KeyError, TypeError) as e:
+      raise errors.EnvironmentSpecError(
+          'Observations must be a dictionary of '
+          f'{", ".join(spec)}.') from e
+  array = np.asarray(observation, spec.dtype)
+  if array.shape != (num_envs, *spec.shape):
+    raise errors.EnvironmentSpecError(
+        f'Observations must have the shape {[num_envs, *spec.shape]}, not '
+        f'{list(array.shape)}: the first axis is that of the environments.')
+  return array
 
 
 def load(logdir: str) -> LoadedAgent:

@@ -7,10 +7,13 @@ import datetime
 import errno
 import fcntl
 import glob
+import itertools
 import os
 import re
 import shutil
 import socket
+import tempfile
+import time
 
 from scalable_agent import errors
 
@@ -18,7 +21,10 @@ _NAME = '.lock'
 # Names under which this program writes what gets another name when it is whole.
 _LEFTOVER = re.compile(
     r'unfinished(\..+|_temp)|ckpt-\d+_temp|(settings.*\.json|checkpoint|'
-    r'agent\.json|means\.json|evaluations\.csv|(state|replay-.+)\.npz)\.tmp')
+    r'agent\.json|spec\.json|means\.json|evaluations\.csv|(state|replay-.+)\.npz)\.tmp')
+# The directories that video and export mode have not finished.
+_OF_OTHERS = ('*', 'unfinished-*')
+_OLD_S = 24 * 3600.
 # How the system says that another process has the lock.
 _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 
@@ -73,6 +79,43 @@ def remove_leftovers(logdir: str) -> None:
       if _LEFTOVER.fullmatch(os.path.basename(path)):
         with contextlib.suppress(OSError):
           shutil.rmtree(path) if path.endswith('_temp') else os.remove(path)
+  # Another program may be writing there: these modes need no lock.
+  for path in glob.glob(os.path.join(glob.escape(logdir), *_OF_OTHERS)):
+    with contextlib.suppress(OSError):
+      if time.time() - os.path.getmtime(path) > _OLD_S:
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def unfinished(parent: str) -> Iterator[str]:
+  """Yields a new directory in `parent`, which is removed at the end.
+
+  `parent` is made if it is missing, and removed if it is empty at the end.
+
+  Raises:
+    OSError: they cannot be made.
+  """
+  os.makedirs(parent, exist_ok=True)
+  try:
+    with tempfile.TemporaryDirectory(
+        prefix='unfinished-', dir=parent) as directory:
+      yield directory
+  finally:
+    with contextlib.suppress(OSError):  # It is not empty.
+      os.rmdir(parent)
+
+
+def free_path(stem: str, extension: str = '') -> str:
+  """Makes an empty file under a name that is free, and returns its path.
+
+  It is `stem`, or `stem-2`, `stem-3` and so on, with the extension.
+  """
+  for number in itertools.count(1):
+    path = stem + (f'-{number}' if number > 1 else '') + extension
+    with contextlib.suppress(FileExistsError):
+      os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+      return path
+  raise AssertionError
 
 
 def _is_at(path, file):

@@ -20,6 +20,10 @@ def make(title: str) -> 'Panel | None':
   console = rich.console.Console()
   if not console.is_terminal or console.is_dumb_terminal:
     return None
+  try:
+    _BARS.encode(console.encoding)
+  except UnicodeEncodeError:
+    return None
   return Panel(title, console)
 
 
@@ -75,7 +79,7 @@ class Panel:
 
   def _remember(self, mean_return):
     """Keeps the return; of a long run, every second one, every fourth, ..."""
-    if math.isnan(mean_return):
+    if not math.isfinite(mean_return):
       return
     self._is_due += 1
     if self._is_due % self._every == 0:

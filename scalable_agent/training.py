@@ -122,13 +122,22 @@ def run(config: config_lib.Config,
     logdirs.remove_leftovers(config.logdir)
   if config.deterministic:
     tf.config.experimental.enable_op_determinism()
-  while _run_part(config, make_acting, stop, hooks, addons, collectives,
-                  episodes):
-    pass
+  # These live longer than a part.
+  with contextlib.ExitStack() as stack:
+    shown = (panel.make(f'{config.algorithm} on {config.level_name}')
+             if collectives.rank == 0 else None)
+    if shown:
+      stack.callback(shown.close)
+    films = (stack.enter_context(contextlib.closing(filming.Filming(config)))
+             if config.video_secs and collectives.rank == 0 else None)
+    while _run_part(config, make_acting, stop, hooks, addons, collectives,
+                    episodes, shown, films):
+      pass
   return 0
 
 
-def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
+def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes,
+              shown, films):
   """Trains until the next checkpoint that is the beginning of a part.
 
   A deterministic run has many parts: each one begins as if the program had been
@@ -169,7 +178,6 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
         config.of_learner(len(actors.environments)), spec, learner, part,
         collectives, actors.environments.start)
     log: _Log | _Follower = _Follower(config, learner, feed, episodes)
-    filming_hooks: Sequence[Hook] = ()
     if collectives.rank == 0:
       config.save(learner.num_updates)
       checkpointing.save_spec(config.logdir, spec)
@@ -178,9 +186,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
       writer = stack.enter_context(contextlib.closing(
           metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
       log = _Log(config, learner, actors, feed, checkpointer, writer,
-                 evaluations, stop, episodes, end_frames)
-      stack.callback(log.close_panel)
-      filming_hooks = _filming(config, checkpointer, stack)
+                 evaluations, stop, episodes, end_frames, shown, films)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -193,12 +199,12 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes):
           end_frames=end_frames,
           hooks=(lambda update: signals.wait_for(
               stop, 'the update in progress and the checkpoint'),
-                 *log.hooks(), *filming_hooks, *hooks), timer=log.timer,
+                 *log.hooks(), *hooks), timer=log.timer,
           collectives=collectives)
     has_more = learner.num_env_frames < config.total_environment_frames
     if not has_more:
       log.evaluate_at_end()
-    log.print_end(stop.is_set())
+    log.print_end(stop.is_set(), has_more)
   return config.deterministic and has_more and not stop.is_set()
 
 
@@ -376,14 +382,6 @@ def _make_evaluations(config, spec, learner, part, stack):
           num_episodes=config.eval_num_episodes), best)
 
 
-def _filming(config, checkpointer, stack):
-  """Returns hooks that make films while training; `stack` ends them."""
-  if not config.video_secs:
-    return ()
-  films = stack.enter_context(contextlib.closing(filming.Filming(config)))
-  return (lambda update: films(checkpointer.latest_number),)
-
-
 def _print_start(asked, config, before, actors, num_learners):
   for line in (levels.unplayed_message(_level_names(config), config.num_actors),
                config_lib.choices_made(asked, config),
@@ -468,7 +466,7 @@ class _Follower:
   def evaluate_at_end(self) -> None:
     """The first learner does."""
 
-  def print_end(self, is_stopped: bool) -> None:
+  def print_end(self, is_stopped: bool, has_more: bool) -> None:
     """The first learner does."""
 
 
@@ -484,7 +482,8 @@ class _Log:
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
                evaluations: _Evaluations | None, stop: threading.Event,
-               episodes: collections.deque[metrics.Episode], end_frames: int):
+               episodes: collections.deque[metrics.Episode], end_frames: int,
+               shown: panel.Panel | None, films: filming.Filming | None):
     self.timer = metrics.StageTimer()
     self._learner = learner
     self._is_deterministic = config.deterministic
@@ -511,7 +510,8 @@ class _Log:
     self._last_notes: list[feeds.Note] = []
     self._bottleneck = metrics.Bottleneck()
     self._num_unrolls = 0  # That were learned from, or added to a replay.
-    self._panel = panel.make(f'{config.algorithm} on {config.level_name}')
+    self._panel = shown
+    self._films = films
     self._progress_due = metrics.Interval(
         min(config.progress_secs, _PANEL_SECS) if self._panel
         else config.progress_secs)
@@ -523,11 +523,14 @@ class _Log:
                   else lambda num_env_frames, values: None)
 
   def hooks(self) -> tuple[Hook, ...]:
-    hooks = (self.write_episodes, self.print_progress, self.write_summary,
-             self.evaluate)
+    hooks: list[Hook] = [self.write_episodes, self.print_progress,
+                         self.write_summary, self.evaluate]
     # What a checkpoint has counted is evaluated before.
-    return (hooks if self._is_deterministic
-            else (*hooks, self.save_checkpoint))
+    if not self._is_deterministic:
+      hooks.append(self.save_checkpoint)
+    if self._films:
+      hooks.append(self.film)
+    return tuple(hooks)
 
   def write_episodes(self, update: Update) -> None:
     if update.notes:
@@ -626,6 +629,12 @@ class _Log:
       with _tried_again():
         self.save()
 
+  def film(self, update: Update) -> None:
+    """Begins a film if one is due."""
+    del update
+    assert self._films is not None
+    self._films(self._checkpointer.latest_number)
+
   def save(self) -> str:
     """Writes a checkpoint; returns its path."""
     self._writer.flush()  # The episodes that the checkpoint has counted.
@@ -659,8 +668,15 @@ class _Log:
         print(f'{e} Waiting for that.', flush=True)
         self._stop.wait(_RETRY_S)
 
-  def print_end(self, is_stopped: bool) -> None:
-    self.close_panel()
+  def print_end(self, is_stopped: bool, has_more: bool) -> None:
+    """Prints where the part has ended.
+
+    Args:
+      is_stopped: whether a signal has ended it.
+      has_more: whether frames are left.
+    """
+    if self._panel and (is_stopped or not has_more):
+      self._panel.close()  # What is printed then comes below it.
     if is_stopped:
       print('\nStopping with a checkpoint. A second signal stops at once.')
     print(self._progress.measure(
@@ -681,11 +697,6 @@ class _Log:
             'lost, with an unroll that was not finished.')
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
-
-  def close_panel(self) -> None:
-    """Draws no more; what is printed then comes below the panel."""
-    if self._panel:
-      self._panel.close()
 
   def _train_time_s(self):
     return time.monotonic() - self._start_s

@@ -3,17 +3,15 @@
 
 import ctypes.util
 import dataclasses
-import itertools
 import os
 import re
-import shutil
-import tempfile
 
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import evaluation
 from scalable_agent import loading
+from scalable_agent import logdirs
 from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import policies
@@ -49,11 +47,8 @@ def record(config: config_lib.Config) -> list[str]:
         or 'With the settings of the training.', flush=True)
   config = dataclasses.replace(config, life_loss_ends_episode=False)
   try:
-    directory = os.path.join(config.logdir, DIRECTORY)
-    os.makedirs(directory, exist_ok=True)
-    # Beside the films, so that these need not be copied.
-    with tempfile.TemporaryDirectory(
-        prefix='unfinished-', dir=directory) as unfinished:
+    with logdirs.unfinished(
+        os.path.join(config.logdir, DIRECTORY)) as unfinished:
       return [path for level in dict.fromkeys(levels_lib.level_names(
           config.level_name, config.is_test))
               for path in _record_level(config, level, unfinished)]
@@ -117,18 +112,21 @@ def _record_level(config, level, unfinished):
 
 def _keep(path, stem, which, game_return):
   """Gives a film its name; no other one is replaced."""
-  extension = os.path.splitext(path)[1]
-  for number in itertools.count(1):
-    name = stem + (f'-{number}' if number > 1 else '') + extension
-    try:
-      os.link(path, name)  # Unlike a renaming, it replaces nothing.
-      break
-    except FileExistsError:
-      pass
-    except OSError:  # The file system has no links.
-      if not os.path.exists(name):
-        shutil.copyfile(path, name)
-        break
+  _check_whole(path)
+  name = logdirs.free_path(stem, os.path.splitext(path)[1])
+  os.replace(path, name)
   print(f'Wrote {name}: the {which} one, return '
         f'{metrics.shortest(game_return)}.', flush=True)
   return name
+
+
+def _check_whole(path):
+  """Raises OSError if a film cannot be read: the encoder does not say it."""
+  import imageio.v2  # pylint: disable=g-import-not-at-top
+  try:
+    with imageio.v2.get_reader(path) as reader:
+      reader.get_data(0)
+  except (IndexError, OSError, SyntaxError) as e:
+    raise OSError(
+        f'the film {os.path.basename(path)} is not whole; the disk may be full'
+    ) from e

@@ -114,8 +114,8 @@ class ExportTest(parameterized.TestCase):
   def test_the_same_without_this_package(self, name):
     self._check_foreign(name)
 
-  @pytest.mark.storm
   @parameterized.parameters('recurrent', 'values')
+  @pytest.mark.storm
   def test_the_same_without_this_package_for_others(self, name):
     self._check_foreign(name)
 

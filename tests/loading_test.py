@@ -215,6 +215,13 @@ class LoadTest(parameterized.TestCase):
 
   def test_what_does_not_fit(self):
     agent = scalable_agent.load(self.trained('CartPole-v1'))
+    state = agent.initial_state(2)
+    same = [agent.step(observation, state, greedy=True)[0].tolist()
+            for observation in (np.ones([2, 4]), [[1, 1, 1, 1]] * 2)]
+    self.assertEqual(*same)
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError, r'shape \[2, 4\], not \[4\]'):
+      agent.step(np.ones(4), state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,
         r'observations float32 \[4\], but those of Pendulum-v1 are float32 '

@@ -2,7 +2,9 @@
 """Tests of the panel that shows progress on a terminal."""
 
 import contextlib
+import functools
 import io
+from unittest import mock
 
 from absl.testing import absltest
 import rich.console
@@ -68,6 +70,13 @@ class PanelTest(absltest.TestCase):
   def test_only_on_terminals(self):
     with contextlib.redirect_stdout(io.StringIO()):
       self.assertIsNone(panel.make('title'))
+
+  def test_not_without_its_characters(self):
+    for encoding, is_there in ('utf-8', True), ('latin-1', False):
+      file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+      with mock.patch.object(rich.console, 'Console', functools.partial(
+          rich.console.Console, file=file, force_terminal=True)):
+        self.assertEqual(panel.make('title') is not None, is_there)
 
 
 if __name__ == '__main__':

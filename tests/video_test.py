@@ -3,9 +3,11 @@
 
 import contextlib
 import dataclasses
+import functools
 import glob
 import io
 import os
+import shutil
 import sys
 import tempfile
 from unittest import mock
@@ -222,6 +224,11 @@ def _overlaps(size):
   return np.maximum(overlap, 0) * 84 / size
 
 
+def _cut_recorder(factory, close, *args):
+  recording_lib.Film.close = close
+  return recording_lib.Recorder(factory(), *args)
+
+
 @pytest.mark.slow
 class VideoModeTest(absltest.TestCase):
 
@@ -290,11 +297,36 @@ class VideoModeTest(absltest.TestCase):
     self.assertEmpty(os.listdir(empty))
 
   def test_no_pictures(self):
-    with mock.patch.object(recording_lib.Recorder, 'reset', side_effect=(
-        errors.EnvironmentSpecError('it cannot be filmed'))):
-      with self.assertRaises(errors.EnvironmentSpecError):
-        recording_lib.Recorder(gymnasium.make('CartPole-v1'),
-                               recording_lib.Recording(''), 0).reset()
+    logdir = self.create_tempdir().full_path
+    training.train(config_lib.Config(
+        level_name='memory', logdir=logdir, agent='mlp', xla='none',
+        unroll_length=5, batch_size=4, total_environment_frames=20))
+    code, output = self._main(f'--logdir={logdir}')
+    self.assertEqual(code, 1)
+    self.assertRegex(
+        output.splitlines()[-1], r'^scalable_agent: environment \d \(memory\) '
+        'raised EnvironmentSpecError: it cannot be filmed: .*float32 .3. is none')
+    self.assertNotIn('Traceback', output)
+    self.assertNotIn('videos', os.listdir(logdir))
+
+  def test_full_disk(self):
+    def cut(film):
+      film._writer.close()
+      path = film._writer.request.filename
+      os.truncate(path, os.path.getsize(path) // 2)
+
+    logdir = self.create_tempdir().full_path
+    shutil.copytree(self.logdir, logdir, dirs_exist_ok=True)
+    shutil.rmtree(os.path.join(logdir, 'videos'), ignore_errors=True)
+    # The processes of environments import the file anew.
+    with mock.patch.object(recording_lib.Recording, 'factory', (
+        lambda self, factory, *args: functools.partial(
+            _cut_recorder, factory, cut, self, *args))):
+      code, output = self._main(
+          f'--logdir={logdir}', '--video_num_episodes=1')
+    self.assertEqual(code, 2)
+    self.assertRegex(output.splitlines()[-1], 'the film .* is not whole')
+    self.assertNotIn('videos', os.listdir(logdir))
 
 
 class FilmingTest(absltest.TestCase):
@@ -332,6 +364,21 @@ class FilmingTest(absltest.TestCase):
     films.close()
     self.assertLess(films._process.wait(), 0)
     films.close()
+
+  @pytest.mark.slow
+  def test_the_program(self):
+    empty = self.create_tempdir().full_path
+    films = filming.Filming(config_lib.Config(logdir=empty))
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      films(1)
+      if hasattr(os, 'SCHED_IDLE'):
+        while os.sched_getscheduler(films._process.pid) != os.SCHED_IDLE:
+          self.assertIsNone(films._process.poll())
+      films._saying.join()
+    self.assertEqual(
+        output.getvalue(), f'No film: scalable_agent: {empty} holds no '
+        'checkpoint. Train first, or name the directory of a trained agent.\n')
 
   @pytest.mark.storm
   def test_films_of_a_training(self):

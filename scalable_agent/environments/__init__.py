@@ -132,7 +132,8 @@ def make_vec(
   if recording and make is atari.AtariVector:
     make = functools.partial(RecordedAtari, recording=recording)
   elif recording:
-    parts = [recording.factory(part, i) for i, part in enumerate(parts)]
+    parts = [recording.factory(part, i, settings.num_action_repeats)
+             for i, part in enumerate(parts)]
 
   def make_vector(seeds):
     return make(level_names, parts, seeds, settings, num_threads)

@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import functools
 import importlib
+import inspect
 import re
 from typing import NamedTuple, Protocol, TypeAlias, TypedDict
 
@@ -240,7 +241,7 @@ class ActionRepeat(gymnasium.Wrapper):
   def __init__(self, env: gymnasium.Env, num_action_repeats: int):
     """Wraps `env`, whose steps are one frame each."""
     super().__init__(env)
-    self.num_action_repeats = num_action_repeats
+    self._num_action_repeats = num_action_repeats
 
   def step(self, action: np.ndarray) -> Step:
     """See `gymnasium.Env.step`; the reward is the sum over the repeats.
@@ -248,7 +249,7 @@ class ActionRepeat(gymnasium.Wrapper):
     The last repeats are left out if the episode ends before them.
     """
     total_reward = 0.0
-    for _ in range(self.num_action_repeats):
+    for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)
       total_reward += float(reward)
       if terminated or truncated:
@@ -325,8 +326,15 @@ def _rendered(spec):
   make = gymnasium.envs.registration.load_env_creator(
       spec.entry_point) if isinstance(spec.entry_point, str) else (
           spec.entry_point)
-  modes = getattr(make, 'metadata', {}).get('render_modes', ())
-  if 'rgb_array' not in modes:
+  metadata = getattr(make, 'metadata', None)
+  if metadata is None:  # A function, which says it by its arguments.
+    arguments = inspect.signature(make).parameters.values()
+    can_show = any(argument.name == 'render_mode'
+                   or argument.kind is argument.VAR_KEYWORD
+                   for argument in arguments)
+  else:
+    can_show = 'rgb_array' in metadata.get('render_modes', ())
+  if not can_show:
     return spec
   return dataclasses.replace(
       spec, kwargs={**spec.kwargs, 'render_mode': 'rgb_array'})

@@ -147,6 +147,7 @@ class DmLab(gymnasium.Env):
   is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
   not say whether a time limit ended an episode, so no episode is truncated.
   """
+  metadata = {'render_fps': 60}
 
   def __init__(self, level: str, config: Mapping[str, str],
                num_action_repeats: int, level_cache_dir: str = ''):

@@ -41,9 +41,11 @@ class Recording(NamedTuple):
     return os.path.join(
         self.directory, f'{environment}-{game}.{self.extension}')
 
-  def factory(self, factory: base.Factory, environment: int) -> base.Factory:
+  def factory(self, factory: base.Factory, environment: int,
+              num_action_repeats: int) -> base.Factory:
     """Returns a factory of the environment, with a recorder around it."""
-    return functools.partial(_make_recorder, factory, self, environment)
+    return functools.partial(
+        _make_recorder, factory, self, environment, num_action_repeats)
 
 
 class Film:
@@ -82,22 +84,22 @@ class Recorder(gymnasium.Wrapper):
   """
 
   def __init__(self, env: gymnasium.Env, recording: Recording,
-               environment: int):
+               environment: int, num_action_repeats: int = 1):
     """Wraps an environment.
 
     Args:
       env: the environment.
       recording: what to write.
       environment: the number of the environment, for the names of files.
+      num_action_repeats: frames in each of its steps.
     """
     super().__init__(env)
     self._recording = recording
     self._environment = environment
     self._num_games = 0
     self._film: Film | None = None
-    # One step may be several frames.
     self._fps = max(1., env.metadata.get('render_fps', _DEFAULT_FPS)
-                    / getattr(env, 'num_action_repeats', 1))
+                    / num_action_repeats)
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
@@ -247,8 +249,8 @@ class _AtariGame:
 
 
 def _make_recorder(factory: base.Factory, recording: Recording,
-                   environment: int) -> gymnasium.Env:
-  return Recorder(factory(), recording, environment)
+                   environment: int, num_action_repeats: int) -> gymnasium.Env:
+  return Recorder(factory(), recording, environment, num_action_repeats)
 
 
 def _picture(env, observation):
@@ -258,14 +260,20 @@ def _picture(env, observation):
     picture = (observation.get('frame') if isinstance(observation, dict)
                else observation)
   picture = np.asarray(0 if picture is None else picture)
-  if picture.ndim == 2:  # A board: values from 0 to 1.
-    picture = (255 * np.clip(picture, 0, 1)).astype(np.uint8)[..., np.newaxis]
+  found = f'{picture.dtype} {list(picture.shape)}'
+  if picture.dtype.kind == 'f':  # Values from 0 to 1, such as a board.
+    picture = (255 * np.clip(picture, 0, 1)).astype(np.uint8)
+  if picture.ndim == 2:
+    picture = picture[..., np.newaxis]
+  if picture.ndim == 3 and picture.shape[-1] not in (1, 3, 4) and (
+      picture.shape[0] in (1, 3)):
+    picture = picture.transpose(1, 2, 0)  # The channels were first.
   if picture.ndim != 3 or picture.dtype != np.uint8 or (
-      picture.shape[-1] not in (1, 3)):
+      picture.shape[-1] not in (1, 3, 4)):
     raise errors.EnvironmentSpecError(
-        'it cannot be filmed: it has no render_mode rgb_array, and its '
-        'observations are no pictures.')
-  return np.broadcast_to(picture, [*picture.shape[:2], 3])
+        'it cannot be filmed: it renders no picture with '
+        f'render_mode="rgb_array", and {found} is none.')
+  return np.broadcast_to(picture[..., :3], [*picture.shape[:2], 3])
 
 
 def _of_film_size(picture):
