@@ -22,7 +22,8 @@ _MAX_README_LINES = 130
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
-    flagfile help helpfull address head env directory burn_in every_s faults first
+    flagfile help helpfull address head env directory burn_in every_s faults
+    first
     interval jobs kills networks only out parts peers population replay rounds
     runs seconds seeds simulate step_ms sweep try_settings variants window_s
     warm_up_s network

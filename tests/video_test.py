@@ -305,7 +305,8 @@ class VideoModeTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertRegex(
         output.splitlines()[-1], r'^scalable_agent: environment \d \(memory\) '
-        'raised EnvironmentSpecError: it cannot be filmed: .*float32 .3. is none')
+        'raised EnvironmentSpecError: it cannot be filmed: .*float32 .3. is '
+        'none')
     self.assertNotIn('Traceback', output)
     self.assertNotIn('videos', os.listdir(logdir))
 
