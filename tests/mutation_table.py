@@ -1016,6 +1016,74 @@ _CHECKPOINTING = (
      'self.train_time_s = float(self._train_time_s)', 'pass'),
 )
 
+_GIVEN = (
+    ('late ends are not looked at',
+     'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),
+    ('the others are reset', "{'reset_mask': done}", "{'reset_mask': ~done}"),
+    ('an end counts as cut off',
+     'truncated & ~terminated, observation', 'truncated, observation'),
+    ('actions are not scaled',
+     'spaces.to_space(actions, self._env.single_action_space)', 'actions'),
+    ('ends of before are kept',
+     'observation, _ = self._env.reset()\n    self._ended = (self._nothing, '
+     'self._nothing)', 'observation, _ = self._env.reset()'),
+)
+_RECORDING = (
+    ('no first picture',
+     '    self._add(observation)\n    return observation, info',
+     '    return observation, info'),
+    ('films are not completed',
+     'if terminated or truncated:\n      self._end()', 'pass'),
+    ('one frame less', 'range(self._num_repeats)',
+     'range(self._num_repeats - 1)'),
+    ('another seed', 'np.array([seed], np.int32)',
+     'np.array([seed + 1], np.int32)'),
+    ('all pictures in a GIF', 'round(frames_per_s / _MAX_GIF_FPS)', '1'),
+    ('the return of before', 'self._return += float(reward)', 'pass'),
+    ('small pictures stay small',
+     '-(-_MIN_SIZE // max(picture.shape[:2]))', '1'),
+)
+_EXPORT = (
+    ('c and h swapped', "for name in 'ch' if name in inputs",
+     "for name in 'hc' if name in inputs"),
+    ('no rewards', "add_time(inputs.get('reward', tf.zeros([batch_size]))),",
+     'add_time(tf.zeros([batch_size])),'),
+    ('nothing is done', "add_time(inputs.get('done', tf.zeros([batch_size], "
+     'tf.bool))),', 'add_time(tf.zeros([batch_size], tf.bool)),'),
+    ('the same draws', 'tf.random.uniform([3, 2], maxval=tf.int32.max, '
+     'dtype=tf.int32)', 'tf.zeros([3, 2], tf.int32)'),
+    ('lite without weights',
+     'with tf.keras.StatelessScope(state_mapping=weights):', 'if True:'),
+)
+_LOADING = (
+    ('no rewards', 'fill(reward, np.float32)', 'fill(0., np.float32)'),
+    ('nothing is done', 'fill(done, bool)', 'fill(False, bool)'),
+    ('the action before the last one', 'State(output.action, core)',
+     'State(state.last_action, core)'),
+    ('the state does not change', 'State(output.action, core)',
+     'State(output.action, state.core)'),
+    ('greedy is not asked for',
+     'self.config.test_greedy if greedy is None else greedy',
+     'self.config.test_greedy'),
+    ('shapes are not checked',
+     'if array.shape != (num_envs, *spec.shape):', 'if False:'),
+)
+_FILMING = (
+    ('several films of a checkpoint',
+     'checkpoint_number == self._last_number\n', 'False\n'),
+    ('always due', 'time.monotonic() < self._last_s + self._period_s', 'False'),
+    ('several at a time',
+     'or self._process and self._process.poll() is None', 'or False'),
+    ('errors are not said', 'if process.returncode > 0:', 'if False:'),
+    ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
+)
+_PROGRAM = (
+    ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
+     "[*rest, f'--flagfile={file}']"),
+    ('the second word is not taken', 'left = left[0 if equals else 1:]',
+     'left = left[0:]'),
+)
+
 # A file of the package without `.py`, its mutations, and the arguments of
 # pytest that choose the tests that must notice.
 GROUPS = (
@@ -1059,4 +1127,11 @@ GROUPS = (
      'tests/config_test.py', '-k', 'Seeds or Algorithms'),
     ('settings', _SETTINGS, 'tests/config_test.py', '-k', 'Algorithms'),
     ('checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),
+    ('environments/given', _GIVEN, 'tests/loading_test.py', '-k', 'Given'),
+    ('environments/recording', _RECORDING,
+     'tests/video_test.py', '-k', 'FilmTest or Recorder or Atari'),
+    ('export', _EXPORT, 'tests/export_test.py', '-k', 'words or 0'),
+    ('loading', _LOADING, 'tests/loading_test.py', '-k', 'Load and not lines'),
+    ('filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
+    ('experiment', _PROGRAM, 'tests/experiment_test.py', '-k', 'recipes'),
 )
