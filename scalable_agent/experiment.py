@@ -49,7 +49,7 @@ _OF_TRAINED = ('test', 'video', 'export')
 
 
 # What TensorFlow writes to stderr while it is imported.
-_NOISE = ('^(I0000 |WARNING: All log messages before absl|'
+_NOISE = ('^([IW]0000 |E0000 .*cuInit|WARNING: All log messages before absl|'
           'To enable the following instructions)')
 
 
@@ -284,6 +284,9 @@ def main(argv: Sequence[str]) -> int:
             "--ray_address needs ray: pip install '.[ray]'.")
     with _without_noise():
       run = getattr(importlib.import_module(module), function)
+      if 'tensorflow' in sys.modules:
+        # It looks for GPUs now, and says what it does not find.
+        sys.modules['tensorflow'].config.list_physical_devices()
     if config.mode == 'train':
       return run(config)
     # Directories that are not complete are removed, also after SIGTERM.

@@ -123,7 +123,7 @@ class WheelTest(absltest.TestCase):
   def test_tables_come_with_the_package(self):
     # A copy, as building leaves files behind.
     source = self.create_tempdir().full_path
-    for name in ('setup.py', 'pyproject.toml'):
+    for name in ('setup.py', 'pyproject.toml', 'README.md'):
       shutil.copy(os.path.join(_ROOT, name), source)
     shutil.copytree(os.path.join(_ROOT, 'scalable_agent'),
                     os.path.join(source, 'scalable_agent'))
@@ -137,12 +137,14 @@ class WheelTest(absltest.TestCase):
          'from scalable_agent.scores import atari57, dmlab30, vtrace_ablation\n'
          'print(atari57.__file__, len(atari57.GAMES), len(atari57.PUBLISHED),\n'
          '      len(dmlab30.HUMAN_SCORES), len(dmlab30.PUBLISHED),\n'
-         '      len(vtrace_ablation.RETURNS))'],
+         '      len(vtrace_ablation.RETURNS))\n'
+         'from scalable_agent import experiment\n'
+         'print(len(experiment.recipe_names()) > 20)'],
         cwd=site, env={**os.environ, 'PYTHONPATH': site}, check=True,
         stdout=subprocess.PIPE, text=True).stdout
     self.assertEqual(output.split(), [
         os.path.join(site, 'scalable_agent', 'scores', 'atari57.py'),
-        '57', '7', '30', '16', '8'])
+        '57', '7', '30', '16', '8', 'True'])
 
 
 if __name__ == '__main__':

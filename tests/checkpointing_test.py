@@ -306,7 +306,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       with contextlib.redirect_stderr(error):
         self.assertEqual(experiment.main(['experiment.py']), 1)
     self.assertRegex(error.getvalue(),
-                     r'^experiment\.py: Training diverged: .* were not saved\. '
+                     r'^scalable_agent: Training diverged: .* were not saved\. '
                      r'Train with a lower --learning_rate .*\.\n$')
     self.assertNotIn('None', error.getvalue())
     self.assertIsNone(tf.train.latest_checkpoint(logdir))

@@ -578,6 +578,7 @@ class GymnasiumTest(parameterized.TestCase):
     self.assert_ended(env)
 
   @pytest.mark.slow
+  @pytest.mark.storm
   def test_a_shared_process_that_hangs(self):
     env = self._shared('fake/Hangs-v0', 3, 3, step_timeout_s=5)
     env.initial()

@@ -207,6 +207,7 @@ class ProcessTest(parameterized.TestCase):
 
   # Ctrl-C in a terminal signals the whole group; `kill` usually does not, see
   # the test above.
+  @pytest.mark.storm
   def test_a_signal_ends_with_a_checkpoint(self):
     self._check_signal(signal.SIGTERM)
 
@@ -321,6 +322,7 @@ class ProcessTest(parameterized.TestCase):
     for function in ('__gradients_', '__apply_', '__policy_step_'):
       self.assertTrue(any(function in name for name in compiled), function)
 
+  @pytest.mark.storm
   def test_error_of_an_environment(self):
     process = _start(f'--logdir={self.logdir}', *_CHEAP,
                      '--level_name=fake_environments:fake/RaisesLater-v0')
@@ -337,7 +339,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertRegex(output, r"""(?x)
         fake_environments.py",[ ]line[ ]\d+,[ ]in[ ]step\n.*\n
         .*fake_environments.py",[ ]line[ ]\d+,[ ]in[ ]_fail\n.*\n
-        experiment.py:[ ]environment[ ][01][ ][(].*[)][ ]raised[ ]AwkwardError:
+        scalable_agent:[ ]environment[ ][01][ ][(].*[)][ ]raised[ ]AwkwardError:
         [ ]this[ ]and[ ]that\n$""")
     self.assertNotIn('Traceback', output)
     self.assertNotIn('workers.py', output)

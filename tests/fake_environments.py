@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 
 import gymnasium
 from gymnasium import spaces
@@ -445,6 +446,18 @@ class Sleeps(_Fake):
 
   def step(self, action):
     time.sleep(2)
+    return super().step(action)
+
+
+class Warns(_Fake):
+  """Warns when it is built, and in its first step."""
+
+  def __init__(self):
+    warnings.warn('It is built.', stacklevel=2)
+
+  def step(self, action):
+    if self._steps == 0:
+      warnings.warn('It is stepped.', stacklevel=2)
     return super().step(action)
 
 

@@ -250,8 +250,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     # ms stays near 0.99, so the step is lr * 0.01 / sqrt(0.99 + 0.1).
     self.assertAllClose(moved, 0.00048 * 0.01 / np.sqrt(1.09), rtol=1e-2)
 
-  @pytest.mark.slow
   @parameterized.parameters('rmsprop', 'adam')
+  @pytest.mark.slow
   def test_published_weights_are_not_changed_by_updates(self, optimizer):
     learner = make_learner(optimizer=optimizer)
     batch = random_batch(learner)

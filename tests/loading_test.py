@@ -240,8 +240,7 @@ class ImportTest(absltest.TestCase):
 
   def test_only_what_is_used_is_imported(self):
     code = ('import sys, scalable_agent; scalable_agent.Config;'
-            'assert "tensorflow" not in sys.modules;'
-            'scalable_agent.load; assert "tensorflow" in sys.modules')
+            'assert "tensorflow" not in sys.modules')
     subprocess.run([sys.executable, '-c', code], check=True)
 
   def test_other_names(self):

@@ -423,10 +423,10 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
     return learner.step(learner.to_device(
         _transitions(case, num_batches, seed), num_frames, weights))
 
-  @pytest.mark.storm
   # The loop ends in the middle of TD3's delay.
   @parameterized.named_parameters(
       ('td3', 'td3'), ('ddqn', 'ddqn'), ('mpo', 'mpo'))
+  @pytest.mark.storm
   def test_updates_of_one_call_are_those_of_single_calls(self, case):
     self._check_loop(case, False)
 
@@ -583,8 +583,8 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
       found.append(float(learner.agent.epsilon))
     self.assertAllClose(found, [.4, .2, .15, .15])
 
-  @pytest.mark.storm
   @parameterized.parameters('ddqn', 'td3', 'sac_discrete')
+  @pytest.mark.storm
   def test_published_weights_end_the_warm_up(self, case):
     settings = (dict(exploration_epsilon_begin=0., exploration_epsilon_end=0.)
                 if case == 'ddqn' else dict(exploration_noise=0.)

@@ -208,6 +208,23 @@ class UserModuleTest(parameterized.TestCase):
       environments.make_vec([level], [1], _SETTINGS)
 
 
+  def test_warnings_of_a_level_come_once(self):
+    code = """
+import numpy as np
+from scalable_agent import environments
+with environments.make_vec(
+    ['fake_environments:fake/Warns-v0'] * 3, [1, 2, 3]) as env:
+  env.initial()
+  env.step(np.zeros([3], np.int32))
+"""
+    found = subprocess.run(
+        [sys.executable, '-c', code], check=True, text=True,
+        stderr=subprocess.PIPE,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}).stderr
+    self.assertEqual(found.count('UserWarning: It is built.'), 1)
+    self.assertEqual(found.count('UserWarning: It is stepped.'), 3)
+
+
 class RestartsTest(parameterized.TestCase):
 
   def make(self, level, num_envs, limit, **settings):
@@ -345,8 +362,8 @@ class LifeTest(parameterized.TestCase):
       os.killpg(process.pid, signal.SIGCONT)
     self.assertEqual(process.stdout.readline(), 'step\n')
 
-  @pytest.mark.storm
   @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
+  @pytest.mark.storm
   def test_all_die_with_their_parent(self, stopped):
     process, pids = self.start('catch')
     for index in stopped:
@@ -357,8 +374,8 @@ class LifeTest(parameterized.TestCase):
     # They hold the other end of this pipe until they are gone.
     process.communicate()
 
-  @pytest.mark.storm
   @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
+  @pytest.mark.storm
   def test_stopped_ones_do_not_delay_the_end(self, stopped):
     process, pids = self.start('catch')
     for index in stopped:

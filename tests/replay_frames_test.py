@@ -48,8 +48,7 @@ def _unroll(env, steps, actions, start, length):
 @pytest.mark.slow
 class FramesTest(parameterized.TestCase):
 
-  @parameterized.parameters(1, 3)
-  def test_stacks_are_those_of_ale(self, num_steps):
+  def test_stacks_are_those_of_ale(self, num_steps=3):
     pytest.importorskip('ale_py')
     settings = config.EnvironmentSettings(
         life_loss_ends_episode=True, max_episode_frames=800)

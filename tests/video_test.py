@@ -310,6 +310,7 @@ class VideoModeTest(absltest.TestCase):
     self.assertNotIn('Traceback', output)
     self.assertNotIn('videos', os.listdir(logdir))
 
+  @pytest.mark.storm
   def test_full_disk(self):
     def cut(film):
       film._writer.close()

@@ -18,6 +18,7 @@ import selectors
 import threading
 import time
 from typing import NamedTuple
+import warnings
 
 import gymnasium
 import numpy as np
@@ -260,7 +261,10 @@ def _work(commands, done, indices, factories, seeds, shared):
     for i, index in enumerate(indices):
       try:
         if command is None:
-          envs.append(factories[i]())
+          with warnings.catch_warnings():
+            # What has asked one of the level for its spaces has shown them.
+            warnings.simplefilter('ignore')
+            envs.append(factories[i]())
         elif command == _RESET:
           observation, _ = envs[i].reset(seed=seeds[i])
           _write(exchange.observation, index, observation)

@@ -24,6 +24,8 @@ _LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
 # Runs with the same settings but other seeds are drawn as a band from here on.
 _MIN_SEEDS = 3
 _NUM_POINTS = 400
+# A curve begins when so large a part of the episodes of a mean are there.
+_FEW = 5
 # What may differ between the runs of a band.
 _OWN_SETTINGS = ('logdir', 'seed', 'mode')
 
@@ -221,10 +223,12 @@ def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
     curve = curves.get(level)
     if curve and label not in in_bands:
       mean = running_mean(curve.episode_return, num_episodes)
+      # The mean of the first few episodes jumps.
+      first = min(num_episodes, len(mean)) // _FEW
       for axis, x in zip(axes, _abscissae(curve)):
         axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
                   color=f'C{index}')
-        axis.plot(x, mean, color=f'C{index}', label=label)
+        axis.plot(x[first:], mean[first:], color=f'C{index}', label=label)
     # Those of a band are drawn, too: they are few.
     curve = evaluations.get(label, {}).get(level)
     if curve:
