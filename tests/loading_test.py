@@ -102,6 +102,16 @@ class GivenTest(parameterized.TestCase):
     self.assertEqual(one[0][:3], ([0, 0], 0, b'step 0'))
     np.testing.assert_allclose(single.actions, [[.75, 17.5]] * 60)
 
+  def test_a_vector_starts_again_after_an_end(self):
+    flow = given.wrap(gymnasium.vector.SyncVectorEnv(
+        [_Growing], autoreset_mode=_Mode.NEXT_STEP))
+    flow.initial()
+    actions = np.zeros([1, 2], np.float32)
+    flow.step(actions)
+    flow.step(actions)  # The end, which would show in the next step.
+    flow.initial()
+    self.assertFalse(flow.step(actions).done[0])
+
   def test_an_environment_starts_again(self):
     flow = given.wrap(_Growing())
     flow.initial()
@@ -189,6 +199,7 @@ class LoadTest(parameterized.TestCase):
       action, state = agent.step(
           observations[t], state, rewards[t], dones[t], greedy=True)
       actions.append(action)
+    np.testing.assert_array_equal(last_actions, [0 * actions[0], *actions[:-1]])
     outputs, core = agent.agent.unroll(
         np.stack(last_actions), structs.StepOutput(
             rewards, structs.NO_INFO, dones, observations),

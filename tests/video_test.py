@@ -362,7 +362,9 @@ class FilmingTest(absltest.TestCase):
     films = filming.Filming(config_lib.Config())
     films._command = [sys.executable, '-c', 'import time; time.sleep(1e6)']
     films(1)
+    first = films._process
     films(2)  # One at a time.
+    self.assertIs(films._process, first)
     films.close()
     self.assertLess(films._process.wait(), 0)
     films.close()
