@@ -387,6 +387,7 @@ class CentralActorsTest(absltest.TestCase):
         copies.take()
     _check_streams(copies)
 
+  @pytest.mark.storm
   def test_without_an_accelerator_it_is_refused(self):
     with self.assertRaisesRegex(
         errors.ConfigError, 'there is none here.*--inference=central_on_cpu'):

@@ -270,6 +270,7 @@ class AtariTest(parameterized.TestCase):
         self.assertEqual(output.last_observation, ())
     self.assertGreaterEqual(num_lives_lost, 6)
 
+  @pytest.mark.storm
   def test_games_begin_with_0_to_max_noops_frames(self):
     env = environments.make_vec(
         ['ALE/Freeway-v5'] * 20, range(20),

@@ -377,6 +377,7 @@ class SavingTest(absltest.TestCase):
           f'--logdir={logdir}', '--save_checkpoint_secs=0.3', *_CHEAP, *args)
     return code, output, checkpointing.latest_number(logdir)
 
+  @pytest.mark.storm
   def test_a_checkpoint_that_cannot_be_written_is_tried_again(self):
     code, output, latest = self._train(
         [OSError(errno.ENOSPC, 'No space left on device')] * 2,

@@ -174,6 +174,7 @@ class ExportTest(parameterized.TestCase):
       np.testing.assert_allclose(found[key], value, rtol=1e-4, atol=1e-5)
     self.assertTrue(np.any(found['policy']))
 
+  @pytest.mark.storm
   def test_actions_are_drawn_from_the_policy(self):
     path, _ = self._export('recurrent', '--export_format=saved_model')
     agent = loading.load(self._logdir('recurrent'))
