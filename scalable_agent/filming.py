@@ -11,8 +11,11 @@ from scalable_agent import config as config_lib
 
 _END_TIMEOUT_S = 3.
 # It has the lowest priority before it imports anything, and ends with us.
+# Ctrl-C is for other groups of processes. It stays in our session: in another
+# one, its priority would only count there (the autogroups of Linux).
 _PROGRAM = """
 import os, signal
+os.setpgid(0, 0)
 try:
   os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 except (AttributeError, OSError):
@@ -51,11 +54,9 @@ class Filming:
       return
     self._last_s = time.monotonic()
     self._last_number = checkpoint_number
-    # Not Ctrl-C: `close` ends it.
     process = self._process = subprocess.Popen(
         self._command, text=True, stdin=subprocess.DEVNULL, env=_environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True)
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     self._saying = threading.Thread(target=_say, args=(process,), daemon=True)
     self._saying.start()
 
