@@ -49,7 +49,7 @@ $(VENV)/installed_docs: $(VENV)/installed
 
 $(VENV)/installed: setup.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 10) <= v <= (3, 13) and "Python 3.10 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12" % v)'
-	@echo 'Installing TensorFlow, environments and tools into $(VENV): about 4 GB, two to ten minutes.'
+	@echo 'Installing TensorFlow, environments and tools into $(VENV): about 3.4 GB, some minutes.'
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
 	touch $@

@@ -5,6 +5,8 @@
   python experiment.py --logdir=/tmp/a --mode=test
   python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
   python experiment.py --logdir=/tmp/a --mode=plot
+  python experiment.py --logdir=/tmp/a --mode=video
+  python experiment.py --logdir=/tmp/a --mode=export
 
 Where the package is installed, `scalable-agent` is the same program. --help
 lists the flags by name, --helpfull by section. Programs can use

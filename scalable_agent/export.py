@@ -5,7 +5,6 @@ These need TensorFlow, or TensorFlow Lite, and nothing of this package.
 """
 
 import dataclasses
-import itertools
 import json
 import os
 import tempfile
@@ -184,7 +183,8 @@ def export(config: config_lib.Config) -> str:
       said = ''
       if config.export_format != 'saved_model':
         said = _add_tflite(module, new, config.export_format == 'tflite')
-      path = _rename(new, os.path.join(parent, str(loaded.num_env_frames)))
+      path = logdirs.keep(
+          new, os.path.join(parent, str(loaded.num_env_frames)))
   except (OSError, tf.errors.OpError) as e:
     raise errors.ConfigError(
         f'{parent} cannot be written: {errors.reason(e)}.') from e
@@ -239,13 +239,3 @@ def _add_tflite(module, directory, is_wanted):
   with open(os.path.join(directory, 'agent.tflite'), 'wb') as f:
     f.write(data)
   return f' and agent.tflite, {len(data):,} bytes.'
-
-
-def _rename(new, path):
-  """Gives a directory its name, or one that is free; returns it."""
-  for number in itertools.count(1):
-    name = path + (f'-{number}' if number > 1 else '')
-    if not os.path.exists(name):
-      os.rename(new, name)
-      return name
-  raise AssertionError

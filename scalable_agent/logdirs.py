@@ -105,16 +105,20 @@ def unfinished(parent: str) -> Iterator[str]:
       os.rmdir(parent)
 
 
-def free_path(stem: str, extension: str = '') -> str:
-  """Makes an empty file under a name that is free, and returns its path.
+def keep(path: str, stem: str, extension: str = '') -> str:
+  """Gives a file or directory a name that is free, and returns it.
 
-  It is `stem`, or `stem-2`, `stem-3` and so on, with the extension.
+  It is `stem`, or `stem-2`, `stem-3` and so on, with the extension, on the same
+  file system. Another program that looks for a name at the same time gets
+  another one.
   """
   for number in itertools.count(1):
-    path = stem + (f'-{number}' if number > 1 else '') + extension
+    name = stem + (f'-{number}' if number > 1 else '') + extension
     with contextlib.suppress(FileExistsError):
-      os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-      return path
+      # What is renamed replaces what is empty.
+      os.mkdir(name) if os.path.isdir(path) else open(name, 'x').close()
+      os.replace(path, name)
+      return name
   raise AssertionError
 
 

@@ -113,8 +113,7 @@ def _record_level(config, level, unfinished):
 def _keep(path, stem, which, game_return):
   """Gives a film its name; no other one is replaced."""
   _check_whole(path)
-  name = logdirs.free_path(stem, os.path.splitext(path)[1])
-  os.replace(path, name)
+  name = logdirs.keep(path, stem, os.path.splitext(path)[1])
   print(f'Wrote {name}: the {which} one, return '
         f'{metrics.shortest(game_return)}.', flush=True)
   return name

@@ -19,10 +19,10 @@ import threading
 import time
 from unittest import mock
 
-from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
+import in_process
 import metrics_test
 import numpy as np
 import psutil
@@ -64,13 +64,7 @@ def _start(*args, **env):
       start_new_session=True)  # A process group of its own, as from a shell.
 
 
-def _main(*args):
-  """Runs the program in this process; returns its exit code and output."""
-  with flagsaver.flagsaver(), contextlib.redirect_stdout(
-      io.StringIO()) as output, contextlib.redirect_stderr(output):
-    argv = flags.FLAGS(['experiment.py', *_CATCH, *args])
-    code = experiment.main(argv)
-  return code, output.getvalue()
+_main = functools.partial(in_process.main, *_CATCH)
 
 
 def _episodes(logdir):

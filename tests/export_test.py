@@ -1,8 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of exported agents: the same numbers without this package."""
 
-import contextlib
-import io
 import json
 import os
 import subprocess
@@ -11,12 +9,11 @@ import tempfile
 from unittest import mock
 
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
+import in_process
 import numpy as np
 import pytest
 from scalable_agent import config as config_lib
-from scalable_agent import experiment
 from scalable_agent import loading
 from scalable_agent import networks
 from scalable_agent import structs
@@ -97,13 +94,8 @@ class ExportTest(parameterized.TestCase):
     return logdir
 
   def _main(self, name, *args):
-    output = io.StringIO()
-    with flagsaver.flagsaver(), contextlib.redirect_stdout(output), (
-        contextlib.redirect_stderr(output)):
-      experiment._parse_flags(['experiment.py', '--mode=export',
-                               f'--logdir={self._logdir(name)}', *args])
-      code = experiment.main([])
-    return code, output.getvalue()
+    return in_process.main(
+        '--mode=export', f'--logdir={self._logdir(name)}', *args)
 
   def _export(self, name, *args):
     code, output = self._main(name, *args)

@@ -13,17 +13,16 @@ import tempfile
 from unittest import mock
 
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
 import gymnasium
 import imageio.v2
 import imageio_ffmpeg
+import in_process
 import numpy as np
 import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import experiment
 from scalable_agent import filming
 from scalable_agent import training
 from scalable_agent.environments import recording as recording_lib
@@ -243,13 +242,8 @@ class VideoModeTest(absltest.TestCase):
         unroll_length=5, batch_size=4, total_environment_frames=100))
 
   def _main(self, *args):
-    output = io.StringIO()
-    with flagsaver.flagsaver(), contextlib.redirect_stdout(output), (
-        contextlib.redirect_stderr(output)):
-      experiment._parse_flags(
-          ['experiment.py', '--mode=video', f'--logdir={self.logdir}', *args])
-      code = experiment.main([])
-    return code, output.getvalue()
+    return in_process.main(
+        '--mode=video', f'--logdir={self.logdir}', *args)
 
   def test_the_best_and_the_median(self):
     code, output = self._main('--video_num_episodes=4', '--seed=3')

@@ -117,7 +117,7 @@ class Recorder(gymnasium.Wrapper):
     """See `gymnasium.Env.step`; completes the film at the end of the game."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     self._return += float(reward)
-    self._add(observation, _text(self._return, action, _meanings(self.env)))
+    self._add(observation, action)
     if terminated or truncated:
       self._end()
     return observation, reward, terminated, truncated, info
@@ -127,10 +127,12 @@ class Recorder(gymnasium.Wrapper):
     self._end()
     super().close()
 
-  def _add(self, observation, text=''):
+  def _add(self, observation, action=None):
     assert self._film is not None
-    self._film.add(_picture(self.env, observation),
-                   text if self._recording.has_text else '')
+    text = ''
+    if self._recording.has_text and action is not None:
+      text = _text(self._return, action, _meanings(self.env))
+    self._film.add(_picture(self.env, observation), text)
 
   def _end(self):
     if self._film:
@@ -217,7 +219,6 @@ class _AtariGame:
     Raises:
       RuntimeError: it is not the game that the agent has played.
     """
-    text = _text(self._return, action, self._meanings)
     for _ in range(self._num_repeats):
       observation, frame_reward, terminated, truncated, info = self._env.step(
           np.array([action]))
@@ -225,8 +226,10 @@ class _AtariGame:
       self._return += float(frame_reward[0])
       ended = bool(terminated[0] or truncated[0])
       picture = info['final_obs'] if ended else observation
+      text = (_text(self._return, action, self._meanings)
+              if self._recording.has_text else '')
       assert self._film is not None
-      self._film.add(picture[0, -1], text if self._recording.has_text else '')
+      self._film.add(picture[0, -1], text)
       if ended:
         break
     if reward or ended != is_over:
