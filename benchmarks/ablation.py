@@ -25,16 +25,12 @@ ablation.md and ablation.png.
 """
 
 import argparse
-import csv
-import ctypes
 import json
-import os
 import pathlib
 import re
 import shutil
 import signal
 import statistics
-import subprocess
 import sys
 import time
 from typing import NamedTuple
@@ -42,8 +38,9 @@ from typing import NamedTuple
 import numpy as np
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(_ROOT))
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
+import runs
 from scalable_agent import config as config_lib
 from scalable_agent.scores import vtrace_ablation
 
@@ -54,7 +51,6 @@ _FLAGS = (
     '--optimizer=adam', '--learning_rate=0.003', '--epsilon=0.00001',
     '--entropy_cost=0.01', '--min_policy_lag=50')
 _NUM_BINS = 50
-_PR_SET_PDEATHSIG = 1
 
 
 class Cell(NamedTuple):
@@ -131,43 +127,21 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
         else:
           result = (f'exit code {child.returncode}, see log.txt'
                     if child.poll() else f'took more than {timeout_s:g} s')
-          _stop(child)
+          runs.stop(child)
           failures.append(f'{directory}: {result}')
         print(f'{directory}: {result}, {len(waiting) + len(running)} to go',
               flush=True)
   finally:
     for child, _ in running.values():
-      _stop(child)
+      runs.stop(child)
   return failures
 
 
 def _start(cell, out, common):
   directory = cell.directory(out)
   shutil.rmtree(directory, ignore_errors=True)  # A run that was cut off.
-  directory.mkdir(parents=True)
-  with open(directory / 'log.txt', 'w', encoding='utf-8') as log:
-    # In the user's directory, because paths in the flags are relative to it.
-    return subprocess.Popen(
-        [sys.executable, str(_ROOT / 'experiment.py'), *cell.flags(common),
-         f'--logdir={directory}', '--progress_secs=1',
-         '--save_checkpoint_secs=100000'],
-        stdin=subprocess.DEVNULL, stdout=log,
-        stderr=subprocess.STDOUT, env=dict(os.environ, PYTHONUNBUFFERED='1'),
-        preexec_fn=_end_with_parent)
-
-
-def _end_with_parent():
-  if sys.platform == 'linux':  # Elsewhere, unless the parent is killed.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _stop(child):
-  child.terminate()
-  try:
-    child.wait(timeout=60)  # For its checkpoint.
-  except subprocess.TimeoutExpired:
-    child.kill()
-    child.wait()
+  return runs.start([*cell.flags(common), '--progress_secs=1',
+                     '--save_checkpoint_secs=100000'], directory)
 
 
 def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
@@ -175,10 +149,7 @@ def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
 
   A share in which no episode ended has that of the one before it.
   """
-  with open(directory / 'episodes.csv', newline='', encoding='utf-8') as f:
-    rows = list(csv.DictReader(f))
-  frames, returns = (np.array([float(row[name]) for row in rows])
-                     for name in ('num_env_frames', 'episode_return'))
+  frames, _, returns = runs.episodes(directory).T
   bins = np.minimum((frames - 1) * _NUM_BINS // num_frames, _NUM_BINS - 1)
   means = np.full(_NUM_BINS, np.nan)
   for i in range(_NUM_BINS):

@@ -44,7 +44,7 @@ class FlagsTest(parameterized.TestCase):
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(user)
     cell = ablation.Cell('none', 7, 2)
-    with mock.patch.object(ablation, '_ROOT', root), \
+    with mock.patch.object(ablation.runs, 'ROOT', root), \
         contextlib.redirect_stdout(io.StringIO()):
       failures = ablation.run_all([cell], user / 'out', ['--x'], 1, 600)
     self.assertEqual(
@@ -75,9 +75,9 @@ class AblationTest(absltest.TestCase):
   def test_curve(self):
     directory = pathlib.Path(self.create_tempdir().full_path)
     (directory / 'episodes.csv').write_text(
-        'num_env_frames,episode_return\n'
+        'num_env_frames,train_time_s,episode_return\n'
         # 50 bins of 20 frames, each with its last frame. None in the third.
-        '20,1\n20,3\n21,5\n40,6\n61,8\n1000,9\n')
+        '20,7,1\n20,7,3\n21,7,5\n40,7,6\n61,7,8\n1000,7,9\n')
     curve = ablation.curve(directory, 1000)
     np.testing.assert_array_equal(curve[:4], [2, 5.5, 5.5, 8])
     np.testing.assert_array_equal(curve[4:49], 8)

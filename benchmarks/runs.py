@@ -1,0 +1,88 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Runs of experiment.py that a benchmark starts and stops, and their curves."""
+
+from collections.abc import Sequence
+import csv
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+_PR_SET_PDEATHSIG = 1
+_STOP_TIMEOUT_S = 60
+
+
+def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
+  """Starts a run, or goes on with it; it ends with this process.
+
+  Args:
+    flags: of experiment.py, without --logdir. Paths in them are relative to the
+      working directory.
+    directory: --logdir. What the run prints is added to its log.txt.
+  """
+  return start_program(
+      [sys.executable, str(ROOT / 'experiment.py'), *flags,
+       f'--logdir={directory}'], directory)
+
+
+def start_program(command: Sequence[str], directory: pathlib.Path,
+                  **kwargs) -> subprocess.Popen:
+  """Starts a program whose output is added to log.txt in a directory.
+
+  Args:
+    command: what to run.
+    directory: is made if it is missing.
+    **kwargs: of `subprocess.Popen`.
+  """
+  directory.mkdir(parents=True, exist_ok=True)
+  env = dict(kwargs.pop('env', os.environ), PYTHONUNBUFFERED='1')
+  with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=log,
+        stderr=subprocess.STDOUT, env=env, preexec_fn=_end_with_parent,
+        **kwargs)
+
+
+def _end_with_parent():
+  if sys.platform == 'linux':  # Elsewhere, unless the parent is killed.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def stop(child: subprocess.Popen) -> None:
+  """Ends a run, which saves a checkpoint first."""
+  child.terminate()
+  try:
+    child.wait(timeout=_STOP_TIMEOUT_S)
+  except subprocess.TimeoutExpired:
+    child.kill()
+    child.wait()
+
+
+def episodes(directory: pathlib.Path) -> np.ndarray:
+  """Returns the episodes of a run so far, in the order in which they ended.
+
+  Args:
+    directory: --logdir of the run.
+
+  Returns:
+    float64 `[N, 3]`: environment frames, seconds of training, return.
+  """
+  path = directory / 'episodes.csv'
+  if not path.exists():
+    return np.empty([0, 3])
+  names = ('num_env_frames', 'train_time_s', 'episode_return')
+  # The last line may be incomplete.
+  lines = path.read_text(encoding='utf-8').split('\n')[:-1]
+  return np.array([[float(row[name]) for name in names]
+                   for row in csv.DictReader(lines)]).reshape(-1, 3)
+
+
+def last_words(directory: pathlib.Path) -> str:
+  """Returns the last line that a run has printed."""
+  lines = (directory / 'log.txt').read_text(errors='replace').splitlines()
+  return next((line for line in reversed(lines) if line.strip()), '')

@@ -1,0 +1,308 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Searches for good settings: random search with successive halving.
+
+  python benchmarks/sweep.py --out=DIRECTORY --num_trials=12 \\
+      --rungs=1000000,3000000,8000000 --keep=3 [--jobs=1] \\
+      --search=learning_rate=0.0003,0.0006,0.001 \\
+      --search=entropy_cost=0.001,0.003,0.01 [-- FLAGS]
+
+A trial is a run of experiment.py with FLAGS and one value, drawn at random, of
+each setting of --search. All trials run to the first number of environment
+frames of --rungs. Of those, the best one in --keep goes on to the second
+number, and so on. A trial's score is the mean return of the last 100 episodes
+of training.
+
+Every trial keeps its settings and its curve: it is a --logdir below --out. A
+sweep that was cut off goes on where it was; so does one that is started again
+with more trials. A trial that fails does not go on. The schedules of a run,
+such as that of the learning rate, are those of --total_environment_frames: the
+last of the rungs, unless FLAGS have another one.
+
+Writes sweep.csv, sweep.md and sweep.png. Frames per second are those of the
+whole run while other programs may have taken their share: see the load. Compare
+trials by frames, and speeds only on an idle machine.
+"""
+
+import argparse
+import csv
+import itertools
+import json
+import math
+import os
+import pathlib
+import signal
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import runs
+
+_NUM_EPISODES = 100
+_POLL_S = 1.0
+_MAX_CURVES_IN_LEGEND = 8
+
+
+class Trial(NamedTuple):
+  """One choice of settings.
+
+  Attributes:
+    number: names its directory.
+    settings: values by name.
+  """
+  number: int
+  settings: tuple[tuple[str, str], ...]
+
+  def directory(self, out: pathlib.Path) -> pathlib.Path:
+    return out / f'trial{self.number:03d}'
+
+  def flags(self, common: list[str]) -> list[str]:
+    return [*common, *(f'--{name}={value}' for name, value in self.settings)]
+
+  def __str__(self):
+    return ' '.join(f'{name}={value}' for name, value in self.settings)
+
+
+def draw(space: dict[str, list[str]], num_trials: int,
+         seed: int) -> list[Trial]:
+  """Returns different choices from a space; all of it, if that is fewer.
+
+  The first n of them do not depend on `num_trials`.
+
+  Args:
+    space: the values of each setting.
+    num_trials: how many to draw.
+    seed: of the draw.
+  """
+  points = list(itertools.product(*space.values()))
+  order = np.random.default_rng(seed).permutation(len(points))
+  return [Trial(number, tuple(zip(space, points[index])))
+          for number, index in enumerate(order[:num_trials])]
+
+
+def score(episodes: np.ndarray, num_frames: float = math.inf) -> float:
+  """Returns the mean of the last 100 returns within the first frames.
+
+  Args:
+    episodes: see `runs.episodes`.
+    num_frames: environment frames that count.
+
+  Returns:
+    -inf if no episode had ended.
+  """
+  returns = episodes[episodes[:, 0] <= num_frames, 2][-_NUM_EPISODES:]
+  return float(np.mean(returns)) if returns.size else -math.inf
+
+
+def survivors(scores: dict[Trial, float], keep: int) -> list[Trial]:
+  """Returns the best one in `keep` (at least one) of trials, best first."""
+  ranked = sorted(scores, key=lambda trial: -scores[trial])
+  return ranked[:math.ceil(len(ranked) / keep)]
+
+
+class Sweep:
+  """Runs trials below a directory, `jobs` at a time."""
+
+  def __init__(self, out: pathlib.Path, common: list[str], jobs: int):
+    self._out = out
+    self._common = common
+    self._jobs = jobs
+    self._failed: set[Trial] = set()
+
+  def episodes(self, trial: Trial) -> np.ndarray:
+    return runs.episodes(trial.directory(self._out))
+
+  def run(self, trials: list[Trial], rung: int) -> dict[Trial, float]:
+    """Runs trials to a number of frames.
+
+    Returns:
+      The scores of those that did not fail.
+    """
+    waiting = [t for t in trials if not self.is_at(t, rung)]
+    running = {}
+    try:
+      while waiting or running:
+        while waiting and len(running) < self._jobs:
+          trial = waiting.pop(0)
+          running[trial] = self._start(trial)
+        time.sleep(_POLL_S)
+        for trial, child in list(running.items()):
+          if child.poll() == 0:
+            self._end(trial).touch()
+          elif child.poll() is not None:
+            self._failed.add(trial)
+          elif self.is_at(trial, rung):
+            runs.stop(child)
+          else:
+            continue
+          del running[trial]
+          self._say(trial, rung, len(waiting) + len(running))
+    finally:
+      for child in running.values():
+        runs.stop(child)
+    return {trial: score(self.episodes(trial), rung) for trial in trials
+            if trial not in self._failed}
+
+  def _start(self, trial):
+    directory = trial.directory(self._out)
+    flags = trial.flags(self._common)
+    path = directory / 'flags.json'
+    if path.exists() and json.loads(path.read_text()) != flags:
+      raise SystemExit(f'{directory} was run with other flags: use another '
+                       '--out.')
+    directory.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(flags))
+    return runs.start(flags, directory)
+
+  def is_at(self, trial: Trial, rung: int) -> bool:
+    """Whether a trial was run to a number of frames, or to its own end."""
+    episodes = self.episodes(trial)
+    return self._end(trial).exists() or (
+        bool(len(episodes)) and episodes[-1, 0] >= rung)
+
+  def _end(self, trial):
+    return trial.directory(self._out) / 'finished'
+
+  def _say(self, trial, rung, num_left):
+    result = f'{score(self.episodes(trial), rung):.2f}'
+    if trial in self._failed:
+      result = f'failed: {runs.last_words(trial.directory(self._out))}'
+    print(f'{trial.directory(self._out).name} at {rung:,} frames: {result} '
+          f'({trial}), {num_left} to go', flush=True)
+
+
+def halve(sweep: Sweep, trials: list[Trial], rungs: list[int],
+          keep: int) -> None:
+  """Runs all trials to the first rung, and the best of each to the next."""
+  for rung in rungs:
+    trials = survivors(sweep.run(trials, rung), keep)
+
+
+def rows(trials: list[Trial], sweep: Sweep,
+         rungs: list[int]) -> list[dict[str, object]]:
+  """Returns what is known of each trial that has begun, the best first."""
+  result = []
+  for trial in trials:
+    episodes = sweep.episodes(trial)
+    if not len(episodes):
+      continue
+    frames, seconds, _ = episodes[-1]
+    result.append({
+        'trial': trial.number, **dict(trial.settings),
+        **{f'score at {rung}': (
+            round(score(episodes, rung), 2) if sweep.is_at(trial, rung) else '')
+           for rung in rungs},
+        'last score': round(score(episodes), 2), 'frames': int(frames),
+        'minutes': round(seconds / 60, 1),
+        'frames/s': round(frames / max(seconds, 1e-9))})
+  num_reached = lambda row: sum(
+      row[f'score at {rung}'] != '' for rung in rungs)
+  return sorted(result, key=lambda row: (-num_reached(row), -row['last score']))
+
+
+def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
+  """Draws the means of 100 returns over frames; names the best trials."""
+  import matplotlib  # pylint: disable=g-import-not-at-top
+  matplotlib.use('Agg')
+  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  figure, axis = plt.subplots(figsize=(9, 5))
+  curves = [(trial, sweep.episodes(trial)) for trial in trials]
+  curves = [(trial, e) for trial, e in curves if len(e) >= _NUM_EPISODES]
+  curves.sort(key=lambda curve: -score(curve[1]))
+  for rank, (trial, episodes) in enumerate(curves):
+    means = np.convolve(
+        episodes[:, 2], np.full(_NUM_EPISODES, 1 / _NUM_EPISODES), 'valid')
+    is_named = rank < _MAX_CURVES_IN_LEGEND
+    axis.plot(episodes[_NUM_EPISODES - 1:, 0] / 1e6, means,
+              label=f'{trial.number}: {trial}' if is_named else None,
+              color=None if is_named else 'lightgrey', zorder=-rank)
+  axis.set_xlabel('million environment frames')
+  axis.set_ylabel(f'mean return of {_NUM_EPISODES} episodes of training')
+  axis.grid(alpha=0.3)
+  if curves:
+    axis.legend(fontsize='xx-small', loc='upper left')
+  figure.tight_layout()
+  figure.savefig(path, dpi=110)
+  plt.close(figure)
+
+
+def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
+           out: pathlib.Path) -> None:
+  """Writes the files about the trials so far, and prints the table."""
+  table = rows(trials, sweep, rungs)
+  if not table:
+    print('No trial has finished an episode.')
+    return
+  with open(out / 'sweep.csv', 'w', newline='', encoding='utf-8') as f:
+    writer = csv.DictWriter(f, table[0])
+    writer.writeheader()
+    writer.writerows(table)
+  lines = [list(table[0]), ['---'] * len(table[0]),
+           *(row.values() for row in table)]
+  text = '\n'.join(f'| {" | ".join(map(str, line))} |' for line in lines)
+  load = ', '.join(f'{x:.1f}' for x in os.getloadavg())
+  text += (f'\n\nLoad at the end: {load} (1, 5, 15 minutes) on '
+           f'{len(os.sched_getaffinity(0))} cores.\n')
+  (out / 'sweep.md').write_text(text, encoding='utf-8')
+  plot(trials, sweep, out / 'sweep.png')
+  print(text, end='')
+
+
+def parse_space(values: list[str]) -> dict[str, list[str]]:
+  """Returns the values by setting of `NAME=A,B,..`.
+
+  Raises:
+    ValueError: one of them is not of this form, or a name is there twice.
+  """
+  space = {}
+  for value in values:
+    name, equals, choices = value.partition('=')
+    if not (name and equals and all(choices.split(','))):
+      raise ValueError(f'--search={value} is not of the form NAME=A,B,C.')
+    if name in space:
+      raise ValueError(f'--search={name}=... is there twice.')
+    space[name] = choices.split(',')
+  return space
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--out', required=True, type=pathlib.Path)
+  parser.add_argument('--search', action='append', required=True,
+                      metavar='NAME=A,B,C', help='a setting and its values')
+  parser.add_argument('--num_trials', type=int, default=12)
+  parser.add_argument('--rungs', required=True,
+                      help='environment frames, comma-separated')
+  parser.add_argument('--keep', type=int, default=3,
+                      help='one in so many goes on to the next rung')
+  parser.add_argument('--jobs', type=int, default=1, help='trials at a time')
+  parser.add_argument('--seed', type=int, default=1, help='of the draw')
+  parser.add_argument('flags', nargs='*', metavar='FLAGS',
+                      help='flags of experiment.py, after --')
+  args = parser.parse_args()
+  try:
+    space = parse_space(args.search)
+    rungs = sorted(int(rung) for rung in args.rungs.split(','))
+  except ValueError as e:
+    parser.error(str(e))
+  if args.keep < 2 or args.jobs < 1 or args.num_trials < 1 or rungs[0] < 1:
+    parser.error('--keep must be at least 2, the other numbers at least 1.')
+  # Ends by way of `finally`, which stops what runs.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+  out = args.out.absolute()
+  trials = draw(space, args.num_trials, args.seed)
+  sweep = Sweep(
+      out, [f'--total_environment_frames={rungs[-1]}', *args.flags], args.jobs)
+  try:
+    halve(sweep, trials, rungs, args.keep)
+  finally:
+    report(trials, sweep, rungs, out)
+
+
+if __name__ == '__main__':
+  main()
