@@ -180,16 +180,15 @@ class RunError(Exception):
   """A program failed, or made no updates."""
 
 
-class _Run:
+class Run:
   """A program that trains: all its processes, and the files that it writes."""
 
-  def __init__(self, python, worker, settings, directory):
+  def __init__(self, command, directory):
     self._directory = pathlib.Path(directory)
     self._log = self._directory / 'log'
     with open(self._log, 'wb') as log:
       self._child = subprocess.Popen(
-          [python, str(WORKERS / worker), json.dumps(settings)],
-          cwd=directory, stdin=subprocess.DEVNULL, stdout=log,
+          command, cwd=directory, stdin=subprocess.DEVNULL, stdout=log,
           stderr=subprocess.STDOUT, env=dict(
               os.environ, PEERS_RUN=str(directory), PYTHONPATH=str(WORKERS),
               CUDA_VISIBLE_DEVICES='', RAY_USAGE_STATS_ENABLED='0',
@@ -253,7 +252,7 @@ class _Run:
     psutil.wait_procs(self._processes, timeout=30)
 
 
-def _sum_over(processes, value):
+def sum_over(processes, value):
   total = 0
   for process in processes:
     try:
@@ -263,12 +262,12 @@ def _sum_over(processes, value):
   return total
 
 
-def _cpu_s(process):
+def cpu_seconds(process):
   times = process.cpu_times()
   return times.user + times.system
 
 
-def _busy_s():
+def busy_seconds():
   """Returns the CPU time of all programs, and stolen time, so far."""
   t = psutil.cpu_times()  # Times of guests are parts of the others.
   return t.user + t.nice + t.system + t.irq + t.softirq + t.steal
@@ -295,7 +294,7 @@ def measure(python, worker, settings, args, num_parameters=None):
     RunError: it failed or hung, or trains another network.
   """
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-    run = _Run(python, worker, settings, directory)
+    run = Run([python, str(WORKERS / worker), json.dumps(settings)], directory)
     try:
       return _watch(run, num_parameters, args)
     finally:
@@ -323,7 +322,7 @@ def _wait(run, seconds, hang_s):
     if time.monotonic() - run.last_update() > hang_s:
       raise run.no_update(hang_s)
     if time.monotonic() >= next_memory:
-      peak = max(peak, _sum_over(run.processes(), _pss_bytes))
+      peak = max(peak, sum_over(run.processes(), _pss_bytes))
       next_memory = time.monotonic() + _MEMORY_PERIOD_S
     time.sleep(0.5)
   return peak
@@ -337,10 +336,10 @@ def _watch(run, num_parameters, args):
                    f'{num_parameters:,}')
   _wait(run, args.warm_up_s, args.hang_s)
   start = time.monotonic()
-  cpu_s, busy_s = _sum_over(run.processes(), _cpu_s), _busy_s()
+  cpu_s, busy_s = sum_over(run.processes(), cpu_seconds), busy_seconds()
   peak = _wait(run, args.window_s, args.hang_s)
-  end, busy_s = time.monotonic(), _busy_s() - busy_s
-  cpu_s = _sum_over(run.processes(), _cpu_s) - cpu_s
+  end, busy_s = time.monotonic(), busy_seconds() - busy_s
+  cpu_s = sum_over(run.processes(), cpu_seconds) - cpu_s
   # A hang would go unnoticed if no update after the window were needed.
   _wait_for_update(run, end, args.hang_s)
   updates = [u for u in run.updates() if u[0] >= start]

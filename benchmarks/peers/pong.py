@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Pong for all peers, and the files by which a benchmark watches a run.
+"""Pong (or another game) for all peers, and the files of a watched run.
 
 The work of a step is that of scalable_agent/environments/atari.py: grey 84 x 84
 frames, the maximum over the last two of four frames, four of them stacked
@@ -7,7 +7,9 @@ channels-first, 0 to 30 no-ops at the start of a game, no sticky actions.
 
 Every process that steps environments counts the steps in a file of its own in
 the directory `PEERS_RUN`. The process that trains writes each finished update,
-with the steps until then, to another file. peers.py reads both.
+with the steps until then, to another file. peers.py reads both. Whoever plays
+whole games writes their returns to a file of its own; time_to_score.py reads
+them.
 """
 
 import mmap
@@ -23,6 +25,7 @@ _MAX_NOOPS = 30
 _FRAME_SKIP = 4
 _MAX_FRAMES = 108000
 _GAME = 'pong'
+_INFOS = ('final_obs', 'frame_number', 'episode_frame_number')
 
 
 def _run_directory():
@@ -62,6 +65,13 @@ def note_update(num_samples):
     f.write(f'{time.monotonic()} {total_steps()} {num_samples}\n')
 
 
+def note_game(score):
+  """Writes down a finished game: the time, steps until now, its return."""
+  path = _run_directory() / f'games-{os.getpid()}'
+  with open(path, 'a', encoding='ascii') as f:
+    f.write(f'{time.monotonic()} {total_steps()} {score}\n')
+
+
 def note_parameters(parameters):
   """Writes down the number of trained parameters; peers.py checks it."""
   count = sum(int(np.prod(p.shape)) for p in parameters)
@@ -71,7 +81,7 @@ def note_parameters(parameters):
 class Pong:
   """One game, for peers that step environments one by one."""
 
-  def __init__(self, seed):
+  def __init__(self, seed, game=_GAME):
     import ale_py  # pylint: disable=g-import-not-at-top
     import cv2  # pylint: disable=g-import-not-at-top
     cv2.setNumThreads(1)
@@ -81,7 +91,7 @@ class Pong:
     self._ale = ale_py.ALEInterface()
     self._ale.setFloat('repeat_action_probability', 0.0)
     self._ale.setInt('random_seed', seed)
-    self._ale.loadROM(ale_py.roms.get_rom_path(_GAME))
+    self._ale.loadROM(ale_py.roms.get_rom_path(game))
     self._actions = self._ale.getMinimalActionSet()
     self._rng = np.random.RandomState(seed)
     size = self._ale.getScreenDims()
@@ -113,15 +123,49 @@ class Pong:
     return self._stack.copy(), float(reward), over
 
 
-def make_vector(num_envs, num_threads, autoreset_mode=None):
+class ScoredGame(Pong):
+  """A game as scalable_agent plays it in training, which notes its return.
+
+  A lost life ends an episode, but the game goes on. Rewards are clipped.
+  """
+
+  def __init__(self, seed, game):
+    super().__init__(seed, game)
+    self.num_actions = len(self._actions)
+    self._is_over = True
+
+  def reset(self):
+    """Starts a game if the last one is over; returns an observation."""
+    if not self._is_over:
+      return self._stack.copy()
+    self._is_over, self._score = False, 0.0
+    observation = super().reset()
+    self._lives = self._ale.lives()
+    return observation
+
+  def step(self, action):
+    """Returns observation, clipped reward, whether the episode is over."""
+    observation, reward, self._is_over = super().step(action)
+    self._score += reward
+    if self._is_over:
+      note_game(self._score)
+    lives, self._lives = self._lives, self._ale.lives()
+    done = self._is_over or self._lives < lives
+    return observation, float(np.clip(reward, -1, 1)), done
+
+
+def make_vector(num_envs, num_threads, autoreset_mode=None, game=_GAME,
+                **kwargs):
   """Returns ALE's own vector of games, which counts its steps.
 
-  Its infos contain the last observations of episodes only.
+  Its infos contain the last observations of episodes and numbers of frames.
 
   Args:
     num_envs: number of games.
     num_threads: C++ threads.
     autoreset_mode: one of gymnasium's; None for SAME_STEP.
+    game: the ROM.
+    **kwargs: further arguments of ALE's vector.
   """
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
   import gymnasium  # pylint: disable=g-import-not-at-top
@@ -141,12 +185,12 @@ def make_vector(num_envs, num_threads, autoreset_mode=None):
       results = super().step(actions)
       if autoreset_mode == modes.NEXT_STEP:
         self.num_resets = int((results[2] | results[3]).sum())
-      final = {k: v for k, v in results[4].items() if k == 'final_obs'}
-      return *results[:4], final
+      infos = {k: v for k, v in results[4].items() if k in _INFOS}
+      return *results[:4], infos
 
   return CountingVector(
-      _GAME, num_envs, num_threads=num_threads,
+      game, num_envs, num_threads=num_threads,
       max_num_frames_per_episode=_MAX_FRAMES, repeat_action_probability=0.0,
       autoreset_mode=autoreset_mode,
       noop_max=_MAX_NOOPS + 1,  # ALE draws below it.
-      reward_clipping=False, use_fire_reset=False)
+      reward_clipping=False, use_fire_reset=False, **kwargs)

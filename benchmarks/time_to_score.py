@@ -1,0 +1,337 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Measures the minutes of training until an agent plays an Atari game well.
+
+  python benchmarks/time_to_score.py --out=DIRECTORY --game=pong --mark=18 \\
+      [--programs=ours,zoo_ppo] [--seeds=3] [--limit_min=60] [--to_limit]
+  python benchmarks/time_to_score.py --out=DIRECTORY --game=breakout --mark=100
+
+Ours is the game's recipe for two cores. The peers have the settings that their
+own projects publish for Atari games: sample-factory's atari_params.py, and
+rl-baselines3-zoo's A2C and PPO. All play the same games: ours, see
+benchmarks/peers/pong.py. A lost life ends an episode for all of them.
+
+The mean return of the last 100 games of training counts, as the agent plays
+while it learns. A mark is reached when that mean first reaches it. It is held
+when the mean has stayed there for another 100 games. Then a run ends, unless
+there is --to_limit. A run that does not get there ends after --limit_min. The
+clock of all starts with the program: imports and compilation count.
+
+The programs take turns, seed by seed. Each run is a line of results.csv, and
+its games are in a file of their own. A run that is in results.csv is not made
+again; one that was cut off starts again. "Others" is the number of cores that
+other programs took; if it is not near 0, the minutes are not valid. Draws
+curves.png: all runs over minutes.
+"""
+
+import argparse
+import csv
+import functools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import peers
+import runs
+import venvs
+
+_NUM_GAMES = 100
+_POLL_S = 1.0
+_FRAMES_PER_STEP = 4
+_FIELDS = ('program', 'game', 'seed', 'mark', 'minutes_to_mark',
+           'frames_to_mark', 'minutes_held', 'frames_held', 'last_mean',
+           'minutes', 'frames', 'games', 'others', 'error')
+_SB3 = ('stable-baselines3==2.9.2', 'ale-py==0.12.1', 'opencv-python-headless')
+
+
+class Peer(NamedTuple):
+  """A program that trains with its own settings.
+
+  Attributes:
+    title: for tables.
+    worker: file in benchmarks/peers.
+    venv: name of its virtual environment.
+    requirements: for pip, beside PyTorch.
+    settings: for the worker.
+  """
+  title: str
+  worker: str
+  venv: str
+  requirements: tuple
+  settings: dict
+
+
+_PEERS = {
+    'sample_factory': Peer(
+        'sample-factory, its Atari settings', 'appo_atari.py',
+        'sample_factory', ('sample-factory==2.1.1', 'ale-py==0.12.1'), {}),
+    'zoo_ppo': Peer("rl-baselines3-zoo's PPO", 'zoo.py', 'sb3', _SB3,
+                    {'algorithm': 'ppo'}),
+    'zoo_a2c': Peer("rl-baselines3-zoo's A2C", 'zoo.py', 'sb3', _SB3,
+                    {'algorithm': 'a2c'}),
+}
+_PROGRAMS = ('ours', *_PEERS)
+
+
+class Games(NamedTuple):
+  """All games of a run, in the order in which they ended.
+
+  Attributes:
+    minutes: float64 `[N]`, since the start of the program.
+    frames: float64 `[N]`, environment frames until then.
+    returns: float64 `[N]`.
+  """
+  minutes: np.ndarray
+  frames: np.ndarray
+  returns: np.ndarray
+
+  def means(self) -> np.ndarray:
+    """Returns the mean of the last 100 games at each game, NaN before."""
+    if len(self.returns) < _NUM_GAMES:
+      return np.full(len(self.returns), np.nan)
+    means = np.convolve(
+        self.returns, np.full(_NUM_GAMES, 1 / _NUM_GAMES), 'valid')
+    return np.concatenate([np.full(_NUM_GAMES - 1, np.nan), means])
+
+
+def reached(means: np.ndarray, mark: float) -> int | None:
+  """Returns the first game at which the mean is at the mark."""
+  at = np.flatnonzero(means >= mark)
+  return int(at[0]) if at.size else None
+
+
+def held(means: np.ndarray, mark: float) -> int | None:
+  """Returns the first game at which the mean was there for 100 more games."""
+  length = 0
+  for index, mean in enumerate(means):
+    length = length + 1 if mean >= mark else 0
+    if length > _NUM_GAMES:
+      return index
+  return None
+
+
+class _Program:
+  """A program in training."""
+
+  def __init__(self, name, python, directory, args, seed):
+    self._directory = directory
+    self._is_ours = name == 'ours'
+    self._start_s = time.monotonic()
+    if self._is_ours:
+      command = [
+          sys.executable, str(_ROOT / 'experiment.py'),
+          f'--recipe={args.game}_two_cores', f'--logdir={directory / "logdir"}',
+          f'--seed={seed}', *args.flags]
+    else:
+      peer = _PEERS[name]
+      command = [python, str(peers.WORKERS / peer.worker), json.dumps(
+          {**peer.settings, 'game': args.game, 'seed': seed})]
+    self.run = peers.Run(command, directory)
+    self._times = np.empty([0])
+
+  def games(self) -> Games:
+    """Returns the games so far."""
+    if not self._is_ours:
+      lines = [line.split() for path in self._directory.glob('games-*')
+               for line in path.read_text().split('\n')[:-1]]
+      table = np.array(sorted([float(x) for x in line] for line in lines))
+      times, steps, returns = table.reshape(-1, 3).T
+      return Games((times - self._start_s) / 60, steps * _FRAMES_PER_STEP,
+                   returns)
+    frames, _, returns = runs.episodes(self._directory / 'logdir').T
+    # By this clock: that of the run starts with the first update.
+    new = np.full(len(frames) - len(self._times),
+                  time.monotonic() - self._start_s)
+    self._times = np.concatenate([self._times, new])
+    return Games(self._times / 60, frames, returns)
+
+
+def _watch(program, args):
+  """Waits for the end of a run; returns its games, cores of others, error."""
+  error = ''
+  start_s, busy_s = time.monotonic(), peers.busy_seconds()
+  while (time.monotonic() - start_s) / 60 < args.limit_min:
+    time.sleep(_POLL_S)
+    program.run.processes()
+    games = program.games()
+    if not args.to_limit and held(games.means(), args.mark) is not None:
+      break
+    try:
+      program.run.check()
+    except peers.RunError as e:
+      # Ours ends at the number of frames of its recipe.
+      error = '' if 'ended with 0' in str(e) else str(e)
+      break
+  # The time of a process that has ended is gone: it counts as others'.
+  own_s = peers.sum_over(program.run.processes(), peers.cpu_seconds)
+  others = (peers.busy_seconds() - busy_s - own_s) / (
+      time.monotonic() - start_s)
+  return program.games(), others, error
+
+
+def measure(name: str, python: str, seed: int, args) -> dict:
+  """Makes a run; returns its line of results.csv."""
+  directory = args.out / f'{args.game}-{name}-seed{seed}'
+  shutil.rmtree(directory, ignore_errors=True)  # A run that was cut off.
+  directory.mkdir(parents=True)
+  program = _Program(name, python, directory, args, seed)
+  try:
+    games, others, error = _watch(program, args)
+  finally:
+    program.run.kill()
+  np.savetxt(directory / 'games.csv', np.transpose(games), '%.6g', ',',
+             header='minutes,frames,return', comments='')
+  means = games.means()
+  at = {'mark': reached(means, args.mark), 'held': held(means, args.mark)}
+  value = lambda array, index: (
+      '' if index is None or np.isnan(array[index])
+      else round(float(array[index]), 2))
+  return dict(zip(_FIELDS, (
+      name, args.game, seed, args.mark,
+      value(games.minutes, at['mark']), value(games.frames, at['mark']),
+      value(games.minutes, at['held']), value(games.frames, at['held']),
+      *(value(array, -1 if len(array) else None)
+        for array in (means, games.minutes, games.frames)),
+      len(games.returns), round(others, 2), error)))
+
+
+def _key(row):
+  return (row['program'], row['game'], int(row['seed']), float(row['mark']))
+
+
+def read_results(out: pathlib.Path) -> list[dict]:
+  """Returns the lines of results.csv."""
+  path = out / 'results.csv'
+  if not path.exists():
+    return []
+  with open(path, newline='', encoding='utf-8') as f:
+    return list(csv.DictReader(f))
+
+
+def _add(out, row):
+  path = out / 'results.csv'
+  is_new = not path.exists()
+  with open(path, 'a', newline='', encoding='utf-8') as f:
+    writer = csv.DictWriter(f, _FIELDS)
+    if is_new:
+      writer.writeheader()
+    writer.writerow(row)
+
+
+def _numbers(rows, name, scale=1.0):
+  return [float(row[name]) * scale if row[name] else None for row in rows]
+
+
+def table(rows: list[dict]) -> str:
+  """Returns a line of Markdown for each program and game."""
+  lines = ['| program | game | mark | minutes to it, each seed | median | held '
+           'after, minutes | million frames to it | last mean of 100 | cores of'
+           ' others |', '|---|---|---:|---|---:|---|---|---|---:|']
+  groups = {}
+  for row in rows:
+    groups.setdefault(
+        (row['program'], row['game'], float(row['mark'])), []).append(row)
+  text = lambda values: ', '.join(
+      '-' if value is None else f'{value:.1f}' for value in values)
+  for (program, game, mark), group in groups.items():
+    numbers = functools.partial(_numbers, group)
+    minutes = numbers('minutes_to_mark')
+    # A run that did not get there took longer than all that did.
+    median = statistics.median(
+        float('inf') if m is None else m for m in minutes)
+    title = program if program == 'ours' else _PEERS[program].title
+    lines.append(
+        f'| {title} | {game} | {mark:g} | {text(minutes)} | '
+        f'{"-" if median == float("inf") else f"{median:.1f}"} | '
+        f'{text(numbers("minutes_held"))} | '
+        f'{text(numbers("frames_to_mark", 1e-6))} | '
+        f'{text(numbers("last_mean"))} | '
+        f'{max(numbers("others")):.2f} |')
+  return '\n'.join(lines) + '\n'
+
+
+def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
+  """Draws the means of 100 games of all runs of a game over minutes."""
+  import matplotlib  # pylint: disable=g-import-not-at-top
+  matplotlib.use('Agg')
+  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  figure, axis = plt.subplots(figsize=(8, 4.5))
+  seen = set()
+  for row in rows:
+    name = row['program']
+    path = out / f'{game}-{name}-seed{row["seed"]}' / 'games.csv'
+    with open(path, encoding='utf-8') as f:
+      lines = [[float(x) for x in line] for line in list(csv.reader(f))[1:]]
+    games = Games(*np.array(lines).reshape(-1, 3).T)
+    label = name if name == 'ours' else _PEERS[name].title
+    axis.plot(games.minutes, games.means(), color=f'C{_PROGRAMS.index(name)}',
+              label=None if name in seen else label, alpha=0.8)
+    seen.add(name)
+  axis.axhline(mark, color='grey', linestyle=':')
+  axis.set_xlabel('minutes since the start of the program, two cores')
+  axis.set_ylabel(f'{game}: mean return of {_NUM_GAMES} games')
+  axis.grid(alpha=0.3)
+  axis.legend()
+  figure.tight_layout()
+  figure.savefig(out / f'{game}.png', dpi=110)
+  plt.close(figure)
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--out', required=True, type=pathlib.Path)
+  parser.add_argument('--game', required=True, choices=('pong', 'breakout'))
+  parser.add_argument('--mark', required=True, type=float)
+  parser.add_argument('--programs', default=','.join(_PROGRAMS),
+                      help=f'comma-separated: {", ".join(_PROGRAMS)}')
+  parser.add_argument('--seeds', type=int, default=3, help='seeds 1, 2, ...')
+  parser.add_argument('--limit_min', type=float, default=60,
+                      help='minutes after which a run ends')
+  parser.add_argument('--to_limit', action='store_true',
+                      help='also if it has held the mark')
+  parser.add_argument('--torch', default='torch',
+                      help='what pip is to install as PyTorch')
+  parser.add_argument('--venvs', default=os.path.expanduser(
+      '~/.cache/scalable_agent/benchmarks'))
+  parser.add_argument('flags', nargs='*', metavar='FLAGS',
+                      help='further flags of experiment.py, after --')
+  args = parser.parse_args()
+  args.out = args.out.absolute()
+  names = args.programs.split(',')
+  for name in set(names) - {*_PROGRAMS}:
+    parser.error(f'Unknown program {name}: use some of '
+                 f'{", ".join(_PROGRAMS)}.')
+  # `sys.exit` runs the `finally` that ends the programs.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+  args.out.mkdir(parents=True, exist_ok=True)
+  pythons = {name: venvs.make(
+      pathlib.Path(args.venvs) / _PEERS[name].venv,
+      [args.torch, *_PEERS[name].requirements])
+             for name in names if name != 'ours'}
+  done = {_key(row) for row in read_results(args.out)}
+  for seed in range(1, args.seeds + 1):
+    for name in names:
+      if (name, args.game, seed, args.mark) not in done:
+        row = measure(name, pythons.get(name, ''), seed, args)
+        _add(args.out, row)
+        print(', '.join(f'{k}={v}' for k, v in row.items() if v != ''),
+              flush=True)
+  rows = [row for row in read_results(args.out)
+          if row['game'] == args.game and float(row['mark']) == args.mark]
+  print(table(rows), end='')
+  plot(rows, args.out, args.game, args.mark)
+
+
+if __name__ == '__main__':
+  main()
