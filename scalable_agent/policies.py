@@ -4,6 +4,7 @@
 `E` is the number of environments of one actor.
 """
 
+import math
 import threading
 from typing import Protocol
 import weakref
@@ -95,20 +96,45 @@ class AgentPolicy:
            ) -> tuple[structs.AgentOutput, structs.State]:
     """See `Policy`; the next state is tensors."""
     env_output = self._agent.tokenize(env_output.for_agent())
-    output, state = self._step(last_action, env_output, state)
-    return structs.AgentOutput(
-        *[part if isinstance(part, tuple) else part.numpy()
-          for part in output]), state
+    packed, state = self._step(last_action, env_output, state)
+    return _unpack(packed.numpy(), self.output_spec), state
 
   def close(self, timeout_s: float) -> None:
     """See `Policy`; there are no threads to end."""
 
   def _policy_step(self, last_action, env_output, state):
-    return self._agent.step(last_action, env_output, state, self._greedy)
+    output, state = self._agent.step(
+        last_action, env_output, state, self._greedy)
+    return _pack(output), state
 
   def _assign_weights(self, values):
     for variable, value in zip(self._agent.variables, values, strict=True):
       variable.assign(value)
+
+
+def _pack(output):
+  """Returns the parts of an `AgentOutput` side by side, int32 `[E, N]`.
+
+  One array takes one copy from the device, and one wait for it. They are
+  integers, because copies can change the bits of a float.
+  """
+  columns = [tf.reshape(part, [tf.shape(part)[0], -1])
+             for part in output if not isinstance(part, tuple)]
+  return tf.concat([tf.bitcast(part, tf.int32) for part in columns], axis=1)
+
+
+def _unpack(packed, specs):
+  """Returns the `AgentOutput` of arrays that `_pack` has packed."""
+  parts, start = [], 0
+  for spec in specs:
+    if not spec:
+      parts.append(())
+      continue
+    end = start + math.prod(spec.shape)
+    part = np.ascontiguousarray(packed[:, start:end]).view(spec.dtype)
+    parts.append(part.reshape(-1, *spec.shape))
+    start = end
+  return structs.AgentOutput(*parts)
 
 
 class SharedPolicy:
