@@ -15,6 +15,7 @@ _MUJOCO = ['gymnasium[mujoco]>=1.1']
 _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
 # CarRacing draws its observations with pygame.
 _BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
+_CUDA = ['tensorflow[and-cuda]>=2.18; platform_system == "Linux"']
 _RAY = ['ray>=2.60']
 _PBT = ['ray[tune]>=2.60']
 _PLOT = ['matplotlib>=3.8']
@@ -80,6 +81,7 @@ setuptools.setup(
         'box2d': _BOX2D,
         'plot': _PLOT,
         'video': _VIDEO,
+        'cuda': _CUDA,
         'ray': _RAY,
         'pbt': _PBT,
         'docs': _DOCS,
