@@ -91,6 +91,8 @@ RECIPES = {
     'sac_half_cheetah': Recipe('sac_half_cheetah', 10_000, 10, 4500),
     'td3_half_cheetah': Recipe('td3_half_cheetah', 10_000, 10, 4500),
     'sac_fetch_reach': Recipe('sac_fetch_reach', 5000, 100, -2),
+    **{name: Recipe(name, 10_000, 100, 0.95) for name in ('catch', 'memory')},
+    'vizdoom_basic': Recipe('vizdoom_basic', 200_000, 50, 50),
     'impala_pendulum': Recipe('impala_pendulum', 50_000, 100, -250),
     'impala_pattern': Recipe('impala_pattern', 20_000, 100, 9.9),
     **{name: Recipe(name, 20_000, 50, 475, 'best')
