@@ -19,6 +19,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import fake_environments  # noqa: F401
 import numpy as np
+import psutil
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
@@ -120,6 +121,14 @@ class _Thing:
   def hang(self):
     time.sleep(10_000)
 
+  def start(self):
+    """Starts a program that writes files; returns its pid and directory."""
+    directory = processes.directory()
+    program = subprocess.Popen(
+        ['/bin/sh', '-c', 'while true; do date > "$0/$((n += 1))"; done',
+         directory], stdin=subprocess.DEVNULL)
+    return program.pid, directory
+
 
 class RemoteTest(parameterized.TestCase):
 
@@ -158,6 +167,34 @@ class RemoteTest(parameterized.TestCase):
                             environments.EnvironmentSettings(
                                 num_action_repeats=1, step_timeout_s=timeout_s))
     self.assertEmpty(multiprocessing.active_children())
+
+
+  @parameterized.parameters('close', 'kill', 'exit')
+  def test_what_it_has_started_ends_with_it(self, how):
+    thing = remote.Remote('thing', _Thing, 60)
+    pid, directory = thing.call('start')
+    program = psutil.Process(pid)
+    self.assertTrue(os.path.isdir(directory))
+    if how == 'kill':
+      thing._process.kill()
+    elif how == 'exit':
+      with self.assertRaises(errors.EnvironmentProcessError):
+        thing.call('exit')
+    thing.close()
+    self.assertFalse(
+        program.is_running() and program.status() != psutil.STATUS_ZOMBIE)
+    self.assertFalse(os.path.exists(directory))
+
+  def test_groups_of_others_are_left_alone(self):
+    self.assertIsNone(processes.directory())
+    program = subprocess.Popen(['/bin/sleep', '1000'], start_new_session=True)
+    self.addCleanup(program.wait)
+    self.addCleanup(program.kill)
+    # As if it had got the number of a process that has ended.
+    self.assertFalse(processes._kill_groups([program]))
+    self.assertIsNone(program.poll())
+    with remote.Remote('thing', _Thing, 60) as thing:
+      self.assertTrue(processes._kill_groups([thing._process]))
 
 
 class UserModuleTest(parameterized.TestCase):
@@ -396,6 +433,13 @@ class LifeTest(parameterized.TestCase):
     self.assertEqual(lines, ['step\n'] * 1000)
 
 
+def _server(program):
+  """Returns the server of a program's processes."""
+  server, = [process for process in psutil.Process(program.pid).children()
+             if 'forkserver' in ' '.join(process.cmdline())]
+  return server
+
+
 class StartTest(absltest.TestCase):
 
   def test_directories_of_killed_programs_are_removed(self):
@@ -416,15 +460,19 @@ class StartTest(absltest.TestCase):
     os.mkdir(os.path.join(directory, 'pymp-of_others'))
     first = start()
     [of_first] = set(os.listdir(directory)) - {'pymp-of_others'}
-    second = start()
+    second, third = start(), start()
+    self.assertLen(os.listdir(directory), 4)
+    third.kill()
+    third.communicate()  # The server holds the other end until it has ended.
     self.assertLen(os.listdir(directory), 3)
+    _server(first).kill()
     first.kill()
     first.communicate()
     self.assertIn(of_first, os.listdir(directory))
-    third = start()
+    fourth = start()
     self.assertLen(os.listdir(directory), 3)
     self.assertNotIn(of_first, os.listdir(directory))
-    for process in second, third:
+    for process in second, fourth:
       process.communicate('\n')
       self.assertEqual(process.returncode, 0)
     self.assertEqual(os.listdir(directory), ['pymp-of_others'])

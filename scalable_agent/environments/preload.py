@@ -4,6 +4,8 @@
 Nothing else imports this module: it changes the process.
 """
 
+import atexit
+import contextlib
 import os
 import signal
 
@@ -11,18 +13,32 @@ from scalable_agent.environments import processes
 from scalable_agent.environments import remote  # noqa: F401
 from scalable_agent.environments import workers  # noqa: F401
 
-_PARENT = os.getppid()
+_PARENT, _SERVER = os.getppid(), os.getpid()
+_GROUP = os.getpgid(0)  # That of the parent.
+
+
+@atexit.register
+def _end():
+  if os.getpid() == _SERVER:  # Not one of those that it has forked.
+    processes.end_server(_GROUP)
 
 
 def _end_without_parent(unused_number, unused_frame):
-  if os.getppid() != _PARENT:
+  if os.getppid() != _PARENT and os.getpid() == _SERVER:
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
-    os.killpg(0, signal.SIGCONT)  # Python's resource tracker ends when it runs.
-    os._exit(1)  # What it has forked dies with it.
+    with contextlib.suppress(ProcessLookupError):
+      # Python's resource tracker ends when it runs.
+      os.killpg(_GROUP, signal.SIGCONT)
+    _end()
 
 
-# Python would end it when all are gone, but those that are stopped stay. It may
-# be stopped, too, and the thread that has started it may end before its parent.
+# Who kills the group of the parent leaves this process, which then ends what
+# the others have started. The session stays: in another one, environments would
+# have a fixed share of the processor (the autogroups of Linux).
+os.setpgid(0, 0)
+# Python ends it when all others are gone, but those that are stopped stay. It
+# may be stopped, too, and the thread that has started it may end before its
+# parent.
 signal.signal(signal.SIGCONT, _end_without_parent)
 processes.send_when_parent_dies(signal.SIGCONT)
 # As in the processes that it forks.

@@ -3,11 +3,11 @@
 
 They have nothing of this process, no TensorFlow and no main module, ignore
 Ctrl-C (their parent ends them) and die with their parent, also while they are
-stopped.
+stopped. What they have started ends with them, and so do their temporary files.
 """
 
 import atexit
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import ctypes
 import fcntl
@@ -37,13 +37,17 @@ _LONGEST_WAIT_S = 1.0
 _LONGEST_DIRECTORY, _SHORT_DIRECTORY = 70, '/tmp'
 _LOCK = 'scalable_agent.lock'
 _locks: list[IO[bytes]] = []
+# The server, what it forks and what that starts find the directory of temporary
+# files by this variable. It also marks them as ours.
+_DIRECTORY = 'SCALABLE_AGENT_DIRECTORY'
+_END_TIMEOUT_S = 2.0
 
 T = TypeVar('T')
 
 
 def start(target: Callable[..., None], args: tuple, name: str
           ) -> multiprocessing.process.BaseProcess:
-  """Starts a process that calls `target(*args)`; the caller ends it."""
+  """Starts a process that calls `target(*args)`; the caller calls `end`."""
   process = CONTEXT.Process(
       target=_run, args=(target, args, _server_pid), name=name, daemon=True)
   with _start_lock, _main_module_hidden(), _interrupts_blocked():
@@ -51,9 +55,109 @@ def start(target: Callable[..., None], args: tuple, name: str
       continue_server()
     else:
       _prepare_directory()
-    process.start()
+    os.environ[_DIRECTORY] = multiprocessing.util.get_temp_dir()
+    try:
+      process.start()  # And the server, if there is none.
+    finally:
+      del os.environ[_DIRECTORY]
     _started[:] = [p for p in _started if p.is_alive()] + [process]
   return process
+
+
+def end(ended: Iterable[multiprocessing.process.BaseProcess]) -> None:
+  """Kills processes and what they have started; removes their directories."""
+  ended = list(ended)
+  for process in ended:
+    process.kill()
+  continue_server()  # It says when a process has ended.
+  deadline_s = time.monotonic() + _END_TIMEOUT_S
+  # What is killed may write a file before it is gone.
+  while _kill_groups(ended) and time.monotonic() < deadline_s:
+    time.sleep(0.01)
+  for process in ended:
+    process.join(max(deadline_s - time.monotonic(), 0))
+    shutil.rmtree(_directory(multiprocessing.util.get_temp_dir(), process.pid),
+                  ignore_errors=True)
+
+
+def directory() -> str | None:
+  """Returns the directory for temporary files of this process.
+
+  It is removed when the process has ended, however it ends. There is none in a
+  process that `start` has not made.
+  """
+  parent = os.environ.get(_DIRECTORY)
+  if parent is None:
+    return None
+  path = _directory(parent, os.getpid())
+  os.makedirs(path, exist_ok=True)
+  return path
+
+
+def end_server(group_of_parent: int) -> None:
+  """Ends the server, which calls it, and what the processes have started.
+
+  Args:
+    group_of_parent: the process group of the program that has started the
+      server, and that has died.
+  """
+  path = os.environ[_DIRECTORY]
+  session, server = os.getsid(0), os.getpid()
+  deadline_s = time.monotonic() + _END_TIMEOUT_S
+  while time.monotonic() < deadline_s:
+    left = [pid for pid, group, its_session in _running()
+            if its_session == session and group != group_of_parent
+            and pid != server and _is_ours(pid, path)]
+    if not left:
+      break
+    for pid in left:
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.01)
+  shutil.rmtree(path, ignore_errors=True)
+  os._exit(1)
+
+
+def _kill_groups(processes):
+  """Kills what is left of processes' groups; returns whether anything was."""
+  groups = set()
+  for process in processes:
+    with contextlib.suppress(OSError):
+      os.killpg(process.pid, 0)  # Most often nothing has this number any more.
+      groups.add(process.pid)
+  if not groups:
+    return False
+  # It may be the number of somebody else's group by now.
+  path = multiprocessing.util.get_temp_dir()
+  left = {group for pid, group, _ in _running()
+          if group in groups and _is_ours(pid, path)}
+  for group in left:
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(group, signal.SIGKILL)
+  return bool(left)
+
+
+def _running():
+  """Yields pid, group and session of every process that runs."""
+  for pid in filter(str.isdigit, os.listdir('/proc')):
+    with contextlib.suppress(OSError):  # It has ended.
+      with open(f'/proc/{pid}/stat', 'rb') as file:
+        # The name before it may have any characters.
+        state, _, group, session, *_ = file.read().rpartition(b')')[2].split()
+      if state not in b'ZX':
+        yield int(pid), int(group), int(session)
+
+
+def _is_ours(pid, path):
+  """Whether a process has got our mark by those that `start` has made."""
+  with contextlib.suppress(OSError):  # It has ended, or is somebody else's.
+    with open(f'/proc/{pid}/environ', 'rb') as file:
+      return f'{_DIRECTORY}={path}'.encode() in file.read().split(b'\0')
+  return False
+
+
+def _directory(parent, pid):
+  return os.path.join(parent, f'process-{pid}')
 
 
 def _prepare_directory():
@@ -78,6 +182,7 @@ def _prepare_directory():
 
 def _run(target, args, server_pid):
   """Runs in the process."""
+  os.setpgid(0, 0)  # What it starts is in its group, and can be found there.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
   # Batch systems and terminals send these to all processes of a run. What they
@@ -156,6 +261,4 @@ def _interrupts_blocked() -> Iterator[None]:
 @atexit.register
 def _end_all():
   """Kills what is left; Python would wait for it, also if it is stopped."""
-  continue_server()
-  for process in _started:
-    process.kill()
+  end(_started)

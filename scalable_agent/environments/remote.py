@@ -52,9 +52,7 @@ class Remote:
     """Ends the process; may be called again."""
     self._pipe.close()
     self._process.join(_CLOSE_TIMEOUT_S)
-    self._process.kill()
-    processes.continue_server()
-    self._process.join(_CLOSE_TIMEOUT_S)
+    processes.end([self._process])
 
   def __enter__(self) -> 'Remote':
     return self

@@ -148,11 +148,7 @@ class Workers:
       for process in self._processes:
         process.join(max(deadline_s - time.monotonic(), 0))
     finally:
-      for process in self._processes:
-        if process.is_alive():
-          process.kill()
-          processes.continue_server()  # It says when the process has ended.
-          process.join(_CLOSE_TIMEOUT_S)
+      processes.end(self._processes)
 
   def _busy(self):
     return [process for process, indices
