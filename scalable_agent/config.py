@@ -235,9 +235,11 @@ class EnvironmentSettings(_Section):
       'over the last two frames.',
       POSITIVE)
   width: int = setting(
-      96, 'DeepMind Lab and ViZDoom: width of the frames in pixels.', POSITIVE)
+      96, 'DeepMind Lab (multiples of 4) and ViZDoom: width of the frames in '
+      'pixels.', POSITIVE)
   height: int = setting(
-      72, 'DeepMind Lab and ViZDoom: height of the frames in pixels.', POSITIVE)
+      72, 'DeepMind Lab (multiples of 4) and ViZDoom: height of the frames in '
+      'pixels.', POSITIVE)
   repeat_action_probability: float = setting(
       0.,
       'Atari: probability that the emulator repeats the last action (sticky '
@@ -267,8 +269,10 @@ class EnvironmentSettings(_Section):
       POSITIVE)
   step_timeout_s: float = setting(
       300.,
-      'Seconds that an environment process may take to start, to reset or to '
-      'step. If it takes longer, it counts as hung.', POSITIVE)
+      'Seconds that an environment process may take to step; if it takes '
+      'longer, it counts as hung. It may take 30 more for each environment per '
+      'core at the start, and in each step of DeepMind Lab, which may compile '
+      'a map.', POSITIVE)
   max_environment_restarts: int = setting(
       10,
       'How often within an hour processes of environments that die or hang are '

@@ -1,11 +1,20 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of DeepMind Lab's adapter, on a fake with Lab's API and its checks."""
 
+import contextlib
 import dataclasses
+import glob
 import importlib
+import io
 import json
+import multiprocessing
 import os
+import signal
+import subprocess
 import sys
+import tempfile
+import textwrap
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -13,6 +22,7 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
+import psutil
 import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import environments
@@ -21,11 +31,14 @@ from scalable_agent import structs
 from scalable_agent import testing
 from scalable_agent import training
 from scalable_agent.environments import dmlab
+from scalable_agent.environments import processes
+from scalable_agent.environments import workers
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 
-_FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                     'fake_deepmind_lab')
+_TESTS = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(_TESTS)
+_FAKE = os.path.join(_TESTS, 'fake_deepmind_lab')
 _SETTINGS = environments.EnvironmentSettings(width=12, height=8)
 
 
@@ -60,16 +73,28 @@ class _FakeLab:
                      for o in self.stream(*args, **kwargs)])
 
 
+# Steps are long, so that there are some ends of episodes.
+_LONG_STEPS = dataclasses.replace(_SETTINGS, num_action_repeats=64)
+
+
 class LanguageLevelTest(_FakeLab, environment_contract.EnvironmentContract,
                         absltest.TestCase):
   level_name = 'language_select_described_object'
-  settings = _SETTINGS
+  settings = _LONG_STEPS
 
 
 class SilentLevelTest(_FakeLab, environment_contract.EnvironmentContract,
                       absltest.TestCase):
   level_name = 'seekavoid_arena_01'
-  settings = dataclasses.replace(_SETTINGS, num_action_repeats=2)
+  settings = dataclasses.replace(_SETTINGS, num_action_repeats=4)
+  num_steps = 310
+
+
+class UndecoratedLevelTest(_FakeLab, environment_contract.EnvironmentContract,
+                           absltest.TestCase):
+  """A level that declares no instructions."""
+  level_name = 'lab/tests/event_test'
+  settings = _SETTINGS
 
 
 class DmLabVectorTest(_FakeLab, parameterized.TestCase):
@@ -77,7 +102,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   def test_is_what_the_reference_plays(self):
     levels = ['language_execute_random_task', 'explore_goal_locations_small',
               'contributed/dmlab30/rooms_watermaze']
-    outputs = self.stream(levels, [3, 4, 5])
+    outputs = self.stream(levels, [3, 4, 5], _LONG_STEPS, num_steps=100)
     num_ends = 0
     for column, (level, seed) in enumerate(zip(levels, (3, 4, 5))):
       lab = self.lab.Lab(
@@ -90,7 +115,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
       episode_return, episode_step = np.float32(0), 0
       for i, output in enumerate(outputs[1:]):
         reward = lab.step(np.array(dmlab.DEFAULT_ACTION_SET[i % 9], np.intc),
-                          num_steps=4)
+                          num_steps=64)
         done = not lab.is_running()
         if done:
           lab.reset(seed=int(seeds.randint(0, 2**31 - 1)))
@@ -101,7 +126,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
         if done:
           episode_return, episode_step = np.float32(0), 0
           num_ends += 1
-    self.assertGreaterEqual(num_ends, 6)
+    self.assertGreaterEqual(num_ends, 9)
+    self.assertNotEmpty(np.unique([o.reward for o in outputs]))
 
   def assert_is(self, output, column, reward, done, info, lab):
     self.assertEqual(output.reward[column], np.float32(reward))
@@ -168,7 +194,11 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     np.testing.assert_array_equal(self.frames(levels, seeds, settings),
                                   expected)
     maps = os.listdir(cache)
-    self.assertGreaterEqual(len(maps), 4)
+    for name in maps:
+      self.assertRegex(
+          name, r'^explore_goal_locations_small_noaas_[0-9a-f]{32}$')
+    # One in the constructor, and those of the episodes.
+    self.assertGreaterEqual(len(maps), 3)
     np.testing.assert_array_equal(self.frames(levels, seeds, settings),
                                   expected)
     self.assertCountEqual(os.listdir(cache), maps)
@@ -178,17 +208,29 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assertFalse(np.array_equal(self.frames(levels, seeds, settings),
                                     expected))
 
-  def test_processes(self):
-    env = self.make_vec(['lab/tests/exit'] * 2, [1, 2])
-    env.initial()
-    env.step(np.array([0, 1]))
+  def test_prebuilt_maps_are_not_kept(self):
+    cache = self.create_tempdir().full_path
+    settings = dataclasses.replace(_SETTINGS, level_cache_dir=cache)
+    self.frames(['seekavoid_arena_01'], [1], settings, num_steps=1)
+    self.assertEqual(os.listdir(cache), [])
+
+  @parameterized.parameters(
+      ('lab/tests/exit', 'died with exit code 7'),
+      ('lab/tests/no_map', 'died with exit code 1 '),
+      ('lab/tests/lua_error', 'died with exit code -6'),
+      ('lab/no_such', 'raised RuntimeError: Failed to init environment - '
+       '"Level not found: Failed to open file \'.*/no_such.lua\'"'))
+  def test_levels_that_fail(self, level, message):
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, message):
+      self.stream([level] * 2, [1, 2], num_steps=3)
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_a_directory_without_the_dataset(self):
+    settings = dataclasses.replace(
+        _SETTINGS, dataset_path=self.create_tempdir().full_path)
     with self.assertRaisesRegex(errors.EnvironmentProcessError,
-                                'died with exit code 7'):
-      env.step(np.array([0, 1]))
-    env = self.make_vec(['lab/tests/no_start'], [1])
-    with self.assertRaisesRegex(errors.EnvironmentProcessError,
-                                'Failed to init environment - "no dataset"'):
-      env.initial()
+                                'Failed to start environment - "'):
+      self.stream(['psychlab_continuous_recognition'], [1], settings)
 
   @parameterized.parameters(
       (['explore_goal_location_small'], errors.UnknownLevelError,
@@ -204,6 +246,20 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   )
   def test_wrong_names(self, names, error, message):
     self.assert_refused(names, _SETTINGS, error, message)
+
+  @parameterized.parameters(
+      (90, 72, '--width=90 must be a multiple of 4 .* such as 88.$'),
+      (96, 3, '--height=3 must be a multiple of 4 .* such as 4.$'))
+  def test_wrong_sizes(self, width, height, message):
+    settings = environments.EnvironmentSettings(width=width, height=height)
+    with mock.patch.object(processes, 'start') as start:
+      self.assert_refused(['rooms_watermaze'], settings, errors.LevelError,
+                          message)
+      with self.assertRaisesRegex(errors.LevelError, message):
+        environments.check_names(['lab/lt_chasm'], settings)
+    start.assert_not_called()
+    # The screen of others is scaled.
+    environments.check_names(['catch'], settings)
 
   def test_wrong_paths(self):
     self.assert_refused(
@@ -236,6 +292,21 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
           f'{name} is a level of DeepMind Lab, which needs the package '
           'deepmind_lab.*not on PyPI.*github.com/google-deepmind/lab')
 
+  @parameterized.parameters(
+      ('imp', 'imports imp, which Python has up to 3.11 only: use Python 3.11'),
+      ('pkg_resources', 'imports pkg_resources: pip install "setuptools<81"'),
+      ('dm_env', 'imports dm_env: pip install dm-env.'))
+  def test_what_its_package_needs(self, module, message):
+    directory = self.create_tempdir()
+    directory.create_file('deepmind_lab.py', content=f'import {module}\n')
+    sys.modules.pop('deepmind_lab')
+    with mock.patch.object(sys, 'path', [directory.full_path, *sys.path]), (
+        mock.patch.dict(sys.modules, {module: None})):
+      self.assert_refused(
+          ['rooms_watermaze'], _SETTINGS, errors.MissingDependencyError,
+          'rooms_watermaze is a level of DeepMind Lab, whose package '
+          f'{message}')
+
   def assert_refused(self, names, settings, error, message):
     with self.assertRaisesRegex(error, message) as caught:
       environments.make_vec(names, list(range(len(names))), settings)
@@ -262,9 +333,10 @@ class DmLabTest(_FakeLab, absltest.TestCase):
     env.close()
     env.close()
     seeds = np.random.RandomState(5).randint(0, 2**31 - 1, size=2)
+    start = ('Lab', 'seekavoid_arena_01', ['RGB_INTERLEAVED', 'INSTR'],
+             {'width': '12', 'height': '8'}, 'software')
     self.assertEqual(self.lab.Lab.calls, [
-        ('Lab', 'seekavoid_arena_01', ['RGB_INTERLEAVED', 'INSTR'],
-         {'width': '12', 'height': '8'}, 'software'),
+        start,
         ('reset', 0, seeds[0]),
         ('step', (0, 0, 0, 1, 0, 0, 0), 3),
         ('step', (0, 0, 0, -1, 0, 0, 0), 3),
@@ -276,8 +348,62 @@ class DmLabTest(_FakeLab, absltest.TestCase):
         ('step', (20, 0, 0, 1, 0, 0, 0), 3),
         ('step', (0, 0, 0, 0, 1, 0, 0), 3),
         ('reset', 1, seeds[1]),
+        ('close',),
+        start,
         ('reset', 0, seeds[0]),
         ('close',)])
+
+  def test_a_seed_replays_also_between_steps(self):
+    env = self.make()
+    streams = []
+    for _ in range(2):
+      observation, _ = env.reset(seed=5)
+      streams.append([observation['frame']] + [
+          env.step(action)[0]['frame'] for action in range(9)])
+    np.testing.assert_array_equal(*streams)
+    # One Lab would not do it.
+    lab = self.lab.Lab('seekavoid_arena_01', ['RGB_INTERLEAVED'],
+                       {'width': '12', 'height': '8'})
+    frames = []
+    for _ in range(2):
+      lab.reset(episode=0, seed=5)
+      frames.append(lab.observations()['RGB_INTERLEAVED'])
+    self.assertFalse(np.array_equal(*frames))
+
+  def test_instructions_are_asked_for_where_they_are_declared(self):
+    self.lab.Lab.calls.clear()
+    env = dmlab.DmLab(
+        'tests/empty_room_test', {'width': '12', 'height': '8'}, 4)
+    observation, _ = env.reset(seed=1)
+    self.assertEqual(observation['instruction'], '')
+    self.assertEqual(env.step(0)[0]['instruction'], '')
+    env.close()
+    [started] = [call for call in self.lab.Lab.calls if call[0] == 'Lab']
+    self.assertEqual(started[2], ['RGB_INTERLEAVED'])
+
+  def test_each_lab_has_a_folder_while_it_runs(self):
+    folders = []
+    real = self.lab.Lab
+
+    def start(*args, temp_folder, **kwargs):
+      folders.append((temp_folder, os.path.isdir(temp_folder)))
+      return real(*args, temp_folder=temp_folder, **kwargs)
+
+    with mock.patch.object(self.lab, 'Lab', start):
+      env, other = (
+          dmlab.DmLab('contributed/dmlab30/rooms_watermaze',
+                      {'width': '12', 'height': '8'}, 4)
+          for _ in range(2))
+      for seed in (1, 2, None):
+        env.reset(seed=seed)
+      other.reset()
+      self.assertLen(set(folders), 3)
+      self.assertTrue(all(was_there for _, was_there in folders))
+      self.assertEqual([os.path.exists(path) for path, _ in folders],
+                       [False, True, True])
+      env.close()
+      other.close()
+    self.assertFalse(any(os.path.exists(path) for path, _ in folders))
 
   def test_last_observation_stands_in_at_the_end(self):
     env = self.make()
@@ -293,6 +419,93 @@ class DmLabTest(_FakeLab, absltest.TestCase):
     env = self.make()
     env.close()
     self.assertEmpty(self.lab.Lab.calls)
+
+
+class FakeTest(_FakeLab, parameterized.TestCase):
+  """The fake does what DeepMind Lab has been seen to do."""
+
+  def make(self, level='seekavoid_arena_01', observations=(), **kwargs):
+    return self.lab.Lab(level, list(observations), **kwargs)
+
+  @parameterized.parameters(
+      ({'width': '90'}, "'width' must be a positive multiple of 4. Actual 90"),
+      ({'height': '0'}, "'height' must be a positive multiple of 4. Actual 0"),
+      ({'width': 'wide'}, 'Invalid int setting wide'),
+      ({'mixerSeed': '-1'}, 'Invalid mixerSeed value'))
+  def test_settings_are_checked_at_once(self, config, message):
+    with self.assertRaisesRegex(RuntimeError, message):
+      self.make(config=config)
+
+  def test_observations(self):
+    self.assertLen(self.make().observation_spec(), 44)
+    undecorated = self.make('tests/empty_room_test').observation_spec()
+    self.assertNotIn('INSTR', [spec['name'] for spec in undecorated])
+    with self.assertRaisesRegex(ValueError, "Unknown observation 'INSTR'"):
+      self.make('tests/empty_room_test', ['INSTR'])
+
+  def test_methods(self):
+    lab = self.make()
+    self.assertFalse(hasattr(lab, 'fps'))
+    self.assertEqual(lab.read_property('engine.fps'), '60')
+    self.assertIn('engine', lab.properties())
+    with self.assertRaisesRegex(TypeError, 'not writable'):
+      lab.write_property('engine.fps', '30')
+    with self.assertRaisesRegex(ValueError, "'seed' must be int or None"):
+      lab.reset(seed=np.int64(1))
+    lab.reset(episode=np.int64(1), seed=1)
+    lab.step(np.zeros([7], np.intc), num_steps=np.int64(2))
+    self.assertEqual(lab.num_steps(), 2)
+
+  def test_strides_are_ignored(self):
+    self.make().calls.clear()
+    lab = self.make()
+    lab.reset(seed=1)
+    lab.step(np.arange(14, dtype=np.intc)[::2])
+    self.assertEqual(lab.calls[-1], ('step', tuple(range(7)), 1))
+
+  @parameterized.parameters(
+      ('seekavoid_arena_01', 1_200), ('tests/empty_room_test', 216_000))
+  def test_lengths_and_rewards(self, level, num_frames):
+    lab = self.make(level)
+    lab.reset(seed=1)
+    rewards = []
+    while lab.is_running():
+      rewards.append(lab.step(np.zeros([7], np.intc), num_steps=4))
+    self.assertEqual(lab.num_steps(), num_frames)
+    self.assertEqual([r for r in rewards if r % 1], [])
+    self.assertBetween(np.count_nonzero(rewards), 1, num_frames / 40)
+
+  def test_cache_is_asked_in_the_constructor(self):
+    cache = mock.Mock(fetch=mock.Mock(return_value=False), write=mock.Mock())
+    lab = self.make('contributed/dmlab30/rooms_watermaze', level_cache=cache)
+    cache.fetch.assert_called_once()
+    lab.reset(seed=1)
+    for number in (2, 3):
+      lab.reset(seed=1 + 5 * number)  # They have one map.
+    keys = [call.args[0] for call in cache.fetch.call_args_list]
+    self.assertLen(set(keys), 2)
+
+  @parameterized.parameters(False, True)
+  def test_temporary_folder(self, is_given):
+    directory = self.create_tempdir().full_path
+    with mock.patch.object(tempfile, 'tempdir', directory):
+      kwargs = {'temp_folder': f'{directory}/mine'} if is_given else {}
+      lab = self.make('contributed/dmlab30/rooms_watermaze', **kwargs)
+    [folder] = os.listdir(directory)
+    self.assertEqual(folder.startswith('dmlab_temp_folder_'), not is_given)
+    lab.close()
+    self.assertEqual(os.listdir(directory), [folder] if is_given else [])
+
+  def test_a_reset_after_close_ends_the_process(self):
+    program = ('import deepmind_lab\n'
+               "lab = deepmind_lab.Lab('seekavoid_arena_01', [])\n"
+               'lab.reset()\n'
+               'lab.close()\n'
+               'lab.reset()')
+    found = subprocess.run(
+        [sys.executable, '-c', program],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([_FAKE, _ROOT])})
+    self.assertEqual(found.returncode, -signal.SIGSEGV)
 
 
 class LocalLevelCacheTest(absltest.TestCase):
@@ -335,6 +548,138 @@ class LocalLevelCacheTest(absltest.TestCase):
       with self.assertRaisesRegex(OSError, 'disk full'):
         self.cache.write('key', self.pk3)
     self.assertFalse(self.cache.fetch('key', self.pk3))
+
+
+class StartTest(_FakeLab, absltest.TestCase):
+  """Maps are compiled when an environment starts."""
+
+  def test_says_that_maps_are_compiled(self):
+    env = self.make_vec(['rooms_watermaze'] * 2, [1, 2])
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      env.initial()
+      env.initial()
+    self.assertEqual(output.getvalue().count('compile their maps first'), 1)
+
+  def test_time_grows_with_environments_per_core(self):
+    settings = dataclasses.replace(_SETTINGS, step_timeout_s=2)
+    self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
+    env = self.make_vec(['lab/tests/compiles'] * 2, [1, 2], settings)
+    others = self.make_vec(['rooms_watermaze'] * 4, [1, 2, 3, 4], settings)
+    timeout_s = 2 + 6 / len(os.sched_getaffinity(0))
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessLostError,
+        r'environment 0 \(lab/tests/compiles\), 1 .* did not answer within '
+        rf'{timeout_s:g} seconds \(--step_timeout_s; at the start, 1 more '):
+      env.initial()
+    # The maps of next episodes are compiled in steps.
+    others.initial()
+    self.assertEqual(others._env._workers._step_timeout_s,
+                     2 + 4 / len(os.sched_getaffinity(0)))
+    toys = self.make_vec(['catch'], [1], settings)
+    toys.initial()
+    self.assertEqual(toys._env._workers._step_timeout_s, 2)
+
+
+class LeftoversTest(parameterized.TestCase):
+  """Nothing is left of programs that end while maps are compiled."""
+
+  def start(self):
+    """Starts a program; returns it, and its workers, when they compile."""
+    # Its name is short enough for sockets.
+    self.directory = self.enter_context(
+        tempfile.TemporaryDirectory(dir='/tmp'))
+    program = textwrap.dedent("""
+        import multiprocessing
+        import signal
+        from scalable_agent import environments
+        signal.signal(signal.SIGTERM, lambda *_: exit(7))
+        with environments.make_vec(['lab/tests/compiles'] * 2, [1, 2]) as env:
+          print(*[p.pid for p in multiprocessing.active_children()], flush=True)
+          env.initial()
+        """)
+    program = subprocess.Popen(
+        [sys.executable, '-c', program], text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, 'TMPDIR': self.directory,
+             'PYTHONPATH': os.pathsep.join([_FAKE, _ROOT])})
+    self.addCleanup(program.stdout.close)
+    self.addCleanup(self.end_all)
+    workers_of_program = [
+        psutil.Process(int(pid)) for pid in program.stdout.readline().split()]
+    self.wait_until(lambda: self.num_maps() == 2)
+    return program, workers_of_program
+
+  def num_maps(self):
+    """Returns how many maps are being compiled."""
+    return len(glob.glob(os.path.join(
+        self.directory, '**', 'baselab', 'maps'), recursive=True))
+
+  def left(self):
+    """Returns what runs, and what files there are."""
+    found = os.listdir(self.directory)
+    for process in psutil.process_iter():
+      with contextlib.suppress(psutil.Error):
+        if process.environ().get('TMPDIR') == self.directory:
+          found.append(process)
+    return found
+
+  def wait_until(self, is_so):
+    deadline_s = time.monotonic() + 10
+    while not is_so():
+      self.assertLess(time.monotonic(), deadline_s, self.left())
+      time.sleep(0.05)
+
+  def end_all(self):
+    for process in self.left():
+      if isinstance(process, psutil.Process):
+        with contextlib.suppress(psutil.Error):
+          process.kill()
+
+  def test_program_is_killed(self):
+    program, _ = self.start()
+    program.kill()
+    program.wait()
+    self.wait_until(lambda: not self.left())
+
+  def test_program_is_terminated(self):
+    program, _ = self.start()
+    program.terminate()
+    self.assertEqual(program.wait(), 7)
+    self.wait_until(lambda: not self.left())
+
+  def test_worker_is_killed(self):
+    program, (worker, other) = self.start()
+    worker.kill()
+    # The program says so and ends.
+    self.assertEqual(program.wait(), 1)
+    self.assertFalse(other.is_running())
+    self.wait_until(lambda: not self.left())
+
+  @pytest.mark.slow
+  def test_group_is_killed(self):
+    program, _ = self.start()
+    os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
+    self.wait_until(lambda: not self.left())
+
+  @pytest.mark.slow
+  def test_program_is_killed_while_all_is_stopped(self):
+    program, workers_of_program = self.start()
+    server = workers_of_program[0].parent()
+    for process in (*workers_of_program, server):
+      process.suspend()
+    os.killpg(program.pid, signal.SIGSTOP)
+    program.kill()
+    program.wait()
+    self.wait_until(lambda: not self.left())
+
+  @pytest.mark.slow
+  def test_server_is_killed(self):
+    program, (worker, _) = self.start()
+    worker.parent().kill()
+    self.assertEqual(program.wait(), 1)
+    self.wait_until(lambda: not self.left())
 
 
 class ProgramTest(_FakeLab, parameterized.TestCase):

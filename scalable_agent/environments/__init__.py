@@ -81,7 +81,8 @@ class Family(NamedTuple):
 # A level belongs to the first family whose `is_level` is true.
 FAMILIES = (
     Family(atari, 'Atari games', atari.AtariVector),
-    Family(dmlab, 'levels of DeepMind Lab', gymnasium_env.GymnasiumVector),
+    Family(dmlab, 'levels of DeepMind Lab', functools.partial(
+        gymnasium_env.GymnasiumVector, compiling=dmlab.COMPILING)),
     Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
     Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
     Family(robotics, 'other levels', gymnasium_env.GymnasiumVector),

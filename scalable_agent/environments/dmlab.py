@@ -14,7 +14,8 @@ import functools
 import os
 import shutil
 import string
-from typing import Protocol, TypedDict
+import tempfile
+from typing import Protocol
 import uuid
 
 import gymnasium
@@ -22,8 +23,13 @@ import numpy as np
 from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import processes
 from scalable_agent.scores import dmlab30
 
+# What is said when environments start, which may take minutes.
+COMPILING = (
+    'Environments of DeepMind Lab start. Many levels compile their maps first, '
+    'each for 2 to 11 s of a core; --level_cache_dir keeps them.')
 # The reference's actions. The numbers of an action are: look right and down, in
 # pixels per frame, strafe right, move forward, fire, jump, crouch.
 DEFAULT_ACTION_SET = (
@@ -46,10 +52,21 @@ _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
 _OTHER_LEVELS = ('seekavoid_arena_01',)
 _ANY_LEVEL = 'lab/'
 _MAX_INSTRUCTION_LENGTH = 1024
+# The renderer takes no other widths and heights than multiples of it.
+_SIZE_STEP = 4
+_FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
 _HOW_TO_INSTALL = (
-    'needs the package deepmind_lab. It is not on PyPI: build its wheel from '
-    'https://github.com/google-deepmind/lab, as python/pip_package/README.md '
-    'there says (with Bazel), and install that with pip.')
+    'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
+    'PyPI: build its wheel from https://github.com/google-deepmind/lab, as '
+    'python/pip_package/README.md there says (with Bazel), and install that '
+    'with pip, and "setuptools<81" and dm-env.')
+# What its package imports, and why that may be missing.
+_MISSING = {
+    'imp': 'whose package imports imp, which Python has up to 3.11 only: use '
+           'Python 3.11 or older.',
+    'pkg_resources': 'whose package imports pkg_resources: '
+                     'pip install "setuptools<81".',
+    'dm_env': 'whose package imports dm_env: pip install dm-env.'}
 
 
 def is_level(level_name: str) -> bool:
@@ -73,10 +90,13 @@ def look_up(
     settings: `config.EnvironmentSettings`.
 
   Raises:
-    errors.MissingDependencyError: DeepMind Lab is not installed.
+    errors.MissingDependencyError: DeepMind Lab, or what it needs, is not
+      installed.
     errors.UnknownLevelError: no such level in DMLab-30.
-    errors.LevelError: the level or a path does not go with the settings.
+    errors.LevelError: the level, the size of its frames or a path does not go
+      with the settings.
   """
+  _check_size(settings)
   _check_installed(level_name)
   level = _lab_level(level_name, settings.is_test)
   _check_paths(level_name, level, settings)
@@ -116,16 +136,11 @@ class LocalLevelCache:
     os.replace(part, path)
 
 
-class _LabObservations(TypedDict):
-  RGB_INTERLEAVED: np.ndarray
-  INSTR: str
-
-
 class _Lab(Protocol):
   """What we use of `deepmind_lab.Lab`."""
 
-  def reset(self, *, episode: int, seed: int) -> None:
-    """Begins an episode."""
+  def reset(self, *, seed: int) -> None:
+    """Begins the next episode."""
 
   def step(self, action: np.ndarray, *, num_steps: int) -> float:
     """Acts for some frames; returns the sum of their rewards."""
@@ -133,7 +148,7 @@ class _Lab(Protocol):
   def is_running(self) -> bool:
     """Whether the episode goes on."""
 
-  def observations(self) -> _LabObservations:
+  def observations(self) -> dict:
     """Returns the observations by Lab's names."""
 
   def close(self) -> None:
@@ -141,7 +156,7 @@ class _Lab(Protocol):
 
 
 class DmLab(gymnasium.Env):
-  """One level. Lab itself is started by the first `reset`.
+  """One level. Lab itself is started by `reset`.
 
   Observations are `frame`, uint8 `[height, width, 3]`, and `instruction`, which
   is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
@@ -163,8 +178,10 @@ class DmLab(gymnasium.Env):
     self._config = dict(config)
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
-    self._actions = np.array(DEFAULT_ACTION_SET, np.intc)
+    # Lab reads what lies behind the first number, whatever the strides are.
+    self._actions = np.array(DEFAULT_ACTION_SET, np.intc, order='C')
     self._lab: _Lab | None = None
+    self._random_state = np.random.RandomState()
     size = int(config['height']), int(config['width'])
     self.observation_space = gymnasium.spaces.Dict({
         'frame': gymnasium.spaces.Box(0, 255, size + (3,), np.uint8),
@@ -178,19 +195,17 @@ class DmLab(gymnasium.Env):
 
     Args:
       seed: seeds the reference's stream of seeds, which has one for each
-        episode; episodes count from 0 again. None: the stream goes on.
+        episode, and starts Lab anew. None: the stream goes on.
       options: is not used.
     """
-    if self._lab is None or seed is not None:
-      # The reference's stream of seeds. Lab counts episodes by itself, but
-      # does not go back to 0 when the environment begins anew.
+    if seed is not None:
+      # A Lab that has played does not replay: the same episode and the same
+      # seed begin at other places. A new one does, bit for bit.
+      self.close()
       self._random_state = np.random.RandomState(seed)
-      self._episode = 0
     if self._lab is None:
       self._lab = self._start()
-    self._lab.reset(episode=self._episode,
-                    seed=int(self._random_state.randint(0, 2**31 - 1)))
-    self._episode += 1
+    self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
     self._observation = _observation(self._lab)
     return self._observation, {}
 
@@ -217,29 +232,53 @@ class DmLab(gymnasium.Env):
     """Closes DeepMind Lab; may be called again."""
     if self._lab is not None:
       self._lab.close()
-      self._lab = None
+      self._lab = None  # After `close`, a call may end the process.
+      self._temp_folder.cleanup()
 
   def _start(self) -> _Lab:
     import deepmind_lab  # pylint: disable=g-import-not-at-top
-    return deepmind_lab.Lab(
-        self._level, ['RGB_INTERLEAVED', 'INSTR'], self._config,
-        level_cache=(LocalLevelCache(self._level_cache_dir)
-                     if self._level_cache_dir else None))
+    # Each Lab has its own: maps of different episodes have the same name.
+    self._temp_folder = tempfile.TemporaryDirectory(
+        prefix='lab_', dir=processes.directory(), ignore_cleanup_errors=True)
+
+    def start(*observations):
+      return deepmind_lab.Lab(
+          self._level, list(observations), self._config,
+          level_cache=(LocalLevelCache(self._level_cache_dir)
+                       if self._level_cache_dir else None),
+          temp_folder=self._temp_folder.name)
+
+    # To ask for what a level declares, one has to start Lab, too. Nearly all
+    # declare instructions, so only the others start it twice.
+    try:
+      return start(_FRAME, _INSTRUCTION)
+    except ValueError:  # Unknown observation.
+      return start(_FRAME)
 
 
 def _observation(lab: _Lab) -> base.FrameAndInstruction:
   observations = lab.observations()
-  return {'frame': observations['RGB_INTERLEAVED'],
-          'instruction': observations['INSTR']}
+  return {'frame': observations[_FRAME],
+          'instruction': observations.get(_INSTRUCTION, '')}
+
+
+def _check_size(settings):
+  for name in 'width', 'height':
+    size = getattr(settings, name)
+    if size % _SIZE_STEP:
+      below = size - size % _SIZE_STEP
+      raise errors.LevelError(
+          f'--{name}={size} must be a multiple of {_SIZE_STEP} for levels of '
+          f'DeepMind Lab, such as {below or below + _SIZE_STEP}.')
 
 
 def _check_installed(level_name):
   try:
     import deepmind_lab  # noqa: F401
   except ImportError as e:
+    what_to_do = _MISSING.get(e.name or '', f'which {_HOW_TO_INSTALL}')
     raise errors.MissingDependencyError(
-        f'{level_name} is a level of DeepMind Lab, which {_HOW_TO_INSTALL} '
-        f'({e})') from e
+        f'{level_name} is a level of DeepMind Lab, {what_to_do} ({e})') from e
 
 
 def _check_paths(level_name, level, settings):

@@ -87,7 +87,8 @@ class GymnasiumVector:
 
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
-               settings: config.EnvironmentSettings, num_threads: int = 0):
+               settings: config.EnvironmentSettings, num_threads: int = 0,
+               compiling: str = ''):
     """Starts a process for every `settings.environments_per_process`.
 
     Args:
@@ -97,6 +98,9 @@ class GymnasiumVector:
       seeds: `E` ints within `[0, 2**31)`.
       settings: `config.EnvironmentSettings`.
       num_threads: not used, because environments have processes.
+      compiling: what to say when the environments start, if their episodes
+        begin with something that takes long. Then steps may take as long as
+        starts.
 
     Raises:
       errors.MissingDependencyError: a package the level needs is not installed.
@@ -124,10 +128,14 @@ class GymnasiumVector:
         self._layout.arrays,
         structs.ArraySpec(common.actions.shape, common.actions.dtype),
         [int(seed) for seed in seeds], settings.step_timeout_s,
-        settings.environments_per_process)
+        settings.environments_per_process, bool(compiling))
+    self._compiling = compiling
 
   def initial(self) -> base.Observation:
     """See `base.VectorEnvironment.initial`."""
+    if self._compiling:
+      print(self._compiling, flush=True)
+      self._compiling = ''
     self._workers.reset()
     return self._layout.decode(self._workers.exchange.observation)
 

@@ -80,6 +80,11 @@ def end(ended: Iterable[multiprocessing.process.BaseProcess]) -> None:
                   ignore_errors=True)
 
 
+def num_running() -> int:
+  """Returns how many of the processes run that this program has started."""
+  return sum(process.is_alive() for process in _started)
+
+
 def directory() -> str | None:
   """Returns the directory for temporary files of this process.
 

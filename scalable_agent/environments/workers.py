@@ -31,6 +31,9 @@ from scalable_agent.environments import processes
 # The time that workers have, when closed, to finish a step and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 2.0
+# How much of a core an environment may need to start. A map of DeepMind Lab
+# takes up to 11 s, and all may be compiled at the same time.
+_START_TIMEOUT_S = 30.0
 
 # Commands. A closed pipe reads as nothing, so that is the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
@@ -78,7 +81,7 @@ class Workers:
                observation_spec: dict[str, structs.ArraySpec],
                action_spec: structs.ArraySpec,
                seeds: Sequence[int], timeout_s: float,
-               num_per_process: int = 1):
+               num_per_process: int = 1, steps_compile: bool = False):
     """Starts the processes and builds the environments in them.
 
     Args:
@@ -88,10 +91,11 @@ class Workers:
       observation_spec: specs of these arrays, by name.
       action_spec: spec of an action, as the environments take it.
       seeds: of the `E` environments.
-      timeout_s: seconds that building, a reset or a step of all environments
-        may take.
+      timeout_s: seconds that a step of all environments may take. Building
+        and a reset may take longer if environments share cores.
       num_per_process: environments that share a process, which steps them one
         after the other.
+      steps_compile: whether a step may take as long as a reset.
 
     Raises:
       errors.EnvironmentProcessError: an environment could not be built.
@@ -100,7 +104,9 @@ class Workers:
     self._indices = [range(len(factories))[start:start + num_per_process]
                      for start in range(0, len(factories), num_per_process)]
     self._names = tuple(names)
-    self._timeout_s = timeout_s
+    self._timeout_s = self._step_timeout_s = timeout_s
+    self._num_per_process = num_per_process
+    self._steps_compile = steps_compile
     self._closed = False
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
@@ -116,15 +122,18 @@ class Workers:
       with done:
         for indices in self._indices:
           self._start(done, indices, factories, seeds, shared)
-      self._wait()
+      self._wait(self._start_timeout_s())
 
   def reset(self) -> None:
     """Resets all environments, with their seeds."""
-    self._command(_RESET)
+    timeout_s = self._start_timeout_s()
+    if self._steps_compile:
+      self._step_timeout_s = timeout_s
+    self._command(_RESET, timeout_s)
 
   def step(self) -> None:
     """Steps all environments with `exchange.action`; resets those that end."""
-    self._command(_STEP)
+    self._command(_STEP, self._step_timeout_s)
 
   def close(self) -> None:
     """Closes the environments and ends the processes; may be called again.
@@ -150,6 +159,12 @@ class Workers:
     finally:
       processes.end(self._processes)
 
+  def _start_timeout_s(self):
+    """Returns how long all environments of this program may take to start."""
+    num_envs = processes.num_running() * self._num_per_process
+    return (self._timeout_s
+            + _START_TIMEOUT_S * num_envs / len(os.sched_getaffinity(0)))
+
   def _busy(self):
     return [process for process, indices
             in zip(self._processes, self._indices)
@@ -167,7 +182,7 @@ class Workers:
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)
 
-  def _command(self, command: bytes) -> None:
+  def _command(self, command: bytes, timeout_s: float) -> None:
     with self._failures_explained():
       with self._lock:
         if self._closed:
@@ -175,16 +190,16 @@ class Workers:
         self.exchange.status.fill(_BUSY)
         for pipe in self._commands:
           os.write(pipe.fileno(), command)
-      self._wait()
+      self._wait(timeout_s)
 
-  def _wait(self):
+  def _wait(self, timeout_s):
     """Waits for all workers; raises errors that `_explain` explains."""
-    patience = processes.Patience(self._timeout_s)
+    patience = processes.Patience(timeout_s)
     num_busy = len(self._processes)
     while num_busy:
       ready = patience.wait(self._selector.select)
       if not ready and patience.left_s <= 0:
-        raise TimeoutError
+        raise TimeoutError(f'{timeout_s:g}')
       for key, _ in ready:
         if key.fileobj is not self._done:
           raise EOFError  # A process has ended.
@@ -221,8 +236,9 @@ class Workers:
               for indices in self._indices
               if _BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
-          f'{self._describe(hung)} did not answer within '
-          f'{self._timeout_s:g} seconds (--step_timeout_s).')
+          f'{self._describe(hung)} did not answer within {error} seconds '
+          f'(--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more for '
+          'each environment of a core).')
     # The pipe breaks a little before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
