@@ -31,6 +31,7 @@ from scalable_agent import structs
 from scalable_agent import testing
 from scalable_agent import training
 from scalable_agent.environments import dmlab
+from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import processes
 from scalable_agent.environments import workers
 from scalable_agent.scores import dmlab30
@@ -127,7 +128,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
           episode_return, episode_step = np.float32(0), 0
           num_ends += 1
     self.assertGreaterEqual(num_ends, 9)
-    self.assertNotEmpty(np.unique([o.reward for o in outputs]))
+    self.assertTrue(np.any([output.reward for output in outputs]))
 
   def assert_is(self, output, column, reward, done, info, lab):
     self.assertEqual(output.reward[column], np.float32(reward))
@@ -457,7 +458,6 @@ class FakeTest(_FakeLab, parameterized.TestCase):
     self.assertEqual(lab.num_steps(), 2)
 
   def test_strides_are_ignored(self):
-    self.make().calls.clear()
     lab = self.make()
     lab.reset(seed=1)
     lab.step(np.arange(14, dtype=np.intc)[::2])
@@ -553,12 +553,14 @@ class LocalLevelCacheTest(absltest.TestCase):
 class StartTest(_FakeLab, absltest.TestCase):
   """Maps are compiled when an environment starts."""
 
-  def test_says_that_maps_are_compiled(self):
-    env = self.make_vec(['rooms_watermaze'] * 2, [1, 2])
+  def test_says_once_that_maps_are_compiled(self):
+    gymnasium_env._say_once.cache_clear()
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-      env.initial()
-      env.initial()
+      self.make_vec(['catch'], [1]).initial()
+      self.assertEqual(output.getvalue(), '')
+      for _ in range(2):
+        self.make_vec(['rooms_watermaze'], [1]).initial()
     self.assertEqual(output.getvalue().count('compile their maps first'), 1)
 
   def test_time_grows_with_environments_per_core(self):

@@ -134,8 +134,7 @@ class GymnasiumVector:
   def initial(self) -> base.Observation:
     """See `base.VectorEnvironment.initial`."""
     if self._compiling:
-      print(self._compiling, flush=True)
-      self._compiling = ''
+      _say_once(self._compiling)
     self._workers.reset()
     return self._layout.decode(self._workers.exchange.observation)
 
@@ -157,6 +156,11 @@ class GymnasiumVector:
   def close(self) -> None:
     """Ends the processes; may be called again."""
     self._workers.close()
+
+
+@functools.cache
+def _say_once(text: str) -> None:
+  print(text, flush=True)
 
 
 def _in_transport(factory: base.Factory) -> gymnasium.Env:
