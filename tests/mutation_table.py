@@ -1049,11 +1049,12 @@ _PROCESSES = (
     ('directories stay',
      '    shutil.rmtree(_directory(multiprocessing.util.get_temp_dir(), '
      'process.pid),\n                  ignore_errors=True)\n', ''),
-    ('the server leaves what runs', '    if not left:\n      break\n',
-     '    break\n'),
-    ('the server leaves files',
-     '  shutil.rmtree(path, ignore_errors=True)\n  os._exit(1)',
-     '  os._exit(1)'),
+    ('the server leaves what runs', 'os.kill(pid, signal.SIGKILL)', 'pass'),
+    ('the server leaves files', 'if not left and _removed(path):',
+     'if not left:'),
+    ('files of what still runs are removed',
+     'fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n      shutil',
+     'shutil'),
 )
 _PRELOAD = (
     ('killed with the group of the parent',
@@ -1183,7 +1184,7 @@ GROUPS = (
      'Contract or DmLab or Undecorated'),
     ('environments/processes', _PROCESSES,
      'tests/dmlab_test.py', 'tests/processes_test.py', '-k',
-     'Leftovers or it_has_started or of_others'),
+     'Leftovers or it_has_started or of_others or of_killed'),
     ('environments/preload', _PRELOAD, 'tests/dmlab_test.py', '-k',
      'Leftovers'),
     ('environments/workers', _WORKERS, 'tests/dmlab_test.py', '-k',

@@ -104,7 +104,7 @@ def end_server(group_of_parent: int) -> None:
 
   Args:
     group_of_parent: the process group of the program that has started the
-      server, and that has died.
+      server.
   """
   path = os.environ[_DIRECTORY]
   session, server = os.getsid(0), os.getpid()
@@ -113,13 +113,12 @@ def end_server(group_of_parent: int) -> None:
     left = [pid for pid, group, its_session in _running()
             if its_session == session and group != group_of_parent
             and pid != server and _is_ours(pid, path)]
-    if not left:
-      break
     for pid in left:
       with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+    if not left and _removed(path):
+      break
     time.sleep(0.01)
-  shutil.rmtree(path, ignore_errors=True)
   os._exit(1)
 
 
@@ -176,13 +175,24 @@ def _prepare_directory():
     tempfile.tempdir = _SHORT_DIRECTORY
   for path in glob.glob(os.path.join(
       glob.escape(tempfile.gettempdir()), 'pymp-*', _LOCK)):
-    with contextlib.suppress(OSError), open(path, 'ab') as file:
-      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      shutil.rmtree(os.path.dirname(path))
+    _removed(os.path.dirname(path))
   path = os.path.join(multiprocessing.util.get_temp_dir(), _LOCK)
   _locks.append(open(path, 'ab'))  # Open, and so locked, until the end.
   with contextlib.suppress(OSError):  # The file system may have no locks.
     fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _removed(path):
+  """Removes the directory of a run that has ended; returns whether it did."""
+  try:
+    with open(os.path.join(path, _LOCK), 'ab') as file:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      shutil.rmtree(path)
+  except FileNotFoundError:
+    return True
+  except OSError:
+    return False
+  return True
 
 
 def _run(target, args, server_pid):
