@@ -22,6 +22,7 @@ from absl.testing import parameterized
 import environment_contract
 import gymnasium
 import numpy as np
+import packing_test
 import psutil
 import pytest
 from scalable_agent import config as config_lib
@@ -710,6 +711,19 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
         self.frames(names[:1], [3], settings, num_steps=5),
         self.frames(['contributed/dmlab30/rooms_watermaze'], [3], settings,
                     num_steps=5))
+
+  def test_unrolls_are_packed(self):
+    settings = config_lib.Config(
+        level_name='language_select_described_object', width=12, height=8,
+        num_actors=2, num_actor_groups=1, unroll_length=200, agent='mlp',
+        xla='none')
+    ends, instructions = 0, set()
+    for unroll, _ in packing_test.packed_unrolls(self, settings, count=4):
+      env_outputs = unroll.steps.env_outputs
+      ends += np.sum(env_outputs.done[1:])
+      instructions |= set(env_outputs.observation['instruction'].flat)
+    self.assertGreater(ends, 0)
+    self.assertGreater(len(instructions), 1)
 
   @pytest.mark.storm
   def test_trains_and_tests(self):

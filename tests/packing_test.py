@@ -71,6 +71,25 @@ def _stacks(rng, num_frames, num_columns, length, begins):
   return stacks
 
 
+def packed_unrolls(test, settings, count=6):
+  """Yields unrolls of actors, packed; tests that they are as they were."""
+  actors = acting.make_local(settings, part=0)
+  test.addCleanup(actors.close)
+  learner = training.make_learner(settings.resolved(
+      actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)
+  inbox = queues.BoundedQueue[unrolls.Delivery](1)
+  test.addCleanup(actors.stop, 10)
+  test.addCleanup(inbox.close)
+  actors.start(learner.weights, inbox)
+  for _ in range(count):
+    unroll, release = inbox.get()
+    packed = packing.pack(unroll)
+    for one in packed, packing.pack(unroll, compress=True):
+      _assert_equal(packing.unpack(_sent(one)), unroll)
+    yield unroll, packed
+    release()
+
+
 class PackingTest(parameterized.TestCase):
 
   @hypothesis.settings(max_examples=60, deadline=None)
@@ -131,22 +150,9 @@ class PackingTest(parameterized.TestCase):
         level_name=f'ALE/{game}-v5', num_actors=2, num_actor_groups=1,
         unroll_length=20, agent='shallow', use_lstm=False, xla='none',
         life_loss_ends_episode=True, max_episode_frames=200)
-    actors = acting.make_local(settings, part=0)
-    self.addCleanup(actors.close)
-    learner = training.make_learner(settings.resolved(
-        actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)
-    inbox = queues.BoundedQueue[unrolls.Delivery](1)
-    self.addCleanup(actors.stop, 10)
-    self.addCleanup(inbox.close)
-    actors.start(learner.weights, inbox)
-    for _ in range(6):
-      unroll, release = inbox.get()
-      packed = packing.pack(unroll)
+    for unroll, packed in packed_unrolls(self, settings):
       self.assertLess(packing.num_bytes(packed),
                       0.6 * packing.num_bytes(unroll))
-      for one in packed, packing.pack(unroll, compress=True):
-        _assert_equal(packing.unpack(_sent(one)), unroll)
-      release()
 
 
 if __name__ == '__main__':
