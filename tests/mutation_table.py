@@ -1046,6 +1046,11 @@ _PROCESSES = (
      'while False and'),
     ('groups of others are killed',
      'if group in groups and _is_ours(pid, path)}', 'if group in groups}'),
+    ('what has no mark goes on',
+     'os.killpg(process.pid, signal.SIGKILL)\n      process.kill()',
+     'pass\n      process.kill()'),
+    ('the mark stays', '    del os.environ[_DIRECTORY]\n', ''),
+    ('forks end what runs', 'if os.getpid() == _OWNER:', 'if True:'),
     ('directories stay',
      '    shutil.rmtree(_directory(multiprocessing.util.get_temp_dir(), '
      'process.pid),\n                  ignore_errors=True)\n', ''),
@@ -1061,13 +1066,17 @@ _PRELOAD = (
      'os.setpgid(0, 0)\n', ''),
     ('nothing is ended', '    processes.end_server(_GROUP)',
      '    os._exit(1)'),
+    ('terminals stop who writes',
+     'signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n', ''),
 )
 _WORKERS = (
-    ('time does not grow', '+ _START_TIMEOUT_S * num_envs', '+ 0 * num_envs'),
-    ('steps have less time',
-     '      self._step_timeout_s = timeout_s\n', '      pass\n'),
-    ('all steps have more time', '    if self._steps_compile:\n',
-     '    if True:\n'),
+    ('time does not grow', 'sum(list(_num_open.values()))', '0'),
+    ('environments of a process start together',
+     'max(per_core, self._num_per_process)', 'per_core'),
+    ('closed ones count', '      del _num_open[id(self)]\n', ''),
+    ('steps have less time', 'is_start=self._steps_compile', 'is_start=False'),
+    ('all steps have more time', 'is_start=self._steps_compile',
+     'is_start=True'),
 )
 _GIVEN = (
     ('late ends are not looked at',

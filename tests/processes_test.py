@@ -6,6 +6,7 @@ import io
 import multiprocessing
 import os
 import pickle
+import pty
 import signal
 import subprocess
 import sys
@@ -121,13 +122,22 @@ class _Thing:
   def hang(self):
     time.sleep(10_000)
 
-  def start(self):
+  def start(self, environ=None):
     """Starts a program that writes files; returns its pid and directory."""
     directory = processes.directory()
     program = subprocess.Popen(
         ['/bin/sh', '-c', 'while true; do date > "$0/$((n += 1))"; done',
-         directory], stdin=subprocess.DEVNULL)
+         directory], stdin=subprocess.DEVNULL, env=environ)
     return program.pid, directory
+
+  def say(self):
+    print('said', flush=True)
+    return 'answered'
+
+
+def _kill(process):
+  with contextlib.suppress(psutil.NoSuchProcess):
+    process.kill()
 
 
 class RemoteTest(parameterized.TestCase):
@@ -169,13 +179,17 @@ class RemoteTest(parameterized.TestCase):
     self.assertEmpty(multiprocessing.active_children())
 
 
-  @parameterized.parameters('close', 'kill', 'exit')
-  def test_what_it_has_started_ends_with_it(self, how):
+  @parameterized.parameters(
+      ('close',), ('kill',), ('exit',), ('end', {'PATH': '/usr/bin:/bin'}))
+  def test_what_it_has_started_ends_with_it(self, how, environ=None):
     thing = remote.Remote('thing', _Thing, 60)
-    pid, directory = thing.call('start')
+    pid, directory = thing.call('start', environ)
     program = psutil.Process(pid)
+    self.addCleanup(_kill, program)
     self.assertTrue(os.path.isdir(directory))
-    if how == 'kill':
+    if how == 'end':
+      processes.end([thing._process])
+    elif how == 'kill':
       thing._process.kill()
     elif how == 'exit':
       with self.assertRaises(errors.EnvironmentProcessError):
@@ -195,6 +209,48 @@ class RemoteTest(parameterized.TestCase):
     self.assertIsNone(program.poll())
     with remote.Remote('thing', _Thing, 60) as thing:
       self.assertTrue(processes._kill_groups([thing._process]))
+
+
+  @parameterized.parameters(None, 'of another program')
+  def test_the_environment_is_as_it_was(self, before):
+    name = processes._DIRECTORY
+    environ = {} if before is None else {name: before}
+    with mock.patch.dict(os.environ, environ):
+      with processes._marked():
+        self.assertNotIn(os.environ[name], (None, before))
+      self.assertEqual(os.environ.get(name), before)
+
+  def test_what_the_program_forks_ends_nothing(self):
+    with remote.Remote('thing', _Thing, 60) as thing:
+      pid = os.fork()
+      if not pid:
+        processes._end_all()
+        os._exit(0)
+      os.waitpid(pid, 0)
+      self.assertEqual(thing.call('double', 2), 4)
+
+  def test_terminals_that_stop_who_writes_in_the_background(self):
+    program = textwrap.dedent("""
+        import termios
+        import processes_test
+        from scalable_agent.environments import remote
+        attributes = termios.tcgetattr(0)
+        attributes[3] |= termios.TOSTOP
+        termios.tcsetattr(0, termios.TCSANOW, attributes)
+        with remote.Remote('thing', processes_test._Thing, 30) as thing:
+          print(thing.call('say'))
+        """)
+    pid, terminal = pty.fork()
+    if not pid:
+      os.execve(sys.executable, [sys.executable, '-c', program], {
+          **os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])})
+    output = b''
+    with contextlib.suppress(OSError):  # At its end.
+      while data := os.read(terminal, 1024):
+        output += data
+    os.close(terminal)
+    self.assertEqual(os.waitpid(pid, 0)[1], 0, output)
+    self.assertEqual(output.split(), [b'said', b'answered'])
 
 
 class UserModuleTest(parameterized.TestCase):

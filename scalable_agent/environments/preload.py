@@ -26,7 +26,7 @@ def _end():
 def _end_without_parent(unused_number, unused_frame):
   if os.getppid() != _PARENT and os.getpid() == _SERVER:
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(OSError):  # It may be the group of others by now.
       # Python's resource tracker ends when it runs.
       os.killpg(_GROUP, signal.SIGCONT)
     _end()
@@ -36,6 +36,8 @@ def _end_without_parent(unused_number, unused_frame):
 # the others have started. The session stays: in another one, environments would
 # have a fixed share of the processor (the autogroups of Linux).
 os.setpgid(0, 0)
+# A terminal may stop whoever writes to it from another group than its own.
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 # Python ends it when all others are gone, but those that are stopped stay. It
 # may be stopped, too, and the thread that has started it may end before its
 # parent.

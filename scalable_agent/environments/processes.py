@@ -40,7 +40,8 @@ _locks: list[IO[bytes]] = []
 # The server, what it forks and what that starts find the directory of temporary
 # files by this variable. It also marks them as ours.
 _DIRECTORY = 'SCALABLE_AGENT_DIRECTORY'
-_END_TIMEOUT_S = 2.0
+_END_TIMEOUT_S, _END_SERVER_TIMEOUT_S = 2.0, 8.0
+_OWNER = os.getpid()
 
 T = TypeVar('T')
 
@@ -55,11 +56,9 @@ def start(target: Callable[..., None], args: tuple, name: str
       continue_server()
     else:
       _prepare_directory()
-    os.environ[_DIRECTORY] = multiprocessing.util.get_temp_dir()
-    try:
+    is_running = _group_and_session(_server_pid.value)
+    with contextlib.nullcontext() if is_running else _marked():
       process.start()  # And the server, if there is none.
-    finally:
-      del os.environ[_DIRECTORY]
     _started[:] = [p for p in _started if p.is_alive()] + [process]
   return process
 
@@ -68,7 +67,10 @@ def end(ended: Iterable[multiprocessing.process.BaseProcess]) -> None:
   """Kills processes and what they have started; removes their directories."""
   ended = list(ended)
   for process in ended:
-    process.kill()
+    if process.pid and process.is_alive():  # So its group's number is its own.
+      with contextlib.suppress(OSError):  # It may not lead it yet.
+        os.killpg(process.pid, signal.SIGKILL)
+      process.kill()
   continue_server()  # It says when a process has ended.
   deadline_s = time.monotonic() + _END_TIMEOUT_S
   # What is killed may write a file before it is gone.
@@ -78,11 +80,6 @@ def end(ended: Iterable[multiprocessing.process.BaseProcess]) -> None:
     process.join(max(deadline_s - time.monotonic(), 0))
     shutil.rmtree(_directory(multiprocessing.util.get_temp_dir(), process.pid),
                   ignore_errors=True)
-
-
-def num_running() -> int:
-  """Returns how many of the processes run that this program has started."""
-  return sum(process.is_alive() for process in _started)
 
 
 def directory() -> str | None:
@@ -108,8 +105,10 @@ def end_server(group_of_parent: int) -> None:
   """
   path = os.environ[_DIRECTORY]
   session, server = os.getsid(0), os.getpid()
-  deadline_s = time.monotonic() + _END_TIMEOUT_S
+  deadline_s = time.monotonic() + _END_SERVER_TIMEOUT_S
   while time.monotonic() < deadline_s:
+    # Python's resource tracker is in the group of the parent, has our mark, and
+    # ends by itself.
     left = [pid for pid, group, its_session in _running()
             if its_session == session and group != group_of_parent
             and pid != server and _is_ours(pid, path)]
@@ -118,7 +117,7 @@ def end_server(group_of_parent: int) -> None:
         os.kill(pid, signal.SIGKILL)
     if not left and _removed(path):
       break
-    time.sleep(0.01)
+    time.sleep(0.01 if left else 0.1)
   os._exit(1)
 
 
@@ -143,13 +142,33 @@ def _kill_groups(processes):
 
 def _running():
   """Yields pid, group and session of every process that runs."""
-  for pid in filter(str.isdigit, os.listdir('/proc')):
-    with contextlib.suppress(OSError):  # It has ended.
-      with open(f'/proc/{pid}/stat', 'rb') as file:
-        # The name before it may have any characters.
-        state, _, group, session, *_ = file.read().rpartition(b')')[2].split()
-      if state not in b'ZX':
-        yield int(pid), int(group), int(session)
+  for path in glob.glob('/proc/[0-9]*'):
+    pid = int(os.path.basename(path))
+    if found := _group_and_session(pid):
+      yield pid, *found
+
+
+def _group_and_session(pid):
+  """Returns the numbers of a process, None if it does not run."""
+  with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', 'rb') as file:
+    # The name before it may have any characters.
+    state, _, group, session, *_ = file.read().rpartition(b')')[2].split()
+    if state not in b'ZX':
+      return int(group), int(session)
+  return None
+
+
+@contextlib.contextmanager
+def _marked() -> Iterator[None]:
+  """A server that is started within has our mark, and so have its children."""
+  previous = os.environ.get(_DIRECTORY)
+  os.environ[_DIRECTORY] = multiprocessing.util.get_temp_dir()
+  try:
+    yield
+  finally:
+    del os.environ[_DIRECTORY]
+    if previous is not None:
+      os.environ[_DIRECTORY] = previous
 
 
 def _is_ours(pid, path):
@@ -276,4 +295,5 @@ def _interrupts_blocked() -> Iterator[None]:
 @atexit.register
 def _end_all():
   """Kills what is left; Python would wait for it, also if it is stopped."""
-  end(_started)
+  if os.getpid() == _OWNER:  # Not what the program has forked.
+    end(_started)

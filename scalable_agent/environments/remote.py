@@ -50,6 +50,8 @@ class Remote:
 
   def close(self) -> None:
     """Ends the process; may be called again."""
+    if self._pipe.closed:
+      return
     self._pipe.close()
     self._process.join(_CLOSE_TIMEOUT_S)
     processes.end([self._process])

@@ -34,6 +34,8 @@ _CLOSE_TIMEOUT_S = 2.0
 # How much of a core an environment may need to start. A map of DeepMind Lab
 # takes up to 11 s, and all may be compiled at the same time.
 _START_TIMEOUT_S = 30.0
+# Numbers of environments of all `Workers` that are not closed.
+_num_open: dict[int, int] = {}
 
 # Commands. A closed pipe reads as nothing, so that is the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
@@ -67,6 +69,14 @@ class Exchange(NamedTuple):
   last_observation: dict[str, np.ndarray]
   status: np.ndarray
   report: np.ndarray
+
+
+class _NoAnswerError(TimeoutError):
+  """Workers did not answer in time."""
+
+  def __init__(self, timeout_s: float):
+    super().__init__()
+    self.timeout_s = timeout_s
 
 
 class Workers:
@@ -104,10 +114,11 @@ class Workers:
     self._indices = [range(len(factories))[start:start + num_per_process]
                      for start in range(0, len(factories), num_per_process)]
     self._names = tuple(names)
-    self._timeout_s = self._step_timeout_s = timeout_s
+    self._timeout_s = timeout_s
     self._num_per_process = num_per_process
     self._steps_compile = steps_compile
     self._closed = False
+    _num_open[id(self)] = len(factories)
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
@@ -122,18 +133,15 @@ class Workers:
       with done:
         for indices in self._indices:
           self._start(done, indices, factories, seeds, shared)
-      self._wait(self._start_timeout_s())
+      self._wait(is_start=True)
 
   def reset(self) -> None:
     """Resets all environments, with their seeds."""
-    timeout_s = self._start_timeout_s()
-    if self._steps_compile:
-      self._step_timeout_s = timeout_s
-    self._command(_RESET, timeout_s)
+    self._command(_RESET, is_start=True)
 
   def step(self) -> None:
     """Steps all environments with `exchange.action`; resets those that end."""
-    self._command(_STEP, self._step_timeout_s)
+    self._command(_STEP, is_start=self._steps_compile)
 
   def close(self) -> None:
     """Closes the environments and ends the processes; may be called again.
@@ -145,6 +153,7 @@ class Workers:
       if self._closed:
         return
       self._closed = True
+      del _num_open[id(self)]
       for pipe in self._commands:
         pipe.close()
     try:
@@ -159,11 +168,14 @@ class Workers:
     finally:
       processes.end(self._processes)
 
-  def _start_timeout_s(self):
-    """Returns how long all environments of this program may take to start."""
-    num_envs = processes.num_running() * self._num_per_process
-    return (self._timeout_s
-            + _START_TIMEOUT_S * num_envs / len(os.sched_getaffinity(0)))
+  def _more_s(self):
+    """Returns how much longer it may take while environments start.
+
+    All environments of this program may start at the same time, and those that
+    share a process start one after the other.
+    """
+    per_core = sum(list(_num_open.values())) / _num_cores()
+    return _START_TIMEOUT_S * max(per_core, self._num_per_process)
 
   def _busy(self):
     return [process for process, indices
@@ -182,7 +194,7 @@ class Workers:
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)
 
-  def _command(self, command: bytes, timeout_s: float) -> None:
+  def _command(self, command: bytes, is_start: bool) -> None:
     with self._failures_explained():
       with self._lock:
         if self._closed:
@@ -190,16 +202,22 @@ class Workers:
         self.exchange.status.fill(_BUSY)
         for pipe in self._commands:
           os.write(pipe.fileno(), command)
-      self._wait(timeout_s)
+      self._wait(is_start)
 
-  def _wait(self, timeout_s):
+  def _wait(self, is_start):
     """Waits for all workers; raises errors that `_explain` explains."""
+    timeout_s = self._timeout_s
     patience = processes.Patience(timeout_s)
     num_busy = len(self._processes)
     while num_busy:
       ready = patience.wait(self._selector.select)
       if not ready and patience.left_s <= 0:
-        raise TimeoutError(f'{timeout_s:g}')
+        if not is_start:
+          raise _NoAnswerError(timeout_s)
+        # Not counted before: others may have begun to start after these.
+        is_start, more_s = False, self._more_s()
+        timeout_s += more_s
+        patience.left_s += more_s
       for key, _ in ready:
         if key.fileobj is not self._done:
           raise EOFError  # A process has ended.
@@ -230,15 +248,15 @@ class Workers:
       return user_code.Report.from_bytes(
           self.exchange.report[failed[0]].tobytes()).error(
               self._describe(failed[:1]))
-    if isinstance(error, TimeoutError):
+    if isinstance(error, _NoAnswerError):
       # Those after it in its process have not begun.
       hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
               for indices in self._indices
               if _BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
-          f'{self._describe(hung)} did not answer within {error} seconds '
-          f'(--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more for '
-          'each environment of a core).')
+          f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
+          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
+          'for each environment per core).')
     # The pipe breaks a little before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
@@ -262,6 +280,12 @@ class Workers:
   def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(
         f'{i} ({self._names[i]})' for i in indices)
+
+
+def _num_cores():
+  if hasattr(os, 'sched_getaffinity'):  # Not on every system.
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
 
 
 def _work(commands, done, indices, factories, seeds, shared):
