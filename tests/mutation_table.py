@@ -1042,13 +1042,12 @@ _DMLAB = (
 )
 _PROCESSES = (
     ('no group of its own', 'os.setpgid(0, 0)  # What', 'pass  # What'),
-    ('groups are not killed', 'while _kill_groups(ended) and',
+    ('groups are not killed', 'while _kill_groups(ended, known) and',
      'while False and'),
-    ('groups of others are killed',
-     'if group in groups and _is_ours(pid, path)}', 'if group in groups}'),
+    ('groups of others are killed', '(group in known or _is_ours(pid, path))',
+     'True'),
     ('what has no mark goes on',
-     'os.killpg(process.pid, signal.SIGKILL)\n      process.kill()',
-     'pass\n      process.kill()'),
+     'known = _kill_groups(ended)', 'known = frozenset()'),
     ('the mark stays', '    del os.environ[_DIRECTORY]\n', ''),
     ('forks end what runs', 'if os.getpid() == _OWNER:', 'if True:'),
     ('directories stay',

@@ -66,15 +66,13 @@ def start(target: Callable[..., None], args: tuple, name: str
 def end(ended: Iterable[multiprocessing.process.BaseProcess]) -> None:
   """Kills processes and what they have started; removes their directories."""
   ended = list(ended)
+  known = _kill_groups(ended)  # Those who lead them show that they are ours.
   for process in ended:
-    if process.pid and process.is_alive():  # So its group's number is its own.
-      with contextlib.suppress(OSError):  # It may not lead it yet.
-        os.killpg(process.pid, signal.SIGKILL)
-      process.kill()
+    process.kill()
   continue_server()  # It says when a process has ended.
   deadline_s = time.monotonic() + _END_TIMEOUT_S
   # What is killed may write a file before it is gone.
-  while _kill_groups(ended) and time.monotonic() < deadline_s:
+  while _kill_groups(ended, known) and time.monotonic() < deadline_s:
     time.sleep(0.01)
   for process in ended:
     process.join(max(deadline_s - time.monotonic(), 0))
@@ -121,23 +119,28 @@ def end_server(group_of_parent: int) -> None:
   os._exit(1)
 
 
-def _kill_groups(processes):
-  """Kills what is left of processes' groups; returns whether anything was."""
+def _kill_groups(processes, known=frozenset()):
+  """Kills what is left of processes' groups; returns the groups.
+
+  Args:
+    processes: may have ended. Then the number of a group may be somebody
+      else's by now, and only the mark of what runs in it shows that it is ours.
+    known: groups that are ours, also if nothing in them has the mark.
+  """
   groups = set()
   for process in processes:
     with contextlib.suppress(OSError):
       os.killpg(process.pid, 0)  # Most often nothing has this number any more.
       groups.add(process.pid)
   if not groups:
-    return False
-  # It may be the number of somebody else's group by now.
+    return groups
   path = multiprocessing.util.get_temp_dir()
-  left = {group for pid, group, _ in _running()
-          if group in groups and _is_ours(pid, path)}
+  left = {group for pid, group, _ in _running() if group in groups
+          and (group in known or _is_ours(pid, path))}
   for group in left:
     with contextlib.suppress(ProcessLookupError):
       os.killpg(group, signal.SIGKILL)
-  return bool(left)
+  return left
 
 
 def _running():
