@@ -137,7 +137,7 @@ class _Program:
       command = [python, str(peers.WORKERS / peer.worker), json.dumps(
           {**peer.settings, 'game': args.game, 'seed': seed})]
     self.run = peers.Run(command, directory)
-    self._times = np.empty([0])
+    self._delay_s = float('inf')
 
   def games(self) -> Games:
     """Returns the games so far."""
@@ -148,12 +148,13 @@ class _Program:
       times, steps, returns = table.reshape(-1, 3).T
       return Games((times - self._start_s) / 60, steps * _FRAMES_PER_STEP,
                    returns)
-    frames, _, returns = runs.episodes(self._directory / 'logdir').T
-    # By this clock: that of the run starts with the first update.
-    new = np.full(len(frames) - len(self._times),
-                  time.monotonic() - self._start_s)
-    self._times = np.concatenate([self._times, new])
-    return Games(self._times / 60, frames, returns)
+    frames, train_s, returns = runs.episodes(self._directory / 'logdir').T
+    if len(train_s):
+      # The clock of a run starts when it trains. Its games are written now and
+      # then, so this is the least of what is seen.
+      self._delay_s = min(self._delay_s, (
+          time.monotonic() - self._start_s - train_s[-1]))
+    return Games((train_s + self._delay_s) / 60, frames, returns)
 
 
 def _watch(program, args):

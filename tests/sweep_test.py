@@ -202,6 +202,9 @@ class MeasureTest(absltest.TestCase):
       row = time_to_score.measure('ours', '', 7, args)
       self.assertEqual(row['frames_to_mark'], 150 * 100)
       self.assertEqual(row['frames_held'], 250 * 100)
+      # A game in each second of training.
+      self.assertAlmostEqual(
+          row['minutes_held'] - row['minutes_to_mark'], 100 / 60, delta=0.02)
       self.assertEqual(
           (row['games'], row['seed'], row['error'], row['last_mean']),
           (300, 7, '', 1.))
