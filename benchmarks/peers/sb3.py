@@ -49,14 +49,15 @@ class _Game(gymnasium.Env):
     return observation, reward, over, False, {}
 
 
-class _Vector(vec_env.VecEnv):
+class Vector(vec_env.VecEnv):
   """ALE's own vector with the interface of stable-baselines3."""
 
-  def __init__(self, num_envs, num_threads):
-    super().__init__(num_envs, _OBSERVATIONS, _ACTIONS)
-    self._games = pong.make_vector(num_envs, num_threads)
+  def __init__(self, games):
+    super().__init__(games.num_envs, _OBSERVATIONS, gymnasium.spaces.Discrete(
+        int(games.single_action_space.n)))
+    self._games = games
     self._actions = None
-    self._infos = [{} for _ in range(num_envs)]
+    self._infos = [{} for _ in range(games.num_envs)]
 
   def reset(self):
     return self._games.reset(seed=0)[0]
@@ -93,7 +94,7 @@ class _Vector(vec_env.VecEnv):
 
 def _make_games(games, num_envs, num_threads):
   if games == 'ale_vector':
-    return _Vector(num_envs, num_threads)
+    return Vector(pong.make_vector(num_envs, num_threads))
   vector = {'dummy': vec_env.DummyVecEnv, 'subproc': vec_env.SubprocVecEnv}
   return vector[games]([lambda i=i: _Game(i) for i in range(num_envs)])
 

@@ -8,11 +8,10 @@ hyperparams/a2c.yml and ppo.yml (version 2.9.2); the games are ours.
 import json
 import sys
 
-import gymnasium
 import numpy as np
 import pong
+import sb3
 import stable_baselines3
-from stable_baselines3.common import vec_env
 from stable_baselines3.common.sb2_compat import rmsprop_tf_like
 import torch
 
@@ -37,25 +36,18 @@ def _make_model(algorithm, games, seed):
       vf_coef=0.5, **common)
 
 
-class _Games(vec_env.VecEnv):
-  """ALE's own vector. A lost life ends an episode; rewards are clipped."""
+class _Games(sb3.Vector):
+  """A lost life ends an episode; rewards are clipped."""
 
   def __init__(self, game, num_envs, seed):
-    self._games = pong.make_vector(num_envs, 2, game=game, life_loss_info=True)
-    super().__init__(
-        num_envs, gymnasium.spaces.Box(0, 255, pong.OBSERVATION_SHAPE,
-                                       np.uint8),
-        gymnasium.spaces.Discrete(self._games.single_action_space.n))
+    super().__init__(pong.make_vector(
+        num_envs, 2, game=game, life_loss_info=True))
     self._game_seeds = seed * num_envs + np.arange(num_envs, dtype=np.int32)
     self._scores = np.zeros(num_envs)
     self._starts = None
-    self._actions = None
 
   def reset(self):
     return self._games.reset(seed=self._game_seeds)[0]
-
-  def step_async(self, actions):
-    self._actions = actions
 
   def step_wait(self):
     observation, reward, terminated, truncated, info = self._games.step(
@@ -74,21 +66,6 @@ class _Games(vec_env.VecEnv):
           'terminal_observation': info.get('final_obs', observation)[index],
           'TimeLimit.truncated': bool(truncated[index])}
     return observation, np.clip(reward, -1, 1).astype(np.float32), done, infos
-
-  def close(self):
-    pass
-
-  def env_is_wrapped(self, wrapper_class, indices=None):
-    return [False] * self.num_envs
-
-  def get_attr(self, attr_name, indices=None):
-    return [getattr(self, attr_name, None)] * self.num_envs
-
-  def set_attr(self, attr_name, value, indices=None):
-    raise NotImplementedError('These games have no attributes of their own.')
-
-  def env_method(self, method_name, *args, indices=None, **kwargs):
-    raise NotImplementedError('These games have no methods of their own.')
 
 
 def main():
