@@ -35,7 +35,7 @@ def main():
   num_samples = settings['batch_size'] * settings['unroll_length']
   os.chdir(_ROOT)  # Flag files are named from there.
   training.train(experiment.parse([
-      '--recipe=pong_two_cores', '--replay_capacity=0',
+      '--recipe=pong_two_cores',
       f'--agent={settings["network"]}',
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',
