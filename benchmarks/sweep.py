@@ -199,9 +199,14 @@ def rows(trials: list[Trial], sweep: Sweep,
         'last score': round(score(episodes), 2), 'frames': int(frames),
         'minutes': round(seconds / 60, 1),
         'frames/s': round(frames / max(seconds, 1e-9))})
-  num_reached = lambda row: sum(
-      row[f'score at {rung}'] != '' for rung in rungs)
-  return sorted(result, key=lambda row: (-num_reached(row), -row['last score']))
+
+  def rank(row):
+    scores = [row[f'score at {rung}'] for rung in rungs]
+    scores = [score for score in scores if score != '']
+    # At the same frames. How far a trial got beyond them is chance.
+    return -len(scores), -(scores[-1] if scores else row['last score'])
+
+  return sorted(result, key=rank)
 
 
 def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:

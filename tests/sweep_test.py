@@ -25,26 +25,28 @@ import time_to_score
 
 _SPACE = {'a': ['1', '2', '3'], 'b': ['x', 'y']}
 # Stands in for experiment.py. The return of an episode is `--a` times the
-# millions of frames. It stops at a signal, and goes on where it was.
+# frames. It waits at the rungs for a signal, which stops it, and goes on where
+# it was.
 _PROGRAM = '''
 import os, signal, sys, time
 flags = dict(f[2:].split('=') for f in sys.argv[1:])
 stopped = []
 signal.signal(signal.SIGTERM, lambda *_: stopped.append(1))
+total = int(flags['total_environment_frames'])
 path = flags['logdir'] + '/episodes.csv'
 is_new = not os.path.exists(path)
 frames = 0 if is_new else int(open(path).read().split()[-1].split(',')[0])
 with open(path, 'a') as f:
   if is_new:
     f.write('num_env_frames,train_time_s,episode_return\\n')
-  while frames < int(flags['total_environment_frames']) and not stopped:
+  while frames < total and not stopped:
     if flags['a'] == '3' and frames >= 2000:
       sys.exit('Error: it diverged.')
     frames += 500
     f.write(f'{frames},{frames / 100},{float(flags["a"]) * frames}\\n')
     f.flush()
-    time.sleep(0.02)
-print('from', is_new)
+    while frames in (1000, 3000) and frames < total and not stopped:
+      time.sleep(0.01)
 '''
 
 
