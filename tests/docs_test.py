@@ -23,10 +23,9 @@ _MAX_README_LINES = 130
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
     flagfile help helpfull address head env directory burn_in every_s faults
-    first
-    interval jobs kills networks only out parts peers population replay rounds
-    runs seconds seeds simulate step_ms sweep try_settings variants window_s
-    warm_up_s network
+    first game interval jobs kills mark networks num_trials only out parts peers
+    population replay rounds rungs runs search seconds seeds simulate step_ms
+    sweep try_settings variants window_s warm_up_s network
 """.split())
 
 
