@@ -224,6 +224,10 @@ class Run:
   def num_parameters(self):
     return int((self._directory / 'parameters').read_text())
 
+  def has_finished(self):
+    """Returns whether the program has ended without an error."""
+    return self._child.poll() == 0
+
   def check(self):
     """Raises RunError if the program has ended."""
     if self._child.poll() is not None:

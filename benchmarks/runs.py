@@ -13,6 +13,8 @@ import sys
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# The episodes whose mean return counts.
+NUM_EPISODES = 100
 _PR_SET_PDEATHSIG = 1
 _STOP_TIMEOUT_S = 60
 
@@ -80,6 +82,14 @@ def episodes(directory: pathlib.Path) -> np.ndarray:
   lines = path.read_text(encoding='utf-8').split('\n')[:-1]
   return np.array([[float(row[name]) for name in names]
                    for row in csv.DictReader(lines)]).reshape(-1, 3)
+
+
+def means(returns: np.ndarray) -> np.ndarray:
+  """Returns the mean of the last 100 returns at each episode, NaN before."""
+  if len(returns) < NUM_EPISODES:
+    return np.full(len(returns), np.nan)
+  last = np.convolve(returns, np.full(NUM_EPISODES, 1 / NUM_EPISODES), 'valid')
+  return np.concatenate([np.full(NUM_EPISODES - 1, np.nan), last])
 
 
 def last_words(directory: pathlib.Path) -> str:

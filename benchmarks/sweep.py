@@ -42,7 +42,6 @@ sys.path[:0] = [str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import runs
 
-_NUM_EPISODES = 100
 _POLL_S = 1.0
 _MAX_CURVES_IN_LEGEND = 8
 
@@ -94,7 +93,7 @@ def score(episodes: np.ndarray, num_frames: float = math.inf) -> float:
   Returns:
     -inf if no episode had ended.
   """
-  returns = episodes[episodes[:, 0] <= num_frames, 2][-_NUM_EPISODES:]
+  returns = episodes[episodes[:, 0] <= num_frames, 2][-runs.NUM_EPISODES:]
   return float(np.mean(returns)) if returns.size else -math.inf
 
 
@@ -216,17 +215,15 @@ def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
   from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
   figure, axis = plt.subplots(figsize=(9, 5))
   curves = [(trial, sweep.episodes(trial)) for trial in trials]
-  curves = [(trial, e) for trial, e in curves if len(e) >= _NUM_EPISODES]
+  curves = [(trial, e) for trial, e in curves if len(e) >= runs.NUM_EPISODES]
   curves.sort(key=lambda curve: -score(curve[1]))
   for rank, (trial, episodes) in enumerate(curves):
-    means = np.convolve(
-        episodes[:, 2], np.full(_NUM_EPISODES, 1 / _NUM_EPISODES), 'valid')
     is_named = rank < _MAX_CURVES_IN_LEGEND
-    axis.plot(episodes[_NUM_EPISODES - 1:, 0] / 1e6, means,
+    axis.plot(episodes[:, 0] / 1e6, runs.means(episodes[:, 2]),
               label=f'{trial.number}: {trial}' if is_named else None,
               color=None if is_named else 'lightgrey', zorder=-rank)
   axis.set_xlabel('million environment frames')
-  axis.set_ylabel(f'mean return of {_NUM_EPISODES} episodes of training')
+  axis.set_ylabel(f'mean return of {runs.NUM_EPISODES} episodes of training')
   axis.grid(alpha=0.3)
   if curves:
     axis.legend(fontsize='xx-small', loc='upper left')

@@ -20,7 +20,7 @@ The programs take turns, seed by seed. Each run is a line of results.csv, and
 its games are in a file of their own. A run that is in results.csv is not made
 again; one that was cut off starts again. "Others" is the number of cores that
 other programs took; if it is not near 0, the minutes are not valid. Draws
-curves.png: all runs over minutes.
+GAME.png: all runs over minutes.
 """
 
 import argparse
@@ -45,7 +45,6 @@ import peers
 import runs
 import venvs
 
-_NUM_GAMES = 100
 _POLL_S = 1.0
 _FRAMES_PER_STEP = 4
 _FIELDS = ('program', 'game', 'seed', 'mark', 'minutes_to_mark',
@@ -97,11 +96,7 @@ class Games(NamedTuple):
 
   def means(self) -> np.ndarray:
     """Returns the mean of the last 100 games at each game, NaN before."""
-    if len(self.returns) < _NUM_GAMES:
-      return np.full(len(self.returns), np.nan)
-    means = np.convolve(
-        self.returns, np.full(_NUM_GAMES, 1 / _NUM_GAMES), 'valid')
-    return np.concatenate([np.full(_NUM_GAMES - 1, np.nan), means])
+    return runs.means(self.returns)
 
 
 def reached(means: np.ndarray, mark: float) -> int | None:
@@ -115,7 +110,7 @@ def held(means: np.ndarray, mark: float) -> int | None:
   length = 0
   for index, mean in enumerate(means):
     length = length + 1 if mean >= mark else 0
-    if length > _NUM_GAMES:
+    if length > runs.NUM_EPISODES:
       return index
   return None
 
@@ -167,11 +162,12 @@ def _watch(program, args):
     games = program.games()
     if not args.to_limit and held(games.means(), args.mark) is not None:
       break
+    if program.run.has_finished():
+      break  # At the number of frames of its settings.
     try:
       program.run.check()
     except peers.RunError as e:
-      # Ours ends at the number of frames of its recipe.
-      error = '' if 'ended with 0' in str(e) else str(e)
+      error = str(e)
       break
   # The time of a process that has ended is gone: it counts as others'.
   own_s = peers.sum_over(program.run.processes(), peers.cpu_seconds)
@@ -280,7 +276,7 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
     seen.add(name)
   axis.axhline(mark, color='grey', linestyle=':')
   axis.set_xlabel('minutes since the start of the program, two cores')
-  axis.set_ylabel(f'{game}: mean return of {_NUM_GAMES} games')
+  axis.set_ylabel(f'{game}: mean return of {runs.NUM_EPISODES} games')
   axis.grid(alpha=0.3)
   axis.legend()
   figure.tight_layout()

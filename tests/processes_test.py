@@ -178,7 +178,6 @@ class RemoteTest(parameterized.TestCase):
                                 num_action_repeats=1, step_timeout_s=timeout_s))
     self.assertEmpty(multiprocessing.active_children())
 
-
   @parameterized.parameters(
       ('close',), ('kill',), ('exit',), ('end', {'PATH': '/usr/bin:/bin'}))
   def test_what_it_has_started_ends_with_it(self, how, environ=None):
@@ -209,7 +208,6 @@ class RemoteTest(parameterized.TestCase):
     self.assertIsNone(program.poll())
     with remote.Remote('thing', _Thing, 60) as thing:
       self.assertTrue(processes._kill_groups([thing._process]))
-
 
   @parameterized.parameters(None, 'of another program')
   def test_the_environment_is_as_it_was(self, before):
