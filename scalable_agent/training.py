@@ -31,6 +31,7 @@ from scalable_agent import signals
 from scalable_agent import structs
 from scalable_agent import user_code
 from scalable_agent.algorithms import base
+from scalable_agent.environments import workers
 from scalable_agent.scores import levels
 import tensorflow as tf
 import tree
@@ -86,9 +87,31 @@ def train(config: config_lib.Config, hooks: Sequence[Hook] = (),
     Exception: any error of an environment or of the learner. A checkpoint is
       written first.
   """
+  if not tf.config.threading.get_intra_op_parallelism_threads():
+    # A program that has computed before keeps its threads.
+    with contextlib.suppress(RuntimeError):
+      tf.config.threading.set_intra_op_parallelism_threads(
+          num_threads_per_op(config, workers.num_cores()))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
     return run(config, acting.make_local, stop, hooks, addons)
+
+
+def num_threads_per_op(config: config_lib.Config, num_cores: int) -> int:
+  """Returns the number of threads that share an operation of TensorFlow.
+
+  Where the learner and the threads that act keep all cores busy, the parts of
+  an operation would wait for cores that other operations have.
+
+  Args:
+    config: the settings.
+    num_cores: the number of cores.
+
+  Returns:
+    1, or 0 for TensorFlow's default, which is one for each core.
+  """
+  takes_turns = config.deterministic
+  return int(not takes_turns and num_cores <= config.num_actor_groups + 1)
 
 
 def run(config: config_lib.Config,

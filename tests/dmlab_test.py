@@ -568,7 +568,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
   def test_time_grows_with_environments_per_core(self):
     settings = dataclasses.replace(_SETTINGS, step_timeout_s=5)
     self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
-    self.enter_context(mock.patch.object(workers, '_num_cores', lambda: 2))
+    self.enter_context(mock.patch.object(workers, 'num_cores', lambda: 2))
     env = self.make_vec(['lab/tests/compiles'] * 2, [1, 2], settings)
     self.make_vec(['rooms_watermaze'] * 3, [1, 2, 3], settings)
     self.make_vec(['rooms_watermaze'], [1], settings).close()
@@ -584,7 +584,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
         num_action_repeats=1, step_timeout_s=5,
         environments_per_process=per_process)
     self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
-    self.enter_context(mock.patch.object(workers, '_num_cores', lambda: 64))
+    self.enter_context(mock.patch.object(workers, 'num_cores', lambda: 64))
     level = 'fake/Hangs-v0'
     env = gymnasium_env.GymnasiumVector(
         [level] * 2, [gymnasium_env.look_up(level, settings)] * 2, [0, 1],

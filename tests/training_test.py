@@ -4,6 +4,8 @@
 import collections
 import contextlib
 import io
+import subprocess
+import sys
 import threading
 from unittest import mock
 
@@ -166,6 +168,42 @@ class EndFramesTest(parameterized.TestCase):
   def test_other_runs_have_one_part(self):
     config = config_lib.Config(total_environment_frames=1000)
     self.assertEqual(training._end_frames(config, 10), 1000)
+
+
+class ThreadsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (1, 1, False, 1), (1, 2, False, 1), (1, 3, False, 0), (2, 2, False, 1),
+      (2, 3, False, 1), (2, 4, False, 0), (2, 16, False, 0), (1, 1, True, 0),
+      (1, 2, True, 0))
+  def test_one_per_operation_where_all_cores_are_busy(
+      self, num_actor_groups, num_cores, deterministic, expected):
+    config = config_lib.Config(
+        num_actor_groups=num_actor_groups, deterministic=deterministic)
+    self.assertEqual(training.num_threads_per_op(config, num_cores), expected)
+
+  @parameterized.parameters((0, 1), (2, 2))
+  def test_training_sets_it_unless_the_program_has(self, before, expected):
+    # In a program of its own, as TensorFlow starts its threads only once.
+    script = f"""
+import sys
+from scalable_agent import config
+from scalable_agent import training
+from scalable_agent.environments import workers
+import tensorflow as tf
+workers.num_cores = lambda: 2
+threads = tf.config.threading
+threads.set_intra_op_parallelism_threads({before})
+for _ in range(2):  # The second one finds threads that have been started.
+  training.train(config.Config(
+      level_name='catch', logdir=sys.argv[1], num_actors=2, batch_size=2,
+      unroll_length=5, total_environment_frames=10))
+print('threads:', threads.get_intra_op_parallelism_threads())
+"""
+    output = subprocess.check_output(
+        [sys.executable, '-c', script, self.create_tempdir().full_path],
+        text=True)
+    self.assertIn(f'threads: {expected}\n', output)
 
 
 class FollowerTest(absltest.TestCase):

@@ -174,7 +174,7 @@ class Workers:
     All environments of this program may start at the same time, and those that
     share a process start one after the other.
     """
-    per_core = sum(list(_num_open.values())) / _num_cores()
+    per_core = sum(list(_num_open.values())) / num_cores()
     return _START_TIMEOUT_S * max(per_core, self._num_per_process)
 
   def _busy(self):
@@ -282,7 +282,8 @@ class Workers:
         f'{i} ({self._names[i]})' for i in indices)
 
 
-def _num_cores():
+def num_cores() -> int:
+  """Returns the number of cores that this process may use."""
   if hasattr(os, 'sched_getaffinity'):  # Not on every system.
     return len(os.sched_getaffinity(0))
   return os.cpu_count() or 1
