@@ -15,7 +15,7 @@ All do the same work: ALE Pong, grey 84 x 84 frames, four stacked, four per
 step, no sticky actions; the paper's shallow or deep network without LSTM (the
 number of parameters is checked); unrolls of 20 steps, 32 of them per update,
 and each sample is trained on once. Ours is the recipe pong_two_cores with
-that batch.
+that batch, without its replay.
 
 Every run starts from the beginning. Steps are counted in the environments, not
 by the program, from the first update after `--warm_up_s` to the first update

@@ -41,7 +41,8 @@ sys.path.insert(0, os.path.dirname(_DIRECTORY))
 _CORES = len(os.sched_getaffinity(0))
 _BASE = {'num_actors': 32, 'num_actor_groups': 2, 'unroll_length': 20,
          'batch_size': 8}
-_PONG_FLAGS = ('--recipe=pong_two_cores',)
+_PONG_FLAGS = ('--recipe=pong_two_cores', '--replay_capacity=0',
+               '--selector=uniform')
 _GROWTH = {  # Part: the flag that grows and its values.
     'actors': ('num_actors', (8, 16, 32, 64)),
     'groups': ('num_actor_groups', (1, 2, 4, 8)),

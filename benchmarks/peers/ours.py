@@ -35,7 +35,8 @@ def main():
   num_samples = settings['batch_size'] * settings['unroll_length']
   os.chdir(_ROOT)  # Flag files are named from there.
   training.train(experiment.parse([
-      '--recipe=pong_two_cores',
+      '--recipe=pong_two_cores', '--replay_capacity=0',
+      '--selector=uniform', '--num_actor_groups=2',
       f'--agent={settings["network"]}',
       f'--batch_size={settings["batch_size"]}',
       f'--unroll_length={settings["unroll_length"]}',
