@@ -182,7 +182,9 @@ class ThreadsTest(parameterized.TestCase):
         num_actor_groups=num_actor_groups, deterministic=deterministic)
     self.assertEqual(training.num_threads_per_op(config, num_cores), expected)
 
-  @parameterized.parameters((0, 1), (2, 2))
+  @parameterized.parameters(
+      ('', 1), ('threads.set_intra_op_parallelism_threads(2)', 2),
+      ('tf.zeros([])', 0))  # It starts the threads.
   def test_training_sets_it_unless_the_program_has(self, before, expected):
     # In a program of its own, as TensorFlow starts its threads only once.
     script = f"""
@@ -193,11 +195,10 @@ from scalable_agent.environments import workers
 import tensorflow as tf
 workers.num_cores = lambda: 2
 threads = tf.config.threading
-threads.set_intra_op_parallelism_threads({before})
-for _ in range(2):  # The second one finds threads that have been started.
-  training.train(config.Config(
-      level_name='catch', logdir=sys.argv[1], num_actors=2, batch_size=2,
-      unroll_length=5, total_environment_frames=10))
+{before}
+training.train(config.Config(
+    level_name='catch', logdir=sys.argv[1], num_actors=2, batch_size=2,
+    unroll_length=5, total_environment_frames=10))
 print('threads:', threads.get_intra_op_parallelism_threads())
 """
     output = subprocess.check_output(
