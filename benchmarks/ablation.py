@@ -42,6 +42,7 @@ sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import runs
 from scalable_agent import config as config_lib
+from scalable_agent import sections
 from scalable_agent.scores import vtrace_ablation
 
 _FLAGS = (
@@ -314,7 +315,7 @@ def main():
   numbers = lambda text: [int(number) for number in text.split(',')]
   parser.add_argument('--out', required=True, type=pathlib.Path)
   parser.add_argument('--corrections', type=names,
-                      default=config_lib.CORRECTIONS)
+                      default=sections.CORRECTIONS)
   parser.add_argument('--replay', type=numbers, default=[0],
                       help='capacities of the replay, 0 for none')
   parser.add_argument('--seeds', type=int, default=5, help='seeds 1, 2, ...')
@@ -324,7 +325,7 @@ def main():
   parser.add_argument('flags', nargs='*', metavar='FLAGS',
                       help='flags of experiment.py, after --')
   args = parser.parse_args()
-  unknown = set(args.corrections) - set(config_lib.CORRECTIONS)
+  unknown = set(args.corrections) - set(sections.CORRECTIONS)
   if unknown:
     parser.error(f'Unknown corrections: {", ".join(sorted(unknown))}.')
   # Ends by way of `finally`, which stops what runs.

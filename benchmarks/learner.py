@@ -43,9 +43,9 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
 # pylint: disable=wrong-import-position
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import learner as learner_lib
 from scalable_agent import optimizers
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import impala
 import tensorflow as tf
@@ -134,7 +134,7 @@ def make_learner(variant, network):
       optimizers.RMSProp(1e-5), lambda num_env_frames: 1e-5)
   return learner_lib.Learner(
       impala.Impala(make_agent(network),
-                    config.ImpalaSettings(entropy_cost=0.01)),
+                    sections.ImpalaSettings(entropy_cost=0.01)),
       {'agent': optimizer}, clip_gradient_norm=40.0,
       micro_batch_size=int(micro_batch_size) if micro_batch_size else None,
       jit_compile=kind == 'xla')

@@ -6,7 +6,6 @@ from concurrent import futures
 import functools
 import threading
 import time
-from typing import Protocol
 
 from scalable_agent import actor
 from scalable_agent import algorithms
@@ -21,57 +20,8 @@ from scalable_agent import structs
 from scalable_agent import unrolls
 
 
-class Acting(Protocol):
-  """What training needs from acting, in this process or elsewhere.
-
-  Attributes:
-    spec: of the environments.
-    num_groups: number of groups of environments, in each process that acts.
-    environments: the numbers in the run of all environments, in a row.
-    num_environments: number of environments in each process that acts.
-  """
-
-  @property
-  def spec(self) -> structs.EnvironmentSpec:
-    """The `structs.EnvironmentSpec` of one environment."""
-
-  @property
-  def num_groups(self) -> int:
-    """Number of groups, in each process that acts."""
-
-  @property
-  def environments(self) -> range:
-    """The numbers in the run of all environments."""
-
-  @property
-  def num_environments(self) -> int:
-    """Number of environments, in each such process."""
-
-  def start(self, published: Callable[[], structs.Weights],
-            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """Starts to act, and returns at once.
-
-    Args:
-      published: returns the latest weights; may be called from any thread.
-      inbox: takes the `unrolls.Delivery`s. If an actor fails, its error is
-        passed to `inbox.fail`.
-    """
-
-  def stop(self, timeout_s: float) -> None:
-    """Ends acting; waits at most `timeout_s`. Close the inbox first."""
-
-  def close(self) -> None:
-    """Closes the environments."""
-
-  def seconds(self) -> dict[str, float]:
-    """Returns the seconds spent in each stage, over all actors."""
-
-  def counts(self) -> dict[str, int]:
-    """Returns what is counted about processes that act, by name."""
-
-
 class Local:
-  """Actors in threads of this process; implements `Acting`."""
+  """Actors in threads of this process; implements `actor.Acting`."""
 
   def __init__(self, envs: Sequence[environments.FlowEnvironment],
                make_policies: Callable[[], Sequence[policies.Policy]],
@@ -105,27 +55,27 @@ class Local:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     return self._envs[0].spec
 
   @property
   def num_groups(self) -> int:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     return len(self._envs)
 
   @property
   def environments(self) -> range:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     return self._numbers
 
   @property
   def num_environments(self) -> int:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     return len(self._numbers)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `Acting`."""
+    """See `actor.Acting`."""
 
     def act(one):
       try:
@@ -146,7 +96,7 @@ class Local:
       thread.start()
 
   def stop(self, timeout_s: float) -> None:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     deadline_s = time.monotonic() + timeout_s
     left_s = lambda: max(deadline_s - time.monotonic(), 0)
     for one in self._actors:
@@ -158,18 +108,18 @@ class Local:
         thread.join(left_s())
 
   def close(self) -> None:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     # At the same time: those that hang are waited for.
     with futures.ThreadPoolExecutor(len(self._envs)) as executor:
       for closed in [executor.submit(env.close) for env in self._envs]:
         closed.result()
 
   def seconds(self) -> dict[str, float]:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     return metrics.sum_seconds(dict(timer.seconds) for timer in self._timers)
 
   def counts(self) -> dict[str, int]:
-    """See `Acting`."""
+    """See `actor.Acting`."""
     return {'lost_groups': self._restarts.count} if self._restarts else {}
 
 

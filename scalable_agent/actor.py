@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Acting: the loop that makes unrolls.
+"""Acting: what it is, and the loop that makes unrolls.
 
 `E` is the number of environments of one actor, `T` the unroll length.
 """
 
 from collections.abc import Callable
 import functools
+from typing import Protocol
 
 import numpy as np
 from scalable_agent import environments
@@ -16,6 +17,55 @@ from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
 import tree
+
+
+class Acting(Protocol):
+  """What training needs from acting, in this process or elsewhere.
+
+  Attributes:
+    spec: of the environments.
+    num_groups: number of groups of environments, in each process that acts.
+    environments: the numbers in the run of all environments, in a row.
+    num_environments: number of environments in each process that acts.
+  """
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec:
+    """The `structs.EnvironmentSpec` of one environment."""
+
+  @property
+  def num_groups(self) -> int:
+    """Number of groups, in each process that acts."""
+
+  @property
+  def environments(self) -> range:
+    """The numbers in the run of all environments."""
+
+  @property
+  def num_environments(self) -> int:
+    """Number of environments, in each such process."""
+
+  def start(self, published: Callable[[], structs.Weights],
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
+    """Starts to act, and returns at once.
+
+    Args:
+      published: returns the latest weights; may be called from any thread.
+      inbox: takes the `unrolls.Delivery`s. If an actor fails, its error is
+        passed to `inbox.fail`.
+    """
+
+  def stop(self, timeout_s: float) -> None:
+    """Ends acting; waits at most `timeout_s`. Close the inbox first."""
+
+  def close(self) -> None:
+    """Closes the environments."""
+
+  def seconds(self) -> dict[str, float]:
+    """Returns the seconds spent in each stage, over all actors."""
+
+  def counts(self) -> dict[str, int]:
+    """Returns what is counted about processes that act, by name."""
 
 
 class Actor:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""How `config` declares a setting: its default, its checks, its help text."""
+"""How `sections` declares a setting: its default, its checks, its help text."""
 
 from collections.abc import Callable
 import dataclasses

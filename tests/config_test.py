@@ -20,6 +20,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent import sections
 from scalable_agent import settings as settings_lib
 from scalable_agent import structs
 
@@ -162,12 +163,12 @@ class DefaultsTest(absltest.TestCase):
                      (3, 'catch', 4))
 
   def test_section_alone(self):
-    section = config_lib.EnvironmentSettings(width=64)
+    section = sections.EnvironmentSettings(width=64)
     self.assertEqual((section.width, section.height, section.is_test),
                      (64, 72, False))
-    self.assertTrue(config_lib.EnvironmentSettings(mode='test').is_test)
+    self.assertTrue(sections.EnvironmentSettings(mode='test').is_test)
     with self.assertRaisesRegex(errors.ConfigError, '--width=0 must be posit'):
-      config_lib.EnvironmentSettings(width=0)
+      sections.EnvironmentSettings(width=0)
     self.assertFalse(hasattr(section, 'batch_size'))
 
   def test_config_is_every_section(self):
@@ -346,10 +347,10 @@ class AlgorithmsTest(parameterized.TestCase):
                      [4, 4, 4, 4, 1, 1, 1])
     # The levels are not known.
     self.assertEqual(
-        config_lib.EnvironmentSettings().num_action_repeats, 4)
+        sections.EnvironmentSettings().num_action_repeats, 4)
 
   def test_the_first_default_that_is_there_counts(self):
-    class Settings(config_lib.EnvironmentSettings):
+    class Settings(sections.EnvironmentSettings):
       level_name = 'ALE/Pong-v5'
 
     default = settings_lib.By({'ddqn on Atari': 1, 'Atari': 2, 'ddqn': 3,
@@ -358,7 +359,7 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual([of(Settings, a) for a in ('ddqn', 'sac', 'impala')],
                      [1, 2, 4])
     # A section without a level.
-    self.assertEqual([of(config_lib.EnvironmentSettings, a)
+    self.assertEqual([of(sections.EnvironmentSettings, a)
                       for a in ('ddqn', 'sac', 'impala')], [3, 5, 4])
 
   def test_ddqn_with_an_lstm(self):

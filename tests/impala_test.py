@@ -8,8 +8,8 @@ unrolls.
 
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import config
 from scalable_agent import heads
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import impala
 import tensorflow as tf
@@ -81,7 +81,7 @@ def _random_case(seed, on_policy=False):
 
 
 def _loss_and_gradients(agent, batch, correction, weights=None):
-  algorithm = impala.Impala(agent, config.ImpalaSettings(
+  algorithm = impala.Impala(agent, sections.ImpalaSettings(
       discounting=_DISCOUNTING, baseline_cost=_BASELINE_COST,
       entropy_cost=_ENTROPY_COST, reward_clipping='abs_one',
       correction=correction))
@@ -154,7 +154,7 @@ def _expected(agent, batch, correction):
 
 class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
 
-  @parameterized.product(correction=config.CORRECTIONS, seed=(0, 1, 2))
+  @parameterized.product(correction=sections.CORRECTIONS, seed=(0, 1, 2))
   def test_formula_off_policy(self, correction, seed):
     agent, batch = _random_case(seed)
     policy_loss, baseline_loss, expected = _expected(agent, batch, correction)
@@ -164,7 +164,7 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
     for one, other in zip(found, expected):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
 
-  @parameterized.parameters(*config.CORRECTIONS)
+  @parameterized.parameters(*sections.CORRECTIONS)
   def test_weights_multiply_the_loss_of_a_column(self, correction):
     agent, batch = _random_case(1)
     weights = np.array([0.5, 2.0, 0.0, 1.0], 'f')
@@ -194,8 +194,8 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_a_scale(self):
     agent, batch = _random_case(0)
-    scaled = impala.Impala(agent, config.ImpalaSettings(), 0.25)
-    whole = impala.Impala(agent, config.ImpalaSettings())
+    scaled = impala.Impala(agent, sections.ImpalaSettings(), 0.25)
+    whole = impala.Impala(agent, sections.ImpalaSettings())
     one, other = (algorithm.loss(batch, None, ['agent'], tf.constant([0, 0]))
                   for algorithm in (whole, scaled))
     self.assertAllClose(other.by_group['agent'], 0.25 * one.by_group['agent'])
@@ -207,7 +207,7 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
   def test_corrections_differ_off_policy(self):
     agent, batch = _random_case(0)
     gradients = {c: _loss_and_gradients(agent, batch, c)[2]
-                 for c in config.CORRECTIONS}
+                 for c in sections.CORRECTIONS}
     same = lambda one, other, i: np.allclose(
         gradients[one][i], gradients[other][i], rtol=1e-3, atol=1e-3)
     for one, other, policy_is_same, baseline_is_same in (
@@ -234,7 +234,7 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
     for one, other in zip(expected_gradients, gradients):
       self.assertAllClose(one, other, rtol=tolerance, atol=tolerance)
 
-  @parameterized.parameters(*config.CORRECTIONS)
+  @parameterized.parameters(*sections.CORRECTIONS)
   def test_mean_log_rho_is_measured_whatever_is_corrected(self, correction):
     agent, batch = _random_case(2)
     pi = _softmax(agent.logits.numpy()[:-1].astype(np.float64))
@@ -261,7 +261,7 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
   def test_unknown_correction(self):
     with self.assertRaisesRegex(
         ValueError, '--correction=retrace must be one of vtrace, one_step'):
-      config.ImpalaSettings(correction='retrace')
+      sections.ImpalaSettings(correction='retrace')
 
 
 if __name__ == '__main__':

@@ -21,6 +21,7 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 _LAYERS = (
     (0, 'errors recipes'),
     (0, 'logdirs memory structs settings signals user_code'),
+    (0, 'sections'),
     (0, 'config'),
     (0, 'scores'),
     (1, 'environments queues'),
@@ -36,7 +37,7 @@ _LAYERS = (
     (5, 'panel policies learner'),
     (5, 'actor checkpointing feeds filming'),
     (5, 'evaluation'),
-    (6, 'acting loading'),
+    (6, 'acting loading log'),
     (6, 'training testing video export'),
     (7, 'distributed'),
     (8, 'experiment'),

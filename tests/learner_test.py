@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import environments
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import optimizers
 from scalable_agent import policies
 from scalable_agent import queues
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent import vtrace
 from scalable_agent.algorithms import base
@@ -39,7 +39,7 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
       optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
       beta_1=0.9, beta_2=0.999)
   return learner_lib.Learner(
-      impala.Impala(agent, config.ImpalaSettings(discounting=discounting)),
+      impala.Impala(agent, sections.ImpalaSettings(discounting=discounting)),
       {'agent': optimizers.Scheduled(
           optimizer, lambda frames: optimizers.linear_decay(
               0.00048, frames, total_environment_frames))},
@@ -102,7 +102,7 @@ def _updates_of_the_whole(optimizer):
 def _learner_of(agent):
   optimizer = optimizers.RMSProp(0.1)
   return learner_lib.Learner(
-      impala.Impala(agent, config.ImpalaSettings()),
+      impala.Impala(agent, sections.ImpalaSettings()),
       {'agent': optimizers.Scheduled(optimizer, lambda frames: 0.1)})
 
 
@@ -349,7 +349,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       batch = random_batch(learner)
       batch = _with_observation(batch, tf.constant(frames, tf.uint8))
       algorithm = impala.Impala(
-          learner.agent, config.ImpalaSettings(entropy_cost=0.01))
+          learner.agent, sections.ImpalaSettings(entropy_cost=0.01))
       with tf.GradientTape() as tape:
         loss = algorithm.loss(
             batch.data, None, ['agent'], tf.constant([0, 0]))

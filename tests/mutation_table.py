@@ -987,17 +987,20 @@ _CONFIG = (
      '[self.seed, _SEED_ROLES.index(role), index', '[self.seed, 0, index'),
     ('index not in the seed',
      '_SEED_ROLES.index(role), index,', '_SEED_ROLES.index(role), 0,'),
+    ('saved settings without effect are errors',
+     'if k not in without_effect', 'if True'),
+    ('several updates per call with priorities',
+     "if self.is_prioritised or self.use_lstm:\n",
+     'if self.use_lstm:\n'),
+)
+
+_SECTIONS = (
     ('settings of others are ignored',
      "            field.name, value == field.default,",
      "            field.name, True,"),
     ('settings without effect pass',
      'if needs and not needs.are_met(getattr(self, needs.name)):',
      'if False:'),
-    ('saved settings without effect are errors',
-     'if k not in without_effect', 'if True'),
-    ('several updates per call with priorities',
-     "if self.is_prioritised or self.use_lstm:\n",
-     'if self.use_lstm:\n'),
 )
 
 _SETTINGS = (
@@ -1185,6 +1188,8 @@ GROUPS = (
     ('actor', _ACTOR, 'tests/actor_test.py'),
     ('policies', _POLICIES, 'tests/policies_test.py'),
     ('config', _CONFIG,
+     'tests/config_test.py', '-k', 'Seeds or Algorithms'),
+    ('sections', _SECTIONS,
      'tests/config_test.py', '-k', 'Seeds or Algorithms'),
     ('settings', _SETTINGS, 'tests/config_test.py', '-k', 'Algorithms'),
     ('checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),

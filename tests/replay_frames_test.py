@@ -5,9 +5,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import config
 from scalable_agent import environments
 from scalable_agent import replay as replay_lib
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent import unrolls
 
@@ -50,7 +50,7 @@ class FramesTest(parameterized.TestCase):
 
   def test_stacks_are_those_of_ale(self, num_steps=3):
     pytest.importorskip('ale_py')
-    settings = config.EnvironmentSettings(
+    settings = sections.EnvironmentSettings(
         life_loss_ends_episode=True, max_episode_frames=800)
     total, length = 2000, 500 // 2
     [env] = environments.make_groups(

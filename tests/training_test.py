@@ -17,6 +17,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
+from scalable_agent import log
 from scalable_agent import metrics
 from scalable_agent import structs
 from scalable_agent import training
@@ -214,7 +215,7 @@ class FollowerTest(absltest.TestCase):
     for seconds, num_saves in (0., 3), (1e9, 0):
       feed.reset_mock()
       learner = mock.Mock(num_updates=2)
-      follower = training._Follower(
+      follower = log.Follower(
           config_lib.Config(save_checkpoint_secs=seconds or 1e-9), learner,
           feed, episodes)
       for _ in range(3):
@@ -229,7 +230,7 @@ class FollowerTest(absltest.TestCase):
   def test_goes_on_without_its_replay(self):
     feed = mock.Mock()
     feed.save.side_effect = errors.SaveError('No space.')
-    follower = training._Follower(
+    follower = log.Follower(
         config_lib.Config(save_checkpoint_secs=1e-9), mock.Mock(), feed,
         collections.deque())
     with contextlib.redirect_stdout(io.StringIO()) as output:

@@ -24,10 +24,11 @@ from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import filming
+from scalable_agent import sections
 from scalable_agent import training
 from scalable_agent.environments import recording as recording_lib
 
-_SETTINGS = config_lib.EnvironmentSettings(mode='video', num_action_repeats=1)
+_SETTINGS = sections.EnvironmentSettings(mode='video', num_action_repeats=1)
 
 
 def _read(path):
@@ -154,7 +155,7 @@ class AtariTest(parameterized.TestCase):
 
   @parameterized.parameters((0., False), (.25, True))
   def test_it_is_the_same_game(self, repeat_action_probability, fire):
-    settings = config_lib.EnvironmentSettings(
+    settings = sections.EnvironmentSettings(
         mode='video', max_episode_frames=400,
         num_action_repeats=4, fire_on_reset=fire,
         repeat_action_probability=repeat_action_probability)
@@ -197,7 +198,7 @@ class AtariTest(parameterized.TestCase):
 
   def test_another_game_is_an_error(self):
     with environments.make_vec(
-        ['ALE/Pong-v5'], [3], config_lib.EnvironmentSettings(
+        ['ALE/Pong-v5'], [3], sections.EnvironmentSettings(
             mode='video', num_action_repeats=4),
         recording=recording_lib.Recording(
             self.create_tempdir().full_path)) as env:

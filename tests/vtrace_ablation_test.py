@@ -3,7 +3,7 @@
 
 from absl.testing import absltest
 from absl.testing import parameterized
-from scalable_agent import config as config_lib
+from scalable_agent import sections
 from scalable_agent.scores import vtrace_ablation
 
 
@@ -16,7 +16,7 @@ class VTraceAblationTest(parameterized.TestCase):
         'seekavoid_arena_01'))
     self.assertCountEqual(vtrace_ablation.RETURNS, [
         (replay, correction) for replay in (False, True)
-        for correction in config_lib.CORRECTIONS])
+        for correction in sections.CORRECTIONS])
     self.assertIn('1802.01561 Table 2', vtrace_ablation.SOURCE)
 
   @parameterized.parameters(
@@ -38,7 +38,7 @@ class VTraceAblationTest(parameterized.TestCase):
 
   def test_best_correction_of_each_task(self):
     best = {
-        replay: [max(config_lib.CORRECTIONS, key=lambda c, l=level, r=replay:
+        replay: [max(sections.CORRECTIONS, key=lambda c, l=level, r=replay:
                      vtrace_ablation.RETURNS[r, c][l])
                  for level in vtrace_ablation.LEVELS]
         for replay in (False, True)}

@@ -11,9 +11,9 @@ Source: Lillicrap et al. 2016 (arXiv 1509.02971).
 from collections.abc import Callable, Collection
 
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import heads
 from scalable_agent import q_losses
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import base
 import tensorflow as tf
@@ -24,7 +24,7 @@ class Ddpg:
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
                make_critic: Callable[[int], agents.Critic],
-               settings: config.OffPolicySettings):
+               settings: sections.OffPolicySettings):
     """Makes the algorithm.
 
     Args:
@@ -72,7 +72,7 @@ class Ddpg:
 
 
 def make_head(spec: structs.ActionSpec,
-              settings: config.OffPolicySettings) -> heads.Head:
+              settings: sections.OffPolicySettings) -> heads.Head:
   """Returns the agent's head; raises `ConfigError` for other actions."""
   return heads.deterministic(base.continuous_actions(spec, 'ddpg'),
                              settings.exploration_noise)

@@ -17,10 +17,10 @@ Kapturowski et al. 2019, R2D2).
 from collections.abc import Callable, Collection
 
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import heads
 from scalable_agent import losses
 from scalable_agent import q_losses
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import base
 import tensorflow as tf
@@ -30,7 +30,7 @@ class Ddqn:
   """Implements `base.Algorithm` with the group `agent`."""
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
-               settings: config.OffPolicySettings, exploration_frames: float):
+               settings: sections.OffPolicySettings, exploration_frames: float):
     """Makes the algorithm.
 
     Args:

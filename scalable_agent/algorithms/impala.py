@@ -25,9 +25,9 @@ all variants, the entropy loss is that of `pi`.
 from collections.abc import Collection
 
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import heads
 from scalable_agent import losses
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent import vtrace
 from scalable_agent.algorithms import base
@@ -40,7 +40,7 @@ _EPSILON = 1e-6
 class Impala:
   """The loss of IMPALA; implements `base.Algorithm` with the group `agent`."""
 
-  def __init__(self, agent: agents.Agent, settings: config.ImpalaSettings,
+  def __init__(self, agent: agents.Agent, settings: sections.ImpalaSettings,
                scale: float = 1.0):
     """Makes the algorithm.
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import distributions
 from scalable_agent import heads
 from scalable_agent import mpo_losses
 from scalable_agent import q_losses
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import base
 import tensorflow as tf
@@ -25,7 +25,7 @@ class Mpo:
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
                make_critic: Callable[[int], agents.Critic],
-               settings: config.OffPolicySettings):
+               settings: sections.OffPolicySettings):
     """Makes the algorithm.
 
     Args:

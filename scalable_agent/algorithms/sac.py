@@ -17,10 +17,10 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import distributions
 from scalable_agent import heads
 from scalable_agent import q_losses
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import base
 import tensorflow as tf
@@ -31,7 +31,7 @@ class Sac:
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
                make_critic: Callable[[int], agents.Critic],
-               settings: config.OffPolicySettings):
+               settings: sections.OffPolicySettings):
     """Makes the algorithm.
 
     Args:

@@ -14,9 +14,9 @@ With one critic, without delay and noise, this is DDPG.
 from collections.abc import Callable, Collection
 
 from scalable_agent import agents
-from scalable_agent import config
 from scalable_agent import heads
 from scalable_agent import q_losses
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.algorithms import base
 import tensorflow as tf
@@ -27,7 +27,7 @@ class Td3:
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
                make_critic: Callable[[int], agents.Critic],
-               settings: config.OffPolicySettings):
+               settings: sections.OffPolicySettings):
     """Makes the algorithm.
 
     Args:
@@ -79,7 +79,7 @@ class Td3:
 
 
 def make_head(spec: structs.ActionSpec,
-              settings: config.OffPolicySettings) -> heads.Head:
+              settings: sections.OffPolicySettings) -> heads.Head:
   """Returns the agent's head; raises `ConfigError` for other actions."""
   return heads.deterministic(base.continuous_actions(spec, 'td3'),
                              settings.exploration_noise)

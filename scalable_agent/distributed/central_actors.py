@@ -107,7 +107,7 @@ class RemoteVector:
 
 
 class CentralActors:
-  """Actors of this process for remote environments; an `acting.Acting`."""
+  """Actors of this process for remote environments; an `actor.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
@@ -149,27 +149,27 @@ class CentralActors:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._local.spec
 
   @property
   def num_groups(self) -> int:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._local.num_groups
 
   @property
   def environments(self) -> range:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._local.environments
 
   @property
   def num_environments(self) -> int:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._local.num_environments
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
 
     def run():
       try:
@@ -183,7 +183,7 @@ class CentralActors:
     self._local.start(published, inbox)
 
   def stop(self, timeout_s: float) -> None:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     self._stopping.set()
     self._local.stop(timeout_s)
     if self._thread is not None:
@@ -194,10 +194,10 @@ class CentralActors:
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._local.seconds()
 
   def counts(self) -> dict[str, int]:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return {**self._crew.counts(),
             'lost_groups': sum(vector.num_losses for vector in self._vectors)}

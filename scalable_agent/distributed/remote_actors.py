@@ -110,7 +110,7 @@ class _Sender:
 
 
 class RemoteActors:
-  """Actor workers on a ray cluster; implements `acting.Acting`."""
+  """Actor workers on a ray cluster; implements `actor.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
@@ -151,27 +151,27 @@ class RemoteActors:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._crew.spec
 
   @property
   def num_groups(self) -> int:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._crew.num_groups
 
   @property
   def environments(self) -> range:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return self._crew.environments
 
   @property
   def num_environments(self) -> int:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return len(self._crew.workers[0].share.environments)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
 
     def run():
       try:
@@ -191,7 +191,7 @@ class RemoteActors:
     self._thread.start()
 
   def stop(self, timeout_s: float) -> None:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     self._stopping.set()
     if self._thread is not None:
       self._thread.join(timeout_s)
@@ -201,11 +201,11 @@ class RemoteActors:
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return metrics.sum_seconds(s.seconds for s in self._senders.values())
 
   def counts(self) -> dict[str, int]:
-    """See `acting.Acting`."""
+    """See `actor.Acting`."""
     return {**self._crew.counts(), 'unrolls': self._num_columns,
             'megabytes': self._num_bytes // 10**6}
 

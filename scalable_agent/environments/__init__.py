@@ -21,7 +21,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.config import EnvironmentSettings
 from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
@@ -40,6 +39,7 @@ from scalable_agent.environments.recording import RecordedAtari
 from scalable_agent.environments.recording import Recording
 from scalable_agent.environments.restarts import RestartedVector
 from scalable_agent.environments.restarts import Restarts
+from scalable_agent.sections import EnvironmentSettings
 
 processes.CONTEXT.set_forkserver_preload([f'{__name__}.preload'])
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import memory
+from scalable_agent import sections
 from scalable_agent import settings as settings_lib
 from scalable_agent import structs
 from scalable_agent.environments import base
@@ -38,7 +38,7 @@ def known_levels() -> Iterable[str]:
   return ['atari57', *registered, *atari57.LEVELS]
 
 
-def look_up(level_name: str, settings: config.EnvironmentSettings) -> str:
+def look_up(level_name: str, settings: sections.EnvironmentSettings) -> str:
   """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`.
 
   Raises:
@@ -71,7 +71,7 @@ class AtariVector:
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
-               seeds: Sequence[int], settings: config.EnvironmentSettings,
+               seeds: Sequence[int], settings: sections.EnvironmentSettings,
                num_threads: int = 0):
     """Builds the games.
 
@@ -79,7 +79,7 @@ class AtariVector:
       level_names: `E` names such as `ALE/Pong-v5`.
       roms: the ROMs of the `E` games, see `look_up`.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `config.EnvironmentSettings`.
+      settings: `sections.EnvironmentSettings`.
       num_threads: C++ threads; 0 for one per core. Every game has at least
         one.
 
@@ -183,7 +183,7 @@ class AtariVector:
 
 def make_part(
     rom: str, num_envs: int, num_threads: int,
-    settings: config.EnvironmentSettings,
+    settings: sections.EnvironmentSettings,
     **others: object) -> gymnasium.vector.VectorEnv:
   """Returns ALE's vector of one game; `others` override its arguments."""
   # If ale-py is missing, `look_up` has said what to do.

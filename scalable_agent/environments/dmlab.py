@@ -20,8 +20,8 @@ import uuid
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import sections
 from scalable_agent.environments import base
 from scalable_agent.environments import processes
 from scalable_agent.scores import dmlab30
@@ -82,12 +82,12 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns what builds an environment of the level.
 
   Args:
     level_name: as the module describes it.
-    settings: `config.EnvironmentSettings`.
+    settings: `sections.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: DeepMind Lab, or what it needs, is not
@@ -321,7 +321,7 @@ def _lab_level(name: str, is_test: bool) -> str:
   return _DMLAB30 + level
 
 
-def _lab_config(settings: config.EnvironmentSettings) -> dict[str, str]:
+def _lab_config(settings: sections.EnvironmentSettings) -> dict[str, str]:
   config = {'width': settings.width, 'height': settings.height,
             'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}
   if settings.is_test:

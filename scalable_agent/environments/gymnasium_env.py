@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
 from scalable_agent import memory
+from scalable_agent import sections
 from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.environments import remote
@@ -41,13 +41,13 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns what builds an environment of the level.
 
   Args:
     level_name: a gymnasium id. `module:id` imports the module that registers
       the id first.
-    settings: `config.EnvironmentSettings`.
+    settings: `sections.EnvironmentSettings`.
 
   Raises:
     errors.UnknownLevelError: no such id is registered.
@@ -87,7 +87,7 @@ class GymnasiumVector:
 
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
-               settings: config.EnvironmentSettings, num_threads: int = 0,
+               settings: sections.EnvironmentSettings, num_threads: int = 0,
                compiling: str = ''):
     """Starts a process for every `settings.environments_per_process`.
 
@@ -96,7 +96,7 @@ class GymnasiumVector:
       factories: `E` factories, the same object for the same level. One step
         of their environments is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `config.EnvironmentSettings`.
+      settings: `sections.EnvironmentSettings`.
       num_threads: not used, because environments have processes.
       compiling: what to say when the environments start, if their episodes
         begin with something that takes long. Then steps may take as long as

@@ -14,8 +14,8 @@ import string
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import sections
 from scalable_agent.environments import base
 
 # The deep network halves 56 pixels three times, to 7: one place per tile. The
@@ -40,12 +40,12 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns what builds an environment of the level.
 
   Args:
     level_name: an id of the package; `module:id` imports the module first.
-    settings: `config.EnvironmentSettings`.
+    settings: `sections.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: minigrid is not installed.

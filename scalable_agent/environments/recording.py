@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import sections
 from scalable_agent.environments import atari
 from scalable_agent.environments import base
 
@@ -149,7 +149,7 @@ class RecordedAtari:
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
-               seeds: Sequence[int], settings: config.EnvironmentSettings,
+               seeds: Sequence[int], settings: sections.EnvironmentSettings,
                num_threads: int = 0, *, recording: Recording):
     """Builds the games, see `atari.AtariVector`.
 

@@ -11,8 +11,8 @@ import functools
 import io
 
 import gymnasium
-from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import sections
 from scalable_agent.environments import base
 
 _PREFIXES = (
@@ -32,12 +32,12 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns what builds an environment of the level.
 
   Args:
     level_name: an id of the package; `module:id` imports the module first.
-    settings: `config.EnvironmentSettings`.
+    settings: `sections.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: gymnasium-robotics is not installed.

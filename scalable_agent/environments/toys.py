@@ -15,7 +15,7 @@ import re
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
+from scalable_agent import sections
 from scalable_agent.environments import base
 
 _CHOICE = gymnasium.spaces.Discrete(2)
@@ -33,7 +33,7 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns what builds an environment of the level."""
   return functools.partial(_make, level_name, settings.num_action_repeats)
 

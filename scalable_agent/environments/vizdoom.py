@@ -16,8 +16,8 @@ import tempfile
 
 import gymnasium
 import numpy as np
-from scalable_agent import config
 from scalable_agent import errors
+from scalable_agent import sections
 from scalable_agent.environments import base
 
 # Width and height of the engine's screens. Frames are scaled down from the
@@ -54,12 +54,12 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: config.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns what builds an environment of the level.
 
   Args:
     level_name: an id of the package; `module:id` imports the module first.
-    settings: `config.EnvironmentSettings`.
+    settings: `sections.EnvironmentSettings`.
 
   Raises:
     errors.MissingDependencyError: vizdoom is not installed.
