@@ -143,18 +143,22 @@ class Follower:
     self._save_due = metrics.Interval(config.save_checkpoint_secs)
 
   def hooks(self) -> tuple[Hook, ...]:
+    """Returns what to call after each update, in this order."""
     return (self.pass_episodes_on, self.save_replay)
 
   def pass_episodes_on(self, update: Update) -> None:
+    """Puts episodes where the first learner takes them."""
     self._episodes.extend(update.episodes)
 
   def save_replay(self, update: Update) -> None:
+    """Saves the replay if it is due."""
     del update
     if self._save_due():
       with _tried_again():
         self._feed.save()
 
   def save_at_end(self) -> None:
+    """Saves the replay if anything was learned."""
     # Then the first learner writes a checkpoint.
     if self._learner.num_updates > self._num_updates_before:
       self._feed.save()
@@ -235,6 +239,7 @@ class Log:
                   else lambda num_env_frames, values: None)
 
   def hooks(self) -> tuple[Hook, ...]:
+    """Returns what to call after each update, in this order."""
     hooks: list[Hook] = [self.write_episodes, self.print_progress,
                          self.write_summary, self.evaluate]
     # What a checkpoint has counted is evaluated before.
@@ -245,6 +250,7 @@ class Log:
     return tuple(hooks)
 
   def write_episodes(self, update: Update) -> None:
+    """Writes the episodes of all learners that have ended."""
     if update.notes:
       self._policy_lag = update.policy_lag
       self._last_notes = update.notes
@@ -257,6 +263,7 @@ class Log:
         episodes, update.learner.num_env_frames, self._train_time_s())
 
   def print_progress(self, update: Update) -> None:
+    """Prints the progress, and what is the bottleneck, if due."""
     if self._is_first_update:  # It has compiled, which the others will not.
       self._is_first_update = False
       self._progress.restart(update.learner.num_env_frames)
@@ -274,6 +281,7 @@ class Log:
       print(line, end='\n' if line else '', flush=True)
 
   def write_summary(self, update: Update) -> None:
+    """Writes scalars for TensorBoard if they are due."""
     self._unwritten = update
     # The first update is the beginning of each curve.
     if self._last_notes and (self._summary_due() or not self._has_summary):
@@ -303,6 +311,7 @@ class Log:
       self._hook(num_env_frames, values)
 
   def evaluate(self, update: Update) -> None:
+    """Evaluates if it is due."""
     del update
     if self._evaluations and self._evaluations.evaluator.is_due:
       self._evaluate(*self._evaluations)
@@ -336,6 +345,7 @@ class Log:
           f'{len(games.returns)} episodes{end}', flush=True)
 
   def save_checkpoint(self, update: Update) -> None:
+    """Writes a checkpoint if it is due."""
     del update
     if self._checkpoint_due():
       with _tried_again():
@@ -356,7 +366,10 @@ class Log:
     return path
 
   def save_at_end(self) -> None:
-    """Writes a checkpoint unless there is nothing that it would keep."""
+    """Writes a checkpoint, if anything was learned.
+
+    A deterministic run that was stopped within a part writes none.
+    """
     signals.wait_for(self._stop, 'the checkpoint')
     if self._learner.num_updates == self._num_updates_before:
       print('Nothing was learned yet, so no checkpoint was written.',

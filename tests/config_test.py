@@ -191,7 +191,7 @@ class DefaultsTest(absltest.TestCase):
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
         "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors', "
-        "'scalable_agent.settings']")
+        "'scalable_agent.sections', 'scalable_agent.settings']")
 
 
 class ChecksTest(parameterized.TestCase):

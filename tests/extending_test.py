@@ -119,7 +119,7 @@ class HookTest(absltest.TestCase):
     ) as caught:
       self._train('fake_torsos:raising_hook')
     self.assertIn('in raising_hook', caught.exception.frames)
-    self.assertNotIn('training.py', caught.exception.frames)
+    self.assertNotIn('log.py', caught.exception.frames)
     self.assertTrue(os.path.exists(os.path.join(self.logdir, 'checkpoint')))
 
 
