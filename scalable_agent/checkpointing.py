@@ -147,7 +147,9 @@ class Checkpointer:
   def _save(self):
     state = self._learner.state
     for variable in [*state['variables'], *state['unpublished']]:
-      if not bool(tf.reduce_all(tf.math.is_finite(variable))):
+      # A layer with dropout also has integers, the state of its seed.
+      if tf.as_dtype(variable.dtype).is_floating and not bool(
+          tf.reduce_all(tf.math.is_finite(variable))):
         name = getattr(variable, 'path', variable.name)  # Of Keras, or not.
         good = self._latest
         start = f'Go on from {good}, the last good one,' if good else 'Train'

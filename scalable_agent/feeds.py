@@ -320,7 +320,13 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
   is_saved = config.save_replay == 'yes' or (
       config.save_replay == 'auto'
       and _num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)
-  counters = replay.load(directory) if os.path.isdir(directory) else None
+  counters = None
+  if os.path.isdir(directory):
+    if is_saved:
+      counters = replay.load(directory)
+    else:
+      print(f'{directory} is of an earlier part of the run, with another '
+            '--save_replay. It is not used.')
   if counters is not None:
     rate.state = counters
     print(f'The replay has {replay.num_items:,} transitions of before.')
@@ -350,9 +356,13 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                    ready.num_new_steps + num_more, ready.notes)
       num_more = 0
 
+  def save():
+    with rate.lock:
+      replay.save(directory, rate.state)
+
   return Source(
       batches(), replay.update, rate,
-      (lambda: replay.save(directory, rate.state)) if is_saved else None)
+      save if is_saved else None)
 
 
 def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,

@@ -353,6 +353,8 @@ class Learner:
 
 
 def _add(gradient, other):
+  if gradient is None:  # The loss does not depend on the variable.
+    return other
   if isinstance(gradient, tf.IndexedSlices):
     return tf.IndexedSlices(
         tf.concat([gradient.values, other.values], 0),

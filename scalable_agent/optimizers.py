@@ -234,8 +234,7 @@ def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
   """Returns the Euclidean norm of all gradients together.
 
   `tf.linalg.global_norm` gives another result if `tf.IndexedSlices` have
-  several slices of a row, because it takes each slice as a row of its own. Pass
-  the norm to `tf.clip_by_global_norm` as `use_norm`.
+  several slices of a row, because it takes each slice as a row of its own.
 
   Args:
     gradients: tensors and `tf.IndexedSlices` with a `dense_shape`; None is
@@ -270,19 +269,32 @@ def clip_by_norm(
 
 
 def clip_by_value(gradients: Sequence[Gradient | None],
-                  limit: float) -> list[tf.Tensor | None]:
+                  limit: float) -> list[Gradient | None]:
   """Clips each element to [-limit, limit].
 
   Args:
-    gradients: as those of `global_norm`. Slices of a row are summed first.
+    gradients: as those of `global_norm`.
     limit: largest absolute value.
 
   Returns:
-    The clipped gradients, dense.
+    The clipped gradients. The sum of the slices of a row is what is clipped,
+    and each of them gets an equal part of it.
   """
-  return [None if g is None else tf.clip_by_value(
-      sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g,
-      -limit, limit) for g in gradients]
+  return [_clip(g, limit) for g in gradients]
+
+
+def _clip(gradient, limit):
+  if not isinstance(gradient, tf.IndexedSlices):
+    return (None if gradient is None
+            else tf.clip_by_value(gradient, -limit, limit))
+  shape = gradient.shape
+  clipped = tf.clip_by_value(sum_slices(gradient, shape), -limit, limit)
+  counts = tf.reshape(slices_per_row(gradient, shape),
+                      [-1] + [1] * (len(shape) - 1))
+  # As many slices as before: their number is fixed where XLA compiles.
+  return tf.IndexedSlices(
+      tf.gather(tf.math.divide_no_nan(clipped, counts), gradient.indices),
+      gradient.indices, gradient.dense_shape)
 
 
 def _map_values(function, gradient):

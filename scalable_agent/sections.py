@@ -525,11 +525,13 @@ class OffPolicySettings(RewardSettings):
       By(ddqn=1., mpo=1., others=.005),
       'Target networks give the values that critics learn from. In each move, '
       'their weights come nearer to the learned ones by this share of the '
-      'difference. 1 for a copy.', POSITIVE, FRACTION,
+      'difference. 1 for a copy; that is also the default if there is a '
+      '--target_update_period above 1.', POSITIVE, FRACTION,
       algorithms=OFF_POLICY)
   target_update_period: int = setting(
       By(ddqn=1000, mpo=100, others=1),
-      'Updates from one move of the target networks to the next.', POSITIVE,
+      'Updates from one move of the target networks to the next. If there is a '
+      '--target_update_rate below 1, the default is 1.', POSITIVE,
       algorithms=('ddqn', 'sac', 'mpo'))
   critic_learning_rate: float = setting(
       0., 'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
@@ -641,6 +643,16 @@ class OffPolicySettings(RewardSettings):
       False,
       'The temperature is computed exactly in each update. If this is off, it '
       'is learned.', algorithms=('mpo',))
+
+  def __post_init__(self) -> None:
+    is_open = (self.target_update_rate is None,
+               self.target_update_period is None)
+    super().__post_init__()
+    # Small moves now and then would hardly move the targets.
+    if is_open == (False, True) and self.target_update_rate < 1:
+      object.__setattr__(self, 'target_update_period', 1)
+    if is_open == (True, False) and self.target_update_period > 1:
+      object.__setattr__(self, 'target_update_rate', 1.)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

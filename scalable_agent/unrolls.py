@@ -121,19 +121,9 @@ def columns(unroll: structs.Unroll, start: int, end: int) -> structs.Unroll:
   return structs.Unroll(
       steps=tree.map_structure(lambda x: x[:, start:end], unroll.steps),
       start=tree.map_structure(lambda x: x[start:end], unroll.start),
-      last_observations=move_columns(
-          unroll.last_observations, start, end, -start))
-
-
-def move_columns(
-    lasts: Sequence[structs.LastObservation], start: int, end: int, by: int
-) -> tuple[structs.LastObservation, ...]:
-  """Returns the last observations of the columns `start` to `end`.
-
-  Their column numbers are larger by `by`.
-  """
-  return tuple(last._replace(column=last.column + by) for last in lasts
-               if start <= last.column < end)
+      last_observations=tuple(
+          last._replace(column=last.column - start)
+          for last in unroll.last_observations if start <= last.column < end))
 
 
 def batches(inbox: Inbox,
@@ -142,7 +132,8 @@ def batches(inbox: Inbox,
 
   The batch size need not be a multiple of the number of environments, nor the
   other way round: the rest of an unroll goes into the next batch. No column is
-  dropped or repeated.
+  dropped or repeated. Last observations are left out: only a replay of steps
+  reads them, from the unrolls themselves.
 
   Args:
     inbox: the source of `Delivery`s. Each one is released when all its columns
@@ -156,20 +147,17 @@ def batches(inbox: Inbox,
   start = 0
   while True:
     filled = 0
-    lasts: list[structs.LastObservation] = []
     while filled < batch.num_columns:
       if delivery is None:
         delivery, start = inbox.get(), 0
       unroll = delivery.unroll
       count = min(batch.num_columns - filled, unroll.num_columns - start)
       copy_columns(batch, filled, unroll, start, count)
-      lasts.extend(move_columns(
-          unroll.last_observations, start, start + count, filled - start))
       filled, start = filled + count, start + count
       if start == unroll.num_columns:
         delivery.release()
         delivery = None
-    yield batch._replace(last_observations=tuple(lasts))
+    yield batch
 
 
 def copy_columns(batch: structs.Unroll, batch_start: int,

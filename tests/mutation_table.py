@@ -453,11 +453,10 @@ _OPTIMIZERS = (
      'x * tf.cast(scale, x.dtype), g)',
      'x * tf.minimum(1.0, max_norm / (tf.norm(x) + 1e-6)), g)'),
     ('clip_by_value per slice',
-     '      sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else '
-     'g,\n'
-     '      -limit',
-     '      g,\n'
-     '      -limit'),
+     'clipped = tf.clip_by_value(sum_slices(gradient, shape), -limit, limit)',
+     'clipped = sum_slices(gradient, shape)'),
+    ('clip_by_value counts slices of a row again',
+     'tf.math.divide_no_nan(clipped, counts)', 'clipped'),
 )
 
 _DISTRIBUTIONS = (

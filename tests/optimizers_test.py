@@ -422,7 +422,9 @@ class ClippingTest(tf.test.TestCase):
          _slices([[.4], [.4], [-.1]], [0, 0, 1], [2, 1])], .5)
     self.assertAllClose([[-.5, .2], [.5, .5]], clipped[0])
     self.assertIsNone(clipped[1])
-    self.assertAllClose([[.5], [-.1]], clipped[2])
+    self.assertAllClose([[.5], [-.1]], tf.convert_to_tensor(clipped[2]))
+    # Rows without a slice stay without one: RMSProp leaves them alone.
+    self.assertAllEqual([0, 0, 1], clipped[2].indices)
 
 
 if __name__ == '__main__':

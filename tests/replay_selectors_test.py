@@ -4,6 +4,7 @@
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent.replay import selectors
 
@@ -213,7 +214,7 @@ class PrioritisedTest(parameterized.TestCase):
       with self.assertRaises(ValueError):
         replay_lib.Prioritised(**settings)
     items = _Items([0], [2], 2)
-    with self.assertRaisesRegex(ValueError, 'not finite'):
+    with self.assertRaisesRegex(errors.DivergedError, 'not finite'):
       _filled(items, [1, np.nan])
 
 

@@ -132,10 +132,12 @@ class UnrollsTest(parameterized.TestCase):
     total = 3 * num_envs * batch_size
     for start in range(0, total, num_envs):
       queue.put(_delivery(range(start, start + num_envs), released))
-    batch = _unroll([0] * batch_size, _TEXT)
+    batch = _unroll([0] * batch_size, _TEXT)._replace(last_observations=())
     source = unrolls.batches(queue, batch)
     for start in range(0, total, batch_size):
-      expected = _unroll(range(start, start + batch_size), _TEXT)
+      expected = _unroll(
+          range(start, start + batch_size), _TEXT)._replace(
+              last_observations=())
       found = next(source)
       tree.map_structure(np.testing.assert_array_equal, found, expected)
     # Every unroll came back, once.

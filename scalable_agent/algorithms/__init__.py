@@ -6,7 +6,8 @@
 *   `ddpg`, `td3`: deterministic policies. Continuous actions.
 *   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
 
-All but the first learn from transitions of a replay.
+All but the first learn from a replay: of transitions, or of unrolls (`ddqn`
+with an LSTM).
 """
 
 import functools

@@ -8,7 +8,7 @@ an actor-critic of the off-policy family has two or three.
 size.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
 from scalable_agent import agents
@@ -130,14 +130,19 @@ class Target:
       online: the model that learns.
     """
     self.model = model
-    self.variables: Sequence[tf.Variable] = model.variables
-    self._online: Sequence[tf.Variable] = online.variables
+    self.variables = _floats(model)
+    self._online = _floats(online)
     self.follow(1.0)
 
   def follow(self, rate: float | tf.Tensor) -> None:
     """Moves the weights by `rate` of the way to those of the online model."""
     for target, online in zip(self.variables, self._online, strict=True):
       target.assign(q_losses.updated(target, online, rate))
+
+
+def _floats(model):
+  """Returns its variables, without the state of seeds, which are integers."""
+  return [v for v in model.variables if tf.as_dtype(v.dtype).is_floating]
 
 
 class Critics:
@@ -156,8 +161,11 @@ class Critics:
                      for i, critic in enumerate(self._critics)]
     self.variables: list[tf.Variable] = [
         v for critic in self._critics for v in critic.trainable_variables]
+    # Critics also keep what they do not learn, such as running means.
     self.targets: list[tf.Variable] = [
-        v for target in self._targets for v in target.variables]
+        *(v for target in self._targets for v in target.variables),
+        *(v for critic in self._critics
+          for v in critic.non_trainable_variables)]
 
   def values(self, observation: structs.Nest,
              action: tf.Tensor | None = None) -> tf.Tensor:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator
 import fractions
+import threading
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scalable_agent import structs
@@ -31,6 +32,8 @@ class Rate:
   Attributes:
     num_steps: agent steps of all environments that have arrived.
     num_updates: updates that were handed out.
+    lock: is held while steps are added to a replay and counted here. Hold it to
+      save both.
   """
 
   def __init__(self, updates_per_step: float, min_steps: int):
@@ -45,6 +48,7 @@ class Rate:
     self._min_steps = min_steps
     self.num_steps = 0
     self.num_updates = 0
+    self.lock = threading.Lock()
     self._first_step = min_steps
     self._first_update = 0
 
@@ -112,11 +116,12 @@ def batches(inbox: unrolls.Inbox,
     while rate.num_owed < num_updates:
       delivery = inbox.get()
       unroll = delivery.unroll
-      add(unroll)
+      num_steps = unroll.steps.env_outputs.done[1:].size
+      with rate.lock:
+        add(unroll)
+        rate.num_steps += num_steps
       notes.append(note(unroll))
-      done = unroll.steps.env_outputs.done
       delivery.release()
-      num_new_steps += done[1:].size
-      rate.num_steps += done[1:].size
+      num_new_steps += num_steps
     rate.num_updates += num_updates
     yield Ready(draw(), num_new_steps, notes)

@@ -9,6 +9,7 @@ that of time `p // S` in stream `p % S`.
 from typing import Any, Protocol
 
 import numpy as np
+from scalable_agent import errors as errors_lib
 
 _WIDTH = 16  # Children of a node: fewer make a deeper tree, more wider sums.
 
@@ -211,11 +212,14 @@ class Prioritised:
     """See `Selector.update`; dead positions change nothing.
 
     Raises:
-      ValueError: an error is not finite.
+      DivergedError: an error is not finite.
     """
     positions, errors = np.ravel(positions), np.ravel(errors)
     if not np.isfinite(errors).all():
-      raise ValueError('An error of a prioritised replay is not finite.')
+      raise errors_lib.DivergedError(
+          'Training diverged: an error of --selector=prioritised is not '
+          'finite. Train with a lower --learning_rate or with '
+          '--clip_gradient_norm.')
     priorities = (np.abs(errors.astype(np.float64)) + self._epsilon
                   ) ** self._exponent
     alive = items.alive(positions)

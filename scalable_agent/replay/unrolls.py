@@ -59,8 +59,6 @@ class Replay:
     """
     self.num_slots = storage.num_columns
     self._storage = storage
-    self._last_observations: list[tuple[structs.LastObservation, ...]] = (
-        [()] * storage.num_columns)
     self._selector = selector or selectors.Uniform()
     self._max_use = max_use
     self._num_uses = np.zeros([self.num_slots], np.int64)
@@ -104,12 +102,6 @@ class Replay:
         position = np.array([self._num_added])
         slot = int(self.slots(position)[0])
         unrolls.copy_columns(self._storage, slot, batch, column, 1)
-        # Copies: arrays from another process would keep its whole unroll.
-        self._last_observations[slot] = tuple(
-            last._replace(observation=tree.map_structure(
-                np.array, last.observation))
-            for last in unrolls.move_columns(
-                batch.last_observations, column, column + 1, -column))
         self._num_uses[slot] = 0
         self._num_added += 1
         self._selector.changed(self, position, position - self.num_slots)
@@ -117,10 +109,8 @@ class Replay:
   def draw(self, batch: structs.Unroll, start: int) -> DrawnColumns:
     """Fills the columns of `batch` from `start` on with copies it draws.
 
-    The draws are with replacement.
-
-    Returns:
-      These columns, with column numbers of last observations in `batch`.
+    The draws are with replacement. Last observations are left out: no loss of
+    unrolls reads them.
 
     Raises:
       ValueError: too few copies can be drawn, see `num_uses_left`.
@@ -130,13 +120,9 @@ class Replay:
       if self.num_uses_left < count:
         raise ValueError(f'{count} draws, but {self.num_uses_left} are left.')
       positions, weights = self._select(count)
-      lasts: list[structs.LastObservation] = []
       for column, slot in enumerate(map(int, self.slots(positions)), start):
         unrolls.copy_columns(batch, column, self._storage, slot, 1)
-        lasts += unrolls.move_columns(
-            self._last_observations[slot], 0, 1, column)
-    return DrawnColumns(
-        batch._replace(last_observations=tuple(lasts)), weights, positions)
+    return DrawnColumns(batch, weights, positions)
 
   def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
     """Notes the errors of columns; those that are gone are skipped."""
@@ -171,7 +157,7 @@ def mixed_batches(inbox: unrolls.Inbox,
   """Fills `batch` with fresh columns first, and replayed ones after them.
 
   Fresh columns are added to the replay before it draws, so it is never empty.
-  Because of that, the first batches have some columns twice.
+  Because of that, a batch can have a column twice.
 
   Args:
     inbox: the source of fresh unrolls, see `unrolls.batches`. Each column is
@@ -187,10 +173,9 @@ def mixed_batches(inbox: unrolls.Inbox,
     replay.add(fresh)
     end = replay.end[0]
     drawn = replay.draw(batch, num_fresh)
+    weights = np.concatenate([np.ones([num_fresh], np.float32), drawn.weights])
     yield DrawnColumns(
-        batch._replace(last_observations=(
-            *fresh.last_observations, *drawn.unroll.last_observations)),
-        np.concatenate([np.ones([num_fresh], np.float32), drawn.weights]),
+        batch, weights,
         np.concatenate([np.arange(end - num_fresh, end), drawn.positions]))
 
 
