@@ -2,7 +2,6 @@
 """Runs of experiment.py that a benchmark starts and stops, and their curves."""
 
 from collections.abc import Sequence
-import csv
 import ctypes
 import os
 import pathlib
@@ -11,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+from scalable_agent.scores import plotting
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The episodes whose mean return counts.
@@ -74,14 +74,10 @@ def episodes(directory: pathlib.Path) -> np.ndarray:
   Returns:
     float64 `[N, 3]`: environment frames, seconds of training, return.
   """
-  path = directory / 'episodes.csv'
-  if not path.exists():
+  if not (directory / 'episodes.csv').exists():
     return np.empty([0, 3])
-  names = ('num_env_frames', 'train_time_s', 'episode_return')
-  # The last line may be incomplete.
-  lines = path.read_text(encoding='utf-8').split('\n')[:-1]
-  return np.array([[float(row[name]) for name in names]
-                   for row in csv.DictReader(lines)]).reshape(-1, 3)
+  return np.array([values for _, *values in plotting.read_episodes(
+      str(directory))]).reshape(-1, 3)
 
 
 def means(returns: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ Every trial keeps its settings and its curve: it is a --logdir below --out. A
 sweep that was cut off goes on where it was; so does one that is started again
 with more trials. A trial that fails does not go on. The schedules of a run,
 such as that of the learning rate, are those of --total_environment_frames: the
-last of the rungs, unless FLAGS have another one.
+last of the rungs, unless FLAGS name another one themselves.
 
 Writes sweep.csv, sweep.md and sweep.png. Frames per second are those of the
 whole run while other programs may have taken their share: see the load. Compare
@@ -298,8 +298,10 @@ def main() -> None:
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
   trials = draw(space, args.num_trials, args.seed)
-  sweep = Sweep(
-      out, [f'--total_environment_frames={rungs[-1]}', *args.flags], args.jobs)
+  frames = '--total_environment_frames='
+  if not any(flag.startswith(frames) for flag in args.flags):
+    args.flags.append(f'{frames}{rungs[-1]}')  # Also after a --flagfile.
+  sweep = Sweep(out, args.flags, args.jobs)
   try:
     halve(sweep, trials, rungs, args.keep)
   finally:

@@ -18,12 +18,13 @@ clock of all starts with the program: imports and compilation count.
 
 The programs take turns, seed by seed. Each run is a line of results.csv, and
 its games are in a file of their own. A run that is in results.csv is not made
-again; one that was cut off starts again. "Others" is the number of cores that
-other programs took; if it is not near 0, the minutes are not valid. Draws
-GAME.png: all runs over minutes.
+again; one that was cut off or failed starts again. "Others" is the number of
+cores that other programs took; if it is not near 0, the minutes are not valid.
+Draws GAME-MARK.png: all runs over minutes.
 """
 
 import argparse
+import contextlib
 import csv
 import functools
 import json
@@ -37,6 +38,7 @@ import time
 from typing import NamedTuple
 
 import numpy as np
+import psutil
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT / 'benchmarks')]
@@ -49,7 +51,7 @@ _POLL_S = 1.0
 _FRAMES_PER_STEP = 4
 _FIELDS = ('program', 'game', 'seed', 'mark', 'minutes_to_mark',
            'frames_to_mark', 'minutes_held', 'frames_held', 'last_mean',
-           'minutes', 'frames', 'games', 'others', 'error')
+           'minutes', 'frames', 'games', 'others', 'settings', 'error')
 _SB3 = ('stable-baselines3==2.9.2', 'ale-py==0.12.1', 'opencv-python-headless')
 
 
@@ -156,9 +158,12 @@ def _watch(program, args):
   """Waits for the end of a run; returns its games, cores of others, error."""
   error = ''
   start_s, busy_s = time.monotonic(), peers.busy_seconds()
+  own_s: dict[psutil.Process, float] = {}  # Also of those that have ended.
   while (time.monotonic() - start_s) / 60 < args.limit_min:
     time.sleep(_POLL_S)
-    program.run.processes()
+    for process in program.run.processes():
+      with contextlib.suppress(psutil.Error):
+        own_s[process] = peers.cpu_seconds(process)
     games = program.games()
     if not args.to_limit and held(games.means(), args.mark) is not None:
       break
@@ -169,16 +174,14 @@ def _watch(program, args):
     except peers.RunError as e:
       error = str(e)
       break
-  # The time of a process that has ended is gone: it counts as others'.
-  own_s = peers.sum_over(program.run.processes(), peers.cpu_seconds)
-  others = (peers.busy_seconds() - busy_s - own_s) / (
+  others = (peers.busy_seconds() - busy_s - sum(own_s.values())) / (
       time.monotonic() - start_s)
   return program.games(), others, error
 
 
 def measure(name: str, python: str, seed: int, args) -> dict:
   """Makes a run; returns its line of results.csv."""
-  directory = args.out / f'{args.game}-{name}-seed{seed}'
+  directory = _directory(args.out, name, args.game, seed, args.mark)
   shutil.rmtree(directory, ignore_errors=True)  # A run that was cut off.
   directory.mkdir(parents=True)
   program = _Program(name, python, directory, args, seed)
@@ -199,7 +202,17 @@ def measure(name: str, python: str, seed: int, args) -> dict:
       value(games.minutes, at['held']), value(games.frames, at['held']),
       *(value(array, -1 if len(array) else None)
         for array in (means, games.minutes, games.frames)),
-      len(games.returns), round(others, 2), error)))
+      len(games.returns), round(others, 2), _settings(args), error)))
+
+
+def _directory(out, name, game, seed, mark):
+  return out / f'{game}-{float(mark):g}-{name}-seed{seed}'
+
+
+def _settings(args):
+  """Returns what the results depend on, beside their keys, as text."""
+  return json.dumps({'limit_min': args.limit_min, 'to_limit': args.to_limit,
+                     'flags': args.flags})
 
 
 def _key(row):
@@ -207,12 +220,12 @@ def _key(row):
 
 
 def read_results(out: pathlib.Path) -> list[dict]:
-  """Returns the lines of results.csv."""
+  """Returns the last line of results.csv about each run."""
   path = out / 'results.csv'
   if not path.exists():
     return []
   with open(path, newline='', encoding='utf-8') as f:
-    return list(csv.DictReader(f))
+    return list({_key(row): row for row in csv.DictReader(f)}.values())
 
 
 def _add(out, row):
@@ -230,7 +243,13 @@ def _numbers(rows, name, scale=1.0):
 
 
 def table(rows: list[dict]) -> str:
-  """Returns a line of Markdown for each program and game."""
+  """Returns a line of Markdown for each program and game.
+
+  Runs that failed have no part in it: below it, each one has a line with its
+  error.
+  """
+  failed = [row for row in rows if row['error']]
+  rows = [row for row in rows if not row['error']]
   lines = ['| program | game | mark | minutes to it, each seed | median | held '
            'after, minutes | million frames to it | last mean of 100 | cores of'
            ' others |', '|---|---|---:|---|---:|---|---|---|---:|']
@@ -254,6 +273,8 @@ def table(rows: list[dict]) -> str:
         f'{text(numbers("frames_to_mark", 1e-6))} | '
         f'{text(numbers("last_mean"))} | '
         f'{max(numbers("others")):.2f} |')
+  lines += [f'{row["program"]}, seed {row["seed"]}, failed: {row["error"]}'
+            for row in failed]
   return '\n'.join(lines) + '\n'
 
 
@@ -266,7 +287,7 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   seen = set()
   for row in rows:
     name = row['program']
-    path = out / f'{game}-{name}-seed{row["seed"]}' / 'games.csv'
+    path = _directory(out, name, game, row['seed'], mark) / 'games.csv'
     with open(path, encoding='utf-8') as f:
       lines = [[float(x) for x in line] for line in list(csv.reader(f))[1:]]
     games = Games(*np.array(lines).reshape(-1, 3).T)
@@ -280,8 +301,22 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   axis.grid(alpha=0.3)
   axis.legend()
   figure.tight_layout()
-  figure.savefig(out / f'{game}.png', dpi=110)
+  figure.savefig(out / f'{game}-{mark:g}.png', dpi=110)
   plt.close(figure)
+
+
+def _pythons(names, args):
+  """Returns the Python of each peer; says which cannot be installed."""
+  pythons = {}
+  for name in names:
+    if name != 'ours':
+      try:
+        pythons[name] = venvs.make(
+            pathlib.Path(args.venvs) / _PEERS[name].venv,
+            [args.torch, *_PEERS[name].requirements])
+      except venvs.InstallError as e:
+        print(f'{name} is left out: {e}', file=sys.stderr, flush=True)
+  return pythons
 
 
 def main() -> None:
@@ -312,11 +347,14 @@ def main() -> None:
   # `sys.exit` runs the `finally` that ends the programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   args.out.mkdir(parents=True, exist_ok=True)
-  pythons = {name: venvs.make(
-      pathlib.Path(args.venvs) / _PEERS[name].venv,
-      [args.torch, *_PEERS[name].requirements])
-             for name in names if name != 'ours'}
-  done = {_key(row) for row in read_results(args.out)}
+  rows = [row for row in read_results(args.out)
+          if row['game'] == args.game and float(row['mark']) == args.mark]
+  if {row['settings'] for row in rows} - {_settings(args)}:
+    parser.error(f'{args.out} has runs of {args.game} with '
+                 f'{rows[0]["settings"]}: use another --out.')
+  pythons = _pythons(names, args)
+  names = [name for name in names if name == 'ours' or name in pythons]
+  done = {_key(row) for row in rows if not row['error']}
   for seed in range(1, args.seeds + 1):
     for name in names:
       if (name, args.game, seed, args.mark) not in done:

@@ -87,6 +87,10 @@ class Config(
                 'needs --num_actor_groups=1')
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
+    for name in ('save_checkpoint_secs', 'queue_capacity'):
+      self._check(name, not self.deterministic or (
+          getattr(self, name) == _DEFAULTS[name]),
+                  'has no effect with --deterministic')
     if self.inference != 'local':
       self._check('dynamic_batching', self.dynamic_batching is not False,
                   f'cannot be off with --inference={self.inference}')
@@ -96,6 +100,9 @@ class Config(
     self._check_task()
     self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
                 f'must be at most --num_actors={self.num_actors}')
+    self._check('recent_min_steps', not self.is_recent or (
+        self.recent_min_steps < self._num_replayed),
+                f'must be below the size of the replay, {self._num_replayed}')
     if not self.replay_capacity:
       self._check('selector', self.is_off_policy or self.selector == 'uniform',
                   'needs --replay_capacity')
@@ -122,11 +129,10 @@ class Config(
     self._check('num_learners', not self.exact_temperature,
                 'cannot be used with --exact_temperature, which is that of a '
                 'whole batch')
-    least = self.num_actor_workers or self.num_actors
-    self._check('num_learners', self.num_learners <= least,
+    num_workers = self.num_actor_workers or self.num_actors
+    self._check('num_learners', self.num_learners <= num_workers,
                 'must not be more than there are --num_actor_workers and '
                 '--num_actors')
-    num_workers = self.num_actor_workers or self.num_actors
     # The workers are divided first, then the environments among them.
     num_environments = -(-num_workers // self.num_learners) * -(
         -self.num_actors // num_workers)
@@ -207,6 +213,13 @@ class Config(
   def layer_sizes(self) -> list[int]:
     """The numbers of `hidden_sizes`."""
     return [int(size) for size in names(self.hidden_sizes)]
+
+  @property
+  def _num_replayed(self):
+    """The size of the replay, in what is drawn from it: steps or unrolls."""
+    if not self.is_off_policy:
+      return self.replay_capacity
+    return self.replay_steps // (self.unroll_length if self.use_lstm else 1)
 
   @property
   def num_fresh_unrolls(self) -> int:
@@ -323,13 +336,17 @@ class Config(
       part: the number of updates at its beginning.
 
     Raises:
-      OSError: if they cannot be written.
+      CheckpointError: if they cannot be written.
     """
     for path in (_settings_path(self.logdir, f'-{part}'),
                  _settings_path(self.logdir)):
-      with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
-        json.dump(dataclasses.asdict(self), f, indent=1)
-      os.replace(f'{path}.tmp', path)
+      try:
+        with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
+          json.dump(dataclasses.asdict(self), f, indent=1)
+        os.replace(f'{path}.tmp', path)
+      except OSError as e:
+        raise errors.CheckpointError(
+            f'{path} cannot be written: {e.strerror}.') from e
 
   def check_same_task(self, before: 'Config') -> None:
     """Raises ConfigError if this is not the task of an earlier part.
@@ -352,6 +369,7 @@ class Config(
                   f'from {self.logdir}')
 
 
+_DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
 # In the order of --helpfull.
 SECTIONS = Config.__bases__
 

@@ -10,18 +10,20 @@ import time
 from scalable_agent import config as config_lib
 
 _END_TIMEOUT_S = 3.
-# It has the lowest priority before it imports anything, and ends with us.
+# It ends with us, and has the lowest priority, before it imports much.
 # Ctrl-C is for other groups of processes. It stays in our session: in another
 # one, its priority would only count there (the autogroups of Linux).
 _PROGRAM = """
-import os, signal
+import os, signal, sys
+from scalable_agent import signals
+signals.send_when_parent_dies(signal.SIGTERM)
+if os.getppid() != int(sys.argv.pop(1)):
+  sys.exit(1)
 os.setpgid(0, 0)
 try:
   os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 except (AttributeError, OSError):
   os.nice(19)
-from scalable_agent.environments import processes
-processes.send_when_parent_dies(signal.SIGTERM)
 from scalable_agent import experiment
 experiment.run_program()
 """
@@ -34,12 +36,13 @@ class Filming:
     """Makes no film yet; the first one is due after `video_secs`."""
     self._period_s = config.video_secs
     self._command = [
-        sys.executable, '-c', _PROGRAM, '--mode=video',
+        sys.executable, '-c', _PROGRAM, str(os.getpid()), '--mode=video',
         f'--logdir={os.path.abspath(config.logdir)}', '--video_num_episodes=1']
     self._last_s = time.monotonic()
     self._last_number = 0
     self._process: subprocess.Popen | None = None
     self._saying: threading.Thread | None = None
+    self._is_closed = threading.Event()
 
   def __call__(self, checkpoint_number: int) -> None:
     """Begins a film if one is due.
@@ -57,11 +60,13 @@ class Filming:
     process = self._process = subprocess.Popen(
         self._command, text=True, stdin=subprocess.DEVNULL, env=_environment(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    self._saying = threading.Thread(target=_say, args=(process,), daemon=True)
+    self._saying = threading.Thread(
+        target=_say, args=(process, self._is_closed), daemon=True)
     self._saying.start()
 
   def close(self) -> None:
     """Ends a film that is not complete."""
+    self._is_closed.set()
     if self._process and self._process.poll() is None:
       self._process.terminate()
       try:
@@ -76,11 +81,11 @@ def _environment():
       path or os.getcwd() for path in sys.path)}
 
 
-def _say(process):
+def _say(process, is_closed):
   """Prints what the user should know of a film: its path, or the error."""
   output, _ = process.communicate()
   lines = [line for line in output.splitlines() if line.startswith('Wrote')]
-  if process.returncode > 0:
+  if process.returncode > 0 and not is_closed.is_set():
     lines = [f'No film: {line}' for line in output.splitlines()[-1:]]
   for line in lines:
     print(line, flush=True)

@@ -14,6 +14,7 @@ import math
 from scalable_agent import errors
 from scalable_agent.settings import ALE_COUNT
 from scalable_agent.settings import ALGORITHMS
+from scalable_agent.settings import AT_LEAST_MINUS_ONE
 from scalable_agent.settings import BELOW_ONE
 from scalable_agent.settings import By
 from scalable_agent.settings import CONTINUOUS
@@ -25,7 +26,6 @@ from scalable_agent.settings import IS_AGENT
 from scalable_agent.settings import IS_FUNCTION
 from scalable_agent.settings import IS_LOCAL
 from scalable_agent.settings import IS_SEED
-from scalable_agent.settings import IS_TASK
 from scalable_agent.settings import LEVELS
 from scalable_agent.settings import Needs
 from scalable_agent.settings import NOT_NEGATIVE
@@ -166,7 +166,7 @@ class RunSettings(_Section):
   task: int = setting(
       -1, 'Task id, for commands that are started by hand on several hosts, '
       'with --ray_address=HOST:PORT of the learner: 0 for the learner, any '
-      'other number for an actor. -1 for one command.', IS_TASK)
+      'other number for an actor. -1 for one command.', AT_LEAST_MINUS_ONE)
   job_name: str = setting(
       'learner', 'What this host does: learn, or act for the learner. It has '
       'no effect when the task is -1.', choices=('learner', 'actor'))
@@ -371,7 +371,7 @@ class ClusterSettings(_Section):
       2, 'CPUs that the process of the learner takes.', POSITIVE, needs=_RAY)
   num_gpus_per_learner: int = setting(
       -1, 'GPUs that the process of the learner takes. -1: one, if the cluster '
-      'has any.', needs=_RAY)
+      'has any.', AT_LEAST_MINUS_ONE, needs=_RAY)
   max_learner_restarts: int = setting(
       10, 'How often a learner that was lost is started again without a newer '
       'checkpoint in between.', NOT_NEGATIVE, needs=_RAY)
@@ -394,7 +394,7 @@ class ClusterSettings(_Section):
       600.,
       'Seconds after which one of them that makes no unroll, or a learner that '
       'does not answer or lets the others wait, is replaced. Evaluations must '
-      'be shorter if there are several learners.', POSITIVE, needs=_RAY)
+      'be shorter if there are several learners.', POSITIVE, FINITE, needs=_RAY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -700,7 +700,7 @@ class ReplaySettings(_Section):
       By({'Atari': .25, 'others': 1.}),
       'Updates for each agent step of one environment, such as 0.25 for one '
       'update in four steps. The ratio is exact: actors and learner wait for '
-      'each other.', POSITIVE, FINITE, algorithms=OFF_POLICY)
+      'each other.', POSITIVE, algorithms=OFF_POLICY)
   n_step: int = setting(
       1, 'Number of steps whose rewards are summed before the value of an '
       'observation is added.', POSITIVE, COUNT,
@@ -724,7 +724,9 @@ class ReplaySettings(_Section):
       needs=_PRIORITISED)
   importance_exponent: float = setting(
       .4, 'prioritised: losses are weighted by probabilities to the power of '
-      'minus this number. 0 for no weights.', FRACTION,
+      'minus this number. Weights are divided by the largest that there could '
+      'be, so they are at most 1; fresh unrolls have 1. 0 for no weights.',
+      FRACTION,
       needs=_PRIORITISED)
   importance_exponent_end: float = setting(
       1., 'prioritised: the value that --importance_exponent reaches, '
@@ -736,7 +738,7 @@ class ReplaySettings(_Section):
       POSITIVE, FRACTION,
       needs=_RECENT)
   recent_min_steps: int = setting(
-      5_000,
+      By({'impala': 250, 'ddqn with LSTM': 250, 'others': 5_000}),
       'recent: a batch is drawn from at least this many steps, or unrolls if '
       'the replay has these.', POSITIVE,
       needs=_RECENT)

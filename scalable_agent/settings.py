@@ -51,7 +51,7 @@ IS_LOCAL = Check(
     'must be a directory of this machine, or of a file system that machines '
     'share. Mount what is elsewhere')
 LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
-IS_TASK = Check(lambda x: x >= -1, 'must be at least -1')
+AT_LEAST_MINUS_ONE = Check(lambda x: x >= -1, 'must be at least -1')
 
 
 # How the names of DeepMind Lab's levels begin.

@@ -1,8 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Signals that end a program."""
+"""Signals that end a program. Without TensorFlow."""
 
 from collections.abc import Iterator
 import contextlib
+import ctypes
 import os
 import select
 import signal
@@ -11,6 +12,7 @@ import threading
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 5.
+_PR_SET_PDEATHSIG = 1
 
 
 class Stopped(KeyboardInterrupt):
@@ -101,3 +103,9 @@ def _watch(arrived, numbers, stop):
       else:
         print(f'Still waiting for {stop.waits_for}. A second signal ends the '
               'program at once.', flush=True)
+
+
+def send_when_parent_dies(number: signal.Signals) -> None:
+  """Makes the system send a signal to this process when its parent dies."""
+  if sys.platform == 'linux':
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number))

@@ -36,6 +36,7 @@ from scalable_agent.environments import workers
 import tensorflow as tf
 import tree
 
+STOPPED = 'Stopped before the training began.'
 _JOIN_TIMEOUT_S = 3
 # Between checkpoints of deterministic runs, if the user does not say it.
 _MAX_FRAMES_BETWEEN = 1_000_000
@@ -106,7 +107,8 @@ def run(config: config_lib.Config,
     hooks: see `train`.
     addons: see `train`.
     collectives: the other learners, if there are any. Only the first one writes
-      to the log directory.
+      to the log directory. Their first sum is the number of those that were
+      stopped before they had actors: if it is not 0, all end.
     episodes: where the first learner takes the episodes of the others from, and
       the others put them.
   """
@@ -153,6 +155,9 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes,
     if before:
       config.check_same_task(before)
     actors = stack.enter_context(contextlib.closing(make_acting(config, part)))
+    if collectives.total([0])[0]:
+      print(STOPPED)
+      return False
     spec = actors.spec
     asked, config = config, config.resolved(
         spec.observation, on_cpu=networks.on_cpu(),

@@ -105,6 +105,7 @@ _REFUSED = {
     'target_update_rate': [(0, 'must be positive'),
                            (1.1, 'must be between 0')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
+    'num_gpus_per_learner': [(-2, 'must be at least -1')],
     'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
 # All values of their types are valid.
 _FREE = {'plot_file', 'use_lstm',
@@ -112,7 +113,7 @@ _FREE = {'plot_file', 'use_lstm',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'exact_temperature', 'deterministic', 'ray_address',
-         'num_gpus_per_learner', 'allow_other_task', 'debug', 'video_text'}
+         'allow_other_task', 'debug', 'video_text'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
@@ -248,6 +249,32 @@ class ChecksTest(parameterized.TestCase):
         with self.assertRaisesRegex(errors.ConfigError, f'{name}=nan must'):
           _config_with(name, math.nan)
 
+  @parameterized.parameters('save_checkpoint_secs', 'queue_capacity')
+  def test_without_effect_in_deterministic_runs(self, name):
+    config_lib.Config(**{name: 7})
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'{name}=7.* has no effect with --deterministic'):
+      config_lib.Config(
+          deterministic=True, num_actor_groups=1, **{name: 7})
+
+  @parameterized.parameters(
+      (dict(replay_capacity=250), 250), (dict(replay_capacity=251), None),
+      (dict(algorithm='ddqn', replay_steps=5000), 5000),
+      (dict(algorithm='ddqn', replay_steps=5001), None),
+      (dict(algorithm='ddqn', use_lstm=True, replay_steps=2519,
+            unroll_length=10), None),
+      (dict(algorithm='ddqn', use_lstm=True, replay_steps=2509,
+            unroll_length=10), 250))
+  def test_recent_draws_are_not_from_all(self, settings, size):
+    make = lambda: config_lib.Config(selector='recent', **settings)
+    if size is None:
+      make()
+      return
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'recent_min_steps=(250|5000) must be below the '
+        f'size of the replay, {size}'):
+      make()
+
   @parameterized.parameters(
       (dict(replay_capacity=3), 'replay_capacity=3 must be 0 or at least '
        '--batch_size=4'),
@@ -332,6 +359,22 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual((ddqn.batch_size, ddqn.min_replay_steps), (32, 20_000))
     self.assertEqual((sac.batch_size, sac.min_replay_steps), (256, 1_000))
     self.assertEqual((impala.unroll_length, impala.batch_size), (100, 2))
+
+  @parameterized.parameters(
+      ('ddqn', {}, 1., 1000), ('sac', {}, .005, 1), ('mpo', {}, 1., 100),
+      ('ddqn', dict(target_update_rate=.1), .1, 1),
+      ('mpo', dict(target_update_rate=1.), 1., 100),
+      ('sac', dict(target_update_period=10), 1., 10),
+      ('sac', dict(target_update_period=1), .005, 1),
+      ('ddqn', dict(target_update_rate=.1, target_update_period=5), .1, 5),
+      ('ddpg', dict(target_update_rate=.1), .1, None))
+  def test_targets_make_small_moves_or_seldom_ones(
+      self, algorithm, settings, rate, period):
+    config = config_lib.Config(algorithm=algorithm, **settings)
+    section = sections.OffPolicySettings(algorithm=algorithm, **settings)
+    for made in config, section:
+      self.assertEqual(
+          (made.target_update_rate, made.target_update_period), (rate, period))
 
   def test_actions_are_repeated_where_the_levels_expect_it(self):
     for family in environments.FAMILIES:

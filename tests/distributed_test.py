@@ -591,6 +591,17 @@ class ProgramTest(_ProgramTest):
     self.assertIn('Stopped before the training began.', output)
 
   @pytest.mark.storm
+  def test_a_stop_when_one_of_two_learners_has_no_room(self):
+    process = self._start(
+        f'--ray_address={_CLUSTER[0].address}', '--num_learners=2',
+        '--num_actor_workers=2', '--num_cpus_per_actor_worker=2')
+    time.sleep(40)  # Until the workers of one of them are ready.
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    self.assertIn('Stopped before the training began.', output)
+
+  @pytest.mark.storm
   def test_no_room_for_the_learner(self):
     code, output = self._run(f'--ray_address={_CLUSTER[0].address}',
                              '--num_cpus_per_learner=64', '--actor_timeout_s=2')

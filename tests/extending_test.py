@@ -12,6 +12,8 @@ import fake_torsos
 import numpy as np
 import pytest
 from scalable_agent import agents
+from scalable_agent import algorithms
+from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import loading
@@ -70,6 +72,30 @@ class TorsoTest(parameterized.TestCase):
     kernel, bias = rest[-1]
     np.testing.assert_allclose(
         critic(boards, action), (x @ kernel + bias)[:, 0], atol=1e-5)
+
+  @parameterized.parameters(
+      dict(algorithm='impala', batch_size=4, micro_batch_size=2,
+           unroll_length=5),
+      dict(algorithm='sac', min_replay_steps=8, batch_size=4))
+  @pytest.mark.slow
+  def test_a_torso_with_more_than_weights(self, **settings):
+    config = config_lib.Config(
+        level_name='catch', logdir=self.create_tempdir().full_path,
+        agent='fake_torsos:with_state', num_actors=2,
+        total_environment_frames=40, **settings)
+    training.train(config)
+    spec = checkpointing.saved_spec(config.logdir)
+    learner = training.make_learner(config, spec)
+    counts = [v for kind in learner.state.values() for v in kind
+              if 'count' in getattr(v, 'path', v.name)]
+    before = [float(v) for v in counts]
+    checkpointing.Checkpointer(
+        config.logdir, learner, algorithms.describe(config, spec),
+        level='catch').restore()
+    # The agent's own count, and those of online and target critics.
+    self.assertLen(counts, 5 if config.is_off_policy else 1)
+    for count, old in zip(counts, before):
+      self.assertGreater(float(count), old)
 
   @pytest.mark.slow
   def test_a_run_goes_on(self):

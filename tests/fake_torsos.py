@@ -26,6 +26,25 @@ def of_parts(observation_spec):
   return Sums()
 
 
+def with_state(observation_spec):
+  """A torso with dropout, a running mean, and a weight that has no effect."""
+  del observation_spec
+
+  class Counted(tf.keras.layers.Layer):
+
+    def build(self, shape):
+      self.unused = self.add_weight(shape=(3,), name='unused')
+      self.count = self.add_weight(shape=(), name='count', trainable=False)
+
+    def call(self, features):
+      self.count.assign_add(1.)
+      return features
+
+  return tf.keras.Sequential([
+      tf.keras.layers.Flatten(), tf.keras.layers.Dense(8, 'tanh'),
+      tf.keras.layers.Dropout(.5), Counted()])
+
+
 def three_axes(observation_spec):
   del observation_spec
   return tf.keras.layers.Dense(8)

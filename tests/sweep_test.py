@@ -38,12 +38,12 @@ is_new = not os.path.exists(path)
 frames = 0 if is_new else int(open(path).read().split()[-1].split(',')[0])
 with open(path, 'a') as f:
   if is_new:
-    f.write('num_env_frames,train_time_s,episode_return\\n')
+    f.write('num_env_frames,train_time_s,level_name,episode_return\\n')
   while frames < total and not stopped:
     if flags['a'] == '3' and frames >= 2000:
       sys.exit('Error: it diverged.')
     frames += 500
-    f.write(f'{frames},{frames / 100},{float(flags["a"]) * frames}\\n')
+    f.write(f'{frames},{frames / 100},a,{float(flags["a"]) * frames}\\n')
     f.flush()
     while frames in (1000, 3000) and frames < total and not stopped:
       time.sleep(0.01)
@@ -173,13 +173,18 @@ class MarkTest(parameterized.TestCase):
     row = lambda seed, minutes: dict(
         program='zoo_ppo', game='pong', seed=seed, mark='18',
         minutes_to_mark=minutes, minutes_held='', frames_to_mark='8e6',
-        last_mean='18.5', others='0.1')
+        last_mean='18.5', others='0.1', error='')
     line = time_to_score.table(
         [row('1', '40'), row('2', ''), row('3', '50')]).splitlines()[2]
     self.assertIn('| 40.0, -, 50.0 | 50.0 | -, -, - | 8.0, 8.0, 8.0 |', line)
     line = time_to_score.table(
         [row('1', '40'), row('2', ''), row('3', '')]).splitlines()[2]
     self.assertIn('| 40.0, -, - | - |', line)
+    # What failed did not fall short of the mark.
+    lines = time_to_score.table(
+        [row('1', '40'), {**row('2', ''), 'error': 'no opencv'}]).splitlines()
+    self.assertIn('| 40.0 | 40.0 |', lines[2])
+    self.assertEqual(lines[3:], ['zoo_ppo, seed 2, failed: no opencv'])
 
 
 class MeasureTest(absltest.TestCase):
@@ -192,9 +197,10 @@ class MeasureTest(absltest.TestCase):
         "flags = dict(f[2:].split('=') for f in sys.argv[1:])\n"
         "os.makedirs(flags['logdir'])\n"
         "with open(flags['logdir'] + '/episodes.csv', 'w') as f:\n"
-        "  f.write('num_env_frames,train_time_s,episode_return\\n')\n"
+        "  f.write('num_env_frames,train_time_s,level_name,episode_return'"
+        "'\\n')\n"
         '  for i in range(1, 301):\n'
-        "    f.write(f'{i * 100},{i},{int(i > 50)}\\n')\n"
+        "    f.write(f'{i * 100},{i},a,{int(i > 50)}\\n')\n"
         '  f.flush()\n'
         '  time.sleep(600)\n')
     args = types.SimpleNamespace(

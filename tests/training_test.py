@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import io
+import os
 import subprocess
 import sys
 import threading
@@ -152,6 +153,20 @@ class LearnTest(absltest.TestCase):
     others = _Others([(10, 0)])
     self._learn([_ready(0)], collectives=others)
     self.assertEqual(others.told, [[0, 1]])
+
+
+class StopTest(absltest.TestCase):
+
+  def test_ends_if_another_learner_was_stopped_before_it_had_actors(self):
+    others = _Others([(1,)])
+    make_acting = mock.Mock()
+    logdir = self.create_tempdir().full_path
+    self.assertEqual(training.run(
+        config_lib.Config(logdir=logdir), make_acting, threading.Event(),
+        collectives=others), 0)
+    self.assertEqual(others.told, [[0]])
+    make_acting.return_value.close.assert_called_once_with()
+    self.assertEmpty(os.listdir(logdir))
 
 
 class EndFramesTest(parameterized.TestCase):

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -363,6 +364,23 @@ class FilmingTest(absltest.TestCase):
     films.close()
     self.assertLess(films._process.wait(), 0)
     films.close()
+
+  def test_nothing_is_said_of_a_film_that_was_ended(self):
+    ready = os.path.join(self.create_tempdir().full_path, 'ready')
+    films = filming.Filming(config_lib.Config())
+    films._command = [
+        sys.executable, '-c', 'import signal, sys, time\n'
+        'signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped."))\n'
+        f'open({ready!r}, "w").close()\n'
+        'time.sleep(1e6)']
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      films(1)
+      while not os.path.exists(ready):
+        time.sleep(0.01)
+      films.close()
+      films._saying.join()
+    self.assertEqual((films._process.returncode, output.getvalue()), (1, ''))
 
   @pytest.mark.slow
   def test_the_program(self):

@@ -8,6 +8,7 @@ import collections
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import glob
 import importlib
 import io
 import os
@@ -28,6 +29,8 @@ from scalable_agent.distributed import cluster
 from scalable_agent.distributed import hosts
 
 _POLL_S = 0.5
+# How the names of files begin that say that a directory is shared.
+_TOKEN = '.shared-'
 # A learner that is stopped writes a checkpoint and ends its threads meanwhile.
 _STOP_TIMEOUT_S = 60.
 _LONGEST_PAUSE_S = 60.
@@ -85,9 +88,15 @@ def train(config: config_lib.Config) -> int:
 @contextlib.contextmanager
 def _token(logdir: str) -> Iterator[str]:
   """Yields a file that a learner must see: is the directory shared?"""
-  path = os.path.join(logdir, f'.shared-{uuid.uuid4().hex}')
-  with open(path, 'w', encoding='utf-8') as f:
-    f.write(socket.gethostname())
+  path = os.path.join(logdir, f'{_TOKEN}{uuid.uuid4().hex}')
+  try:
+    for old in glob.glob(os.path.join(glob.escape(logdir), f'{_TOKEN}*')):
+      os.remove(old)  # Of a driver that was killed.
+    with open(path, 'w', encoding='utf-8') as f:
+      f.write(socket.gethostname())
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{path} cannot be written: {e.strerror}.') from e
   try:
     yield path
   finally:

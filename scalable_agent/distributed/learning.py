@@ -40,13 +40,15 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
             else central_actors.CentralActors)
   make_acting = functools.partial(
       actors, rank=rank, num_learners=len(addresses), stop=stop, say=say)
+  sums = _collectives(config, rank, addresses, adder)
   try:
-    return training.run(
-        config, make_acting, stop, episodes=episodes,
-        collectives=_collectives(config, rank, addresses, adder))
-  except crew.Stopped:
-    print('Stopped before the training began.')
-    return 0
+    try:
+      return training.run(
+          config, make_acting, stop, episodes=episodes, collectives=sums)
+    except crew.Stopped:
+      sums.total([1])  # The others may have actors, and wait for this one.
+      print(training.STOPPED)
+      return 0
   except collectives.SUM_ERRORS as e:
     # All errors of sums have the word.
     if len(addresses) > 1 and 'ollective' in str(e):

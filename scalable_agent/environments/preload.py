@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 
+from scalable_agent import signals
 from scalable_agent.environments import processes
 from scalable_agent.environments import remote  # noqa: F401
 from scalable_agent.environments import workers  # noqa: F401
@@ -42,7 +43,7 @@ signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 # may be stopped, too, and the thread that has started it may end before its
 # parent.
 signal.signal(signal.SIGCONT, _end_without_parent)
-processes.send_when_parent_dies(signal.SIGCONT)
+signals.send_when_parent_dies(signal.SIGCONT)
 # As in the processes that it forks.
 for number in signal.SIGTERM, signal.SIGHUP:
   signal.signal(number, lambda *_: None)

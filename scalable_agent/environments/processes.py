@@ -24,6 +24,8 @@ import time
 import types
 from typing import Any, IO, TypeVar
 
+from scalable_agent import signals
+
 # A server process forks the others in milliseconds. It has imported what the
 # package says, and has nothing else of the parent.
 CONTEXT = multiprocessing.get_context('forkserver')
@@ -31,7 +33,6 @@ _start_lock = threading.Lock()
 _started: list[multiprocessing.process.BaseProcess] = []
 _server_pid: Any = CONTEXT.Value(ctypes.c_long, 0, lock=False)
 
-_PR_SET_PDEATHSIG = 1  # Of prctl.
 _LONGEST_WAIT_S = 1.0
 # Names of sockets have at most 107 characters.
 _LONGEST_DIRECTORY, _SHORT_DIRECTORY = 70, '/tmp'
@@ -227,16 +228,10 @@ def _run(target, args, server_pid):
   # signal that is ignored, does not pass to programs that environments start.
   for number in signal.SIGTERM, signal.SIGHUP:
     signal.signal(number, lambda *_: None)
-  send_when_parent_dies(signal.SIGKILL)  # Its parent is the server.
+  signals.send_when_parent_dies(signal.SIGKILL)  # Its parent is the server.
   server_pid.value = os.getppid()
   threading.Thread(target=_exit_with_parent, daemon=True).start()
   target(*args)
-
-
-def send_when_parent_dies(number: signal.Signals) -> None:
-  """Makes the system send a signal to this process when its parent dies."""
-  if sys.platform == 'linux':
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number))
 
 
 def _exit_with_parent():

@@ -104,14 +104,31 @@ def labels(logdirs: Sequence[str]) -> list[str]:
 
 
 def read_curves(logdir: str) -> dict[str, Curve]:
-  """Returns the curves of a run by level.
-
-  The next part of a run repeats what a killed part did after its last
-  checkpoint. These episodes of the killed part are left out, as are lines that
-  a kill cut off.
+  """Returns the curves of a run by level, from its `read_episodes`.
 
   Raises:
     ConfigError: if there is no finished episode.
+  """
+  kept = read_episodes(logdir)
+  if not kept:
+    raise errors.ConfigError(
+        f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
+  by_level: dict[str, list[list[float]]] = {}
+  for level, *values in kept:
+    by_level.setdefault(level, []).append(values)
+  return {level: Curve(*np.array(values, np.float64).T)
+          for level, values in by_level.items()}
+
+
+def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
+  """Returns level, frames, seconds and return of the episodes of a run.
+
+  They are in the order in which they ended. The next part of a run repeats what
+  a killed part did after its last checkpoint. These episodes of the killed part
+  are left out, as are lines that a kill cut off.
+
+  Raises:
+    ConfigError: if `episodes.csv` cannot be read.
   """
   path = os.path.join(logdir, 'episodes.csv')
   try:
@@ -127,14 +144,7 @@ def read_curves(logdir: str) -> dict[str, Curve]:
   for episode in reversed([e for e in episodes if e]):
     if not kept or episode[1] <= kept[-1][1]:
       kept.append(episode)
-  if not kept:
-    raise errors.ConfigError(
-        f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
-  by_level: dict[str, list[list[float]]] = {}
-  for level, *values in reversed(kept):
-    by_level.setdefault(level, []).append(values)
-  return {level: Curve(*np.array(values, np.float64).T)
-          for level, values in by_level.items()}
+  return kept[::-1]
 
 
 def read_evaluations(

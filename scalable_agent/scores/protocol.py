@@ -15,7 +15,9 @@ _REFERENCE_DMLAB30_FRAMES = 10_000_000_000
 _COMMON_RECIPE = dict(
     num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
     optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
-    min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32')
+    min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32',
+    learning_rate_schedule='linear', lambda_=1, clip_rho=1, clip_c=1,
+    clip_pg_rho=1, reduction='sum', clip_gradient_value=0)
 # These settings change Atari games. `life_loss_ends_episode` is not among them,
 # because lost lives never end the episodes of tests.
 _ATARI_SETTINGS = ('repeat_action_probability', 'full_action_space',
@@ -224,7 +226,8 @@ def _training(suite, trained_with, num_env_frames):
     yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '
            'with other settings of training.')
     return
-  if num_env_frames < trained_with.total_environment_frames:
+  if (trained_with.learning_rate_schedule == 'linear'
+      and num_env_frames < trained_with.total_environment_frames):
     yield (f'Learning rate: falls to 0 at '
            f'{trained_with.total_environment_frames:,} frames here, and this '
            f'agent had {num_env_frames:,}: it was not trained to its end.')
