@@ -128,8 +128,10 @@ class _Section:
   def _check_needs(self, field: dataclasses.Field) -> None:
     needs: Needs | None = field.metadata['needs']
     if needs and not needs.are_met(getattr(self, needs.name)):
-      self._check(field.name, getattr(self, field.name) == field.default,
-                  f'has no effect without {needs}')
+      default = field.metadata['default']
+      default = default.of(self) if isinstance(default, By) else default
+      self._check(field.name, getattr(self, field.name) in (
+          default, field.default), f'has no effect without {needs}')
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
@@ -649,6 +651,8 @@ class OffPolicySettings(RewardSettings):
                self.target_update_period is None)
     super().__post_init__()
     # Small moves now and then would hardly move the targets.
+    if self.target_update_period is None:  # Not every algorithm has it.
+      return
     if is_open == (False, True) and self.target_update_rate < 1:
       object.__setattr__(self, 'target_update_period', 1)
     if is_open == (True, False) and self.target_update_period > 1:

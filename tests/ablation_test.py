@@ -78,8 +78,8 @@ class AblationTest(absltest.TestCase):
         'num_env_frames,train_time_s,level_name,episode_return\n'
         # 50 bins of 20 frames, each with its last frame. None in the third.
         '20,7,a,1\n20,7,a,3\n21,7,a,5\n40,7,a,6\n61,7,a,8\n'
-        # A kill has cut off a line; what came after it is repeated.
-        '90,7,a\n1000,7,a,7\n1000,7,a,9\n')
+        # A kill has cut off a line.
+        '90,7,a\n1000,7,a,9\n')
     curve = ablation.curve(directory, 1000)
     np.testing.assert_array_equal(curve[:4], [2, 5.5, 5.5, 8])
     np.testing.assert_array_equal(curve[4:49], 8)
