@@ -169,7 +169,6 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEqual(new, num_uncounted)
         self.assertEqual(feed._source.rate.num_updates, 30)
 
-
   def test_a_replay_that_is_missing_or_old_does_not_owe_for_others(self):
     config = _config(
         num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
@@ -216,6 +215,13 @@ class ResumeTest(parameterized.TestCase):
       before = learner.num_env_frames
       self._train(learner, save_replay='no')
       self.assertBetween(learner.num_env_frames - before, 60, 63)
+
+  def test_a_replay_of_an_earlier_part_is_not_used(self):
+    learner = _Learner(2)
+    self._train(learner)
+    before = learner.num_env_frames
+    self._train(learner, save_replay='no')
+    self.assertBetween(learner.num_env_frames - before, 60, 63)
 
   def test_a_run_that_was_stopped_in_its_warm_up(self):
     config = _config(logdir=self.logdir, min_replay_steps=3000)
