@@ -1,5 +1,6 @@
 # make train   trains on ALE Pong (make train FLAGS="--level_name=... ...")
-# make test    runs all tests on all cores (make test TESTS=tests/vtrace_test.py)
+# make test    runs all tests but those of make storm, on all cores
+#              (make test TESTS=tests/vtrace_test.py)
 # make check   runs the linter, the type checker and the fast tests
 # make storm   runs the tests that take minutes: faults, several learners
 # make docs    builds the documentation in site/, from docs/ and the sources

@@ -174,9 +174,9 @@ def _compare(points: list[dict]) -> bool:
   return agrees
 
 
-# From docs/measurements.md: agent steps per second of a worker of two cores
-# with 96 environments of Pong (deep: computed from 778 policy steps and 3,122
-# steps of environments), and what an unroll takes on its way.
+# From docs/measurements_machines.md: agent steps per second of a worker of two
+# cores with 96 environments of Pong (deep: computed from 778 policy steps and
+# 3,122 steps of environments), and what an unroll takes on its way.
 _STEPS_PER_WORKER = {'shallow': 2_110, 'deep': 620}
 _PACKED_MB = {'none': 19.0, 'newest': 5.45, 'zlib': 0.11}
 # As if one thread took, unpacked and copied unrolls; there are two.

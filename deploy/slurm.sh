@@ -2,6 +2,7 @@
 # A run on the nodes of a slurm job: one learns, the others act.
 #
 #   sbatch --nodes=5 deploy/slurm.sh --recipe=atari_paper \
+#       --level_name=ALE/Breakout-v5 \
 #       --logdir=$HOME/runs/breakout --num_actors=960 --num_actor_workers=60
 #
 # Start it in the project's directory. --logdir must be on a shared file system.

@@ -24,7 +24,8 @@ _MAX_README_LINES = 130
 _OTHERS = frozenset("""
     flagfile help helpfull address head env directory burn_in every_s faults
     first game interval jobs kills mark networks num_trials only out parts peers
-    population replay rounds rungs runs search seconds seeds simulate step_ms
+    population programs replay rounds rungs runs search seconds seeds simulate
+    step_ms
     sweep try_settings variants window_s warm_up_s network
 """.split())
 
