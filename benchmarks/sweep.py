@@ -298,9 +298,9 @@ def main() -> None:
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
   trials = draw(space, args.num_trials, args.seed)
-  frames = '--total_environment_frames='
-  if not any(flag.startswith(frames) for flag in args.flags):
-    args.flags.append(f'{frames}{rungs[-1]}')  # Also after a --flagfile.
+  name = 'total_environment_frames'
+  if all(flag.lstrip('-').partition('=')[0] != name for flag in args.flags):
+    args.flags.append(f'--{name}={rungs[-1]}')  # Also after a --flagfile.
   sweep = Sweep(out, args.flags, args.jobs)
   try:
     halve(sweep, trials, rungs, args.keep)

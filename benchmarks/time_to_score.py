@@ -225,7 +225,10 @@ def read_results(out: pathlib.Path) -> list[dict]:
   if not path.exists():
     return []
   with open(path, newline='', encoding='utf-8') as f:
-    return list({_key(row): row for row in csv.DictReader(f)}.values())
+    reader = csv.DictReader(f)
+    if reader.fieldnames != [*_FIELDS]:
+      raise SystemExit(f'{path} is of another version: use another --out.')
+    return list({_key(row): row for row in reader}.values())
 
 
 def _add(out, row):
@@ -273,7 +276,7 @@ def table(rows: list[dict]) -> str:
         f'{text(numbers("frames_to_mark", 1e-6))} | '
         f'{text(numbers("last_mean"))} | '
         f'{max(numbers("others")):.2f} |')
-  lines += [f'{row["program"]}, seed {row["seed"]}, failed: {row["error"]}'
+  lines += [f'\n{row["program"]}, seed {row["seed"]}, failed: {row["error"]}'
             for row in failed]
   return '\n'.join(lines) + '\n'
 
@@ -288,6 +291,8 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   for row in rows:
     name = row['program']
     path = _directory(out, name, game, row['seed'], mark) / 'games.csv'
+    if not path.exists():  # It failed, and was cut off when it was made again.
+      continue
     with open(path, encoding='utf-8') as f:
       lines = [[float(x) for x in line] for line in list(csv.reader(f))[1:]]
     games = Games(*np.array(lines).reshape(-1, 3).T)

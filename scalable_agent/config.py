@@ -47,6 +47,8 @@ _TASK = ('num_action_repeats', 'width', 'height', 'repeat_action_probability',
          'fire_on_reset', 'max_episode_frames')
 # Where `~` at the beginning means the user's directory.
 _PATHS = ('logdir', 'dataset_path', 'level_cache_dir', 'plot_file')
+# What has no effect in deterministic runs.
+_NOT_DETERMINISTIC = ('save_checkpoint_secs', 'queue_capacity')
 # What may differ between two parts of a run without a word.
 _NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task',
                   'debug')
@@ -87,7 +89,7 @@ class Config(
                 'needs --num_actor_groups=1')
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
-    for name in ('save_checkpoint_secs', 'queue_capacity'):
+    for name in _NOT_DETERMINISTIC:
       self._check(name, not self.deterministic or (
           getattr(self, name) == _DEFAULTS[name]),
                   'has no effect with --deterministic')
@@ -100,9 +102,6 @@ class Config(
     self._check_task()
     self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
                 f'must be at most --num_actors={self.num_actors}')
-    self._check('recent_min_steps', not self.is_recent or (
-        self.recent_min_steps < self._num_replayed),
-                f'must be below the size of the replay, {self._num_replayed}')
     if not self.replay_capacity:
       self._check('selector', self.is_off_policy or self.selector == 'uniform',
                   'needs --replay_capacity')
@@ -201,6 +200,8 @@ class Config(
         field.name for field in dataclasses.fields(cls)
         if field.metadata['needs'] and not field.metadata['needs'].are_met(
             values.get(field.metadata['needs'].name))}
+    if values.get('deterministic'):
+      without_effect |= {*_NOT_DETERMINISTIC}
     return cls.from_values(
         {k: v for k, v in values.items() if k not in without_effect})
 
@@ -213,13 +214,6 @@ class Config(
   def layer_sizes(self) -> list[int]:
     """The numbers of `hidden_sizes`."""
     return [int(size) for size in names(self.hidden_sizes)]
-
-  @property
-  def _num_replayed(self):
-    """The size of the replay, in what is drawn from it: steps or unrolls."""
-    if not self.is_off_policy:
-      return self.replay_capacity
-    return self.replay_steps // (self.unroll_length if self.use_lstm else 1)
 
   @property
   def num_fresh_unrolls(self) -> int:

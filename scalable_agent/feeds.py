@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 import functools
 import os
+import shutil
 import threading
 from typing import NamedTuple
 
@@ -325,8 +326,10 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     if is_saved:
       counters = replay.load(directory)
     else:
-      print(f'{directory} is of an earlier part of the run, with another '
-            '--save_replay. It is not used.')
+      # Later it would be taken for that of this part.
+      shutil.rmtree(directory)
+      print(f'{directory} of an earlier part was removed: this part does not '
+            'save its replay (--save_replay).')
   if counters is not None:
     rate.state = counters
     print(f'The replay has {replay.num_items:,} transitions of before.')

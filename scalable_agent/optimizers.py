@@ -289,8 +289,9 @@ def _clip(gradient, limit):
             else tf.clip_by_value(gradient, -limit, limit))
   shape = gradient.shape
   clipped = tf.clip_by_value(sum_slices(gradient, shape), -limit, limit)
-  counts = tf.reshape(slices_per_row(gradient, shape),
-                      [-1] + [1] * (len(shape) - 1))
+  counts = tf.cast(tf.reshape(
+      slices_per_row(gradient, shape), [-1] + [1] * (len(shape) - 1)),
+                   clipped.dtype)
   # As many slices as before: their number is fixed where XLA compiles.
   return tf.IndexedSlices(
       tf.gather(tf.math.divide_no_nan(clipped, counts), gradient.indices),

@@ -34,6 +34,8 @@ from scalable_agent.settings import POSITIVE
 from scalable_agent.settings import setting
 from scalable_agent.settings import SIZES
 
+# Their targets can move in every n-th update.
+_WITH_PERIOD = ('ddqn', 'sac', 'mpo')
 # Corrections for unrolls of older policies, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 
@@ -129,9 +131,9 @@ class _Section:
     needs: Needs | None = field.metadata['needs']
     if needs and not needs.are_met(getattr(self, needs.name)):
       default = field.metadata['default']
-      default = default.of(self) if isinstance(default, By) else default
+      defaults = default.values() if isinstance(default, By) else [default]
       self._check(field.name, getattr(self, field.name) in (
-          default, field.default), f'has no effect without {needs}')
+          *defaults, field.default), f'has no effect without {needs}')
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
@@ -173,7 +175,8 @@ class RunSettings(_Section):
       'learner', 'What this host does: learn, or act for the learner. It has '
       'no effect when the task is -1.', choices=('learner', 'actor'))
   save_checkpoint_secs: float = setting(
-      600., 'Seconds between checkpoints.', POSITIVE)
+      600., 'Seconds between checkpoints. With --deterministic, see '
+      '--save_checkpoint_frames.', POSITIVE)
   save_summaries_secs: float = setting(
       30., 'Seconds between TensorBoard summaries.', POSITIVE)
   progress_secs: float = setting(
@@ -312,7 +315,7 @@ class ActingSettings(_Section):
       1,
       'Number of places for unrolls that wait for the learner. One place holds '
       'the unrolls of all environments of a group. More places mean more '
-      'policy lag.', POSITIVE, COUNT)
+      'policy lag. It cannot be set with --deterministic.', POSITIVE, COUNT)
   dynamic_batching: bool | None = setting(
       None,
       'The groups run their policy steps together, in one batch. If not set, '
@@ -534,7 +537,7 @@ class OffPolicySettings(RewardSettings):
       By(ddqn=1000, mpo=100, others=1),
       'Updates from one move of the target networks to the next. If there is a '
       '--target_update_rate below 1, the default is 1.', POSITIVE,
-      algorithms=('ddqn', 'sac', 'mpo'))
+      algorithms=_WITH_PERIOD)
   critic_learning_rate: float = setting(
       0., 'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
       algorithms=('ddpg', 'td3', 'sac', 'mpo'))
@@ -647,15 +650,15 @@ class OffPolicySettings(RewardSettings):
       'is learned.', algorithms=('mpo',))
 
   def __post_init__(self) -> None:
-    is_open = (self.target_update_rate is None,
-               self.target_update_period is None)
+    rate, period = (getattr(self, name) for name in (
+        'target_update_rate', 'target_update_period'))
     super().__post_init__()
-    # Small moves now and then would hardly move the targets.
-    if self.target_update_period is None:  # Not every algorithm has it.
+    if self.algorithm not in _WITH_PERIOD:
       return
-    if is_open == (False, True) and self.target_update_rate < 1:
+    # Small moves now and then would hardly move the targets.
+    if period is None and rate is not None and rate < 1:
       object.__setattr__(self, 'target_update_period', 1)
-    if is_open == (True, False) and self.target_update_period > 1:
+    if rate is None and period is not None and period > 1:
       object.__setattr__(self, 'target_update_rate', 1.)
 
 
@@ -692,7 +695,8 @@ class ReplaySettings(_Section):
       'auto',
       'Whether the replay is saved with checkpoints, in the directory replay '
       'of --logdir. auto: if it has at most 2 GB when it is full. If it was '
-      'not saved, a run that goes on first fills it with --min_replay_steps. '
+      'not saved, a run that goes on first fills it with --min_replay_steps; '
+      'one that an earlier part has saved is removed then. '
       'With --use_lstm it is not saved.', choices=('auto', 'yes', 'no'),
       algorithms=OFF_POLICY)
   min_replay_steps: int = setting(
@@ -744,7 +748,8 @@ class ReplaySettings(_Section):
   recent_min_steps: int = setting(
       By({'impala': 250, 'ddqn with LSTM': 250, 'others': 5_000}),
       'recent: a batch is drawn from at least this many steps, or unrolls if '
-      'the replay has these.', POSITIVE,
+      'the replay has these. From a replay that has no more, it is drawn as '
+      'without recent.', POSITIVE,
       needs=_RECENT)
   hindsight: str = setting(
       'none',

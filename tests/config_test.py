@@ -257,23 +257,19 @@ class ChecksTest(parameterized.TestCase):
       config_lib.Config(
           deterministic=True, num_actor_groups=1, **{name: 7})
 
-  @parameterized.parameters(
-      (dict(replay_capacity=250), 250), (dict(replay_capacity=251), None),
-      (dict(algorithm='ddqn', replay_steps=5000), 5000),
-      (dict(algorithm='ddqn', replay_steps=5001), None),
-      (dict(algorithm='ddqn', use_lstm=True, replay_steps=2519,
-            unroll_length=10), None),
-      (dict(algorithm='ddqn', use_lstm=True, replay_steps=2509,
-            unroll_length=10), 250))
-  def test_recent_draws_are_not_from_all(self, settings, size):
-    make = lambda: config_lib.Config(selector='recent', **settings)
-    if size is None:
-      make()
-      return
-    with self.assertRaisesRegex(
-        errors.ConfigError, 'recent_min_steps=(250|5000) must be below the '
-        f'size of the replay, {size}'):
-      make()
+  def test_saved_settings_without_effect_in_deterministic_runs(self):
+    saved = dict(deterministic=True, num_actor_groups=1, queue_capacity=7,
+                 save_checkpoint_secs=7.)
+    self.assertEqual(
+        config_lib.Config.from_saved(saved),
+        config_lib.Config(deterministic=True, num_actor_groups=1))
+
+  def test_settings_with_several_defaults_that_have_no_effect(self):
+    config = config_lib.Config(algorithm='ddqn')
+    self.assertEqual(
+        dataclasses.replace(config, use_lstm=True).recent_min_steps, 5000)
+    self.assertEqual(config_lib.Config(
+        algorithm='ddqn', use_lstm=True).recent_min_steps, 250)
 
   @parameterized.parameters(
       (dict(replay_capacity=3), 'replay_capacity=3 must be 0 or at least '

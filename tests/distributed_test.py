@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of training on a ray cluster of two nodes on this machine."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from unittest import mock
 
@@ -32,6 +34,7 @@ from ray import cluster_utils
 from scalable_agent.distributed import adder
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import crew
+from scalable_agent.distributed import learning
 from scalable_agent.distributed import ray_collectives
 from scalable_agent.distributed import remote_actors
 from scalable_agent.distributed import versions
@@ -441,6 +444,18 @@ def _learners():
       if 'LearnerWorker' in ' '.join(process.cmdline()):
         found.append(process)
   return found
+
+
+class LearningTest(absltest.TestCase):
+
+  def test_a_stop_before_there_are_actors_is_added(self):
+    others = mock.Mock()
+    with mock.patch.object(learning, '_collectives', return_value=others), \
+        mock.patch.object(training, 'run', side_effect=crew.Stopped):
+      self.assertEqual(learning.run(
+          config_lib.Config(), 1, ['a:1', 'b:2'], None, threading.Event(),
+          print, collections.deque()), 0)
+    others.total.assert_called_once_with([1])
 
 
 class _ProgramTest(parameterized.TestCase):

@@ -87,7 +87,7 @@ class TorsoTest(parameterized.TestCase):
     spec = checkpointing.saved_spec(config.logdir)
     learner = training.make_learner(config, spec)
     counts = [v for kind in learner.state.values() for v in kind
-              if 'count' in getattr(v, 'path', v.name)]
+              if getattr(v, 'path', v.name).endswith('/count')]
     before = [float(v) for v in counts]
     checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),

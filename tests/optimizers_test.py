@@ -426,6 +426,24 @@ class ClippingTest(tf.test.TestCase):
     # Rows without a slice stay without one: RMSProp leaves them alone.
     self.assertAllEqual([0, 0, 1], clipped[2].indices)
 
+  @parameterized.parameters(False, True)
+  def test_value_of_compiled_slices(self, jit_compile):
+    values, indices = np.random.default_rng(1).normal(size=[9, 3]), [
+        4, 1, 1, 6, 4, 4, 0, 6, 2]
+
+    @tf.function(jit_compile=jit_compile)
+    def clip(values):
+      [clipped] = optimizers.clip_by_value([tf.IndexedSlices(
+          values, tf.constant(indices), tf.constant([8, 3]))], 1.)
+      return clipped.values
+
+    found, dense = clip(tf.constant(values, tf.float32)), np.zeros([8, 3])
+    expected = np.zeros([8, 3])
+    for index, value, part in zip(indices, values, found.numpy()):
+      expected[index] += value
+      dense[index] += part
+    self.assertAllClose(np.clip(expected, -1, 1), dense, atol=1e-6)
+
 
 if __name__ == '__main__':
   tf.test.main()

@@ -184,7 +184,7 @@ class MarkTest(parameterized.TestCase):
     lines = time_to_score.table(
         [row('1', '40'), {**row('2', ''), 'error': 'no opencv'}]).splitlines()
     self.assertIn('| 40.0 | 40.0 |', lines[2])
-    self.assertEqual(lines[3:], ['zoo_ppo, seed 2, failed: no opencv'])
+    self.assertEqual(lines[3:], ['', 'zoo_ppo, seed 2, failed: no opencv'])
 
 
 class MeasureTest(absltest.TestCase):

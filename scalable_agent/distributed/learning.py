@@ -40,8 +40,8 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
             else central_actors.CentralActors)
   make_acting = functools.partial(
       actors, rank=rank, num_learners=len(addresses), stop=stop, say=say)
-  sums = _collectives(config, rank, addresses, adder)
   try:
+    sums = _collectives(config, rank, addresses, adder)
     try:
       return training.run(
           config, make_acting, stop, episodes=episodes, collectives=sums)
