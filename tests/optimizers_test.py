@@ -393,7 +393,7 @@ class GlobalNormTest(tf.test.TestCase):
     self.assertAllClose([[4.0], [0.0]], tf.convert_to_tensor(clipped[1]))
 
 
-class ClippingTest(tf.test.TestCase):
+class ClippingTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_known_norm(self):
     gradients = [tf.constant([3.]), None, tf.constant([4.])]
