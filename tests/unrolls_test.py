@@ -97,7 +97,7 @@ class UnrollsTest(parameterized.TestCase):
     np.testing.assert_array_equal(second.observation['frame'], [4, 5])
 
   def test_columns_share_their_memory(self):
-    unroll = _unroll([4, 5, 6, 7])
+    unroll = _unroll([3, 5, 6, 7, 9])
     part = unrolls.columns(unroll, 1, 4)
     expected = _unroll([5, 6, 7])
     tree.map_structure(np.testing.assert_array_equal, part, expected)
