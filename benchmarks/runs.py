@@ -2,7 +2,6 @@
 """Runs of experiment.py that a benchmark starts and stops, and their curves."""
 
 from collections.abc import Sequence
-import ctypes
 import os
 import pathlib
 import signal
@@ -10,12 +9,12 @@ import subprocess
 import sys
 
 import numpy as np
+from scalable_agent import signals
 from scalable_agent.scores import plotting
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The episodes whose mean return counts.
 NUM_EPISODES = 100
-_PR_SET_PDEATHSIG = 1
 _STOP_TIMEOUT_S = 60
 
 
@@ -46,13 +45,9 @@ def start_program(command: Sequence[str], directory: pathlib.Path,
   with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log,
-        stderr=subprocess.STDOUT, env=env, preexec_fn=_end_with_parent,
+        stderr=subprocess.STDOUT, env=env, preexec_fn=lambda: (
+            signals.send_when_parent_dies(signal.SIGTERM)),
         **kwargs)
-
-
-def _end_with_parent():
-  if sys.platform == 'linux':  # Elsewhere, unless the parent is killed.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def stop(child: subprocess.Popen) -> None:
