@@ -12,7 +12,9 @@ import threading
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 5.
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
+# Loaded before there are child processes that need it.
+_LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
 
 
 class Stopped(KeyboardInterrupt):
@@ -106,6 +108,6 @@ def _watch(arrived, numbers, stop):
 
 
 def send_when_parent_dies(number: signal.Signals) -> None:
-  """Makes the system send a signal to this process when its parent dies."""
-  if sys.platform == 'linux':
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number))
+  """Lets Linux send a signal to this process when its parent dies."""
+  if _LIBC is not None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(number))

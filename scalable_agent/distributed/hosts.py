@@ -8,7 +8,7 @@ as long as it trains.
 
 from collections.abc import Iterator
 import contextlib
-import ctypes
+import functools
 import os
 import pathlib
 import shutil
@@ -34,9 +34,6 @@ _NUM_LINES = 3  # Of ray's output, for users.
 _END_TIMEOUT_S = 20.
 # Names a file that the learner makes on each host when the run has ended.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
-_PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
-# Loaded before there are child processes that need it.
-_LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
 
 
 @contextlib.contextmanager
@@ -168,12 +165,14 @@ def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
   if program is None:
     raise errors.MissingDependencyError(
         "There is no program ray: pip install '.[ray]'.")
+  end_with_parent = functools.partial(
+      signals.send_when_parent_dies, signal.SIGTERM)
   for _ in range(_MAX_STARTS):
     with tempfile.TemporaryFile('a+', encoding='utf-8') as output, \
         contextlib.closing(_Node(subprocess.Popen(
             [program, 'start', '--block', '--disable-usage-stats', *args],
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=_end_with_parent), output)) as node:
+            preexec_fn=end_with_parent), output)) as node:
       deadline_s = time.monotonic() + _START_TIMEOUT_S
       while (node.is_alive() and not (node.has_started() or stop.is_set())
              and time.monotonic() < deadline_s):
@@ -183,12 +182,6 @@ def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
         return
       text = node.last_lines()
   raise errors.ClusterError(f'ray could not be started on this host: {text}')
-
-
-def _end_with_parent():
-  """Lets Linux send this process SIGTERM when its parent has died."""
-  if _LIBC is not None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def say_goodbye(config: config_lib.Config) -> None:
