@@ -108,14 +108,12 @@ def measure(num_workers: int, height: int, pack: str, address: str) -> dict:
   from scalable_agent import queues
   from scalable_agent import structs
   from scalable_agent import unrolls
-  from scalable_agent.distributed import crew
   from scalable_agent.distributed import remote_actors
   if not ray.is_initialized():
     options = {'num_cpus': 64} if address == 'local' else {}
     ray.init(address=address, log_to_driver=False, include_dashboard=False
              if address == 'local' else None, **options)
   remote_actors.ActorWorker = sleeping_worker.SleepingWorker
-  crew.Description = sleeping_worker.Description
   config = config_lib.Config(
       level_name='catch', num_actors=num_workers * 32, ray_address='auto',
       num_actor_workers=num_workers, min_actor_workers=num_workers,

@@ -13,6 +13,7 @@ from scalable_agent import packing
 from scalable_agent import queues
 from scalable_agent import structs
 from scalable_agent import unrolls
+from scalable_agent.distributed import descriptions
 import tree
 
 UNROLL_LENGTH = 20
@@ -23,15 +24,6 @@ _OUTPUT = structs.AgentOutput(
     structs.ArraySpec((), np.dtype(np.int32)),
     structs.ArraySpec((6,), np.dtype(np.float32)),
     structs.ArraySpec((), np.dtype(np.float32)))
-
-
-class Description(NamedTuple):
-  """As `crew.Description`."""
-  spec: structs.EnvironmentSpec
-  num_groups: int
-  host: str
-  pid: int
-  versions: dict[str, str]
 
 
 class Message(NamedTuple):
@@ -62,11 +54,11 @@ class SleepingWorker:
     self._unroll.start.environment[:] = share.environments.start
     self._thread = threading.Thread(target=self._act, daemon=True)
 
-  def open(self) -> Description:
+  def open(self) -> descriptions.Description:
     spec = structs.EnvironmentSpec(
         structs.ArraySpec(self._shape, np.dtype(np.uint8)),
         structs.ActionSpec((6,)), 1)
-    return Description(spec, 1, '', 0, {})
+    return descriptions.Description(spec, 1, '', 0, {})
 
   def next_unroll(self, newer: list) -> Message:
     del newer

@@ -85,6 +85,7 @@ class Storm:
   """A cluster with a run, and what hits them."""
 
   def __init__(self, logdir: str, seed: int):
+    self._begin_s = time.time()
     self.rng = np.random.default_rng(seed)
     self.cluster = cluster_utils.Cluster(
         initialize_head=True,
@@ -118,9 +119,11 @@ class Storm:
   def processes(self, name: str) -> list[psutil.Process]:
     """Returns the processes of the run whose command has a name in it."""
     found = []
-    for process in psutil.Process().children(recursive=True):
+    # One whose parent has died is no child any more.
+    for process in psutil.process_iter():
       try:
-        if name in ' '.join(process.cmdline()):
+        if (process.create_time() >= self._begin_s
+            and name in ' '.join(process.cmdline())):
           found.append(process)
       except psutil.Error:  # It has ended meanwhile.
         pass

@@ -48,7 +48,7 @@ _TASK = ('num_action_repeats', 'width', 'height', 'repeat_action_probability',
 # Where `~` at the beginning means the user's directory.
 _PATHS = ('logdir', 'dataset_path', 'level_cache_dir', 'plot_file')
 # What has no effect in deterministic runs.
-_NOT_DETERMINISTIC = ('save_checkpoint_secs', 'queue_capacity')
+_NOT_DETERMINISTIC = ('save_checkpoint_secs', 'queue_capacity', 'save_replay')
 # What may differ between two parts of a run without a word.
 _NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task',
                   'debug')

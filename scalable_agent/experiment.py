@@ -126,10 +126,12 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   """
   values = flag_values.flag_values_dict()
   trained_with = config_lib.trained_with(os.path.expanduser(values['logdir']))
-  if values['mode'] not in _OF_TRAINED or trained_with is None:
-    return config_lib.Config.from_values(values)
-  names = {field.name for field in dataclasses.fields(config_lib.Config)}
+  names = [field.name for field in dataclasses.fields(config_lib.Config)]
   given = {name: values[name] for name in names if flag_values[name].present}
+  if values['mode'] not in _OF_TRAINED or trained_with is None:
+    config = config_lib.Config.from_values(values)
+    config.check_used(given)
+    return config
   return dataclasses.replace(trained_with, logdir=values['logdir'], **{
       name: value for name, value in given.items() if name != 'logdir'})
 

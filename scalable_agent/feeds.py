@@ -318,7 +318,8 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
   rank = place.collectives.rank
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
-  is_saved = config.save_replay == 'yes' or (
+  # Without it, each part of a deterministic run would begin with an empty one.
+  is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'
       and _num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)
   counters = None

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The learner: compiled updates from a batch to new weights."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,8 @@ class Learner:
     num_env_frames: int, environment frames that have arrived.
     num_updates: int, updates made.
     updates_per_call: int, `K`.
+    is_whole: False if an error has ended `step` within its updates: then the
+      weights are not those after `num_updates`.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -48,7 +50,8 @@ class Learner:
                micro_batch_size: int | None = None,
                updates_per_call: int = 1, jit_compile: bool = False,
                collectives: collectives_lib.Collectives | None = None,
-               has_mean_losses: bool = False):
+               has_mean_losses: bool = False,
+               unclipped: Collection[str] = ()):
     """Makes a learner.
 
     Args:
@@ -72,6 +75,7 @@ class Learner:
         the batch, and all make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch; otherwise they
         are sums.
+      unclipped: groups whose gradients are not clipped.
 
     Raises:
       ValueError: if the optimizers are not those of the groups, or there are
@@ -88,12 +92,14 @@ class Learner:
     self.num_env_frames = 0
     self.num_updates = 0
     self.updates_per_call = updates_per_call
+    self.is_whole = True
     self._optimizers = dict(optimizers)
     self._seed = seed
     # Names of the scalars of groups that are delayed, known once traced.
     self._delayed_names: set[str] = set()
     self._clip_gradient_norm = clip_gradient_norm
     self._clip_gradient_value = clip_gradient_value
+    self._unclipped = unclipped
     self._micro_batch_size = micro_batch_size
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
@@ -172,11 +178,14 @@ class Learner:
                              np.array(num_env_frames, np.int64))
     is_any_due = -self.num_updates % self.algorithm.delay < (
         self.updates_per_call)
+    # One update is made as a whole, or not at all.
+    self.is_whole = self.updates_per_call == 1
     learned = self._compiled_updates(
         batch.data, [] if batch.weights is None else [batch.weights], rates,
         progress, static=(self._groups(is_any_due),))
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
+    self.is_whole = True
     return learned
 
   def weights(self) -> structs.Weights:
@@ -328,23 +337,25 @@ class Learner:
     for group in gradients:
       prefix = f'{group}/' if len(self.algorithm.groups) > 1 else ''
       scalars[f'{prefix}gradient_norm'] = self._apply_group(
-          self._optimizers[group].optimizer, gradients[group],
-          self.algorithm.groups[group], learning_rates[group])
+          group, gradients[group], learning_rates[group])
       scalars[f'{prefix}learning_rate'] = tf.identity(learning_rates[group])
     return scalars
 
-  def _apply_group(self, optimizer, gradients, variables, learning_rate):
+  def _apply_group(self, group, gradients, learning_rate):
     """Updates the variables of a group; returns its gradient's norm."""
+    optimizer = self._optimizers[group].optimizer
+    variables = self.algorithm.groups[group]
     # `tf.IndexedSlices` lose the variable's static shape between functions.
     gradients = [
         tf.IndexedSlices(g.values, g.indices, tf.constant(v.shape.as_list()))
         if isinstance(g, tf.IndexedSlices) else g
         for g, v in zip(gradients, variables, strict=True)]
     norm = optimizers_lib.global_norm(gradients)
-    if self._clip_gradient_value is not None:
+    is_clipped = group not in self._unclipped
+    if is_clipped and self._clip_gradient_value is not None:
       gradients = optimizers_lib.clip_by_value(
           gradients, self._clip_gradient_value)
-    if self._clip_gradient_norm is not None:
+    if is_clipped and self._clip_gradient_norm is not None:
       gradients, _ = optimizers_lib.clip_by_norm(
           gradients, self._clip_gradient_norm)
     optimizer.learning_rate.assign(learning_rate)

@@ -160,7 +160,8 @@ class Follower:
   def save_at_end(self) -> None:
     """Saves the replay if anything was learned."""
     # Then the first learner writes a checkpoint.
-    if self._learner.num_updates > self._num_updates_before:
+    if (self._learner.is_whole
+        and self._learner.num_updates > self._num_updates_before):
       self._feed.save()
 
   def evaluate_at_end(self) -> None:
@@ -374,6 +375,10 @@ class Log:
     if self._learner.num_updates == self._num_updates_before:
       print('Nothing was learned yet, so no checkpoint was written.',
             flush=True)
+      return
+    if not self._learner.is_whole:
+      print('No checkpoint was written: the error came within several updates, '
+            'some of which were made.', flush=True)
       return
     if self._is_deterministic and (
         self._learner.num_env_frames < self._end_frames):

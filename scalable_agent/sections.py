@@ -8,6 +8,7 @@ function that takes a section also takes a `Config`.
 This module must not import TensorFlow: environment processes import it.
 """
 
+from collections.abc import Collection
 import dataclasses
 import math
 
@@ -78,19 +79,34 @@ class _Section:
 
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
-      value, metadata = getattr(self, field.name), field.metadata
-      used_by = metadata['algorithms']
-      if used_by == ALGORITHMS or self.algorithm in used_by:
-        if value is None and isinstance(metadata['default'], By):
-          object.__setattr__(self, field.name, metadata['default'].of(self))
+      value, default = getattr(self, field.name), field.metadata['default']
+      if self._is_used(field):
+        if value is None and isinstance(default, By):
+          object.__setattr__(self, field.name, default.of(self))
         self._check_field(field)
-      else:
-        self._check(
-            field.name, value == field.default,
-            f'is not used by --algorithm={self.algorithm}: leave it out. It is '
-            f'a setting of {", ".join(used_by)}')
+      elif value != field.default:
+        self._refuse_unused(field)
     for field in dataclasses.fields(self):
       self._check_needs(field)
+
+  def check_used(self, names: Collection[str]) -> None:
+    """Raises ConfigError if the algorithm does not use one of the settings.
+
+    Otherwise, those that have the values of their defaults pass.
+    """
+    for field in dataclasses.fields(self):
+      if field.name in names and not self._is_used(field):
+        self._refuse_unused(field)
+
+  def _is_used(self, field: dataclasses.Field) -> bool:
+    used_by = field.metadata['algorithms']
+    return used_by == ALGORITHMS or self.algorithm in used_by
+
+  def _refuse_unused(self, field: dataclasses.Field) -> None:
+    self._check(
+        field.name, False,
+        f'is not used by --algorithm={self.algorithm}: leave it out. It is '
+        f'a setting of {", ".join(field.metadata["algorithms"])}')
 
   @property
   def is_test(self) -> bool:
@@ -326,7 +342,7 @@ class ActingSettings(_Section):
       'A run can be repeated bit for bit on the same machine, also one that is '
       'killed and goes on. Acting and learning take turns: an unroll begins '
       'after all updates that are due. After each checkpoint, environments '
-      'begin anew, and the program compiles again; see '
+      'and replays of unrolls begin anew, and the program compiles again; see '
       '--save_checkpoint_frames. Slower. Needs --num_actor_groups=1.')
   save_checkpoint_frames: int = setting(
       0, 'Environment frames between checkpoints of a deterministic run. 0: a '
@@ -441,7 +457,8 @@ class LearnerSettings(_Section):
       .999, 'adam: decay of the second moment.', BELOW_ONE,
       needs=_ADAM)
   clip_gradient_value: float = setting(
-      0., 'Largest size of each number of the gradient. 0 for no clipping.',
+      0., 'Largest size of each number of the gradient of a network. 0 for no '
+      'clipping.',
       NOT_NEGATIVE)
   clip_gradient_norm: float = setting(
       0.,
@@ -697,7 +714,8 @@ class ReplaySettings(_Section):
       'of --logdir. auto: if it has at most 2 GB when it is full. If it was '
       'not saved, a run that goes on first fills it with --min_replay_steps; '
       'one that an earlier part has saved is removed then. '
-      'With --use_lstm it is not saved.', choices=('auto', 'yes', 'no'),
+      'With --use_lstm it is not saved. With --deterministic, it is saved in '
+      'any case.', choices=('auto', 'yes', 'no'),
       algorithms=OFF_POLICY)
   min_replay_steps: int = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),

@@ -46,5 +46,8 @@ def make_environments(config: config_lib.Config, part: int, share: Share,
       level_names(config, share.environments),
       [config.derive_seed('environment', i, part, share.incarnation)
        for i in share.environments],
-      config, config.num_actor_groups, first_index=share.environments.start,
+      config, config.num_actor_groups,
+      # A worker has its CPUs only, and not all cores of its machine.
+      config.num_cpus_per_actor_worker if config.ray_address else 0,
+      first_index=share.environments.start,
       restarts=restarts)

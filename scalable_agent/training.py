@@ -302,9 +302,10 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       config, spec, config.derive_seed('learner', 0, part))
   if addons:
     algorithm = base.WithAddons(algorithm, addons)
+  multipliers = {name: config.temperature_learning_rate
+                 for name in ('temperature', 'duals')}
   rates = {'critic': config.critic_learning_rate or config.learning_rate,
-           'temperature': config.temperature_learning_rate,
-           'duals': config.temperature_learning_rate}
+           **multipliers}
   # An addon can be a mean, which micro-batches would count several times.
   all_at_once = addons or not (
       0 < config.micro_batch_size < config.batch_size)
@@ -318,7 +319,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       micro_batch_size=None if all_at_once else config.micro_batch_size,
       updates_per_call=config.updates_per_call or 1,
       jit_compile=config.xla == 'all', collectives=collectives,
-      has_mean_losses=config.is_off_policy)
+      has_mean_losses=config.is_off_policy, unclipped=multipliers)
 
 
 def _make_optimizer(config, rate):

@@ -249,20 +249,23 @@ class ChecksTest(parameterized.TestCase):
         with self.assertRaisesRegex(errors.ConfigError, f'{name}=nan must'):
           _config_with(name, math.nan)
 
-  @parameterized.parameters('save_checkpoint_secs', 'queue_capacity')
-  def test_without_effect_in_deterministic_runs(self, name):
-    config_lib.Config(**{name: 7})
+  @parameterized.parameters(
+      dict(save_checkpoint_secs=7), dict(queue_capacity=7),
+      dict(save_replay='no', algorithm='ddqn'))
+  def test_without_effect_in_deterministic_runs(self, **settings):
+    config_lib.Config(**settings)
+    [name, value], *_ = settings.items()
     with self.assertRaisesRegex(
-        errors.ConfigError, f'{name}=7.* has no effect with --deterministic'):
-      config_lib.Config(
-          deterministic=True, num_actor_groups=1, **{name: 7})
+        errors.ConfigError,
+        f'{name}={value}.* has no effect with --deterministic'):
+      config_lib.Config(deterministic=True, num_actor_groups=1, **settings)
 
   def test_saved_settings_without_effect_in_deterministic_runs(self):
     saved = dict(deterministic=True, num_actor_groups=1, queue_capacity=7,
-                 save_checkpoint_secs=7.)
+                 save_checkpoint_secs=7., save_replay='no', algorithm='ddqn')
     self.assertEqual(
-        config_lib.Config.from_saved(saved),
-        config_lib.Config(deterministic=True, num_actor_groups=1))
+        config_lib.Config.from_saved(saved), config_lib.Config(
+            deterministic=True, num_actor_groups=1, algorithm='ddqn'))
 
   def test_settings_with_several_defaults_that_have_no_effect(self):
     config = config_lib.Config(algorithm='ddqn')

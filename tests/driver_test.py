@@ -1,14 +1,22 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the driver's parts that need no cluster."""
 
+import contextlib
+import errno
+import io
+import threading
 import time
+from unittest import mock
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import pytest
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 
-pytest.importorskip('ray')
+ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
+from scalable_agent.distributed import cluster
 from scalable_agent.distributed import driver
 
 
@@ -37,6 +45,115 @@ class LearnerWorkerTest(absltest.TestCase):
     self.assertEmpty(first.exchange_episodes(second.exchange_episodes([])))
     self.assertEqual(list(first._episodes), ['a', 'b'])
     self.assertEmpty(second._episodes)
+
+
+def _task_error(cause):
+  return ray.exceptions.RayTaskError('run', 'a traceback', cause)
+
+
+class LearnersTest(parameterized.TestCase):
+  """Two learners, whose processes answer as a test says."""
+
+  def setUp(self):
+    super().setUp()
+    handles = [mock.Mock(), mock.Mock()]
+    made = mock.Mock()
+    made.options.return_value.remote.side_effect = handles
+    self.answers = {}  # To calls; those without one are not done.
+    for rank, handle in enumerate(handles):
+      for method in 'address', 'run', 'output', 'stop', 'exchange_episodes':
+        getattr(handle, method).remote.return_value = f'{method} {rank}'
+      self.answers[f'address {rank}'] = f'host:{rank}'
+      self.answers[f'output {rank}'] = f'text of {rank}\n', 0.
+      self.answers[f'exchange_episodes {rank}'] = []
+    self.handles = handles
+
+    def wait(calls, num_returns=1, timeout=None):
+      del num_returns, timeout
+      return ([call for call in calls if call in self.answers],
+              [call for call in calls if call not in self.answers])
+
+    def get(calls, timeout=None):
+      del timeout
+      if isinstance(calls, list):
+        return [get(call) for call in calls]
+      answer = self.answers.get(calls, ray.exceptions.GetTimeoutError())
+      if isinstance(answer, Exception):
+        raise answer
+      return answer
+
+    for name, replacement in (
+        ('remote', lambda cls: made), ('wait', wait), ('get', get),
+        ('kill', mock.Mock())):
+      patch = mock.patch.object(ray, name, replacement)
+      patch.start()
+      self.addCleanup(patch.stop)
+    self.learners = driver._Learners(config_lib.Config(
+        num_actors=4, batch_size=4, ray_address='auto', num_learners=2), '')
+
+  @parameterized.parameters(
+      # One process has died, so that the other one raises some error.
+      (_task_error(ValueError('No.')), ray.exceptions.RayActorError(),
+       driver._LearnerLost, 'has died'),
+      (ray.exceptions.RayActorError(), _task_error(ValueError('No.')),
+       driver._LearnerLost, 'has died'),
+      (_task_error(cluster.SumError('No.')), _task_error(
+          errors.DivergedError('It is nan.')), errors.DivergedError, 'nan'),
+      (_task_error(cluster.SumError('No.\nMore')), 0, driver._LearnerLost,
+       r'has lost another one \(No.\)$'),
+      (0, _task_error(errors.ConfigError('Wrong.')), errors.ConfigError,
+       'Wrong.'))
+  def test_raises_the_first_cause(self, first, second, kind, text):
+    self.answers |= {'run 0': first, 'run 1': second}
+    with self.assertRaisesRegex(kind, text):
+      self.learners.run_to_end(threading.Event())
+
+  def test_learners_save_if_nothing_can_be_printed(self):
+    stopped = []
+
+    def stop():
+      stopped.append(1)
+      self.answers |= {'run 0': 0, 'run 1': 0}  # They end as they are told.
+
+    for handle in self.handles:
+      handle.stop.remote.side_effect = stop
+    full = mock.Mock()
+    full.write.side_effect = OSError(errno.ENOSPC, 'No space left')
+    with contextlib.redirect_stdout(full), \
+        self.assertRaisesRegex(OSError, 'No space left'):
+      self.learners.run_to_end(threading.Event())
+    self.assertLen(stopped, 2)
+
+
+class RestartsTest(absltest.TestCase):
+
+  def test_the_first_error_is_said_in_the_end(self):
+    config = config_lib.Config(
+        logdir=self.create_tempdir().full_path, ray_address='local',
+        max_learner_restarts=2)
+    causes = iter(['has died: No module x', 'has died', 'has died'])
+
+    def run_to_end(unused_self, unused_stop):
+      raise driver._LearnerLost(next(causes))
+
+    nothing = lambda *args: contextlib.nullcontext()
+    with contextlib.ExitStack() as stack:
+      for where, name, replacement in (
+          (driver.cluster, 'connected', nothing),
+          (driver.hosts, 'head', nothing),
+          (driver.cluster, 'num_actor_workers', lambda config: 1),
+          (driver.cluster, 'num_gpus_per_learner', lambda config: 0),
+          (driver._Learners, '__init__', lambda *args: None),
+          (driver._Learners, 'run_to_end', run_to_end),
+          (driver, '_LONGEST_PAUSE_S', 0.)):
+        stack.enter_context(mock.patch.object(where, name, replacement))
+      output = stack.enter_context(
+          contextlib.redirect_stdout(io.StringIO()))
+      with self.assertRaisesRegex(
+          errors.LearnerLostError, '^The learner has died: No module x. It '
+          'was lost 3 times since the last checkpoint'):
+        driver.train(config)
+    self.assertEqual(output.getvalue().count('It starts again'), 2)
 
 
 if __name__ == '__main__':

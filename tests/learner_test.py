@@ -2,6 +2,7 @@
 """Tests of the learner: alignment with actors, frames, rates, weights."""
 
 import functools
+from unittest import mock
 
 from absl.testing import parameterized
 import eager
@@ -458,6 +459,31 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
     learner.step(batch)
     self.assertAllClose(algorithm.policy, [0.4, 1.4])
     self.assertAllClose(algorithm.value, [3 - 0.0128 * 24.0])
+
+  @parameterized.parameters(
+      ({}, 3.0), ({'clip_gradient_norm': 0.5}, np.sqrt(0.125)),
+      ({'clip_gradient_value': 0.5}, 0.5))
+  def test_groups_that_are_not_clipped(self, clipping, change):
+    algorithm = _TwoGroups()
+    learner = learner_lib.Learner(
+        algorithm, {group: optimizers.Scheduled(
+            tf.keras.optimizers.SGD(), lambda frames: 0.1)
+                    for group in algorithm.groups},
+        unclipped=['value'], **clipping)
+    learner.step(random_batch(make_learner()))
+    self.assertAllClose(
+        algorithm.policy, [1 - 0.1 * change, 2 - 0.1 * change])
+    self.assertAllClose(algorithm.value, [3 - 0.1 * 30], atol=1e-6)
+
+  @parameterized.parameters(1, 3)
+  def test_several_updates_that_fail_are_not_whole(self, updates_per_call):
+    _, learner = self._make(updates_per_call=updates_per_call)
+    self.assertTrue(learner.is_whole)
+    with mock.patch.object(
+        learner, '_compiled_updates', side_effect=ValueError), \
+        self.assertRaises(ValueError):
+      learner.step(random_batch(make_learner()))
+    self.assertEqual(learner.is_whole, updates_per_call == 1)
 
   def test_targets_follow_each_update(self):
     algorithm, learner = self._make()

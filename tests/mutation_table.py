@@ -523,9 +523,15 @@ _LEARNER = (
      'tape.gradient(sum(loss.by_group.values()),\n'
      '                             self.algorithm.groups[group])'),
     ('rate of the first group for all',
-     'self.algorithm.groups[group], learning_rates[group])',
-     'self.algorithm.groups[group],\n'
+     'gradients[group], learning_rates[group])',
+     'gradients[group],\n'
      '          next(iter(learning_rates.values())))'),
+    ('all groups are clipped',
+     'is_clipped = group not in self._unclipped', 'is_clipped = True'),
+    ('updates that failed count as made',
+     'self.is_whole = self.updates_per_call == 1', 'pass'),
+    ('a single update that failed counts as half of several',
+     'self.is_whole = self.updates_per_call == 1', 'self.is_whole = False'),
 )
 
 _LEARNER_OF_ALGORITHMS = (
@@ -557,7 +563,7 @@ _LEARNER_ALONE = (
      'None if weights is None else weights[start:end],',
      'None if weights is None else weights[:end - start],'),
     ('gradients not clipped',
-     'if self._clip_gradient_norm is not None:', 'if False:'),
+     'self._clip_gradient_norm is not None:', 'False:'),
     ('published weights are the variables themselves',
      'values=self._compiled_copy())', 'values=self.agent.variables)'),
     ('last micro-batch only',
@@ -1001,8 +1007,8 @@ _SECTIONS = (
     ('targets are copied in every update',
      'period is not None and period > 1:', 'period is not None:'),
     ('settings of others are ignored',
-     "            field.name, value == field.default,",
-     "            field.name, True,"),
+     "elif value != field.default:",
+     "elif False:"),
     ('settings without effect pass',
      'if needs and not needs.are_met(getattr(self, needs.name)):',
      'if False:'),
@@ -1156,6 +1162,40 @@ _PROGRAM = (
 
 # A file of the package without `.py`, its mutations, and the arguments of
 # pytest that choose the tests that must notice.
+_CREW = (
+    ('the user is never told what is waited for',
+     'elif is_quiet and now_s - begin_s > _QUIET_S:', 'elif False:'),
+    ('a start with too few workers waits for ever',
+     'elif now_s - newest_s > self._config.actor_timeout_s:', 'elif False:'),
+    ('a worker that waits for room counts as hung',
+     '(worker.is_placed\n', '(True\n'),
+    ('a worker has no time to open',
+     "else 'actor_timeout_s'\n      if", "else 'hang_timeout_s'\n      if"),
+    ('a result on its way counts as hung',
+     'and not ray.wait([call], timeout=0, fetch_local=False)[0]', ''),
+    ('a lost environment is an error',
+     'isinstance(error.cause, errors.EnvironmentProcessLostError)', 'False'),
+    ('a worker that dies ends the run while others act',
+     ' and not others_act:', ':'),
+    ('dead workers count as others that act',
+     'w.description and not w.num_deaths for w', 'True for w'),
+    ('deaths are not counted',
+     'worker.num_deaths += 1', 'worker.num_deaths += 0'),
+    ('no pause after deaths',
+     '2.**min(worker.num_deaths - 2, _MAX_DEATHS)', '0.'),
+    ('a worker that was replaced counts as placed',
+     'worker.description, worker.is_placed = None, False',
+     'worker.description = None'),
+    ('errors of users are tried again',
+     'is_final or worker.num_failures', 'worker.num_failures'),
+    ('errors within an hour are not counted',
+     'if num_recent > worker.failures.max_per_hour:', 'if False:'),
+    ('the same seeds after a restart',
+     'incarnation=worker.share.incarnation + 1',
+     'incarnation=worker.share.incarnation'),
+)
+
+
 GROUPS = (
     ('vtrace', _VTRACE, 'tests/vtrace_test.py'),
     ('q_losses', _Q_LOSSES, 'tests/q_losses_test.py'),
@@ -1214,5 +1254,6 @@ GROUPS = (
      'without_this_package or lite0 or drawn'),
     ('loading', _LOADING, 'tests/loading_test.py', '-k', 'Load and not lines'),
     ('filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
+    ('distributed/crew', _CREW, 'tests/crew_test.py'),
     ('experiment', _PROGRAM, 'tests/experiment_test.py', '-k', 'recipes'),
 )

@@ -223,6 +223,25 @@ print('threads:', threads.get_intra_op_parallelism_threads())
     self.assertIn(f'threads: {expected}\n', output)
 
 
+class LogTest(absltest.TestCase):
+
+  def test_weights_between_two_updates_are_not_saved(self):
+    learner = mock.Mock(num_updates=2, num_env_frames=8)
+    checkpointer = mock.Mock(train_time_s=0.)
+    one = log.Log(
+        config_lib.Config(), learner, actors=mock.Mock(), feed=mock.Mock(),
+        checkpointer=checkpointer, writer=mock.Mock(), evaluations=None,
+        stop=threading.Event(), episodes=collections.deque(), end_frames=10,
+        shown=None, films=None)
+    learner.num_updates = 4
+    for learner.is_whole in False, True:
+      with contextlib.redirect_stdout(io.StringIO()) as output:
+        one.save_at_end()
+      self.assertEqual('No checkpoint was written: the error came within '
+                       in output.getvalue(), not learner.is_whole)
+      self.assertEqual(checkpointer.save.called, learner.is_whole)
+
+
 class FollowerTest(absltest.TestCase):
 
   def test_saves_its_replay_when_it_is_due_and_at_the_end(self):
@@ -239,6 +258,10 @@ class FollowerTest(absltest.TestCase):
       follower.save_at_end()  # Nothing was learned in this part.
       self.assertEqual(feed.save.call_count, num_saves)
       learner.num_updates = 3
+      learner.is_whole = False
+      follower.save_at_end()
+      self.assertEqual(feed.save.call_count, num_saves)
+      learner.is_whole = True
       follower.save_at_end()
       self.assertEqual(feed.save.call_count, num_saves + 1)
 

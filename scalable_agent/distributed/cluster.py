@@ -46,7 +46,8 @@ def connected(config: config_lib.Config) -> Iterator[None]:
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
           'env_vars': {name: os.environ[name] for name in _VARIABLES
                        if name in os.environ}})
-    except (ConnectionError, RuntimeError, ValueError) as e:
+    except (ConnectionError, RuntimeError, ValueError,
+            ray.exceptions.RayError) as e:
       raise errors.ConfigError(
           f'--ray_address={config.ray_address}: {e} A cluster is started with '
           '"ray start --head"; --ray_address=local needs none.') from e
@@ -120,3 +121,21 @@ def num_actor_workers(config: config_lib.Config) -> int:
           - config.num_learners * config.num_cpus_per_learner
           ) // config.num_cpus_per_actor_worker
   return min(max(room, config.num_learners), config.num_actors)
+
+
+def why_lost(error: ray.exceptions.RayError) -> str:
+  """Returns what has happened to a process that was lost: "has died: ...".
+
+  Most of ray's texts on it are for ray's developers. There is no full stop.
+  """
+  text = str(error).strip()
+  lines = [line.strip(' .') for line in text.splitlines()] or [
+      type(error).__name__]
+  if not isinstance(error, ray.exceptions.RayActorError):
+    return f'was lost: {". ".join(lines[:2])}'
+  if 'raised in its creation task' in text:  # The end of a traceback.
+    return f'has died: {lines[-1]}'
+  _, _, detail = text.partition('Worker exit detail: ')
+  if not detail or 'connection error' in detail:  # What a kill leaves.
+    return 'has died'
+  return f'has died: {detail.splitlines()[0].strip(" .")}'

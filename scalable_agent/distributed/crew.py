@@ -20,15 +20,18 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import shares
 from scalable_agent import structs
+from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import versions
 
 # An environment's error ends the run if it comes so often in a row, without a
-# result in between; likewise the death of a worker.
+# result in between.
 _MAX_FAILURES = 3
+# So do deaths of a worker if no other one acts.
 _MAX_DEATHS = 10
 _LONGEST_PAUSE_S = 60.
 _POLL_S = 0.5
+_QUIET_S = 20.  # Until the user is told what is waited for at the start.
 
 
 class Stopped(Exception):
@@ -44,15 +47,18 @@ class Worker:
     failures: counts its errors.
     handle: of the ray actor; None if it is to be started.
     start_s: when it is to be started.
+    is_placed: whether the cluster has found CPUs for it, and it has begun.
     description: what it has said; None until it is ready.
     call_s: when it was called last.
     num_failures: errors in a row, without a result between them.
-    num_deaths: how often it has died in a row.
+    num_deaths: how often it, or a process of its environments, has died in a
+      row.
   """
   share: shares.Share
   failures: environments.Restarts
   handle: ray.actor.ActorHandle | None = None
   start_s: float = 0.
+  is_placed: bool = False
   description: descriptions.Description | None = None
   call_s: float = 0.
   num_failures: int = 0
@@ -148,11 +154,22 @@ class Crew:
     """
     num_wanted = min(-(-self._config.min_actor_workers // self._num_learners),
                      len(self.workers))
+    begin_s = newest_s = time.monotonic()  # When there was one more.
+    is_quiet = True
     try:
-      while len(self.ready()) < num_wanted:
+      while (num_ready := len(self.ready())) < num_wanted:
         if stop and stop.is_set():
           raise Stopped()
         self.advance()
+        now_s = time.monotonic()
+        if len(self.ready()) > num_ready:
+          newest_s = now_s
+        elif now_s - newest_s > self._config.actor_timeout_s:
+          raise self._too_few(num_wanted)
+        elif is_quiet and now_s - begin_s > _QUIET_S:
+          is_quiet = False
+          self._say(f'Waiting for actor workers: {num_ready} of {num_wanted} '
+                    f'are ready ({_free_cpus()}).')
     except BaseException:
       self.close()
       raise
@@ -188,7 +205,8 @@ class Crew:
     for worker in self.workers:
       if worker.handle is None and worker.start_s <= now_s:
         worker.handle = self._make_worker(worker.share)
-        self.call(worker, worker.handle.open.remote())
+        # It waits for CPUs, which may take any time.
+        self.call(worker, worker.handle.__ray_ready__.remote())
     # All that are done are taken before one counts as hung.
     calls = list(self._calls)
     done, waiting = self._wait(calls)
@@ -200,11 +218,18 @@ class Crew:
       except ray.exceptions.RayError as e:
         self._replace_failed(worker, e)
         continue
+      if not worker.is_placed:
+        self._open(worker)
+        continue
       self._ready_s = time.monotonic()
       if isinstance(result, descriptions.Description):
         self._check(result)
         worker.description = result
       take(worker, result)
+
+  def _open(self, worker):
+    worker.is_placed = True
+    self.call(worker, worker.handle.open.remote())
 
   def _wait(self, calls):
     """Waits a moment; returns the calls that are done, and the others."""
@@ -228,12 +253,14 @@ class Crew:
 
   def _replace_failed(self, worker, error):
     """Replaces a worker one of whose calls has failed, or ends the run."""
-    if isinstance(error, ray.exceptions.RayTaskError):
-      self._failed(worker, error.cause)
-    elif isinstance(error, ray.exceptions.GetTimeoutError):
-      self._hung(worker)
+    if isinstance(error, ray.exceptions.GetTimeoutError):
+      self._hung(worker, 'hang_timeout_s')
+    elif not isinstance(error, ray.exceptions.RayTaskError):
+      self._lost(worker, f'it {cluster.why_lost(error)}.')
+    elif isinstance(error.cause, errors.EnvironmentProcessLostError):
+      self._lost(worker, str(error.cause))
     else:
-      self._lost(worker, error)
+      self._failed(worker, error.cause)
 
   def _failed(self, worker, error):
     """An environment or a policy of a worker raised an error."""
@@ -250,21 +277,20 @@ class Crew:
     text = ''.join(traceback.format_exception_only(error)).strip()
     self._replace(worker, text, 2.**(worker.num_failures - 1))
 
-  def _hung(self, worker):
+  def _hung(self, worker, flag):
     self._replace(worker, 'it made nothing for '
-                  f'{self._config.hang_timeout_s:g} s (--hang_timeout_s).', 0.)
+                  f'{getattr(self._config, flag):g} s (--{flag}).', 0.)
 
-  def _lost(self, worker, error):
-    """The process of a worker, or its machine, has died."""
+  def _lost(self, worker, why):
+    """A worker, its machine or a process of its environments has died."""
     worker.num_deaths += 1
-    # ray's texts on what has died are for ray's developers.
-    text = ('it has died.' if isinstance(error, ray.exceptions.RayActorError)
-            else str(error).strip().splitlines()[0])
-    if worker.num_deaths >= _MAX_DEATHS:
+    others_act = any(w.description and not w.num_deaths for w in self.workers)
+    if worker.num_deaths >= _MAX_DEATHS and not others_act:
       raise errors.ClusterError(
           f'Actor worker {worker.share.worker} was lost {worker.num_deaths} '
-          f'times without a result in between: {error}')
-    self._replace(worker, text, 2.**(worker.num_deaths - 2))
+          f'times without a result in between, and no other one acts: {why}')
+    # The pause would not fit into a float.
+    self._replace(worker, why, 2.**min(worker.num_deaths - 2, _MAX_DEATHS))
 
   def _check(self, description):
     """Raises ConfigError if a worker does not fit the first one, or us."""
@@ -285,7 +311,7 @@ class Crew:
     self.num_restarts += 1
     worker.share = worker.share._replace(
         incarnation=worker.share.incarnation + 1)
-    worker.description = None
+    worker.description, worker.is_placed = None, False
     worker.start_s = time.monotonic() + min(pause_s, _LONGEST_PAUSE_S)
 
   def _kill(self, worker):
@@ -302,16 +328,28 @@ class Crew:
     """
     for call in waiting:
       worker = self._calls[call]
-      if (worker.description is not None
-          and now_s - worker.call_s > self._config.hang_timeout_s):
+      flag = 'hang_timeout_s' if worker.description else 'actor_timeout_s'
+      if (worker.is_placed
+          and now_s - worker.call_s > getattr(self._config, flag)
+          # A result may be there, on its way from another machine.
+          and not ray.wait([call], timeout=0, fetch_local=False)[0]):
         del self._calls[call]
-        self._hung(worker)
+        self._hung(worker, flag)
     if self.ready():
       self._ready_s = now_s
     elif now_s - self._ready_s > self._config.actor_timeout_s:
-      raise errors.ClusterError(
-          f'No actor worker was ready for {self._config.actor_timeout_s:g} s '
-          f'(--actor_timeout_s). {len(self.workers)} are wanted, with '
-          f'{self._config.num_cpus_per_actor_worker} CPUs each; the cluster '
-          f'has {ray.cluster_resources().get("CPU", 0):g}, of which '
-          f'{ray.available_resources().get("CPU", 0):g} are free.')
+      raise self._too_few(1)
+
+  def _too_few(self, num_wanted):
+    config, num_ready = self._config, len(self.ready())
+    who = (f'Only {num_ready} of {num_wanted} actor workers were' if num_ready
+           else 'No actor worker was')
+    return errors.ClusterError(
+        f'{who} ready for {config.actor_timeout_s:g} s (--actor_timeout_s). '
+        f'{len(self.workers)} are wanted, with '
+        f'{config.num_cpus_per_actor_worker} CPUs each; {_free_cpus()}.')
+
+
+def _free_cpus():
+  return (f'the cluster has {ray.cluster_resources().get("CPU", 0):g} CPUs, of '
+          f'which {ray.available_resources().get("CPU", 0):g} are free')

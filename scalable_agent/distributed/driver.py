@@ -38,6 +38,10 @@ _LONGEST_PAUSE_S = 60.
 _END_TIMEOUT_S = 20.
 
 
+# That a learner waits, or that its sum has failed, comes from another error.
+_CONSEQUENCES = cluster.SumError, TimeoutError
+
+
 class _LearnerLost(Exception):
   """The process of the learner has died, or does not answer."""
 
@@ -61,7 +65,8 @@ def train(config: config_lib.Config) -> int:
     config = dataclasses.replace(
         config, num_actor_workers=cluster.num_actor_workers(config),
         num_gpus_per_learner=cluster.num_gpus_per_learner(config))
-    num_losses, checkpoint = 0, _latest_checkpoint(config)
+    losses: list[str] = []  # Since the last checkpoint; why.
+    checkpoint = _latest_checkpoint(config)
     while True:
       try:
         exit_code = _Learners(config, token).run_to_end(stop)
@@ -74,15 +79,18 @@ def train(config: config_lib.Config) -> int:
         raise
       except _LearnerLost as e:
         newer = _latest_checkpoint(config)
-        num_losses = 1 if newer != checkpoint else num_losses + 1
+        if newer != checkpoint:
+          losses.clear()
         checkpoint = newer
-        if stop.is_set() or num_losses > config.max_learner_restarts:
+        losses.append(str(e))
+        if stop.is_set() or len(losses) > config.max_learner_restarts:
           raise errors.LearnerLostError(
-              f'The learner {e}, {num_losses} times since the last checkpoint.'
-              ' The same command goes on from there.') from None
+              f'The learner {losses[0]}. It was lost {len(losses)} times since '
+              'the last checkpoint; the same command goes on from there.'
+          ) from None
         print(f'The learner {e}. It starts again from the last checkpoint.',
               flush=True)
-        stop.wait(min(2.**(num_losses - 2), _LONGEST_PAUSE_S))
+        stop.wait(min(2.**(len(losses) - 2), _LONGEST_PAUSE_S))
 
 
 @contextlib.contextmanager
@@ -234,6 +242,7 @@ class _Learners:
         adder_lib.Adder).options(
             num_cpus=0, max_concurrency=config.num_learners + 1).remote(
                 config.num_learners)
+    self._print_error: OSError | None = None
     self._outputs: dict[int, ray.ObjectRef] = {}
     self._exchanges: dict[int, ray.ObjectRef] = {}
     self._sign_s: list[float] = []
@@ -244,6 +253,7 @@ class _Learners:
     Raises:
       _LearnerLost: a process has died, or does not answer.
       ClusterError: there is no room for the processes.
+      OSError: nothing can be printed. The learners have saved before.
       Exception: any error of the training.
     """
     stopping_s = None
@@ -260,12 +270,15 @@ class _Learners:
         self._exchange_episodes()
         if any(map(_error_of, done)):
           break
-        if stop.is_set() and stopping_s is None:
+        if stopping_s is None and (stop.is_set() or self._print_error):
           stopping_s = time.monotonic()
           for handle in self._handles:
             handle.stop.remote()
         self._check_time(stopping_s)
-      return self._results(runs)
+      exit_code = self._results(runs)
+      if self._print_error:
+        raise self._print_error
+      return exit_code
     finally:
       for handle in self._handles + [self._adder] * bool(self._adder):
         ray.kill(handle)
@@ -288,8 +301,8 @@ class _Learners:
     self._sign_s = [time.monotonic()] * len(calls)
     try:
       return ray.get(calls)
-    except ray.exceptions.RayError:
-      raise _LearnerLost('has died') from None
+    except ray.exceptions.RayError as e:
+      raise _LearnerLost(cluster.why_lost(e)) from None
 
   def _results(self, runs):
     """Returns the exit code, or raises the cause; the others may end, too."""
@@ -300,15 +313,13 @@ class _Learners:
     failures = [e for e in map(_error_of, runs) if e is not None]
     if not failures:
       return ray.get(runs[0])
-    # That a learner waits, or that its sum has failed, are consequences.
-    consequences = cluster.SumError, TimeoutError
-    failures.sort(key=lambda e: isinstance(_cause(e), consequences))
+    failures.sort(key=lambda e: _order(_cause(e)))
     cause = _cause(failures[0])
-    if isinstance(cause, consequences):
+    if isinstance(cause, _CONSEQUENCES):
       text = str(cause).strip().partition('\n')[0]
       raise _LearnerLost(f'has lost another one ({text})')
     if isinstance(cause, ray.exceptions.RayError):
-      raise _LearnerLost('has died')
+      raise _LearnerLost(cluster.why_lost(cause))
     if not isinstance(cause, errors.UserError):
       print(failures[0].traceback_str, file=sys.stderr, flush=True)
     raise cause
@@ -332,7 +343,11 @@ class _Learners:
 
   def _print(self, rank):
     text, silent_s = ray.get(self._outputs.pop(rank), timeout=_END_TIMEOUT_S)
-    print(text, end='', flush=True)
+    if not self._print_error:
+      try:
+        print(text, end='', flush=True)
+      except OSError as e:  # The learners are to save before all ends.
+        self._print_error = e
     self._sign_s[rank] = time.monotonic() - silent_s
 
   def _exchange_episodes(self):
@@ -369,3 +384,10 @@ def _cause(error):
   """Returns what was raised in the process, if it was not lost."""
   return (error.cause if isinstance(error, ray.exceptions.RayTaskError)
           else error)
+
+
+def _order(cause):
+  """Sorts causes by how likely they are the first: deaths, others, waits."""
+  if isinstance(cause, _CONSEQUENCES):
+    return 2
+  return int(not isinstance(cause, ray.exceptions.RayError))

@@ -62,5 +62,8 @@ def _collectives(config, rank, addresses, adder):
   if config.collectives == 'ray':
     return ray_collectives.RayCollectives(
         adder, len(addresses), rank, config.hang_timeout_s)
-  return collectives.TensorFlowCollectives(
-      addresses, rank, config.hang_timeout_s)
+  try:
+    return collectives.TensorFlowCollectives(
+        addresses, rank, config.hang_timeout_s)
+  except collectives.SUM_ERRORS as e:  # Another program took the port, say.
+    raise cluster.SumError(f'no connection to it: {e}') from None

@@ -14,8 +14,8 @@ import scalable_agent
 from scalable_agent import errors
 
 # What changes how environments and networks behave.
-_PACKAGES = ('ale-py', 'dm-tree', 'gymnasium', 'minigrid', 'mujoco', 'numpy',
-             'tensorflow', 'vizdoom')
+_PACKAGES = ('ale-py', 'dm-tree', 'gymnasium', 'gymnasium-robotics', 'keras',
+             'minigrid', 'mujoco', 'numpy', 'tensorflow', 'vizdoom')
 
 
 @functools.cache  # Later changes of the sources do not change this process.

@@ -149,6 +149,7 @@ def make_groups(
     seeds: Sequence[int],
     settings: EnvironmentSettings,
     num_groups: int,
+    num_threads: int = 0,
     first_index: int = 0,
     restarts: Restarts | None = None,
 ) -> list[FlowEnvironment]:
@@ -160,6 +161,7 @@ def make_groups(
     settings: `EnvironmentSettings`.
     num_groups: number of vectors to make, at least 1. If there are fewer
       environments than this, each one is a group.
+    num_threads: of each group; see `make_vec`.
     first_index: which environment of the run the first one is.
     restarts: see `make_vec`; for all groups together.
 
@@ -175,7 +177,7 @@ def make_groups(
   try:
     for indices in split(range(len(level_names)), num_groups):
       groups.append(make_vec([level_names[i] for i in indices],
-                             [seeds[i] for i in indices], settings,
+                             [seeds[i] for i in indices], settings, num_threads,
                              first_index=first_index + indices.start,
                              restarts=restarts))
       _check_same_spec(groups[0], groups[-1])

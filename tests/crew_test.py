@@ -1,0 +1,279 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of what a crew does with its workers, with a clock of their own.
+
+In place of ray, there is an object that answers calls as a test says.
+"""
+
+from collections.abc import Callable
+import threading
+from typing import Any
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import pytest
+from scalable_agent import config as config_lib
+from scalable_agent import errors
+
+ray = pytest.importorskip('ray')
+# pylint: disable=wrong-import-position
+from scalable_agent.distributed import cluster
+from scalable_agent.distributed import crew
+from scalable_agent.distributed import descriptions
+
+_DESCRIPTION = descriptions.Description(None, 1, 'host', 7, {})  # type: ignore
+_DEATH = ray.exceptions.RayActorError()
+
+
+def _task_error(cause):
+  return ray.exceptions.RayTaskError('open', 'a traceback', cause)
+
+
+class _Call:
+  """A call of a method, which is not answered at first."""
+
+  def __init__(self, handle, name):
+    self.handle, self.name = handle, name
+
+
+class _Handle:
+  """A process; `handle.method.remote()` is a call."""
+
+  def __init__(self, share):
+    self.share = share
+
+  def __getattr__(self, name):
+    return mock.Mock(remote=lambda *args: _Call(self, name))
+
+
+class _Ray:
+  """What a crew needs of ray, and of time.
+
+  Attributes:
+    answer: takes a call; returns its result, an error, or None if it is not
+      done.
+    is_elsewhere: takes a call; whether its result is on another machine.
+    now_s: the time.
+    handles: of all processes that were started, in this order.
+  """
+  exceptions = ray.exceptions
+
+  def __init__(self):
+    self.answer: Callable[[_Call], Any] = lambda call: None
+    self.is_elsewhere: Callable[[_Call], bool] = lambda call: False
+    self.now_s = 0.
+    self.handles: list[_Handle] = []
+
+  def make(self, share):
+    self.handles.append(_Handle(share))
+    return self.handles[-1]
+
+  def wait(self, calls, num_returns=1, timeout=0., fetch_local=True):
+    del num_returns
+    is_done = lambda call: self.answer(call) is not None or (
+        not fetch_local and self.is_elsewhere(call))
+    done = [call for call in calls if is_done(call)]
+    self.now_s += .05 if done else timeout
+    return done, [call for call in calls if call not in done]
+
+  def get(self, call):
+    result = self.answer(call)
+    if isinstance(result, Exception):
+      raise result
+    return result
+
+  def kill(self, handle):
+    pass
+
+  def cluster_resources(self):
+    return {'CPU': 4.}
+
+  available_resources = cluster_resources
+
+  def monotonic(self):
+    if self.now_s > 1e5:
+      raise AssertionError('It waits for ever.')
+    return self.now_s
+
+  def sleep(self, seconds):
+    self.now_s += seconds
+
+
+def _opened(call):
+  """Answers as workers that start and make nothing."""
+  return {'__ray_ready__': True, 'open': _DESCRIPTION}.get(call.name)
+
+
+class CrewTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.ray = _Ray()
+    self.lines: list[str] = []
+    self.results: list[object] = []
+    for name in 'ray', 'time':
+      patch = mock.patch.object(crew, name, self.ray)
+      patch.start()
+      self.addCleanup(patch.stop)
+    for patch in (mock.patch.object(crew.versions, 'check'),
+                  mock.patch.object(cluster, 'ray', self.ray)):
+      patch.start()
+      self.addCleanup(patch.stop)
+
+  def _crew(self, **settings):
+    config = config_lib.Config(**{
+        'level_name': 'catch', 'num_actors': 4, 'ray_address': 'auto',
+        'num_actor_workers': 2, 'min_actor_workers': 2, 'actor_timeout_s': 50.,
+        'hang_timeout_s': 20., **settings})
+    return crew.Crew(config, 0, 1, self.ray.make, self.lines.append)
+
+  def _advance(self, the_crew, seconds):
+    """Lets time pass; workers that are ready get a call at once."""
+
+    def take(worker, result):
+      self.results.append(result)
+      if not isinstance(result, descriptions.Description):
+        worker.has_result()
+      the_crew.call(worker, worker.handle.act.remote())
+
+    end_s = self.ray.now_s + seconds
+    while self.ray.now_s < end_s:
+      the_crew.advance(take)
+
+  def test_starts_all_workers(self):
+    self.ray.answer = _opened
+    the_crew = self._crew()
+    the_crew.wait_until_ready(threading.Event())
+    self.assertEqual([w.share.environments for w in the_crew.workers],
+                     [range(2), range(2, 4)])
+    self.assertEqual(the_crew.counts(),
+                     {'workers': 2, 'wanted': 2, 'restarts': 0})
+    self.assertEmpty(self.lines)
+
+  def test_ends_if_too_few_have_room(self):
+    self.ray.answer = lambda call: (
+        _opened(call) if call.handle.share.worker == 0 else None)
+    with self.assertRaisesRegex(
+        errors.ClusterError, 'Only 1 of 2 actor workers were ready for 50 s '
+        r'\(--actor_timeout_s\)\. 2 are wanted, .* has 4 CPUs, of which 4'):
+      self._crew().wait_until_ready(None)
+    self.assertEqual(self.lines, [
+        'Waiting for actor workers: 1 of 2 are ready (the cluster has 4 CPUs, '
+        'of which 4 are free).'])
+    self.assertLess(self.ray.now_s, 60)
+
+  def test_ends_if_none_has_room(self):
+    with self.assertRaisesRegex(
+        errors.ClusterError, 'No actor worker was ready for 50 s'):
+      self._crew().wait_until_ready(None)
+
+  def test_goes_on_with_fewer_and_waits_for_room(self):
+    self.ray.answer = lambda call: (
+        _opened(call) if call.handle.share.worker == 0 else None)
+    the_crew = self._crew(min_actor_workers=1, hang_timeout_s=1e6)
+    the_crew.wait_until_ready(None)
+    self._advance(the_crew, 500)
+    self.assertLen(self.ray.handles, 2)  # It may wait as long as it likes.
+    self.ray.answer = _opened
+    self._advance(the_crew, 1)
+    self.assertEqual(the_crew.counts()['workers'], 2)
+
+  def test_replaces_a_worker_that_hangs_while_it_opens(self):
+    self.ray.answer = lambda call: (
+        True if call.name == '__ray_ready__' else
+        _DESCRIPTION if call.handle is not self.ray.handles[1]
+        and call.name == 'open' else None)
+    the_crew = self._crew(min_actor_workers=1, hang_timeout_s=1e6)
+    the_crew.wait_until_ready(None)
+    self._advance(the_crew, 45)
+    self.assertLen(self.ray.handles, 2)
+    self._advance(the_crew, 10)
+    self.assertEqual(the_crew.counts(),
+                     {'workers': 2, 'wanted': 2, 'restarts': 1})
+    self.assertEqual(self.lines, [
+        'Actor worker 1 is replaced: it made nothing for 50 s '
+        '(--actor_timeout_s).'])
+    self.assertEqual(self.ray.handles[2].share.incarnation, 1)
+
+  @parameterized.parameters(True, False)
+  def test_a_result_on_its_way_is_no_hang(self, is_elsewhere):
+    self.ray.answer = _opened
+    self.ray.is_elsewhere = lambda call: (
+        is_elsewhere and call.name == 'act')
+    the_crew = self._crew()
+    self._advance(the_crew, 19)
+    self.assertLen(self.ray.handles, 2)
+    self._advance(the_crew, 5)
+    self.assertLen(self.ray.handles, 2 if is_elsewhere else 4)
+
+  def test_deaths_of_one_worker_do_not_end_the_run(self):
+    self.ray.answer = lambda call: (
+        _DEATH if call.handle.share.worker == 1 and call.name == 'act'
+        else 1 if call.name == 'act' and self.ray.now_s % 5 < 1
+        else _opened(call))
+    the_crew = self._crew()
+    self._advance(the_crew, 2000)
+    self.assertGreater(the_crew.num_restarts, 2 * crew._MAX_DEATHS)
+    # 60 s are between the last ones.
+    self.assertLess(the_crew.num_restarts, 2000 / 60 + 10)
+    self.assertEqual(
+        self.lines[0], 'Actor worker 1 (process 7 of host) is replaced: it has '
+        'died.')
+
+  def test_deaths_of_all_workers_end_the_run(self):
+    self.ray.answer = lambda call: (
+        _DEATH if call.name == 'act' else _opened(call))
+    with self.assertRaisesRegex(
+        errors.ClusterError, 'was lost 10 times without a result in between, '
+        'and no other one acts: it has died.'):
+      self._advance(self._crew(actor_timeout_s=600.), 2000)
+
+  def test_a_lost_process_of_an_environment_is_a_death(self):
+    lost = _task_error(errors.EnvironmentProcessLostError('It is lost.'))
+    self.ray.answer = lambda call: (
+        lost if call.handle.share.worker == 1 and call.name == 'act'
+        else _opened(call))
+    the_crew = self._crew(max_environment_restarts=1, hang_timeout_s=1e6)
+    self._advance(the_crew, 100)
+    self.assertGreater(the_crew.num_restarts, 4)
+    self.assertEndsWith(self.lines[0], 'is replaced: It is lost.')
+
+  @parameterized.parameters(
+      (errors.EnvironmentProcessError('It is wrong.'), 3, 10),
+      (errors.EnvironmentProcessError('It is wrong.'), 2, 1),
+      (ValueError('It is wrong.'), 3, 10),
+      (errors.UnknownLevelError('It is wrong.'), 1, 10))
+  def test_errors_end_the_run(self, error, num_starts, max_restarts):
+    self.ray.answer = lambda call: (
+        _task_error(error) if call.name == 'open' else _opened(call))
+    the_crew = self._crew(
+        num_actor_workers=1, min_actor_workers=1,
+        max_environment_restarts=max_restarts)
+    with self.assertRaisesRegex(type(error), 'It is wrong'):
+      the_crew.wait_until_ready(None)
+    self.assertLen(self.ray.handles, num_starts)
+
+
+class WhyLostTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('It died.\nWorker exit detail: Worker unexpectedly exits with a '
+       'connection error code 2.', 'has died'),
+      ('It died.\n', 'has died'),
+      ('It died. Worker exit type: NODE_OUT_OF_MEMORY Worker exit detail: Task '
+       'was killed due to the node running low on memory.\nMemory on',
+       'has died: Task was killed due to the node running low on memory'),
+      ('The actor died because of an error raised in its creation task, \n  '
+       'File x\nImportError: no module.', 'has died: ImportError: no module'))
+  def test_of_actors(self, text, expected):
+    self.assertEqual(cluster.why_lost(
+        ray.exceptions.RayActorError(error_msg=text)), expected)
+
+  def test_of_others(self):
+    self.assertEqual(cluster.why_lost(ray.exceptions.RuntimeEnvSetupError(
+        'No space.\nmore')),
+                     'was lost: Failed to set up runtime environment. No space')
+
+
+if __name__ == '__main__':
+  absltest.main()
