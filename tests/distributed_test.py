@@ -316,7 +316,7 @@ class RemoteActorsTest(parameterized.TestCase):
   def test_workers_that_do_not_fit_are_said(self):
     with self.assertRaisesRegex(
         errors.ClusterError, r'No actor worker was ready for 2 s .* 64 CPUs '
-        r'each; the cluster has 4, of which 4 are free'):
+        r'each; the cluster has 4 CPUs, of which 4 are free'):
       remote_actors.RemoteActors(
           _config(num_cpus_per_actor_worker=64, actor_timeout_s=2.), part=0)
 
