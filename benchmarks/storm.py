@@ -27,6 +27,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 
 import numpy as np
 import psutil
@@ -34,6 +35,7 @@ from ray import cluster_utils
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
+_MARK = 'SCALABLE_AGENT_STORM'  # An environment variable of its processes.
 _SEEN_S = 5.  # By then, the death of a process is known.
 _FRAMES_PER_UPDATE = 40
 _FLAGS = (
@@ -85,7 +87,8 @@ class Storm:
   """A cluster with a run, and what hits them."""
 
   def __init__(self, logdir: str, seed: int):
-    self._begin_s = time.time()
+    self._mark = uuid.uuid4().hex
+    os.environ[_MARK] = self._mark
     self.rng = np.random.default_rng(seed)
     self.cluster = cluster_utils.Cluster(
         initialize_head=True,
@@ -119,11 +122,11 @@ class Storm:
   def processes(self, name: str) -> list[psutil.Process]:
     """Returns the processes of the run whose command has a name in it."""
     found = []
-    # One whose parent has died is no child any more.
+    # One whose parent has died is no child any more, but has its environment.
     for process in psutil.process_iter():
       try:
-        if (process.create_time() >= self._begin_s
-            and name in ' '.join(process.cmdline())):
+        if (name in ' '.join(process.cmdline())
+            and process.environ().get(_MARK) == self._mark):
           found.append(process)
       except psutil.Error:  # It has ended meanwhile.
         pass

@@ -1,11 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the model of a cluster: what is full sets the rate."""
 
+import json
 import pathlib
+import subprocess
 import sys
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import pytest
 
 sys.path.insert(0, str(
     pathlib.Path(__file__).resolve().parent.parent / 'benchmarks'))
@@ -35,6 +38,18 @@ class ModelTest(parameterized.TestCase):
     point = cluster.simulate(cluster.Model(
         1, 0.4, 1., call_s=1., consumer_s=0.), 1000)
     self.assertAlmostEqual(point.unrolls_per_s, 1, delta=0.01)
+
+  @pytest.mark.storm
+  def test_workers_that_sleep_are_measured(self):
+    pytest.importorskip('ray')
+    out = self.create_tempdir().create_file('points.jsonl').full_path
+    subprocess.run(
+        [sys.executable, cluster.__file__, '--workers=1', '--height=1',
+         f'--out={out}'], check=True, capture_output=True)
+    [line] = pathlib.Path(out).read_text().splitlines()
+    point = json.loads(line)
+    self.assertEqual(point['workers'], 1)
+    self.assertBetween(point['share_of_ideal'], 0.5, 1.05)
 
 
 if __name__ == '__main__':
