@@ -43,8 +43,7 @@ _FLAGS = (
     '--unroll_length=10', '--batch_size=4', '--num_actor_groups=1',
     '--xla=none', '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
     '--num_cpus_per_learner=1', '--progress_secs=0.5',
-    '--save_checkpoint_secs=5', '--hang_timeout_s=30',
-    '--max_environment_restarts=1000')
+    '--save_checkpoint_secs=5', '--hang_timeout_s=30')
 # The chance of each kind of hit.
 _KINDS = {'worker': .35, 'environment': .25, 'learner': .15, 'node': .08,
           'program': .1, 'stopped worker': .07}

@@ -48,7 +48,7 @@ _TASK = ('num_action_repeats', 'width', 'height', 'repeat_action_probability',
 # Where `~` at the beginning means the user's directory.
 _PATHS = ('logdir', 'dataset_path', 'level_cache_dir', 'plot_file')
 # What has no effect in deterministic runs.
-_NOT_DETERMINISTIC = ('save_checkpoint_secs', 'queue_capacity', 'save_replay')
+_NOT_DETERMINISTIC = ('save_checkpoint_secs', 'queue_capacity')
 # What may differ between two parts of a run without a word.
 _NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task',
                   'debug')
@@ -93,6 +93,10 @@ class Config(
       self._check(name, not self.deterministic or (
           getattr(self, name) == _DEFAULTS[name]),
                   'has no effect with --deterministic')
+    self._check('save_replay',
+                not self.deterministic or self.save_replay != 'no',
+                'cannot be used with --deterministic: each part goes on with '
+                'the replay of the one before')
     if self.inference != 'local':
       self._check('dynamic_batching', self.dynamic_batching is not False,
                   f'cannot be off with --inference={self.inference}')
@@ -201,7 +205,7 @@ class Config(
         if field.metadata['needs'] and not field.metadata['needs'].are_met(
             values.get(field.metadata['needs'].name))}
     if values.get('deterministic'):
-      without_effect |= {*_NOT_DETERMINISTIC}
+      without_effect |= {*_NOT_DETERMINISTIC, 'save_replay'}
     return cls.from_values(
         {k: v for k, v in values.items() if k not in without_effect})
 

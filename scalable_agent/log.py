@@ -378,7 +378,7 @@ class Log:
       return
     if not self._learner.is_whole:
       print('No checkpoint was written: the error came within several updates, '
-            'some of which were made.', flush=True)
+            'some of which may have been made.', flush=True)
       return
     if self._is_deterministic and (
         self._learner.num_env_frames < self._end_frames):

@@ -410,7 +410,10 @@ class ClusterSettings(_Section):
       needs=_RAY)
   actor_timeout_s: float = setting(
       600., 'Seconds without any of them after which the run ends, with a '
-      'checkpoint.', POSITIVE, needs=_RAY)
+      'checkpoint. At the start, seconds without one more while there are '
+      'fewer than --min_actor_workers. Half of it is the time to open '
+      'environments.',
+      POSITIVE, needs=_RAY)
   hang_timeout_s: float = setting(
       600.,
       'Seconds after which one of them that makes no unroll, or a learner that '
@@ -714,8 +717,8 @@ class ReplaySettings(_Section):
       'of --logdir. auto: if it has at most 2 GB when it is full. If it was '
       'not saved, a run that goes on first fills it with --min_replay_steps; '
       'one that an earlier part has saved is removed then. '
-      'With --use_lstm it is not saved. With --deterministic, it is saved in '
-      'any case.', choices=('auto', 'yes', 'no'),
+      'With --use_lstm it is not saved; otherwise, with --deterministic it '
+      'always is.', choices=('auto', 'yes', 'no'),
       algorithms=OFF_POLICY)
   min_replay_steps: int = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),

@@ -2,14 +2,17 @@
 """Tests of actors in threads: what they deliver, how they fail and end."""
 
 import threading
+from unittest import mock
 
 from absl.testing import absltest
 import counting_agent
 import numpy as np
 from scalable_agent import acting
+from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import policies
 from scalable_agent import queues
+from scalable_agent import shares
 from scalable_agent import structs
 import tensorflow as tf
 
@@ -83,6 +86,19 @@ class LocalTest(absltest.TestCase):
     self.inbox.close()
     local.stop(10)
     self._assert_ended()
+
+
+class SharesTest(absltest.TestCase):
+
+  def test_workers_take_no_more_threads_than_they_have_cpus(self):
+    for address, num_threads in ('', 0), ('auto', 3):
+      config = config_lib.Config(
+          num_actors=4, num_actor_groups=2, ray_address=address,
+          **{'num_cpus_per_actor_worker': 3} if address else {})
+      with mock.patch.object(environments, 'make_vec') as make_vec:
+        shares.make_environments(config, 0, shares.Share(range(4), 0))
+      self.assertEqual([call.args[3] for call in make_vec.call_args_list],
+                       [num_threads] * 2)
 
 
 if __name__ == '__main__':

@@ -250,8 +250,7 @@ class ChecksTest(parameterized.TestCase):
           _config_with(name, math.nan)
 
   @parameterized.parameters(
-      dict(save_checkpoint_secs=7), dict(queue_capacity=7),
-      dict(save_replay='no', algorithm='ddqn'))
+      dict(save_checkpoint_secs=7), dict(queue_capacity=7))
   def test_without_effect_in_deterministic_runs(self, **settings):
     config_lib.Config(**settings)
     [name, value], *_ = settings.items()
@@ -259,6 +258,13 @@ class ChecksTest(parameterized.TestCase):
         errors.ConfigError,
         f'{name}={value}.* has no effect with --deterministic'):
       config_lib.Config(deterministic=True, num_actor_groups=1, **settings)
+
+  def test_deterministic_runs_save_their_replay(self):
+    settings = dict(deterministic=True, num_actor_groups=1, algorithm='ddqn')
+    config_lib.Config(save_replay='yes', **settings)
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'save_replay=no cannot be used with --determin'):
+      config_lib.Config(save_replay='no', **settings)
 
   def test_saved_settings_without_effect_in_deterministic_runs(self):
     saved = dict(deterministic=True, num_actor_groups=1, queue_capacity=7,

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 import time
+from unittest import mock
 
 from absl.testing import parameterized
 import counting_agent
@@ -215,6 +216,13 @@ class ResumeTest(parameterized.TestCase):
       before = learner.num_env_frames
       self._train(learner, save_replay='no')
       self.assertBetween(learner.num_env_frames - before, 60, 63)
+
+  @parameterized.parameters(False, True)
+  def test_large_replays_are_saved_by_deterministic_runs(self, deterministic):
+    with mock.patch.object(feeds, '_MAX_SAVED_BYTES', 0):
+      self._train(_Learner(2), deterministic=deterministic, num_actor_groups=1)
+    self.assertEqual(os.path.isdir(os.path.join(self.logdir, 'replay')),
+                     deterministic)
 
   def test_a_replay_of_an_earlier_part_is_not_used(self):
     learner = _Learner(2)

@@ -995,7 +995,7 @@ _CONFIG = (
     ('saved settings without effect are errors',
      'if k not in without_effect', 'if True'),
     ('saved settings of deterministic runs are errors',
-     'without_effect |= {*_NOT_DETERMINISTIC}', 'pass'),
+     "without_effect |= {*_NOT_DETERMINISTIC, 'save_replay'}", 'pass'),
     ('several updates per call with priorities',
      "if self.is_prioritised or self.use_lstm:\n",
      'if self.use_lstm:\n'),
@@ -1160,8 +1160,6 @@ _PROGRAM = (
      'left = left[0:]'),
 )
 
-# A file of the package without `.py`, its mutations, and the arguments of
-# pytest that choose the tests that must notice.
 _CREW = (
     ('the user is never told what is waited for',
      'elif is_quiet and now_s - begin_s > _QUIET_S:', 'elif False:'),
@@ -1170,19 +1168,24 @@ _CREW = (
     ('a worker that waits for room counts as hung',
      '(worker.is_placed\n', '(True\n'),
     ('a worker has no time to open',
-     "else 'actor_timeout_s'\n      if", "else 'hang_timeout_s'\n      if"),
+     'else _OPENING_SHARE * self._config.actor_timeout_s)',
+     'else self._config.hang_timeout_s)'),
+    ('a worker may open as long as all have to come',
+     '_OPENING_SHARE = 0.5', '_OPENING_SHARE = 1.0'),
     ('a result on its way counts as hung',
      'and not ray.wait([call], timeout=0, fetch_local=False)[0]', ''),
     ('a lost environment is an error',
      'isinstance(error.cause, errors.EnvironmentProcessLostError)', 'False'),
     ('a worker that dies ends the run while others act',
-     ' and not others_act:', ':'),
-    ('dead workers count as others that act',
-     'w.description and not w.num_deaths for w', 'True for w'),
-    ('deaths are not counted',
-     'worker.num_deaths += 1', 'worker.num_deaths += 0'),
+     '      one.num_deaths_of_all = 0', '      worker.num_deaths_of_all = 0'),
+    ('deaths of all are not counted',
+     'worker.num_deaths_of_all += 1', 'worker.num_deaths_of_all += 0'),
+    ('a lost environment ends the run as a lost worker',
+     'raise type(error)(', 'raise errors.ClusterError('),
     ('no pause after deaths',
-     '2.**min(worker.num_deaths - 2, _MAX_DEATHS)', '0.'),
+     '2.**min(worker.num_deaths - 2, 10)', '0.'),
+    ('the last loss is not said',
+     "self._last_loss = f' The", "_ = f' The"),
     ('a worker that was replaced counts as placed',
      'worker.description, worker.is_placed = None, False',
      'worker.description = None'),
@@ -1196,6 +1199,8 @@ _CREW = (
 )
 
 
+# A file of the package without `.py`, its mutations, and the arguments of
+# pytest that choose the tests that must notice.
 GROUPS = (
     ('vtrace', _VTRACE, 'tests/vtrace_test.py'),
     ('q_losses', _Q_LOSSES, 'tests/q_losses_test.py'),

@@ -83,7 +83,7 @@ class RemoteVector:
     # As a whole unroll of other workers does.
     if (self._num_steps % self._unroll_length == 0
         and self._worker.handle is self._handle):
-      self._worker.has_result()
+      self._crew.has_result(self._worker)
     return result
 
   def close(self) -> None:

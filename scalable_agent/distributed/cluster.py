@@ -128,11 +128,14 @@ def why_lost(error: ray.exceptions.RayError) -> str:
 
   Most of ray's texts on it are for ray's developers. There is no full stop.
   """
-  text = str(error).strip()
-  lines = [line.strip(' .') for line in text.splitlines()] or [
-      type(error).__name__]
+  text = str(error)
+  if isinstance(error, (
+      ray.exceptions.ObjectLostError, ray.exceptions.NodeDiedError)) or (
+          'its node has died' in text):
+    return 'has died with its machine'
+  lines = [line.strip(' .') for line in text.splitlines() if line.strip(' .')]
   if not isinstance(error, ray.exceptions.RayActorError):
-    return f'was lost: {". ".join(lines[:2])}'
+    return f'was lost: {". ".join(lines[:2]) or type(error).__name__}'
   if 'raised in its creation task' in text:  # The end of a traceback.
     return f'has died: {lines[-1]}'
   _, _, detail = text.partition('Worker exit detail: ')

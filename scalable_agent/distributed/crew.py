@@ -27,9 +27,10 @@ from scalable_agent.distributed import versions
 # An environment's error ends the run if it comes so often in a row, without a
 # result in between.
 _MAX_FAILURES = 3
-# So do deaths of a worker if no other one acts.
+# So do deaths of a worker without a result of any worker.
 _MAX_DEATHS = 10
 _LONGEST_PAUSE_S = 60.
+_OPENING_SHARE = 0.5  # Of --actor_timeout_s, so that another one has time, too.
 _POLL_S = 0.5
 _QUIET_S = 20.  # Until the user is told what is waited for at the start.
 
@@ -53,6 +54,7 @@ class Worker:
     num_failures: errors in a row, without a result between them.
     num_deaths: how often it, or a process of its environments, has died in a
       row.
+    num_deaths_of_all: the same, since any worker had a result.
   """
   share: shares.Share
   failures: environments.Restarts
@@ -63,10 +65,7 @@ class Worker:
   call_s: float = 0.
   num_failures: int = 0
   num_deaths: int = 0
-
-  def has_result(self) -> None:
-    """It works: what comes from now on is not in a row with what was."""
-    self.num_failures = self.num_deaths = 0
+  num_deaths_of_all: int = 0
 
 
 class Crew:
@@ -105,6 +104,7 @@ class Crew:
     # What the first worker has said.
     self._first: list[descriptions.Description] = []
     self._ready_s = time.monotonic()  # When a worker was ready last.
+    self._last_loss = ''  # Why a worker was replaced.
     self.num_restarts = 0
     numbers = environments.split(
         range(config.num_actors), config.num_actor_workers)
@@ -173,6 +173,12 @@ class Crew:
     except BaseException:
       self.close()
       raise
+
+  def has_result(self, worker: Worker) -> None:
+    """Notes that a worker works: what comes now is not in a row with before."""
+    worker.num_failures = worker.num_deaths = 0
+    for one in self.workers:
+      one.num_deaths_of_all = 0
 
   def call(self, worker: Worker, call: ray.ObjectRef) -> None:
     """Notes a call of a worker; `advance` takes its result."""
@@ -254,11 +260,12 @@ class Crew:
   def _replace_failed(self, worker, error):
     """Replaces a worker one of whose calls has failed, or ends the run."""
     if isinstance(error, ray.exceptions.GetTimeoutError):
-      self._hung(worker, 'hang_timeout_s')
+      self._hung(worker)
     elif not isinstance(error, ray.exceptions.RayTaskError):
-      self._lost(worker, f'it {cluster.why_lost(error)}.')
+      self._lost(worker, errors.ClusterError(
+          f'it {cluster.why_lost(error)}.'))
     elif isinstance(error.cause, errors.EnvironmentProcessLostError):
-      self._lost(worker, str(error.cause))
+      self._lost(worker, error.cause)
     else:
       self._failed(worker, error.cause)
 
@@ -277,20 +284,30 @@ class Crew:
     text = ''.join(traceback.format_exception_only(error)).strip()
     self._replace(worker, text, 2.**(worker.num_failures - 1))
 
-  def _hung(self, worker, flag):
-    self._replace(worker, 'it made nothing for '
-                  f'{getattr(self._config, flag):g} s (--{flag}).', 0.)
+  def _hung(self, worker):
+    limit_s = self._limit_s(worker)
+    self._replace(worker, (
+        f'it made nothing for {limit_s:g} s (--hang_timeout_s).'
+        if worker.description else
+        f'it has not opened its environments within {limit_s:g} s (half of '
+        '--actor_timeout_s).'), 0.)
 
-  def _lost(self, worker, why):
+  def _limit_s(self, worker):
+    """Returns how long a call of a worker may take."""
+    return (self._config.hang_timeout_s if worker.description
+            else _OPENING_SHARE * self._config.actor_timeout_s)
+
+  def _lost(self, worker, error):
     """A worker, its machine or a process of its environments has died."""
     worker.num_deaths += 1
-    others_act = any(w.description and not w.num_deaths for w in self.workers)
-    if worker.num_deaths >= _MAX_DEATHS and not others_act:
-      raise errors.ClusterError(
-          f'Actor worker {worker.share.worker} was lost {worker.num_deaths} '
-          f'times without a result in between, and no other one acts: {why}')
-    # The pause would not fit into a float.
-    self._replace(worker, why, 2.**min(worker.num_deaths - 2, _MAX_DEATHS))
+    worker.num_deaths_of_all += 1
+    if worker.num_deaths_of_all >= _MAX_DEATHS:
+      raise type(error)(
+          f'Actor worker {worker.share.worker} was lost '
+          f'{worker.num_deaths_of_all} times without a result of any worker in '
+          f'between: {error}')
+    # Larger powers do not fit into a float in the end.
+    self._replace(worker, str(error), 2.**min(worker.num_deaths - 2, 10))
 
   def _check(self, description):
     """Raises ConfigError if a worker does not fit the first one, or us."""
@@ -307,6 +324,7 @@ class Crew:
              f' (process {worker.description.pid} of '
              f'{worker.description.host})')
     self._say(f'Actor worker {worker.share.worker}{place} is replaced: {why}')
+    self._last_loss = f' The last one that was lost: {why}'
     self._kill(worker)
     self.num_restarts += 1
     worker.share = worker.share._replace(
@@ -328,13 +346,12 @@ class Crew:
     """
     for call in waiting:
       worker = self._calls[call]
-      flag = 'hang_timeout_s' if worker.description else 'actor_timeout_s'
       if (worker.is_placed
-          and now_s - worker.call_s > getattr(self._config, flag)
+          and now_s - worker.call_s > self._limit_s(worker)
           # A result may be there, on its way from another machine.
           and not ray.wait([call], timeout=0, fetch_local=False)[0]):
         del self._calls[call]
-        self._hung(worker, flag)
+        self._hung(worker)
     if self.ready():
       self._ready_s = now_s
     elif now_s - self._ready_s > self._config.actor_timeout_s:
@@ -342,12 +359,15 @@ class Crew:
 
   def _too_few(self, num_wanted):
     config, num_ready = self._config, len(self.ready())
-    who = (f'Only {num_ready} of {num_wanted} actor workers were' if num_ready
-           else 'No actor worker was')
+    limit = f'{config.actor_timeout_s:g} s (--actor_timeout_s)'
+    what = (f'{num_ready} of {num_wanted} actor workers that a start needs '
+            f'(--min_actor_workers) are ready, and no other one came within '
+            f'{limit}.' if num_ready else
+            f'No actor worker was ready for {limit}.')
     return errors.ClusterError(
-        f'{who} ready for {config.actor_timeout_s:g} s (--actor_timeout_s). '
-        f'{len(self.workers)} are wanted, with '
-        f'{config.num_cpus_per_actor_worker} CPUs each; {_free_cpus()}.')
+        f'{what} {len(self.workers)} are wanted in all, with '
+        f'{config.num_cpus_per_actor_worker} CPUs each; {_free_cpus()}.'
+        f'{self._last_loss}')
 
 
 def _free_cpus():

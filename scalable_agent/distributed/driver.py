@@ -83,14 +83,19 @@ def train(config: config_lib.Config) -> int:
           losses.clear()
         checkpoint = newer
         losses.append(str(e))
-        if stop.is_set() or len(losses) > config.max_learner_restarts:
+        if stop.is_set():
           raise errors.LearnerLostError(
-              f'The learner {losses[0]}. It was lost {len(losses)} times since '
-              'the last checkpoint; the same command goes on from there.'
-          ) from None
+              f'The learner {e}. The same command goes on from the last '
+              'checkpoint.') from None
+        if len(losses) > config.max_learner_restarts:
+          raise errors.LearnerLostError(
+              f'The learner {losses[0]}. It was lost again and again, '
+              f'--max_learner_restarts={config.max_learner_restarts}. The same '
+              'command goes on from the last checkpoint.') from None
         print(f'The learner {e}. It starts again from the last checkpoint.',
               flush=True)
-        stop.wait(min(2.**(len(losses) - 2), _LONGEST_PAUSE_S))
+        # Larger powers do not fit into a float in the end.
+        stop.wait(min(2.**min(len(losses) - 2, 10), _LONGEST_PAUSE_S))
 
 
 @contextlib.contextmanager

@@ -66,4 +66,4 @@ def _collectives(config, rank, addresses, adder):
     return collectives.TensorFlowCollectives(
         addresses, rank, config.hang_timeout_s)
   except collectives.SUM_ERRORS as e:  # Another program took the port, say.
-    raise cluster.SumError(f'no connection to it: {e}') from None
+    raise cluster.SumError(f'the connection has failed: {e}') from None

@@ -215,7 +215,7 @@ class RemoteActors:
     if isinstance(result, descriptions.Description):
       sender.version = -1  # The worker is new.
     else:
-      worker.has_result()
+      self._crew.has_result(worker)
       sender.seconds = result.seconds
       self._count(sender, result.unroll)
       # The views of ray's store that the unroll has are dropped with it.
