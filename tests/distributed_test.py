@@ -720,7 +720,7 @@ class HostsTest(_ProgramTest):
     self.assertIn('Actor 1 ends, as it was stopped.', output)
     _, alive = psutil.wait_procs(processes, timeout=20)
     self.assertEmpty(alive)
-    self._wait_for(learner, 'is replaced: it has died.')
+    self._wait_for(learner, 'is replaced: it has died')
     self._wait_for(learner, 'frames/s')  # The others go on.
     learner.send_signal(signal.SIGTERM)
     output, _ = learner.communicate()
