@@ -351,6 +351,144 @@ class _Truth:
     return gradients
 
 
+def _sigmoid(x):
+  return 1 / (1 + np.exp(-x))
+
+
+class _RecurrentTruth:
+  """The loss of DDQN with an LSTM, step by step and column by column.
+
+  A network is a dictionary of its arrays by shape: no two are equal.
+
+  Attributes:
+    errors: `[B]`, those of `base.Loss`.
+  """
+
+  def __init__(self, algorithm, settings, unroll, weights):
+    arrays = lambda variables: {
+        tuple(v.shape): v.numpy().astype(np.float64) for v in variables}
+    self.net = arrays(algorithm.groups['agent'])
+    self._target = arrays(algorithm.targets)
+    self._settings = settings
+    self._unroll = unroll
+    self._weights = np.ones([3]) if weights is None else weights
+
+  def _values(self, net, times, state):
+    """Returns the values `[B, A]` of entries, and the state after them."""
+    env_outputs, agent_outputs, _ = self._unroll.steps
+    (c, h), values = state, {}
+    for t in times:
+      seen = np.concatenate([
+          np.maximum(env_outputs.observation[t] @ net[3, 5] + net[5,], 0),
+          np.clip(env_outputs.reward[t], -1, 1)[:, None],
+          np.eye(4)[agent_outputs.action[t]]], -1)
+      c, h = (np.where(env_outputs.done[t][:, None], 0, s) for s in (c, h))
+      i, new, f, o = np.split(
+          np.concatenate([seen, h], -1) @ net[266, 1024] + net[1024,], 4, -1)
+      c = _sigmoid(f + 1) * c + _sigmoid(i) * np.tanh(new)
+      h = _sigmoid(o) * np.tanh(c)
+      values[t] = h @ net[256, 4] + net[4,]
+    return values, (c, h)
+
+  def loss(self, net):
+    """Returns the loss if the network were `net`.
+
+    What the loss takes as given is computed from the true network. The state
+    after the burn-in is such a thing.
+    """
+    env_outputs, agent_outputs, _ = self._unroll.steps
+    settings = self._settings
+    times, num = range(len(env_outputs.reward)), settings.burn_in_steps
+
+    def values(net, net_before):
+      _, state = self._values(
+          net_before, times[:num], self._unroll.start.agent_state)
+      return self._values(net, times[num:], state)[0]
+
+    q, q_target = values(net, self.net), values(self._target, self._target)
+    chooser = values(self.net, self.net) if settings.double_q else q_target
+    cost, self.errors = 0.0, []
+    for b, weight in enumerate(self._weights):
+      errors = []
+      for t in times[num:-1]:
+        if env_outputs.truncated[t + 1, b]:  # Nobody knows what followed.
+          errors.append(0.0)
+          continue
+        reward = env_outputs.reward[t + 1, b]
+        if settings.reward_clipping == 'abs_one':
+          reward = min(max(reward, -1), 1)
+        y = reward
+        if not env_outputs.done[t + 1, b]:
+          best = np.argmax(chooser[t + 1][b])
+          y += settings.discounting * q_target[t + 1][b, best]
+        error = abs(q[t][b, agent_outputs.action[t + 1, b]] - y)
+        delta = settings.huber_delta or np.inf
+        cost += weight * (0.5 * error**2 if error <= delta
+                          else delta * (error - 0.5 * delta))
+        errors.append(error)
+      self.errors.append(0.9 * max(errors) + 0.1 * np.mean(errors))
+    return cost / (len(times) - num - 1) / len(self._weights)
+
+  def slope(self, shape, direction, step=1e-6):
+    """Returns the slope of the loss along a change of one array."""
+    found = [self.loss({**self.net, shape: self.net[shape] + s * direction})
+             for s in (step, -step)]
+    return (found[0] - found[1]) / (2 * step)
+
+
+class RecurrentDdqnTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _unroll(self):
+    """Returns seven entries of three columns, which vary along every axis."""
+    rng = np.random.default_rng(3)
+    shape = (7, 3)
+    done, truncated = np.zeros(shape, bool), np.zeros(shape, bool)
+    for entry in ((0, 0), (2, 1), (3, 2), (4, 0), (5, 2), (6, 1)):
+      done[entry] = True
+    truncated[3, 2] = truncated[5, 2] = True
+    floats = lambda *shape: rng.normal(size=shape).astype('f')
+    return structs.Unroll(
+        structs.Steps(
+            structs.StepOutput(2 * floats(*shape), structs.NO_INFO, done,
+                               floats(*shape, 3), truncated),
+            structs.AgentOutput(
+                rng.integers(4, size=shape, dtype='i'), (), ()), ()),
+        structs.Start((), (), (floats(3, 256), floats(3, 256)), ()))
+
+  @parameterized.named_parameters(
+      ('alone', {}, False), ('weighted', {}, True),
+      ('burn_in', dict(burn_in_steps=3), True),
+      ('dqn_huber_clipped', dict(
+          burn_in_steps=1, double_q=False, huber_delta=0.6,
+          reward_clipping='abs_one'), True))
+  def test_loss_errors_and_gradients(self, settings, is_weighted):
+    config = _config('ddqn', use_lstm=True, use_last_action_reward=True,
+                     discounting=_GAMMA, **settings)
+    algorithm = algorithms.make(config, _spec('ddqn'), 1)
+    rng = np.random.default_rng(0)
+    for variable in (*algorithm.groups['agent'], *algorithm.targets):
+      variable.assign_add(0.1 * rng.normal(size=variable.shape))
+    unroll = self._unroll()
+    weights = np.array([.3, 2, .9], 'f') if is_weighted else None
+    truth = _RecurrentTruth(algorithm, config, unroll, weights)
+    expected = truth.loss(truth.net)
+    with tf.GradientTape() as tape:
+      loss = _loss(algorithm, unroll, weights)
+    self.assertAllClose(loss.by_group['agent'], expected, rtol=1e-4)
+    self.assertAllEqual(loss.means['critic_loss'], loss.by_group['agent'])
+    self.assertAllClose(loss.errors, truth.errors, rtol=1e-4)
+    gradients = tape.gradient(
+        loss.by_group['agent'], algorithm.groups['agent'])
+    for variable, gradient in zip(algorithm.groups['agent'], gradients,
+                                  strict=True):
+      for _ in range(2):
+        direction = rng.normal(size=variable.shape)
+        self.assertAllClose(
+            np.sum(gradient * direction),
+            truth.slope(tuple(variable.shape), direction), rtol=1e-3,
+            atol=1e-4, msg=variable.path)
+
+
 class LossTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.named_parameters(
@@ -705,6 +843,21 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
         algorithm.groups['critic'])
     for target, variable in zip(targets, online, strict=True):
       self.assertAllEqual(target, variable)
+
+  @parameterized.named_parameters(
+      ('mpo', 'mpo', [[.5, .5], [3, 3], 1, 1]),
+      ('mpo_exact', 'mpo_exact', [[.5, .5], [3, 3]]),
+      ('mpo_discrete', 'mpo_discrete', [.5, 1]))
+  def test_duals_begin_at_the_given_values(self, case, expected):
+    settings = {'initial_temperature': 1.} if 'exact' not in case else {}
+    if 'discrete' not in case:
+      settings['initial_scale_multiplier'] = 3.
+    algorithm = algorithms.make(_config(
+        case, initial_mean_multiplier=.5, **settings), _spec(case), 1)
+    duals = algorithm.groups['duals']
+    self.assertLen(duals, len(expected))
+    for dual, value in zip(duals, expected):
+      self.assertAllClose(np.log1p(np.exp(dual.numpy())), value, rtol=1e-5)
 
   @parameterized.parameters(
       ('ddqn', _BOX, 'needs discrete actions of one part, but the level has '
