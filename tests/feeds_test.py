@@ -31,6 +31,7 @@ from scalable_agent import replay as replay_lib
 from scalable_agent import structs
 from scalable_agent import training
 from scalable_agent import unrolls
+from scalable_agent.algorithms import mpo
 import tensorflow as tf
 
 _GAMMA = 0.9
@@ -48,6 +49,35 @@ class _Learner:
 
   def to_device(self, data, num_new_frames, weights):
     return structs.Batch(data, num_new_frames, weights)
+
+
+class _SequenceLearner(_Learner):
+  """Takes batches of unrolls; copies them, as they are overwritten."""
+
+  def __init__(self):
+    super().__init__(updates_per_call=1)
+    self.agent = counting_agent.CountingAgent()
+
+  def to_device(self, data, num_new_frames, weights):
+    return super().to_device(
+        tf.nest.map_structure(np.copy, data), num_new_frames, weights)
+
+
+class _WideAgent(counting_agent.CountingAgent):
+  """Acts by MPO's Gaussian, which is so wide that it leaves the bounds."""
+
+  def __init__(self):
+    super().__init__()
+    spec = structs.ActionSpec(size=2)
+    self.output_spec = structs.AgentOutput(spec.array, (), ())
+    self._policy = mpo.make_head(spec).distribution
+
+  def initial_state(self, batch_size):
+    return ()
+
+  def step(self, last_action, env_output, state, greedy=False):
+    params = tf.zeros([tf.shape(env_output.reward)[0], 4])
+    return structs.AgentOutput(self._policy(params).sample(), (), ()), state
 
 
 def _config(**settings):
@@ -337,6 +367,17 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllInRange(found.action, -1, 1)
     self.assertGreater(np.std(found.action), .4)  # Random in the warm-up.
 
+  def test_actions_out_of_bounds_are_stored_as_they_were_executed(self):
+    config = _config(algorithm='mpo', level_name='target')
+    found = _joined(_take(config, 10, agent=_WideAgent))
+    self.assertAllInRange(found.action, -1, 1)
+    self.assertBetween(np.mean(np.abs(found.action) == 1), .2, .5)
+    # The reward tells which point of [-2, 2] x [0, 1] it was.
+    executed = [-2, 0] + (found.action + 1) / 2 * [4, 1]
+    self.assertAllClose(
+        found.reward, -np.sum((executed - found.observation)**2, -1),
+        rtol=1e-4, atol=1e-5)
+
   def test_too_large_for_the_memory(self):
     env = environments.make_vec(['counting'], [0], _config())
     self.addCleanup(env.close)
@@ -395,6 +436,76 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
         next(batches)
 
 
+def _acted(num_steps):
+  """Returns what a counting environment and a counting agent make together.
+
+  Returns:
+    `num_steps + 1` entries: observation, reward, done, action, logits; and the
+    agent's state before each of them.
+  """
+  entries, states = [], []
+  state, action, logits = 0, 0, [0, 0, 0]
+  for count in range(num_steps + 1):
+    done = count == 0 or count in _ENDS
+    shown = [count, action if count else -1]
+    entries.append((shown, count, done, action, logits))
+    states.append(state)
+    state = (0 if done else state) + 1
+    logits, action = [count, state, action], count % 3
+  return entries, states
+
+
+class SequencesTest(tf.test.TestCase):
+  """Tests of unrolls that an agent with an LSTM learns from."""
+
+  def _config(self):
+    # Ten unrolls of each of three environments are kept.
+    return _config(
+        use_lstm=True, num_actor_groups=1, unroll_length=4, replay_steps=120,
+        min_replay_steps=48, batch_size=8, updates_per_step=.25,
+        updates_per_call=1, selector='prioritised', priority_exponent=1.,
+        priority_epsilon=1e-6)
+
+  def test_they_are_as_they_were_acted(self):
+    entries, states = _acted(400)
+    taken = _take(self._config(), 60, learner=_SequenceLearner())
+    self.assertGreater(taken[0].batch.num_new_frames, 48)
+    num_added, seen = 0, set()
+    for ready in taken:
+      # Three environments that count in step; their unrolls come in turn.
+      num_added += 3 * len(ready.notes)
+      self.assertEqual(ready.batch.num_new_frames, 12 * len(ready.notes))
+      (env_outputs, agent_outputs, _), start, _ = ready.batch.data
+      self.assertAllEqual(ready.batch.weights, np.ones([8]))
+      self.assertEqual(ready.positions.shape, (8,))
+      for column, position in enumerate(ready.positions.tolist()):
+        self.assertBetween(position, max(0, num_added - 30), num_added - 1)
+        number, environment = divmod(position, 3)
+        found = zip(*[x[:, column].tolist() for x in (
+            env_outputs.observation, env_outputs.reward, env_outputs.done,
+            agent_outputs.action, agent_outputs.policy)], strict=True)
+        self.assertEqual(list(found), entries[4 * number:4 * number + 5])
+        self.assertEqual(start.agent_state[0][column], states[4 * number])
+        self.assertEqual(start.environment[column], environment)
+        seen.add(position)
+    # 48 steps owe nothing, and 60 batches are owed for four steps each.
+    self.assertEqual(4 * num_added, 48 + 60 * 4)
+    self.assertGreater(len(seen), .9 * num_added)
+    self.assertEqual({states[4 * (p // 3)] for p in seen}, {0, 1, 2, 3, 5})
+
+  def test_errors_decide_what_is_drawn(self):
+    shares = []
+    with _running(self._config(), _SequenceLearner()) as (feed, batches):
+      for _ in range(60):
+        ready = next(batches)
+        is_second = ready.batch.data.start.environment == 1
+        feed.learned(ready, learner_lib.Learned(
+            {}, tf.constant(np.where(is_second, 9, 0), tf.float32)))
+        shares.append(np.mean(is_second))
+    self.assertLess(np.mean(shares[:3]), .7)
+    self.assertGreater(np.mean(shares[30:]), .7)
+
+
 class PrioritiesTest(tf.test.TestCase):
 
   def test_errors_decide_what_is_drawn(self):
@@ -435,31 +546,43 @@ class PrioritiesTest(tf.test.TestCase):
     ratio = .51 / 15.01
     self.assertAllClose(weights, [ratio**e for e in (.2, .6, 1)], rtol=1e-3)
 
-  def test_without_errors_nothing_is_noted(self):
-    with _running(_config(selector='prioritised')) as (feed, batches):
-      feed.learned(next(batches), learner_lib.Learned({}, None))
+  def test_without_errors_or_priorities_nothing_is_noted(self):
+    found = tf.ones([2, 16])
+    for selector in ('prioritised', 'uniform'):
+      noted = []
+      with _running(_config(selector=selector)) as (feed, batches):
+        feed._source = feed._source._replace(
+            set_errors=lambda *args, noted=noted: noted.append(args))
+        ready = next(batches)
+        feed.learned(ready, learner_lib.Learned({}, None))
+        self.assertEmpty(noted)
+        feed.learned(ready, learner_lib.Learned({}, found))
+        if selector == 'uniform':
+          self.assertEmpty(noted)
+          continue
+        [(positions, errors)] = noted
+        self.assertAllEqual(positions, ready.positions)
+        self.assertAllEqual(errors, found)
 
 
 class HindsightTest(parameterized.TestCase, tf.test.TestCase):
 
-  def _take(self, **settings):
+  def _take(self, num_batches=20, **settings):
     return _joined(_take(_config(
         level_name='bit_flipping_6', num_actors=2, num_actor_groups=1,
-        min_replay_steps=100, **settings), 20, agent=None))
+        min_replay_steps=100, **settings), num_batches, agent=None))
 
   @parameterized.parameters('future', 'final', 'episode')
   def test_rewards_are_those_of_the_goals(self, hindsight):
-    found = self._take(hindsight=hindsight)
+    # Some of the many episodes reach their true goal.
+    found = self._take(60, hindsight=hindsight)
     goal = found.observation['desired_goal']
     self.assertAllEqual(goal, found.next_observation['desired_goal'])
     is_reached = np.all(found.next_observation['achieved_goal'] == goal, -1)
     self.assertAllEqual(found.reward, np.where(is_reached, 0, -1))
-    # Success ends an episode, also if the goal is a pretended one.
-    self.assertAllEqual(found.discount[is_reached], tf.zeros([sum(is_reached)]))
-    # An episode that reached its true goal ends for all goals; those of later
-    # steps are then reached, too.
-    if hindsight != 'episode':
-      self.assertAllEqual(found.discount == 0, is_reached)
+    # Success ends an episode, also if the goal is a pretended one; that of the
+    # true goal ends none for another goal.
+    self.assertAllEqual(found.discount == 0, is_reached)
     self.assertGreater(np.mean(is_reached), .1)
     without = self._take(hindsight='none')
     self.assertLess(np.mean(without.reward == 0), .07)

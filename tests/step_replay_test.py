@@ -175,6 +175,22 @@ class StepStoreTest(parameterized.TestCase):
     np.testing.assert_allclose(found.action, [[.1, .1], [.2, .2], [.3, .3]])
     self.assertEqual(found.action.dtype, np.float32)
 
+  def test_actions_are_stored_as_they_are_executed(self):
+    log = [replay_logs.Step(i, i, i, episode_step=i) for i in range(5)]
+    unroll = replay_logs.unroll([log], [0], 0, 4)
+    actions = np.array([[9, 9], [-3, .5], [1.5, -.25], [1, -1], [.1, 7]], 'f')
+    unroll = unroll._replace(steps=unroll.steps._replace(
+        agent_outputs=unroll.steps.agent_outputs._replace(
+            action=actions[:, None])))
+    store = replay_lib.StepStore(
+        replay_logs.SPEC._replace(action=structs.ActionSpec(size=2)), 10, 1)
+    store.add(unroll)
+    np.testing.assert_array_equal(
+        _transitions(store, 1).action,
+        np.array([[-1, .5], [1, -.25], [1, -1], [.1, 1]], 'f'))
+    # The unroll is that of the actor, whose policy needs what it has chosen.
+    self.assertEqual(actions[1, 0], -3)
+
   def test_num_bytes(self):
     self.assertEqual(
         replay_lib.num_step_bytes(replay_logs.SPEC, 10), 10 * (8 + 4 + 9))
