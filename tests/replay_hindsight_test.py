@@ -51,6 +51,12 @@ def _reward(achieved, desired):
   return achieved[:, 0] - 3 * desired[:, 0]
 
 
+def _success(achieved, desired):
+  """Exactly the goal; for the goal of all steps, every third one."""
+  return ((achieved == desired)
+          | ((desired == _GOAL) & (achieved // 2 % 3 == 0)))[:, 0]
+
+
 class HindsightTest(parameterized.TestCase):
 
   def _store(self, steps=40, length=24, end=0.25):
@@ -65,15 +71,13 @@ class HindsightTest(parameterized.TestCase):
                          num_steps=(1, 3), success=(False, True))
   def test_against_a_list_of_episodes(self, strategy, num_steps, success):
     logs, store = self._store()
-    # Success: exactly the goal.
-    equal = lambda achieved, desired: (achieved == desired)[:, 0]
     view = replay_lib.Hindsight(
         replay_lib.NStep(0.9, num_steps), _reward, strategy, 4,
-        equal if success else None)
+        _success if success else None)
     positions, _ = replay_lib.Uniform().select(
         store, np.random.default_rng(0), 1, 8000)
     found = view(store, positions[0], np.random.default_rng(1))
-    seen, num_own = {}, 0
+    seen, num_own, ends = {}, 0, set()
     for i, position in enumerate(positions[0]):
       start, stream = divmod(int(position), 2)
       log = logs[stream]
@@ -104,7 +108,11 @@ class HindsightTest(parameterized.TestCase):
             discount = 0.0
             break
           if log[n].done:
-            discount *= log[n].truncated
+            # Success ended it, but that of the goal of all steps.
+            is_own = bool(success and not log[n].truncated
+                          and after // 1 % 3 == 0)
+            ends.add((is_own, log[n].truncated))
+            discount *= log[n].truncated or is_own
             break
       self.assertEqual(found.observation['observation'][i, 0], observation)
       self.assertEqual(found.observation['achieved_goal'][i, 0],
@@ -117,6 +125,8 @@ class HindsightTest(parameterized.TestCase):
     # One of five keeps its goal: 1,600, with a standard deviation of 36.
     self.assertBetween(num_own, 1450, 1750)
     complete = sum(goals == expected for goals, expected in seen.values())
+    self.assertContainsSubset(
+        {(False, False), (False, True), (success, False)}, ends)
     self.assertLen(seen, 46)
     self.assertGreater(complete, 40)
 

@@ -165,6 +165,7 @@ class PrioritisedTest(parameterized.TestCase):
     items.first[:], items.end[:] = 3, 6
     selector.changed(items, np.array([4, 5]), np.array([0, 1, 2]))
     before = selector.state['priorities'].copy()
+    np.testing.assert_allclose(before, [4, 4, 0, 4], rtol=1e-6)
     selector.update(items, np.array([0, 2, 1, 6]), np.array([9e9] * 4))
     np.testing.assert_array_equal(selector.state['priorities'], before)
     self.assertAlmostEqual(selector.state['largest'], 4)
