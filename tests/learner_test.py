@@ -11,6 +11,7 @@ import pytest
 from scalable_agent import actor as actor_lib
 from scalable_agent import agents
 from scalable_agent import environments
+from scalable_agent import heads
 from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import optimizers
@@ -127,22 +128,11 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
         environments.EnvironmentSettings(num_action_repeats=1
                                          if level != 'ALE/Breakout-v5' else 4)
     ) as env:
-      make = lambda seed: agents.make_agent(
-          network, env.spec.observation, env.spec.action, use_lstm=use_lstm,
-          seed=seed)
-      learner = _learner_of(make(1))
-      agent = learner.agent
-      rng = np.random.RandomState(3)
-      for variable in agent.variables:  # Heads may begin at zero.
-        variable.assign_add(0.1 * rng.normal(size=variable.shape))
-      actor = actor_lib.Actor(
-          env, policies.AgentPolicy(make(2)), learner.weights,
-          queues.BoundedQueue(1), unroll_length, metrics.StageTimer())
-      unroll_agent = tf.function(agent.unroll)
+      learner, played = self._play(
+          env, unroll_length, num_unrolls, network, use_lstm=use_lstm)
+      unroll_agent = tf.function(learner.agent.unroll)
       num_ends = 0
-      for _ in range(num_unrolls):
-        unroll, release = actor.make_unroll()
-        data = learner.to_device(unroll, num_new_frames=1).data
+      for data in played:
         behaviour = data.steps.agent_outputs
         outputs, _ = unroll_agent(
             behaviour.action, data.steps.env_outputs, data.start.agent_state)
@@ -154,9 +144,53 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
                             rtol=0, atol=1e-5)
         self.assertAllClose(outputs.baseline[:-1],
                             behaviour.baseline[1:], atol=1e-5)
-        num_ends += np.sum(unroll.steps.env_outputs.done[1:])
-        release()
+        num_ends += np.sum(data.steps.env_outputs.done[1:])
       self.assertGreater(num_ends, 0)
+
+  @parameterized.named_parameters(
+      ('gaussian', 'target', False), ('tanh_gaussian', 'target', True),
+      ('parts', 'pattern', True))
+  def test_weights_in_the_loss_are_one(self, level, squashed):
+    with environments.make_vec(
+        [level] * 2, [1, 2],
+        environments.EnvironmentSettings(num_action_repeats=1)) as env:
+      learner, played = self._play(
+          env, 7, 4, 'mlp', head=heads.policy(env.spec.action, squashed))
+      num_ends, actions = 0, []
+      for data in played:
+        with mock.patch.object(
+            vtrace, 'from_importance_weights',
+            wraps=vtrace.from_importance_weights) as found:
+          learner.algorithm.loss(data, None, ('agent',), tf.zeros([2]))
+        log_rhos = found.call_args.args[0]
+        self.assertAllClose(log_rhos, tf.zeros([7, 2]), rtol=0, atol=1e-5)
+        actions.append(data.steps.agent_outputs.action[1:].numpy())
+        num_ends += np.sum(data.steps.env_outputs.done[1:])
+    self.assertGreater(num_ends, 0)
+    self.assertAllGreater(np.std(actions, axis=(0, 1, 2)), .1)
+    # Only a Gaussian that is not squashed leaves the bounds.
+    if env.spec.action.size:
+      self.assertEqual(np.max(np.abs(actions)) > 1, not squashed)
+
+  def _play(self, env, unroll_length, num_unrolls, network, **kwargs):
+    """Returns a learner, and data of an actor with the learner's weights."""
+    make = lambda seed: agents.make_agent(
+        network, env.spec.observation, env.spec.action, seed=seed, **kwargs)
+    learner = _learner_of(make(1))
+    rng = np.random.RandomState(3)
+    for variable in learner.agent.variables:  # Heads may begin at zero.
+      variable.assign_add(0.1 * rng.normal(size=variable.shape))
+    actor = actor_lib.Actor(
+        env, policies.AgentPolicy(make(2)), learner.weights,
+        queues.BoundedQueue(1), unroll_length, metrics.StageTimer())
+
+    def played():
+      for _ in range(num_unrolls):
+        unroll, release = actor.make_unroll()
+        yield learner.to_device(unroll, num_new_frames=1).data
+        release()
+
+    return learner, played()
 
 
 class LearnerTest(parameterized.TestCase, tf.test.TestCase):
@@ -309,7 +343,6 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         atol=1e-5 if micro_batch_size else 1e-6)
 
   @pytest.mark.storm
-  @pytest.mark.storm
   def test_micro_batches_of_words_make_the_same_update(self):
     # The gradient of the embedding has a slice per word of each micro-batch.
     spec = {'frame': _SPEC,
@@ -378,7 +411,6 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 class WeightsTest(tf.test.TestCase):
   """Tests of the weights of a prioritised replay, and of its errors."""
 
-  @pytest.mark.storm
   @eager.eagerly()
   def test_weights_of_columns(self):
     # A weight of 0 is as good as no column; one of 2 is as good as two.
@@ -434,6 +466,27 @@ class _TwoGroups:
     self.progress.assign(tf.stack(list(progress)))
     self.learned_last.assign([int(g in groups) for g in ('policy', 'value')])
     self.target.assign(0.5 * self.target + 0.5 * self.value)
+
+
+class _OfData(_TwoGroups):
+  """A value follows rewards, and a delayed policy their sum.
+
+  So the order of the batches counts, and each number of their weights.
+  """
+
+  def __init__(self):
+    super().__init__()
+    self.delayed, self.delay = ('policy',), 2
+
+  def loss(self, data, weights, groups, seed):
+    del seed
+    rewards = data.steps.env_outputs.reward[0]
+    distances = self.value - rewards
+    losses = {
+        'policy': tf.reduce_sum(self.policy) * tf.reduce_sum(weights * rewards),
+        'value': 0.5 * tf.reduce_sum(weights * distances**2)}
+    return base.Loss({group: losses[group] for group in groups},
+                     {'total_loss': losses['value']}, {}, tf.abs(distances))
 
 
 class GroupsTest(parameterized.TestCase, tf.test.TestCase):
@@ -532,6 +585,43 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(learner.num_updates, (call + 1) * updates_per_call)
     # In the end, the policy was not due.
     self.assertAllEqual(algorithm.learned_last, [0, 1])
+
+  def test_update_k_of_a_call_has_batch_k_and_its_weights(self):
+    algorithm = _OfData()
+    learner = learner_lib.Learner(
+        algorithm, {group: optimizers.Scheduled(
+            tf.keras.optimizers.SGD(), lambda frames: 0.1)
+                    for group in algorithm.groups}, updates_per_call=3)
+    maker = make_learner()
+    batches = [random_batch(maker, seed) for seed in range(6)]
+    weights = np.random.default_rng(1).uniform(size=[6, 3]).astype('f')
+    policy, value = np.array([1.0, 2.0]), 3.0
+    for call in range(2):
+      errors, losses, norms = [], [], []
+      ks = range(3 * call, 3 * call + 3)
+      for k in ks:
+        rewards = batches[k].data.steps.env_outputs.reward[0].numpy()
+        distances = value - rewards
+        errors.append(np.abs(distances))
+        losses.append(0.5 * np.sum(weights[k] * distances**2))
+        if k % 2 == 0:
+          slope = np.sum(weights[k] * rewards)
+          norms.append(np.sqrt(2) * np.abs(slope))
+          policy = policy - 0.1 * slope
+        value -= 0.1 * np.sum(weights[k] * distances)
+      learned = learner.step(structs.Batch(
+          tree.map_structure(
+              lambda *x: tf.stack(x), *[batches[k].data for k in ks]),
+          _NUM_FRAMES, tf.constant(weights[ks.start:ks.stop])))
+      self.assertAllClose(algorithm.policy, policy, rtol=1e-5)
+      self.assertAllClose(algorithm.value, [value], rtol=1e-5)
+      self.assertAllClose(learned.errors, errors, rtol=1e-5, atol=1e-6)
+      scalars = learned.scalars
+      self.assertAllClose(scalars['total_loss'], np.mean(losses), rtol=1e-5)
+      # Of the updates in which it was due.
+      self.assertAllClose(
+          scalars['policy/gradient_norm'], np.mean(norms), rtol=1e-5)
+      self.assertEqual(learner.num_env_frames, (call + 1) * _NUM_FRAMES)
 
   def test_seeds_of_one_call_are_those_of_single_calls(self):
     batch = random_batch(make_learner())
