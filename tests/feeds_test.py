@@ -46,8 +46,10 @@ class _Learner:
     self.updates_per_call = updates_per_call
     self.num_env_frames = num_env_frames
     self.num_updates = 0
+    self.num_batches = 0
 
   def to_device(self, data, num_new_frames, weights):
+    self.num_batches += 1
     return structs.Batch(data, num_new_frames, weights)
 
 
@@ -183,22 +185,30 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     config = _config(
         num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
         logdir=self.create_tempdir().full_path).of_learner(1)
-    drawn = []
+    drawn, num_saved = [], []
     for rank in range(2):  # Each adds 50 steps or a few more.
       with _running(config, collectives=_Learners(rank, [0]), first=rank
                     ) as (feed, batches):
         drawn.append([next(batches).batch.data.reward for _ in range(15)])
+        feed.close()
+        feed.join(10)  # It would go on adding steps.
         feed.save()
-        num_saved = feed._source.rate.num_steps
+        num_saved.append(feed._source.rate.num_steps)
     self.assertNotAllEqual(*drawn)  # Of the same steps.
-    learner = _Learner(2, 90)
-    learner.num_updates = 28
-    for rank, num_uncounted in (0, num_saved + 60 - 90), (1, 0):
+    for rank, num_uncounted in (0, num_saved[0] + 60 - 90), (1, 0):
+      learner = _Learner(2, 90)
+      learner.num_updates = 28
       with _running(config, learner, collectives=_Learners(rank, [60]),
                     first=rank) as (feed, batches):
         new = next(batches).batch.num_new_frames
         self.assertEqual(new, num_uncounted)
-        self.assertEqual(feed._source.rate.num_updates, 30)
+        feed.close()
+        feed.join(10)
+        self.assertEqual(feed._source.rate.num_updates,
+                         28 + 2 * learner.num_batches)
+        # No more than a few batches ahead, for its own steps.
+        self.assertBetween(feed._source.rate.num_steps, num_saved[rank],
+                           num_saved[rank] + 10)
 
   def test_a_replay_that_is_missing_or_old_does_not_owe_for_others(self):
     config = _config(
