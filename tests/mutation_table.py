@@ -599,6 +599,20 @@ _BASE = (
      'v for target in self._targets[:1] for v'),
 )
 
+_IMPALA = (
+    ('policies of the next observations',
+     'learner_outputs.policy[:-1]', 'learner_outputs.policy[1:]'),
+    ('what acted is taken from the step before',
+     'lambda t: t[1:], agent_outputs)', 'lambda t: t[:-1], agent_outputs)'),
+    ('last actions of the next step',
+     'agent_outputs.action, env_outputs, data',
+     'tf.roll(agent_outputs.action, -1, 0), env_outputs, data'),
+    ('unrolls begin with a state of zeros',
+     'env_outputs, data.start.agent_state)',
+     'env_outputs,\n        tree.map_structure(\n'
+     '            tf.zeros_like, data.start.agent_state))'),
+)
+
 _DDQN = (
     ('online network instead of the target',
      'self._target.model.params(', 'self.agent.params('),
@@ -1486,6 +1500,8 @@ GROUPS = (
      'Weights or micro or clipped or published'),
     ('algorithms/base', _BASE, 'tests/off_policy_test.py', '-k',
      'losses and td3 or follow and td3 or begin or checkpoint and td3'),
+    ('algorithms/impala', _IMPALA, 'tests/learner_test.py', '-k',
+     'loss_are_one'),
     ('algorithms/ddqn', _DDQN, 'tests/off_policy_test.py', '-k',
      'dqn or dueling'),
     ('algorithms/ddpg', _DDPG, 'tests/off_policy_test.py', '-k',

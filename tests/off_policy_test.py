@@ -38,7 +38,8 @@ _CASES = {
     'td3_three_critics': ('td3', _BOX, dict(num_critics=3)),
     'sac': ('sac', _BOX, dict(target_entropy_per_part=-0.7)),
     'sac_discrete': ('sac', _DISCRETE, dict(target_entropy_ratio=0.8)),
-    'mpo': ('mpo', _BOX, dict(num_samples=3)),
+    'mpo': ('mpo', _BOX, dict(
+        num_samples=3, epsilon_mean=0.7, epsilon_scale=0.2)),
     'mpo_two_critics': ('mpo', _BOX, dict(num_samples=3, num_critics=2)),
     'mpo_exact': ('mpo', _BOX, dict(
         num_samples=3, exact_temperature=True, epsilon_temperature=0.05)),
