@@ -219,7 +219,13 @@ class MeasureTest(absltest.TestCase):
       # A run that is cut off when its time is over.
       args.mark, args.limit_min = 2., 1e-9
       row = time_to_score.measure('ours', '', 8, args)
-    self.assertEqual((row['minutes_to_mark'], row['minutes_held']), ('', ''))
+      self.assertEqual((row['minutes_to_mark'], row['minutes_held']), ('', ''))
+      # One in which no game ends any more.
+      args.limit_min = 60
+      with mock.patch.object(time_to_score, '_HANG_S', 2.):
+        row = time_to_score.measure('ours', '', 9, args)
+    self.assertEqual((row['error'], row['games']),
+                     ('no game has ended for 2 s', 300))
 
 
 if __name__ == '__main__':

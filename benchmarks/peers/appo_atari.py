@@ -2,7 +2,7 @@
 """Trains with sample-factory's own configuration for Atari games.
 
 For benchmarks/time_to_score.py. The settings are those of
-sf_examples/atari/atari_params.py; the games are ours.
+sf_examples/atari/atari_params.py, and what `flags` changes; the games are ours.
 """
 
 import json
@@ -45,11 +45,12 @@ def _make_game(unused_name, unused_cfg, env_config, render_mode=None):
 def main():
   settings = json.loads(sys.argv[1])
   env_utils.register_env('game', _make_game)
-  train.run_rl(train_atari.parse_atari_args([
+  # It returns a status, also if its parts have failed.
+  sys.exit(train.run_rl(train_atari.parse_atari_args([
       '--env=game', '--experiment=peers', '--device=cpu',
       f'--seed={settings["seed"]}', '--save_every_sec=100000',
       '--train_dir=' + os.path.join(os.environ['PEERS_RUN'],
-                                    'sample_factory')]))
+                                    'sample_factory'), *settings['flags']])))
 
 
 if __name__ == '__main__':
