@@ -565,12 +565,14 @@ class SeveralAgentsTest(parameterized.TestCase):
                         ('scores-10-10', 3.), ('scores-9-11', 4.)):
       score_files.write(_table({'ALE/Pong-v5': [value]}),
                         os.path.join(logdir, name))
+    score_files.reserve_path(logdir, 11)  # It was not written.
     self.assertEqual(self._read(logdir).rows[0].mean, 3)
 
   @parameterized.parameters(
       ({}, 'holds no table of a test'),
       ({'scores-1-1.csv': 'x'}, 'holds no table of a test'),
-      ({'scores-1-1.json': ''}, 'scores-1-1.json cannot be read'),
+      ({'scores-1-1.json': ''}, 'holds no table of a test'),
+      ({'scores-1-1.json': '{'}, 'scores-1-1.json cannot be read'),
       ({'scores-1-1.json': '{"agents": [{}]}'},
        'scores-1-1.json cannot be read'))
   def test_nothing_to_read(self, files, text):

@@ -58,9 +58,12 @@ class _Collected:
 
 class FilmTest(parameterized.TestCase):
 
-  @parameterized.parameters(('mp4', 50., 50.), ('gif', 50., 25.),
-                            ('gif', 10., 10.))
-  def test_all_pictures_are_there(self, extension, fps, shown_fps):
+  @parameterized.parameters(
+      ('mp4', 50., 1, 50.), ('gif', 50., 2, 25.), ('gif', 10., 1, 10.),
+      # These need hundredths of a second: 50, 70 and 110 ms.
+      ('gif', 60., 3, 20.), ('gif', 30., 2, 1000 / 70),
+      ('gif', 35 / 4, 1, 1000 / 110))
+  def test_all_pictures_are_there(self, extension, fps, every, shown_fps):
     path = os.path.join(self.create_tempdir().full_path, f'a.{extension}')
     film = recording_lib.Film(path, fps)
     # Odd sizes; half black, half white, which grows.
@@ -70,8 +73,7 @@ class FilmTest(parameterized.TestCase):
       film.add(pictures[t])
     film.close()
     found = _read(path)
-    every = round(fps / shown_fps)
-    self.assertEqual(found.shape, (40 // every, 182, 202, 3))
+    self.assertEqual(found.shape, (len(pictures[::every]), 182, 202, 3))
     found = found[:, :181, :201].astype(int)
     self.assertLess(np.abs(found - pictures[::every]).mean(), 6)
     with imageio.v2.get_reader(path) as reader:

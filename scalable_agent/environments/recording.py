@@ -7,6 +7,7 @@ game returns. Frames go to the encoder one by one, so long games need no memory.
 
 from collections.abc import Callable, Sequence
 import functools
+import math
 import os
 from typing import Any, NamedTuple
 
@@ -55,9 +56,10 @@ class Film:
     """Starts a film; its format is that of the extension of `path`."""
     import imageio.v2  # pylint: disable=g-import-not-at-top
     if path.endswith('.gif'):
-      self._every = max(1, round(frames_per_s / _MAX_GIF_FPS))
-      self._writer = imageio.v2.get_writer(
-          path, duration=1000 * self._every / frames_per_s, loop=0)
+      self._every = math.ceil(frames_per_s / _MAX_GIF_FPS)
+      # GIFs have hundredths of a second. Other numbers would be cut off.
+      duration_ms = 10 * round(100 * self._every / frames_per_s)
+      self._writer = imageio.v2.get_writer(path, duration=duration_ms, loop=0)
     else:
       self._every = 1
       self._writer = imageio.v2.get_writer(

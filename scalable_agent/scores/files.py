@@ -306,7 +306,9 @@ def read(path: str) -> score_table.Run:
     ConfigError: if there is none, or if it cannot be read.
   """
   if os.path.isdir(path):
-    found = [match for match in map(_NAME.fullmatch, os.listdir(path)) if match]
+    # A test that could not be written, on a full disk, has left an empty file.
+    found = [match for match in map(_NAME.fullmatch, os.listdir(path))
+             if match and os.path.getsize(os.path.join(path, match[0]))]
     if not found:
       raise errors.ConfigError(
           f'--logdir={path} holds no table of a test (scores-*.json). Test '

@@ -124,8 +124,9 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
   """Returns level, frames, seconds and return of the episodes of a run.
 
   They are in the order in which they ended. The next part of a run repeats what
-  a killed part did after its last checkpoint. These episodes of the killed part
-  are left out, as are lines that a kill cut off.
+  a killed part did after its last checkpoint. Episodes of the killed part that
+  ended after the first one of the next part are left out, as are lines that a
+  kill cut off.
 
   Raises:
     ConfigError: if `episodes.csv` cannot be read.
