@@ -341,6 +341,8 @@ class Config(
       try:
         with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
           json.dump(dataclasses.asdict(self), f, indent=1)
+          f.flush()
+          os.fsync(f.fileno())  # Otherwise a crash may leave an empty file.
         os.replace(f'{path}.tmp', path)
       except OSError as e:
         raise errors.CheckpointError(
@@ -404,12 +406,22 @@ def _as_flags(config, names_of_settings):
 
 
 def trained_with(logdir: str) -> Config | None:
-  """Returns the settings of the run in `logdir`, None if they are not known."""
+  """Returns the settings of the run in `logdir`, None if there are none.
+
+  Raises:
+    ConfigError: if they cannot be read, or are not valid here.
+  """
+  path = _settings_path(logdir)
   try:
-    with open(_settings_path(logdir), encoding='utf-8') as f:
+    with open(path, encoding='utf-8') as f:
       return Config.from_saved(json.load(f))
-  except (OSError, ValueError):  # There are none, or they are damaged.
+  except (FileNotFoundError, NotADirectoryError):
     return None
+  except (OSError, ValueError) as e:
+    raise errors.ConfigError(
+        f'{path}, the settings of the training, cannot be used: {e} Replace it '
+        'by the newest settings-N.json beside it, or remove it: then only the '
+        'flags count.') from e
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

@@ -125,10 +125,13 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
     ConfigError: if one of them is wrong.
   """
   values = flag_values.flag_values_dict()
-  trained_with = config_lib.trained_with(os.path.expanduser(values['logdir']))
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
   given = {name: values[name] for name in names if flag_values[name].present}
-  if values['mode'] not in _OF_TRAINED or trained_with is None:
+  trained_with = None
+  if values['mode'] in _OF_TRAINED:
+    trained_with = config_lib.trained_with(
+        os.path.expanduser(values['logdir']))
+  if trained_with is None:
     config = config_lib.Config.from_values(values)
     config.check_used(given)
     return config
@@ -369,7 +372,8 @@ def _print_error(error):
 
 def _exit(exit_code):
   """Ends the program; does not wait for threads that still act."""
-  if any(thread.daemon and thread.name.startswith(('actor-', 'batches'))
+  if any(thread.daemon and thread.name.startswith(
+      ('actor-', 'batcher-', 'batches'))
          for thread in threading.enumerate()):
     # They may be within TensorFlow, which must not be taken away from them.
     sys.stdout.flush()

@@ -193,7 +193,7 @@ def trained_config(logdir: str) -> config_lib.Config:
   config = config_lib.trained_with(logdir)
   if config is None:
     raise errors.ConfigError(
-        f'{logdir} has a checkpoint, but no settings.json that can be read.')
+        f'{logdir} has a checkpoint, but no settings.json.')
   return dataclasses.replace(config, logdir=logdir)
 
 

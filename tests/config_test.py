@@ -809,15 +809,23 @@ class SavedTest(parameterized.TestCase):
         config_lib.Config(logdir=self.logdir, seed=5))
 
   @parameterized.parameters(
-      '', '{"seed": 5', '[]', '5', 'null', '"seed"', '{"seed": "5"}',
-      '{"seed": -1}', '\udcff')
-  def test_damaged(self, text):
+      ('', 'Expecting value'), ('{"seed": 5', 'Expecting'),
+      ('[]', 'must be a dictionary'), ('5', 'dictionary'),
+      ('null', 'dictionary'), ('"seed"', 'dictionary'),
+      ('{"seed": "5"}', '--seed=5 must be of type int'),
+      ('{"seed": -1}', '--seed=-1'), ('\udcff', 'utf-8'))
+  def test_damaged(self, text, message):
     with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:
       f.write(text)
-    self.assertIsNone(config_lib.trained_with(self.logdir))
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^{self.path}, the settings .* cannot be used: '
+        f'.*{message}.* or remove it'):
+      config_lib.trained_with(self.logdir)
 
   def test_of_no_run(self):
     self.assertIsNone(config_lib.trained_with(self.logdir))
+    self.assertIsNone(config_lib.trained_with(
+        self.create_tempfile().full_path))
 
 
 class SeedsTest(absltest.TestCase):

@@ -1450,6 +1450,15 @@ _PROGRAM = (
      'left = left[0:]'),
 )
 
+_COLLECTED = (
+    ('steps with the first batch of a collection',
+     'if num_more and replay',
+     'if num_more < updates_per_collect - 1 and replay'),
+    ('steps are lost if too few draws are left',
+     'if num_more and replay.num_uses_left >= batch.num_columns:',
+     'if num_more:'),
+)
+
 _CREW = (
     ('the user is never told what is waited for',
      'elif is_quiet and now_s - begin_s > _QUIET_S:', 'elif False:'),
@@ -1556,6 +1565,8 @@ GROUPS = (
      'without_this_package or lite0 or drawn'),
     ('loading', _LOADING, 'tests/loading_test.py', '-k', 'Load and not lines'),
     ('filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
+    ('replay/unrolls', _COLLECTED, 'tests/replay_test.py', '-k',
+     'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
     ('experiment', _PROGRAM, 'tests/experiment_test.py', '-k', 'recipes'),
 )

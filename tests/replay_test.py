@@ -206,15 +206,17 @@ class ReplayTest(parameterized.TestCase):
     for update in range(30):
       ready = next(source)
       numbers = _numbers(self, ready.drawn.unroll)
+      end = int(replay.end[0])
       uses.update(numbers)
       arrived += sum(map(len, ready.notes))
       self.assertEqual(ready.num_new_steps,
                        _LENGTH * sum(map(len, ready.notes)))
       if num_collected >= 3:  # Otherwise too few draws are left at times.
-        self.assertEqual(arrived, num_collected * (update // 3 + 1))
-        self.assertEqual(bool(ready.notes), update % 3 == 0)
+        self.assertEqual(end, num_collected * (update // 3 + 1))
+        self.assertEqual(arrived, num_collected * ((update + 1) // 3))
+        self.assertEqual(bool(ready.notes), update % 3 == 2)
       for number in numbers:
-        self.assertBetween(number, max(0, arrived - 12), arrived - 1)
+        self.assertBetween(number, max(0, end - 12), end - 1)
     self.assertEqual(max(uses.values()), 4)
     if num_collected == 2:  # Eight uses per collection: two batches.
       self.assertEqual(arrived, 30)
@@ -252,6 +254,11 @@ def _train(test, **settings):
 
 @pytest.mark.slow
 class RunTest(parameterized.TestCase):
+
+  def test_a_run_makes_all_updates_of_its_last_collection(self):
+    _, batches = _train(
+        self, replay_capacity=16, unrolls_per_collect=4, updates_per_collect=3)
+    self.assertLen(batches, 600 // (4 * 5) * 3)
 
   def test_a_run_with_replay(self):
     config, batches = _train(self, replay_capacity=10)

@@ -197,16 +197,21 @@ def collected_batches(
       arrays.
 
   Yields:
-    `batch`, filled anew; its arrays are overwritten for the next one. The first
-    one after a collection has its steps and its note.
+    `batch`, filled anew; its arrays are overwritten for the next one. The last
+    one after a collection has its steps and its note: a run that ends when it
+    has enough steps makes all updates of its last collection.
   """
   num_new_steps, notes = 0, []
   for fresh in unrolls.batches(inbox, collected):
     replay.add(fresh)
     num_new_steps += fresh.steps.env_outputs.done[1:].size
     notes.append(note(fresh))
-    for _ in range(updates_per_collect):
+    for num_more in reversed(range(updates_per_collect)):
       if replay.num_uses_left < batch.num_columns:
         break
-      yield rate.Ready(replay.draw(batch, 0), num_new_steps, notes)
-      num_new_steps, notes = 0, []
+      drawn = replay.draw(batch, 0)
+      if num_more and replay.num_uses_left >= batch.num_columns:
+        yield rate.Ready(drawn, 0, [])
+      else:
+        yield rate.Ready(drawn, num_new_steps, notes)
+        num_new_steps, notes = 0, []
