@@ -419,9 +419,9 @@ def trained_with(logdir: str) -> Config | None:
     return None
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
-        f'{path}, the settings of the training, cannot be used: {e} Replace it '
-        'by the newest settings-N.json beside it, or remove it: then only the '
-        'flags count.') from e
+        f'{path}, the settings of the training, cannot be used '
+        f'({str(e).rstrip(".")}). Replace it by the newest settings-N.json '
+        'beside it, or remove it: then only the flags count.') from e
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

@@ -818,8 +818,8 @@ class SavedTest(parameterized.TestCase):
     with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:
       f.write(text)
     with self.assertRaisesRegex(
-        errors.ConfigError, f'^{self.path}, the settings .* cannot be used: '
-        f'.*{message}.* or remove it'):
+        errors.ConfigError, f'^{self.path}, the settings .* cannot be used '
+        rf'\(.*{message}.*[^.]\)\. .* or remove it'):
       config_lib.trained_with(self.logdir)
 
   def test_of_no_run(self):
