@@ -819,7 +819,7 @@ class SavedTest(parameterized.TestCase):
       f.write(text)
     with self.assertRaisesRegex(
         errors.ConfigError, f'^{self.path}, the settings .* cannot be used '
-        rf'\(.*{message}.*[^.]\)\. .* or remove it'):
+        rf'\(.*{message}.*(?<!\.)\)\. .* or remove it'):
       config_lib.trained_with(self.logdir)
 
   def test_of_no_run(self):
