@@ -412,8 +412,7 @@ class ClusterSettings(_Section):
       600., 'Seconds without any of them after which the run ends, with a '
       'checkpoint. At the start, seconds without one more while there are '
       'fewer than --min_actor_workers. Half of it is the time to open '
-      'environments.',
-      POSITIVE, needs=_RAY)
+      'environments.', POSITIVE, needs=_RAY)
   hang_timeout_s: float = setting(
       600.,
       'Seconds after which one of them that makes no unroll, or a learner that '

@@ -110,7 +110,6 @@ class CrewTest(parameterized.TestCase):
     super().setUp()
     self.ray = _Ray()
     self.lines: list[str] = []
-    self.results: list[object] = []
     for name in 'ray', 'time':
       patch = mock.patch.object(crew, name, self.ray)
       patch.start()
@@ -131,7 +130,6 @@ class CrewTest(parameterized.TestCase):
     """Lets time pass; workers that are ready get a call at once."""
 
     def take(worker, result):
-      self.results.append(result)
       if not isinstance(result, descriptions.Description):
         the_crew.has_result(worker)
       the_crew.call(worker, worker.handle.act.remote())

@@ -361,7 +361,7 @@ class Crew:
     config, num_ready = self._config, len(self.ready())
     limit = f'{config.actor_timeout_s:g} s (--actor_timeout_s)'
     what = (f'{num_ready} of {num_wanted} actor workers that a start needs '
-            f'(--min_actor_workers) are ready, and no other one came within '
+            '(--min_actor_workers) are ready, and no other one came within '
             f'{limit}.' if num_ready else
             f'No actor worker was ready for {limit}.')
     return errors.ClusterError(
