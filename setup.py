@@ -13,13 +13,14 @@ _VIZDOOM = ['vizdoom>=1.3.1']
 _MUJOCO = ['gymnasium[mujoco]>=1.1']
 # gymnasium-robotics 1.4.2 fails with mujoco 3.17 and 4.0.
 _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
-# CarRacing draws its observations with pygame.
-_BOX2D = ['box2d>=2.3.10', 'pygame-ce>=2.1.3']
+# Of gymnasium: CarRacing and the films of CartPole and its like are drawn so.
+_PYGAME = 'pygame-ce>=2.1.3'
+_BOX2D = ['box2d>=2.3.10', _PYGAME]
 _CUDA = ['tensorflow[and-cuda]>=2.18; platform_system == "Linux"']
 _RAY = ['ray>=2.60']
 _PBT = ['ray[tune]>=2.60']
 _PLOT = ['matplotlib>=3.8']
-_VIDEO = ['imageio>=2.34', 'imageio-ffmpeg>=0.5', 'pillow>=10.1']
+_VIDEO = ['imageio>=2.34', 'imageio-ffmpeg>=0.5', 'pillow>=10.1', _PYGAME]
 # The last mkdocstrings for Python 3.10 fails with pymdown-extensions 12.
 _DOCS = ['mkdocs>=1.6,<2', 'mkdocs-material>=9.6', 'mkdocstrings-python>=2.0',
          'pymdown-extensions<12; python_version < "3.11"', 'ruff>=0.9']

@@ -2,10 +2,11 @@
 """Kills what a run on a cluster consists of, again and again.
 
   python benchmarks/storm.py --kills=50 --out=DIRECTORY [--every_s=10]
+      [--learners=2]
 
 A cluster of two nodes on this machine trains catch with two actor workers.
 Every few seconds, one of these is hit, at random: an actor worker, a process of
-its environments, the learner, the second node with all that runs there (it
+its environments, a learner, the second node with all that runs there (it
 comes back), the program itself (the same command goes on), each with SIGKILL;
 or an actor worker with SIGSTOP. The next hit comes when all act again; a worker
 that is stopped is replaced meanwhile, after 30 s.
@@ -52,9 +53,10 @@ _KINDS = {'worker': .35, 'environment': .25, 'learner': .15, 'node': .08,
 class Run:
   """The program, and what it has printed."""
 
-  def __init__(self, address: str, logdir: str):
+  def __init__(self, address: str, logdir: str, num_learners: int):
     self._command = [sys.executable, 'experiment.py', *_FLAGS,
-                     f'--ray_address={address}', f'--logdir={logdir}']
+                     f'--ray_address={address}', f'--logdir={logdir}',
+                     f'--num_learners={num_learners}']
     self.num_frames = 0
     self.restored: collections.deque[int] = collections.deque()
     self.text = ''
@@ -85,7 +87,7 @@ class Run:
 class Storm:
   """A cluster with a run, and what hits them."""
 
-  def __init__(self, logdir: str, seed: int):
+  def __init__(self, logdir: str, seed: int, num_learners: int):
     self._mark = uuid.uuid4().hex
     os.environ[_MARK] = self._mark
     self.rng = np.random.default_rng(seed)
@@ -93,7 +95,7 @@ class Storm:
         initialize_head=True,
         head_node_args={'num_cpus': 2, 'object_store_memory': 100_000_000})
     self._add_node()
-    self.run = Run(self.cluster.address, logdir)
+    self.run = Run(self.cluster.address, logdir, num_learners)
     self.run.start()
 
   def _add_node(self):
@@ -141,7 +143,7 @@ class Storm:
       self.cluster.remove_node(self._second, allow_graceful=False)
       self._add_node()
     elif kind == 'learner':
-      self.processes('LearnerWorker')[0].kill()
+      self.rng.choice(self.processes('LearnerWorker')).kill()
     elif kind == 'worker':
       self.rng.choice(workers).kill()
     elif kind == 'stopped worker':
@@ -167,10 +169,11 @@ def main() -> int:
   parser.add_argument('--kills', type=int, default=50)
   parser.add_argument('--every_s', type=float, default=10.)
   parser.add_argument('--seed', type=int, default=1)
+  parser.add_argument('--learners', type=int, choices=(1, 2), default=1)
   parser.add_argument('--out', required=True)
   args = parser.parse_args()
   shm = set(os.listdir('/dev/shm'))
-  storm = Storm(os.path.join(args.out, 'run'), args.seed)
+  storm = Storm(os.path.join(args.out, 'run'), args.seed, args.learners)
   run = storm.run
   storm.wait_for_frames()
   gaps: dict[str, list[float]] = collections.defaultdict(list)

@@ -116,7 +116,7 @@ class Local:
 
   def seconds(self) -> dict[str, float]:
     """See `actor.Acting`."""
-    return metrics.sum_seconds(dict(timer.seconds) for timer in self._timers)
+    return metrics.totals(dict(timer.seconds) for timer in self._timers)
 
   def counts(self) -> dict[str, int]:
     """See `actor.Acting`."""

@@ -98,9 +98,9 @@ _DEFINE: dict[object, Callable[..., object]] = {
 def define_flags(flag_values: flags.FlagValues) -> None:
   """Defines a flag for every setting, in groups that --helpfull shows."""
   flags.DEFINE_string(
-      'recipe', '', 'Name of a recipe, whose flags are read first: all others '
-      f'override them. {", ".join(recipe_names())}.', flag_values=flag_values,
-      module_name='00 recipe')
+      'recipe', '', 'Name of a recipe, whose flags are read first: others '
+      f'override them, but not --algorithm. {", ".join(recipe_names())}.',
+      flag_values=flag_values, module_name='00 recipe')
   for number, section in enumerate(config_lib.SECTIONS, 1):
     name = section.__name__.removesuffix('Settings').lower()
     for field in dataclasses.fields(section):

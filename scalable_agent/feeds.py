@@ -304,6 +304,18 @@ def _allocate(config, spec, agent, num_columns):
       agent.output_spec, agent.initial_state(1))
 
 
+def _remove_old_replay(directory):
+  """Removes a replay that would be taken for that of this part later."""
+  what = 'this part does not save its replay (--save_replay).'
+  try:
+    shutil.rmtree(directory)
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{directory} of an earlier part cannot be removed ({e.strerror}), and '
+        f'{what}') from e
+  print(f'{directory} of an earlier part was removed: {what}')
+
+
 def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner,
                  inbox: unrolls.Inbox, place: _Place) -> Source:
@@ -327,10 +339,7 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     if is_saved:
       counters = replay.load(directory)
     else:
-      # Later it would be taken for that of this part.
-      shutil.rmtree(directory)
-      print(f'{directory} of an earlier part was removed: this part does not '
-            'save its replay (--save_replay).')
+      _remove_old_replay(directory)
   if counters is not None:
     rate.state = counters
     print(f'The replay has {replay.num_items:,} transitions of before.')

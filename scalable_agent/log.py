@@ -5,7 +5,6 @@ Episodes, progress, summaries, evaluations, checkpoints, films. Only the first
 learner does all that.
 """
 
-import collections
 from collections.abc import Callable, Iterator
 import contextlib
 import threading
@@ -24,6 +23,7 @@ from scalable_agent import learner as learner_lib
 from scalable_agent import metrics
 from scalable_agent import networks
 from scalable_agent import panel
+from scalable_agent import reports as reports_lib
 from scalable_agent import signals
 from scalable_agent import user_code
 from scalable_agent.scores import levels
@@ -41,12 +41,17 @@ class Update(NamedTuple):
     scalars: from `Learner.step`, by name.
     notes: about the unrolls that have arrived since the last update.
     learner: the learner, after the update.
-    policy_lag: the lag, mean over these unrolls; NaN if there are none.
+    lags: int64, of each column of these unrolls, in updates.
   """
   scalars: dict[str, tf.Tensor]
   notes: list[feeds.Note]
   learner: learner_lib.Learner
-  policy_lag: float
+  lags: np.ndarray
+
+  @property
+  def policy_lag(self) -> float:
+    """The mean lag; NaN if no unrolls have arrived."""
+    return float(np.mean(self.lags)) if self.lags.size else float('nan')
 
   @property
   def episodes(self) -> list[metrics.Episode]:
@@ -105,7 +110,7 @@ def print_start(
 
 
 def _count(count, what):
-  return f'{count} {what}' + 's' * (count != 1)
+  return f'{count:,} {what}' + 's' * (count != 1)
 
 
 @contextlib.contextmanager
@@ -126,29 +131,35 @@ class Follower:
   """
 
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
-               feed: feeds.Feed, episodes: collections.deque[metrics.Episode]):
+               actors: actor.Acting, feed: feeds.Feed,
+               reports: reports_lib.Reports, rank: int):
     """Makes the object.
 
     Args:
       config: the settings.
       learner: the learner.
+      actors: what acts for it.
       feed: its batches, and its replay.
-      episodes: where its episodes are put, for the first learner.
+      reports: where it puts what the first learner is to know.
+      rank: which of the learners it is.
     """
     self.timer = metrics.StageTimer()
     self._learner = learner
     self._num_updates_before = learner.num_updates
+    self._actors = actors
     self._feed = feed
-    self._episodes = episodes
+    self._reports = reports
+    self._rank = rank
     self._save_due = metrics.Interval(config.save_checkpoint_secs)
 
   def hooks(self) -> tuple[Hook, ...]:
     """Returns what to call after each update, in this order."""
-    return (self.pass_episodes_on, self.save_replay)
+    return (self.report, self.save_replay)
 
-  def pass_episodes_on(self, update: Update) -> None:
-    """Puts episodes where the first learner takes them."""
-    self._episodes.extend(update.episodes)
+  def report(self, update: Update) -> None:
+    """Puts episodes and counts where the first learner takes them."""
+    self._reports.add(reports_lib.Report(
+        update.episodes, {self._rank: self._actors.counts()}))
 
   def save_replay(self, update: Update) -> None:
     """Saves the replay if it is due."""
@@ -183,7 +194,7 @@ class Log:
                checkpointer: checkpointing.Checkpointer,
                writer: metrics.MetricsWriter,
                evaluations: Evaluations | None, stop: threading.Event,
-               episodes: collections.deque[metrics.Episode], end_frames: int,
+               reports: reports_lib.Reports, end_frames: int,
                shown: panel.Panel | None, films: filming.Filming | None):
     """Makes the object, for a part of a run that begins now.
 
@@ -196,14 +207,14 @@ class Log:
       writer: of episodes and summaries.
       evaluations: evaluates while training, if that is asked for.
       stop: ends evaluations, and the waiting for a place to save to.
-      episodes: where the episodes of the other learners are taken from.
+      reports: those of the other learners.
       end_frames: where the part ends.
       shown: shows the progress, in place of lines.
       films: records games while training, if that is asked for.
     """
     self.timer = metrics.StageTimer()
     self._learner = learner
-    self._is_deterministic = config.deterministic
+    self._config = config
     self._end_frames = end_frames
     self._num_updates_before = learner.num_updates
     self._actors = actors
@@ -212,7 +223,7 @@ class Log:
     self._writer = writer
     self._evaluations = evaluations
     self._stop = stop
-    self._episodes_of_others = episodes
+    self._reports = reports
     self._seconds_by_role = {
         'actor': actors.seconds, 'batches': feed.seconds,
         'learner': lambda: dict(self.timer.seconds)}
@@ -223,7 +234,7 @@ class Log:
     self._is_first_update = True
     self._has_summary = False
     self._unwritten: Update | None = None  # Since the last summary.
-    self._policy_lag = float('nan')
+    self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: list[feeds.Note] = []
     self._bottleneck = metrics.Bottleneck()
     self._num_unrolls = 0  # That were learned from, or added to a replay.
@@ -244,7 +255,7 @@ class Log:
     hooks: list[Hook] = [self.write_episodes, self.print_progress,
                          self.write_summary, self.evaluate]
     # What a checkpoint has counted is evaluated before.
-    if not self._is_deterministic:
+    if not self._config.deterministic:
       hooks.append(self.save_checkpoint)
     if self._films:
       hooks.append(self.film)
@@ -254,11 +265,10 @@ class Log:
     """Writes the episodes of all learners that have ended."""
     if update.notes:
       self._policy_lag = update.policy_lag
+      self._longest_lag = float(np.max(update.lags))
       self._last_notes = update.notes
       self._num_unrolls += sum(len(n.policy_version) for n in update.notes)
-    episodes = update.episodes
-    while self._episodes_of_others:
-      episodes.append(self._episodes_of_others.popleft())
+    episodes = update.episodes + self._reports.take().episodes
     self._progress.add_episodes(episodes)
     self._writer.write_episodes(
         episodes, update.learner.num_env_frames, self._train_time_s())
@@ -271,7 +281,7 @@ class Log:
     if self._progress_due():
       measured = self._progress.measure(
           update.learner.num_env_frames, self._policy_lag)
-      workers = _workers_text(self._actors.counts())
+      workers = _workers_text(self._counts())
       if self._panel:
         self._panel.update(
             measured, self._time_shares(), workers.removeprefix(', '))
@@ -297,13 +307,14 @@ class Log:
         raise errors.DivergedError(
             f'The {name} is {value} at {num_env_frames:,} frames.')
     values['policy_lag'] = self._policy_lag
+    values['longest_policy_lag'] = self._longest_lag
     values['frames_per_second'] = self._speed(num_env_frames)
     values['mean_return'] = self._progress.mean_return
     if self._feed.updates_per_step is not None:
       values['updates_per_step'] = self._feed.updates_per_step
     for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
-    for name, count in self._actors.counts().items():
+    for name, count in self._counts().items():
       values[f'actors/{name}'] = count
     self._writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
@@ -380,7 +391,7 @@ class Log:
       print('No checkpoint was written: the error came within several updates, '
             'some of which may have been made.', flush=True)
       return
-    if self._is_deterministic and (
+    if self._config.deterministic and (
         self._learner.num_env_frames < self._end_frames):
       print('No checkpoint was written: a deterministic run goes on from the '
             'last one as if it had not been stopped.', flush=True)
@@ -394,7 +405,7 @@ class Log:
         return self.save()
       except errors.SaveError as e:
         # Without this one, a deterministic run would become another one.
-        if not self._is_deterministic or self._stop.is_set():
+        if not self._config.deterministic or self._stop.is_set():
           raise
         print(f'{e} Waiting for that.', flush=True)
         self._stop.wait(_RETRY_S)
@@ -409,7 +420,8 @@ class Log:
     if self._panel and (is_stopped or not has_more):
       self._panel.close()  # What is printed then comes below it.
     if is_stopped:
-      print('\nStopping with a checkpoint. A second signal stops at once.')
+      how = '' if self._config.deterministic else ' with a checkpoint'
+      print(f'\nStopping{how}. A second signal stops at once.')
     print(self._progress.measure(
         self._learner.num_env_frames, self._policy_lag))
     if self._unwritten and self._last_notes:  # The end of each curve.
@@ -418,16 +430,38 @@ class Log:
       print(f'{self._learner.num_updates:,} updates, '
             f'{self._feed.updates_per_step:.4f} per agent step since the '
             'warm-up.')
-    num_arrived = self._actors.counts().get('unrolls')
-    if num_arrived is not None:
-      print(f'{num_arrived:,} unrolls have arrived, of which '
-            f'{num_arrived - self._num_unrolls:,} were waiting at the end.')
-    num_lost = self._actors.counts().get('lost_groups')
-    if num_lost:
-      print(f'{num_lost:,} times the process of a group of environments was '
-            'lost, with an unroll that was not finished.')
+    self._print_unrolls()
     print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
                                in self._time_shares().items()), flush=True)
+
+  def _counts(self):
+    """Returns what the actors of all learners have counted."""
+    return metrics.totals(
+        [self._actors.counts(), *self._reports.counts.values()])
+
+  def _print_unrolls(self):
+    """Prints where unrolls are that were not learned from."""
+    counts = self._counts()
+    num_arrived = self._actors.counts().get('unrolls')
+    if num_arrived is not None:
+      where = ' at the first learner' if self._config.num_learners > 1 else ''
+      print(f'{num_arrived:,} unrolls have arrived{where}, of which '
+            f'{num_arrived - self._num_unrolls:,} were waiting at the end.')
+      if counts['restarts']:
+        print(f'{_count(counts["restarts"], "time")} an actor worker was '
+              f'replaced, each time with at most {self._num_in_worker():,} '
+              'unrolls that have not arrived.')
+    num_lost = counts.get('lost_groups')
+    if num_lost:
+      print(f'{_count(num_lost, "time")} the process of a group of '
+            'environments was lost, with an unroll that was not finished.')
+
+  def _num_in_worker(self):
+    """Returns how many unrolls a worker can have, one for each environment."""
+    num_of_group = -(-self._actors.num_environments // self._actors.num_groups)
+    # On their way, waiting there, being made by all groups.
+    return ((1 + self._config.queue_capacity) * num_of_group
+            + self._actors.num_environments)
 
   def _train_time_s(self):
     return time.monotonic() - self._start_s

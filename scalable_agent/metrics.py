@@ -8,7 +8,7 @@ import csv
 import datetime
 import os
 import time
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -19,6 +19,7 @@ import tensorflow as tf
 _MAX_LINE_BYTES = 2**16
 # Larger whole numbers are shorter with an exponent.
 _MAX_WHOLE = 10**16
+_Number = TypeVar('_Number', int, float)
 
 
 class Episode(NamedTuple):
@@ -82,13 +83,13 @@ class StageTimer:
       self.seconds[name] += time.perf_counter() - start
 
 
-def sum_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-  """Returns the seconds of every stage, added up over several dictionaries."""
-  total: dict[str, float] = collections.defaultdict(float)
+def totals(parts: Iterable[Mapping[str, _Number]]) -> dict[str, _Number]:
+  """Returns the sum of each entry over several dictionaries."""
+  total: dict[str, _Number] = {}
   for part in parts:
-    for name, seconds in part.items():
-      total[name] += seconds
-  return dict(total)
+    for name, value in part.items():
+      total[name] = total[name] + value if name in total else value
+  return total
 
 
 class Bottleneck:

@@ -183,6 +183,7 @@ def smallest_errors(q_values: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
   Returns:
     `[B]`.
   """
+  _check_shape('targets', targets, q_values[0])
   return tf.abs(smallest(q_values) - targets)
 
 
@@ -196,6 +197,7 @@ def mean_errors(q_values: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
   Returns:
     `[B]`.
   """
+  _check_shape('targets', targets, q_values[0])
   return tf.reduce_mean(tf.abs(q_values - targets), axis=0)
 
 

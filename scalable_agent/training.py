@@ -28,6 +28,7 @@ from scalable_agent import networks
 from scalable_agent import optimizers as optimizers_lib
 from scalable_agent import panel
 from scalable_agent import policies
+from scalable_agent import reports as reports_lib
 from scalable_agent import signals
 from scalable_agent import structs
 from scalable_agent import user_code
@@ -44,7 +45,7 @@ _MAX_FRAMES_BETWEEN = 1_000_000
 
 def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
           addons: Mapping[str, base.Addon] | None = None) -> int:
-  """Trains until `total_environment_frames` or a signal.
+  """Trains on this machine until `total_environment_frames` or a signal.
 
   Goes on from the checkpoint in `logdir` if there is one.
 
@@ -58,10 +59,14 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
 
   Raises:
     signals.Stopped: a signal ended the run before the first update.
-    ConfigError: another run has the log directory.
+    ConfigError: another run has the log directory, or there is a `ray_address`.
     Exception: any error of an environment or of the learner. A checkpoint is
       written first.
   """
+  if config.ray_address:
+    raise errors.ConfigError(
+        f'--ray_address={config.ray_address} is for the program, as '
+        '"python experiment.py": from Python, leave it out.')
   if not tf.config.threading.get_intra_op_parallelism_threads():
     # A program that has computed before keeps its threads.
     with contextlib.suppress(RuntimeError):
@@ -94,7 +99,7 @@ def run(config: config_lib.Config,
         stop: threading.Event, hooks: Sequence[log_lib.Hook] = (),
         addons: Mapping[str, base.Addon] | None = None,
         collectives: collectives_lib.Collectives | None = None,
-        episodes: collections.deque[metrics.Episode] | None = None) -> int:
+        reports: reports_lib.Reports | None = None) -> int:
   """Trains as `train` does, with other actors and until `stop` is set.
 
   The log directory is not locked: the caller does that.
@@ -109,11 +114,11 @@ def run(config: config_lib.Config,
     collectives: the other learners, if there are any. Only the first one writes
       to the log directory. Their first sum is the number of those that were
       stopped before they had actors: if it is not 0, all end.
-    episodes: where the first learner takes the episodes of the others from, and
-      the others put them.
+    reports: where the first learner finds what the others report, and the
+      others put it.
   """
   collectives = collectives or collectives_lib.Alone()
-  episodes = collections.deque() if episodes is None else episodes
+  reports = reports or reports_lib.Reports()
   networks.set_compute_dtype(config.compute_dtype)
   if config.hook:  # An error is to come before anything is made.
     user_code.load(config.hook, 'hook')
@@ -130,12 +135,12 @@ def run(config: config_lib.Config,
     films = (stack.enter_context(contextlib.closing(filming.Filming(config)))
              if config.video_secs and collectives.rank == 0 else None)
     while _run_part(config, make_acting, stop, hooks, addons, collectives,
-                    episodes, shown, films):
+                    reports, shown, films):
       pass
   return 0
 
 
-def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes,
+def _run_part(config, make_acting, stop, hooks, addons, collectives, reports,
               shown, films):
   """Trains until the next checkpoint that is the beginning of a part.
 
@@ -180,7 +185,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes,
         config.of_learner(len(actors.environments)), spec, learner, part,
         collectives, actors.environments.start)
     log: log_lib.Log | log_lib.Follower = log_lib.Follower(
-        config, learner, feed, episodes)
+        config, learner, actors, feed, reports, collectives.rank)
     if collectives.rank == 0:
       config.save(learner.num_updates)
       checkpointing.save_spec(config.logdir, spec)
@@ -190,7 +195,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, episodes,
           metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
       log = log_lib.Log(
           config, learner, actors, feed, checkpointer, writer, evaluations,
-          stop, episodes, end_frames, shown, films)
+          stop, reports, end_frames, shown, films)
     # Policies act with the oldest of these versions.
     versions = collections.deque(
         [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -249,16 +254,16 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
       ready, num_new_frames = _next_batch(batches, stop, collectives)
     if ready is None:
       break
-    lags = [learner.num_updates - np.mean(note.policy_version)
-            for note in ready.notes]
+    lags = learner.num_updates - np.array(
+        [version for note in ready.notes for version in note.policy_version],
+        np.int64)
     with timer.stage('learn'):
       result = learner.step(
           ready.batch._replace(num_new_frames=num_new_frames))
       publish(learner.weights())
       learned(ready, result)
     update = log_lib.Update(
-        result.scalars, ready.notes, learner,
-        float(np.mean(lags)) if lags else float('nan'))
+        result.scalars, ready.notes, learner, lags)
     for hook in hooks:
       hook(update)
 

@@ -280,8 +280,8 @@ def from_importance_weights(
     lambda_: scalar or `[T, B, ...]`, in `[0, 1]`, a factor of the trace. The
       paper has 1; 0 looks one step ahead (remark 2 of the paper). Where it is 0
       at `t`, but `discounts` are not, `v_t` takes `V(x_{t+1})` and nothing
-      later. So a trace can end where an episode was truncated. As in rlax,
-      `q_t` takes `v_{t+1}` even there, except with `mix_advantages`.
+      later. So a trace can end where an episode was truncated. As in
+      DI-engine, `q_t` takes `v_{t+1}` even there, but for `mix_advantages`.
     mix_advantages: whether lambda mixes the target of the advantages too, as in
       rlax: `q_t = r_t + gamma_t (lambda_t v_{t+1} + (1 - lambda_t) V(x_{t+1}))`
       instead of `r_t + gamma_t v_{t+1}`. No difference if `lambda_` is 1.

@@ -112,9 +112,8 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllClose(
           [[2.0482], [3.23], [5.2]],
           di_engine.vtrace_advantage(
-              np.ones([3, 1]), rewards,
-              tf.concat([found[1:], values[-1:]], 0), values[:-1], .9) *
-          rhos, rtol=1e-12)
+              rhos, rewards, tf.concat([found[1:], values[-1:]], 0),
+              values[:-1], .9), rtol=1e-12)
 
   @parameterized.parameters(
       # The end of an episode, then padding.

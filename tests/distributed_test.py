@@ -1,7 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of training on a ray cluster of two nodes on this machine."""
 
-import collections
 import contextlib
 import os
 import pathlib
@@ -23,6 +22,7 @@ from scalable_agent import collectives
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import queues
+from scalable_agent import reports
 from scalable_agent import structs
 from scalable_agent import training
 from scalable_agent import unrolls
@@ -456,7 +456,7 @@ class LearningTest(absltest.TestCase):
         mock.patch.object(training, 'run', side_effect=crew.Stopped):
       self.assertEqual(learning.run(
           config_lib.Config(), 1, ['a:1', 'b:2'], None, threading.Event(),
-          print, collections.deque()), 0)
+          print, reports.Reports()), 0)
     others.total.assert_called_once_with([1])
 
   def test_learners_that_do_not_connect_are_a_failed_sum(self):
@@ -466,7 +466,7 @@ class LearningTest(absltest.TestCase):
         self.assertRaisesRegex(cluster_lib.SumError, 'The port is taken'):
       learning.run(
           config_lib.Config(), 1, ['a:1', 'b:2'], None, threading.Event(),
-          print, collections.deque())
+          print, reports.Reports())
 
 
 class _ProgramTest(parameterized.TestCase):
@@ -570,7 +570,7 @@ class ProgramTest(_ProgramTest):
     """Kills one once there is the file; returns the program, which goes on."""
     process = self._start(
         f'--ray_address={_CLUSTER[0].address}', '--num_learners=2', *args)
-    self._wait_for(process, '1 of 1 workers')
+    self._wait_for(process, '2 of 2 workers')
     while not os.path.exists(os.path.join(self.logdir, file)):
       self._wait_for(process, 'frames/s')
     _, second = _learners()
@@ -583,7 +583,7 @@ class ProgramTest(_ProgramTest):
   def test_two_learners_go_on_after_one_was_killed(self):
     process = self._kill_one_of_two_learners(
         'checkpoint', '--total_environment_frames=1000000')
-    self._wait_for(process, '1 of 1 workers')
+    self._wait_for(process, '2 of 2 workers')
     process.send_signal(signal.SIGTERM)
     rest, _ = process.communicate()
     self.assertEqual(process.returncode, 0, rest)
@@ -732,7 +732,7 @@ class HostsTest(_ProgramTest):
   def test_a_command_that_is_killed_takes_its_host_along(self):
     learner, [first, second] = self._start_all(
         '--num_learners=2', '--total_environment_frames=800000')
-    self._wait_for(learner, '1 of 1 workers')
+    self._wait_for(learner, '2 of 2 workers')
     processes = psutil.Process(first.pid).children(recursive=True)
     # All learners are on the host of the learner's command.
     [head] = [p for p in psutil.Process(learner.pid).children()

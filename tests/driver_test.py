@@ -13,6 +13,7 @@ from absl.testing import parameterized
 import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import reports
 
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
@@ -38,13 +39,18 @@ class LearnerWorkerTest(absltest.TestCase):
     self.assertEqual(worker.output()[0], 'one\ntwo\n')
     self.assertEmpty(worker.output()[0])
 
-  def test_episodes_go_to_the_first_learner(self):
+  def test_reports_go_to_the_first_learner(self):
     first, second = (driver.LearnerWorker(config_lib.Config(), rank, '')
                      for rank in range(2))
-    second._episodes.extend('ab')
-    self.assertEmpty(first.exchange_episodes(second.exchange_episodes([])))
-    self.assertEqual(list(first._episodes), ['a', 'b'])
-    self.assertEmpty(second._episodes)
+    for counts in {'workers': 1}, {'workers': 2}:
+      second._reports.add(reports.Report(['a', 'b'], {1: counts}))
+    first._reports.add(reports.Report(['c'], {}))
+    first.add_report(second.take_report())
+    self.assertEqual(first.take_report(), reports.Report(
+        ['c', 'a', 'b', 'a', 'b'], {1: {'workers': 2}}))
+    # Counts stay, episodes are told once.
+    self.assertEqual(second.take_report(),
+                     reports.Report([], {1: {'workers': 2}}))
 
 
 def _task_error(cause):
@@ -61,11 +67,12 @@ class LearnersTest(parameterized.TestCase):
     made.options.return_value.remote.side_effect = handles
     self.answers = {}  # To calls; those without one are not done.
     for rank, handle in enumerate(handles):
-      for method in 'address', 'run', 'output', 'stop', 'exchange_episodes':
+      for method in ('address', 'run', 'output', 'stop', 'take_report',
+                     'add_report'):
         getattr(handle, method).remote.return_value = f'{method} {rank}'
       self.answers[f'address {rank}'] = f'host:{rank}'
       self.answers[f'output {rank}'] = f'text of {rank}\n', 0.
-      self.answers[f'exchange_episodes {rank}'] = []
+      self.answers[f'add_report {rank}'] = None
     self.handles = handles
 
     def wait(calls, num_returns=1, timeout=None):
@@ -107,6 +114,9 @@ class LearnersTest(parameterized.TestCase):
     self.answers |= {'run 0': first, 'run 1': second}
     with self.assertRaisesRegex(kind, text):
       self.learners.run_to_end(threading.Event())
+    # What the second one reports goes to the first one.
+    self.handles[0].add_report.remote.assert_called_with('take_report 1')
+    self.handles[1].add_report.remote.assert_not_called()
 
   def test_learners_save_if_nothing_can_be_printed(self):
     stopped = []
@@ -145,7 +155,7 @@ class RestartsTest(absltest.TestCase):
           (driver.cluster, 'num_gpus_per_learner', lambda config: 0),
           (driver._Learners, '__init__', lambda *args: None),
           (driver._Learners, 'run_to_end', run_to_end),
-          (driver, '_LONGEST_PAUSE_S', 0.)):
+          (driver.cluster, '_LONGEST_PAUSE_S', 0.)):
         stack.enter_context(mock.patch.object(where, name, replacement))
       output = stack.enter_context(
           contextlib.redirect_stdout(io.StringIO()))

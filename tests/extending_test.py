@@ -135,7 +135,8 @@ class HookTest(absltest.TestCase):
     self.assertGreater(len(frames), 1)
     self.assertEqual(list(frames), sorted(set(frames)))
     self.assertEqual(frames[-1], 200)
-    for name in 'total_loss', 'mean_return', 'policy_lag', 'time/learner/learn':
+    for name in ('total_loss', 'mean_return', 'policy_lag',
+                 'longest_policy_lag', 'time/learner/learn'):
       self.assertIsInstance(values[-1][name], float, name)
 
   def test_an_error_ends_the_run_with_a_checkpoint(self):

@@ -270,6 +270,14 @@ class ResumeTest(parameterized.TestCase):
     before = learner.num_env_frames
     self._train(learner, save_replay='no')
     self.assertBetween(learner.num_env_frames - before, 60, 63)
+    self._train(learner)
+    rmtree = mock.Mock(side_effect=PermissionError(1, 'No rights'))
+    with mock.patch.object(
+        feeds, 'shutil', mock.Mock(rmtree=rmtree)
+    ), self.assertRaisesRegex(
+        errors.CheckpointError,
+        r'replay of an earlier part cannot be removed \(No rights\), and'):
+      self._train(learner, save_replay='no')
 
   def test_a_run_that_was_stopped_in_its_warm_up(self):
     config = _config(logdir=self.logdir, min_replay_steps=3000)

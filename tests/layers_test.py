@@ -20,7 +20,7 @@ import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 # above its own, and not from other rooms in its line.
 _LAYERS = (
     (0, 'errors recipes'),
-    (0, 'logdirs memory structs settings signals user_code'),
+    (0, 'logdirs memory reports structs settings signals user_code'),
     (0, 'sections'),
     (0, 'config'),
     (0, 'scores'),

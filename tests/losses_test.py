@@ -89,6 +89,13 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose((p - one_hot) * advantages[..., None], by_logits)
     self.assertIsNone(by_advantages)
 
+  def test_policy_gradient_loss_with_epsilon(self):
+    log_probs = tf.math.log([[.25, 1.], [0., .5]])
+    self.assertAllClose(
+        -(np.log(.35) + 2 * np.log(1.1) + 3 * np.log(.1) + 4 * np.log(.6)),
+        losses.compute_policy_gradient_loss(
+            log_probs, np.float32([[1, 2], [3, 4]]), epsilon=.1))
+
   @parameterized.parameters([[3]], [[5, 1]], [[5, 3, 1]])
   def test_policy_gradient_loss_broadcasts_nothing(self, shape):
     logits, actions, _ = _random(3)

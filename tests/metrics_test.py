@@ -245,13 +245,15 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     bottleneck({}, {'wait': 20, 'policy': 1980})
     self.assertEmpty(bottleneck({}, {'wait': 45, 'policy': 1045}))  # One was.
 
-  def test_sum_seconds(self):
+  def test_totals(self):
     timers = [metrics.StageTimer() for _ in range(2)]
     for timer in timers:
       timer.seconds['policy'] += 2.0
     timers[0].seconds['wait'] += 1.0
-    self.assertEqual(metrics.sum_seconds(
+    self.assertEqual(metrics.totals(
         timer.seconds for timer in timers), {'policy': 4, 'wait': 1})
+    self.assertEqual(repr(metrics.totals([{'a': 1}, {'b': 2}, {'a': 3}])),
+                     "{'a': 4, 'b': 2}")  # Whole numbers stay so.
     with timers[0].stage('environment'):
       pass
     self.assertGreater(timers[0].seconds['environment'], 0)

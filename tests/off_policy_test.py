@@ -564,7 +564,9 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
 
   # The loop ends in the middle of TD3's delay.
   @parameterized.named_parameters(
-      ('td3', 'td3'), ('ddqn', 'ddqn'), ('mpo', 'mpo'))
+      ('td3', 'td3'), ('ddqn', 'ddqn'), ('mpo', 'mpo'), ('ddpg', 'ddpg'),
+      ('sac', 'sac'), ('sac_discrete', 'sac_discrete'),
+      ('mpo_discrete', 'mpo_discrete'))
   @pytest.mark.storm
   def test_updates_of_one_call_are_those_of_single_calls(self, case):
     self._check_loop(case, False)
@@ -711,18 +713,22 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(found, [1, .66, .45, .114, .1] if case == 'ddqn'
                         else [1, 0, 0, 0, 0])
 
+  @parameterized.parameters(
+      (.5, .8, .15, [.4, .2, .15, .15]),
+      (.999, 1., .05, [.999, .998001, .997002999]))
   @eager.eagerly()
-  def test_epsilon_of_ddqn_that_decays_by_update(self):
+  def test_epsilon_of_ddqn_that_decays_by_update(
+      self, decay, begin, end, expected):
     learner = training.make_learner(_config(
-        'ddqn', exploration_decay=.5, exploration_epsilon_begin=.8,
-        exploration_epsilon_end=.15), _spec('ddqn'))
+        'ddqn', exploration_decay=decay, exploration_epsilon_begin=begin,
+        exploration_epsilon_end=end), _spec('ddqn'))
     found = []
-    for _ in range(4):
+    for _ in expected:
       self._step(learner, 'ddqn', num_frames=1000)
       found.append(float(learner.agent.epsilon))
-    self.assertAllClose(found, [.4, .2, .15, .15])
+    self.assertAllClose(found, expected)
 
-  @parameterized.parameters('ddqn', 'td3', 'sac_discrete')
+  @parameterized.parameters(*_DEFAULTS)
   @pytest.mark.storm
   def test_published_weights_end_the_warm_up(self, case):
     settings = (dict(exploration_epsilon_begin=0., exploration_epsilon_end=0.)

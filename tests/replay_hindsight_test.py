@@ -6,28 +6,8 @@ from absl.testing import parameterized
 import numpy as np
 import replay_logs
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
 
-_SPEC = replay_logs.SPEC._replace(observation={
-    'observation': structs.ArraySpec((2,), np.dtype(np.float32)),
-    'achieved_goal': structs.ArraySpec((1,), np.dtype(np.float32)),
-    'desired_goal': structs.ArraySpec((1,), np.dtype(np.float32))})
-_GOAL = -7.0  # Of all steps.
-
-
-def _with_goals(unroll):
-  """Adds goals to the observations; what is achieved is twice the number."""
-  def goals(observation):
-    achieved = 2 * observation[..., :1]
-    return {'observation': observation, 'achieved_goal': achieved,
-            'desired_goal': np.full_like(achieved, _GOAL)}
-  env_outputs = unroll.steps.env_outputs
-  return unroll._replace(
-      steps=unroll.steps._replace(env_outputs=env_outputs._replace(
-          observation=goals(env_outputs.observation))),
-      last_observations=tuple(
-          last._replace(observation=goals(last.observation))
-          for last in unroll.last_observations))
+_GOAL = replay_logs.GOAL
 
 
 def _after(log, i):
@@ -62,9 +42,10 @@ class HindsightTest(parameterized.TestCase):
   def _store(self, steps=40, length=24, end=0.25):
     rng = np.random.default_rng(6)
     logs = [replay_logs.random_log(rng, s, steps, end) for s in (0, 1)]
-    store = replay_lib.StepStore(_SPEC, 2 * length, 2)
+    store = replay_lib.StepStore(replay_logs.GOAL_SPEC, 2 * length, 2)
     for start in range(0, steps, 5):
-      store.add(_with_goals(replay_logs.unroll(logs, [0, 1], start, 5)))
+      store.add(replay_logs.with_goals(
+          replay_logs.unroll(logs, [0, 1], start, 5)))
     return logs, store
 
   @parameterized.product(strategy=('future', 'final', 'episode'),
@@ -147,9 +128,11 @@ class HindsightTest(parameterized.TestCase):
     rng = np.random.default_rng(6)
     log = replay_logs.random_log(rng, 0, 9, 0.3)
     replay = replay_lib.TransitionReplay(
-        replay_lib.StepStore(_SPEC, 20, 1), replay_lib.Prioritised(1.0),
+        replay_lib.StepStore(replay_logs.GOAL_SPEC, 20, 1),
+        replay_lib.Prioritised(1.0),
         replay_lib.Hindsight(replay_lib.NStep(0.9), _reward), 0)
-    replay.add(_with_goals(replay_logs.unroll([log], [0], 0, 9)))
+    replay.add(replay_logs.with_goals(
+        replay_logs.unroll([log], [0], 0, 9)))
     replay.update(np.arange(9), np.array([0] * 8 + [1000]))
     drawn = replay.draw(2, 100)
     self.assertGreater(np.mean(drawn.positions == 8), .95)

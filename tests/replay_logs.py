@@ -26,6 +26,11 @@ class Step:
 SPEC = structs.EnvironmentSpec(
     structs.ArraySpec((2,), np.dtype(np.float32)),
     structs.ActionSpec(num_values=(1000,)), 1)
+GOAL_SPEC = SPEC._replace(observation={
+    'observation': structs.ArraySpec((2,), np.dtype(np.float32)),
+    'achieved_goal': structs.ArraySpec((1,), np.dtype(np.float32)),
+    'desired_goal': structs.ArraySpec((1,), np.dtype(np.float32))})
+GOAL = -7.0  # Of all steps.
 
 
 def random_log(rng, stream, length, end=0.3):
@@ -77,6 +82,24 @@ def unroll(logs, environments, start, length):
           np.array(environments, np.int64), (),
           np.zeros([len(columns)], np.int64)),
       tuple(lasts))
+
+
+def goals(observation):
+  """Returns the dictionary of `[..., 2]`; achieved is twice the number."""
+  achieved = 2 * observation[..., :1]
+  return {'observation': observation, 'achieved_goal': achieved,
+          'desired_goal': np.full_like(achieved, GOAL)}
+
+
+def with_goals(unroll_):
+  """Returns the unroll with dictionaries for observations."""
+  env_outputs = unroll_.steps.env_outputs
+  return unroll_._replace(
+      steps=unroll_.steps._replace(env_outputs=env_outputs._replace(
+          observation=goals(env_outputs.observation))),
+      last_observations=tuple(
+          last._replace(observation=goals(last.observation))
+          for last in unroll_.last_observations))
 
 
 def transition(log, i, num_steps, discount):

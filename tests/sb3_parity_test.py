@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Compares losses, gradients and n-step returns with stable-baselines3.
+"""Compares losses, gradients and replay with stable-baselines3.
 
   pip install 'stable-baselines3>=2.7'
 
@@ -29,6 +29,7 @@ from stable_baselines3.common import buffers
 from stable_baselines3.common import logger as logger_lib
 from stable_baselines3.common import type_aliases
 from stable_baselines3.common import utils
+from stable_baselines3.her import her_replay_buffer
 import tensorflow as tf
 
 _B, _N, _A = 16, 2, 4
@@ -215,30 +216,51 @@ class LossTest(tf.test.TestCase, parameterized.TestCase):
                       gradients['temperature'])
 
 
+def _log(length):
+  """Returns steps without lost lives, which theirs does not know."""
+  log = replay_logs.random_log(np.random.default_rng(4), 0, length)
+  for step in log:
+    step.episode_end = step.done
+  for before, step in zip(log, log[1:]):
+    step.episode_step = 1 if before.done else before.episode_step + 1
+    step.last_observation = step.observation + 0.5
+  return log
+
+
+def _add(theirs, log, observation=lambda x: x):
+  """Adds the steps of a log to a buffer of theirs."""
+  array = lambda x: observation(np.array([[x, -x]], np.float32))
+  for before, step in zip(log, log[1:]):
+    theirs.add(
+        array(before.observation),
+        array(step.last_observation if step.done else step.observation),
+        np.array([step.action]), np.array([step.reward]),
+        np.array([step.done]), [{'TimeLimit.truncated': step.truncated}])
+
+
+class _Goals:
+  """The part of their vector of environments that computes rewards."""
+
+  def env_method(self, name, achieved, desired, infos, indices):
+    assert (name, indices) == ('compute_reward', [0])
+    return [self.reward(achieved, desired)]
+
+  def reward(self, achieved, desired):
+    """A number that tells both."""
+    return achieved[:, 0] - 3 * desired[:, 0]
+
+
 class ReplayTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(1, 2, 3, 5)
   def test_n_step_returns(self, num_steps):
-    log = replay_logs.random_log(np.random.default_rng(4), 0, 60)
-    for step in log:  # Theirs knows no lost lives.
-      step.episode_end = step.done
-    for before, step in zip(log, log[1:]):
-      step.episode_step = 1 if before.done else before.episode_step + 1
-      step.last_observation = step.observation + 0.5
+    log = _log(60)
     store = replay_lib.StepStore(replay_logs.SPEC, 100, 1)
     store.add(replay_logs.unroll([log], [0], 0, 60))
     theirs = buffers.NStepReplayBuffer(
         100, gymnasium.spaces.Box(-9.0, 9.0, [2]),
         gymnasium.spaces.Discrete(1000), 'cpu', n_steps=num_steps, gamma=0.9)
-    observation = lambda x: np.array([[x, -x]], np.float32)
-    for before, step in zip(log, log[1:]):
-      theirs.add(
-          observation(before.observation),
-          observation(step.last_observation if step.done
-                      else step.observation),
-          np.array([step.action]), np.array([step.reward]),
-          np.array([step.done]),
-          [{'TimeLimit.truncated': step.truncated}])
+    _add(theirs, log)
     sampled = theirs._get_samples(np.arange(60))
     ours = replay_lib.NStep(0.9, num_steps)(
         store, np.arange(60), np.random.default_rng(0))
@@ -249,6 +271,59 @@ class ReplayTest(tf.test.TestCase, parameterized.TestCase):
         ours.discount, ((1 - sampled.dones) * sampled.discounts)[:, 0])
     self.assertAllEqual(ours.next_observation, sampled.next_observations)
     self.assertGreater(np.sum(ours.discount == 0), 3)
+
+  @parameterized.parameters('final', 'future')
+  def test_hindsight(self, strategy):
+    log = _log(60)
+    log[-1].done = log[-1].episode_end = True  # Theirs draws whole games.
+    store = replay_lib.StepStore(replay_logs.GOAL_SPEC, 100, 1)
+    store.add(replay_logs.with_goals(replay_logs.unroll([log], [0], 0, 60)))
+    spaces = gymnasium.spaces.Dict({
+        name: gymnasium.spaces.Box(-9.0, 9.0, spec.shape)
+        for name, spec in replay_logs.GOAL_SPEC.observation.items()})
+    theirs = her_replay_buffer.HerReplayBuffer(
+        100, spaces, gymnasium.spaces.Discrete(1000), _Goals(), 'cpu',
+        n_sampled_goal=4, goal_selection_strategy=strategy)
+    _add(theirs, log, replay_logs.goals)
+    num = 30_000
+    np.random.seed(0)
+    sampled = theirs.sample(num)
+    ours = replay_lib.Hindsight(
+        replay_lib.NStep(0.9), _Goals().reward, strategy, 4)(
+            store, np.random.default_rng(0).integers(60, size=num),
+            np.random.default_rng(1))
+
+    def counts(observation, action, reward, is_end, after):
+      """Returns all different transitions, and the share of each."""
+      table = np.concatenate([
+          np.asarray(x).reshape([num, -1]) for x in (
+              *(observation[name] for name in sorted(observation)), action,
+              reward, is_end, *(after[name] for name in sorted(after)))], -1)
+      rows, number = np.unique(table, axis=0, return_counts=True)
+      return rows, number / num
+
+    our_rows, our_shares = counts(
+        ours.observation, ours.action, ours.reward, ours.discount == 0,
+        ours.next_observation)
+    rows, shares = counts(
+        sampled.observations, sampled.actions, sampled.rewards,
+        sampled.dones, sampled.next_observations)
+    self.assertAllClose(our_rows, rows)
+    self.assertAllClose(our_shares, shares, rtol=0, atol=0.003)
+    self.assertGreater(len(rows), 120 if strategy == 'future' else 100)
+
+    def distances(observation):
+      """Returns how far the goals are ahead that are not their own."""
+      goals, now = (np.asarray(observation[name])[:, 0]
+                    for name in ('desired_goal', 'observation'))
+      return (goals / 2 - now)[goals != replay_logs.GOAL]
+
+    our_distances, theirs_distances = (
+        distances(ours.observation), distances(sampled.observations))
+    # The standard deviations are 70, and at most 0.02.
+    self.assertAllClose(len(our_distances), len(theirs_distances), 0, 300)
+    self.assertAllClose(
+        np.mean(our_distances), np.mean(theirs_distances), 0, 0.1)
 
   def test_targets(self):
     rng = np.random.default_rng(5)

@@ -18,7 +18,8 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(
       ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', False),
-      ('td3', 3, 'uniform', True), ('td3', 1, 'prioritised', False))
+      ('ddqn', 3, 'prioritised', True), ('td3', 3, 'uniform', True),
+      ('td3', 1, 'prioritised', False), ('td3', 1, 'prioritised', True))
   @pytest.mark.storm
   def test_values(self, algorithm, n_step, selector, is_limit):
     level = 'time_limit' if is_limit else 'terminating'

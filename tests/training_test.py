@@ -1,7 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the loop that learns: order, ends, what hooks are told."""
 
-import collections
 import contextlib
 import io
 import os
@@ -20,6 +19,7 @@ from scalable_agent import feeds
 from scalable_agent import learner as learner_lib
 from scalable_agent import log
 from scalable_agent import metrics
+from scalable_agent import reports
 from scalable_agent import structs
 from scalable_agent import training
 
@@ -84,17 +84,19 @@ class LearnTest(absltest.TestCase):
     return timer
 
   def test_order_of_an_update(self):
-    hooks = [lambda update: self.tape.append(f'first hook {update.policy_lag}'),
+    hooks = [lambda update: self.tape.append(
+        f'first hook {update.policy_lag} {max(update.lags)}'),
              lambda update: self.tape.append(
                  f'second hook {update.scalars["total_loss"]}')]
-    timer = self._learn([_ready('a'), _ready('b', 1), _ready('c')], hooks)
+    third = _ready('c')._replace(notes=[_note(2, 1), _note(0)])
+    timer = self._learn([_ready('a'), _ready('b', 1), third], hooks)
     self.assertEqual(self.tape, [
         'step a', 'publish 1', 'learned a errors a',
-        'first hook 0.0', 'second hook 1.0',
+        'first hook 0.0 0', 'second hook 1.0',
         'step b', 'publish 2', 'learned b errors b',
-        'first hook 0.0', 'second hook 2.0',
+        'first hook 0.0 0', 'second hook 2.0',
         'step c', 'publish 3', 'learned c errors c',
-        'first hook 2.0', 'second hook 3.0'])
+        'first hook 1.0 2', 'second hook 3.0'])
     self.assertEqual(set(timer.seconds), {'wait', 'learn'})
 
   def test_ends_at_the_total_and_takes_no_further_batch(self):
@@ -153,6 +155,16 @@ class LearnTest(absltest.TestCase):
     others = _Others([(10, 0)])
     self._learn([_ready(0)], collectives=others)
     self.assertEqual(others.told, [[0, 1]])
+
+
+class ClusterTest(absltest.TestCase):
+
+  def test_a_cluster_is_for_the_program(self):
+    logdir = self.create_tempdir().full_path
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--ray_address=local is for the program, as'):
+      training.train(config_lib.Config(logdir=logdir, ray_address='local'))
+    self.assertEmpty(os.listdir(logdir))
 
 
 class StopTest(absltest.TestCase):
@@ -231,7 +243,7 @@ class LogTest(absltest.TestCase):
     one = log.Log(
         config_lib.Config(), learner, actors=mock.Mock(), feed=mock.Mock(),
         checkpointer=checkpointer, writer=mock.Mock(), evaluations=None,
-        stop=threading.Event(), episodes=collections.deque(), end_frames=10,
+        stop=threading.Event(), reports=reports.Reports(), end_frames=10,
         shown=None, films=None)
     learner.num_updates = 4
     for learner.is_whole in False, True:
@@ -242,16 +254,67 @@ class LogTest(absltest.TestCase):
       self.assertEqual(checkpointer.save.called, learner.is_whole)
 
 
+  def test_sums_up_the_counts_of_all_learners(self):
+    counts = {'workers': 1, 'wanted': 2, 'restarts': 0, 'unrolls': 7000}
+    actors = mock.Mock(num_groups=2, num_environments=15, seconds=dict)
+    actors.counts.side_effect = lambda: dict(counts)
+    told = reports.Reports()
+    writer = mock.Mock()
+    one = log.Log(
+        config_lib.Config(queue_capacity=3, progress_secs=1e-9, num_learners=3,
+                          ray_address='local', num_actors=3, batch_size=3),
+        mock.Mock(num_updates=0, num_env_frames=0), actors=actors,
+        feed=mock.Mock(updates_per_step=None, seconds=dict),
+        checkpointer=mock.Mock(train_time_s=0.),
+        writer=writer, evaluations=None, stop=threading.Event(),
+        reports=told, end_frames=10, shown=None, films=None)
+    update = mock.Mock(learner=mock.Mock(num_env_frames=8), episodes=['a'],
+                       notes=[])
+    one._progress = mock.Mock()
+
+    def output(function, *args):
+      with contextlib.redirect_stdout(io.StringIO()) as out:
+        function(*args)
+      return out.getvalue()
+
+    self.assertIn(', 1 of 2 workers (0 restarts)',
+                  output(one.print_progress, update))
+    text = output(one.print_end, False, False)
+    self.assertIn('7,000 unrolls have arrived at the first learner, of which '
+                  '7,000 were waiting at the end.', text)
+    self.assertNotIn('replaced', text)
+    counts.update(restarts=1)
+    followers = {rank: reports.Reports() for rank in (1, 2)}
+    for rank, follower in followers.items():
+      log.Follower(config_lib.Config(), mock.Mock(), actors, mock.Mock(),
+                   follower, rank).report(mock.Mock(episodes=[f'of {rank}']))
+    counts.update(workers=2)
+    for follower in followers.values():
+      told.add(follower.take())
+    self.assertIn(', 4 of 6 workers (3 restarts)',
+                  output(one.print_progress, update))
+    text = output(one.print_end, False, False)
+    # Those of eight environments are on their way, three such wait, and the
+    # other ones are made.
+    self.assertIn('3 times an actor worker was replaced, each time with at '
+                  'most 47 unrolls that have not arrived.', text)
+    one.write_episodes(update)
+    self.assertEqual(writer.write_episodes.call_args.args[0],
+                     ['a', 'of 1', 'of 2'])
+    one.write_episodes(update)  # Each one once.
+    self.assertEqual(writer.write_episodes.call_args.args[0], ['a'])
+
+
 class FollowerTest(absltest.TestCase):
 
   def test_saves_its_replay_when_it_is_due_and_at_the_end(self):
-    feed, episodes = mock.Mock(), collections.deque()
+    feed = mock.Mock()
     for seconds, num_saves in (0., 3), (1e9, 0):
       feed.reset_mock()
       learner = mock.Mock(num_updates=2)
       follower = log.Follower(
           config_lib.Config(save_checkpoint_secs=seconds or 1e-9), learner,
-          feed, episodes)
+          mock.Mock(), feed, reports.Reports(), 1)
       for _ in range(3):
         follower.save_replay(mock.Mock())
       self.assertEqual(feed.save.call_count, num_saves)
@@ -269,8 +332,8 @@ class FollowerTest(absltest.TestCase):
     feed = mock.Mock()
     feed.save.side_effect = errors.SaveError('No space.')
     follower = log.Follower(
-        config_lib.Config(save_checkpoint_secs=1e-9), mock.Mock(), feed,
-        collections.deque())
+        config_lib.Config(save_checkpoint_secs=1e-9), mock.Mock(), mock.Mock(),
+        feed, reports.Reports(), 1)
     with contextlib.redirect_stdout(io.StringIO()) as output:
       follower.save_replay(mock.Mock())
     self.assertIn('No space. Training goes on', output.getvalue())

@@ -10,9 +10,10 @@ differ from those of `scalable_agent.vtrace` and `scalable_agent.losses`:
   unmixed targets.
 - The discount is one number.
 
-The last one is a trap. At the end of an episode, DI-engine zeroes the value
-after it and the weights of all later steps. That is right if the rest of the
-unroll is padding. If another episode follows, its values leak into the targets
+The last one is a trap. At the end of an episode, DI-engine's policy (not these
+functions) zeroes the value after it, and the weight and the reward of the next
+step. That is right if the rest of the unroll is padding, where each step counts
+as an end. If another episode follows, its values leak into the targets
 of the episode before, because no discount of 0 cuts the trace. For unrolls that
 contain the end of an episode, use `vtrace.from_action_log_probs` and a discount
 per step. Means count the masked steps, too: a padded batch has smaller

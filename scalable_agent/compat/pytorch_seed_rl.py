@@ -12,12 +12,14 @@ Differences from the original:
   episode.
 - Ranks and shapes are checked. The original broadcasts, even a bootstrap value
   of another shape.
+- Actions of `from_logits` are integers. The original rounds others down.
 - Results are float64 if the target logits are float64, and float32 otherwise.
 
 These functions are right, but the original's learner calls them with wrong
 arguments. Its actors store each observation with the action and the logits that
 were computed from it. Its learner assumes that the action and the logits led to
-the observation. So each policy is evaluated at the action of the next step.
+the observation. So the target policy of a step is evaluated at the action of
+the next step, and compared with the behaviour policy of the next step.
 
 Here all rows `t` must belong together: `target_policy_logits[t]`, `values[t]`,
 `behavior_policy_logits[t]` and `actions[t]` are computed from the same

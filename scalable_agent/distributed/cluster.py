@@ -15,6 +15,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 
 _CONNECT_TIMEOUT_S = 5.
+_LONGEST_PAUSE_S = 60.
 # `experiment.py` sets them for its process; those elsewhere need them, too.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
@@ -121,6 +122,16 @@ def num_actor_workers(config: config_lib.Config) -> int:
           - config.num_learners * config.num_cpus_per_learner
           ) // config.num_cpus_per_actor_worker
   return min(max(room, config.num_learners), config.num_actors)
+
+
+def pause_s(num_losses: int) -> float:
+  """Returns the seconds until a process starts again: 0.5, 1, 2, ... 60.
+
+  Args:
+    num_losses: how often it was lost in a row; at least 1.
+  """
+  # Larger powers do not fit into a float in the end.
+  return min(2.**min(num_losses - 2, 10), _LONGEST_PAUSE_S)
 
 
 def why_lost(error: ray.exceptions.RayError) -> str:

@@ -29,7 +29,6 @@ from scalable_agent.distributed import versions
 _MAX_FAILURES = 3
 # So do deaths of a worker without a result of any worker.
 _MAX_DEATHS = 10
-_LONGEST_PAUSE_S = 60.
 _OPENING_SHARE = 0.5  # Of --actor_timeout_s, so that another one has time, too.
 _POLL_S = 0.5
 _QUIET_S = 20.  # Until the user is told what is waited for at the start.
@@ -282,7 +281,7 @@ class Crew:
                 'times within an hour (--max_environment_restarts).')
       raise error
     text = ''.join(traceback.format_exception_only(error)).strip()
-    self._replace(worker, text, 2.**(worker.num_failures - 1))
+    self._replace(worker, text, cluster.pause_s(worker.num_failures + 1))
 
   def _hung(self, worker):
     limit_s = self._limit_s(worker)
@@ -306,8 +305,7 @@ class Crew:
           f'Actor worker {worker.share.worker} was lost '
           f'{worker.num_deaths_of_all} times without a result of any worker in '
           f'between: {error}')
-    # Larger powers do not fit into a float in the end.
-    self._replace(worker, str(error), 2.**min(worker.num_deaths - 2, 10))
+    self._replace(worker, str(error), cluster.pause_s(worker.num_deaths))
 
   def _check(self, description):
     """Raises ConfigError if a worker does not fit the first one, or us."""
@@ -330,7 +328,7 @@ class Crew:
     worker.share = worker.share._replace(
         incarnation=worker.share.incarnation + 1)
     worker.description, worker.is_placed = None, False
-    worker.start_s = time.monotonic() + min(pause_s, _LONGEST_PAUSE_S)
+    worker.start_s = time.monotonic() + pause_s
 
   def _kill(self, worker):
     handle, worker.handle = worker.handle, None

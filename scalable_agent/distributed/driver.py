@@ -4,7 +4,6 @@
 TensorFlow is imported by the process of the learner only.
 """
 
-import collections
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -23,6 +22,7 @@ import ray
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import logdirs
+from scalable_agent import reports
 from scalable_agent import signals
 from scalable_agent.distributed import adder as adder_lib
 from scalable_agent.distributed import cluster
@@ -33,7 +33,6 @@ _POLL_S = 0.5
 _TOKEN = '.shared-'
 # A learner that is stopped writes a checkpoint and ends its threads meanwhile.
 _STOP_TIMEOUT_S = 60.
-_LONGEST_PAUSE_S = 60.
 # How long the others may go on when one learner has failed.
 _END_TIMEOUT_S = 20.
 
@@ -94,8 +93,7 @@ def train(config: config_lib.Config) -> int:
               'command goes on from the last checkpoint.') from None
         print(f'The learner {e}. It starts again from the last checkpoint.',
               flush=True)
-        # Larger powers do not fit into a float in the end.
-        stop.wait(min(2.**min(len(losses) - 2, 10), _LONGEST_PAUSE_S))
+        stop.wait(cluster.pause_s(len(losses)))
 
 
 @contextlib.contextmanager
@@ -142,7 +140,7 @@ class LearnerWorker:
     self._config, self._rank, self._token = config, rank, token
     self._stop = _Stop()
     self._output = _Output()
-    self._episodes: collections.deque = collections.deque()
+    self._reports = reports.Reports()
 
   def address(self) -> str:
     """Returns a free `HOST:PORT` of its machine."""
@@ -176,7 +174,7 @@ class LearnerWorker:
     with contextlib.redirect_stdout(output):
       return learning.run(
           self._config, self._rank, addresses, adder, self._stop,
-          lambda line: self._output.write(f'{line}\n'), self._episodes)
+          lambda line: self._output.write(f'{line}\n'), self._reports)
 
   def output(self) -> tuple[str, float]:
     """Returns what was printed since the last call, and how long it is silent.
@@ -185,12 +183,13 @@ class LearnerWorker:
     """
     return self._output.take(), time.monotonic() - self._stop.asked_s
 
-  def exchange_episodes(self, episodes: list) -> list:
-    """Takes episodes of others; returns its own, if it is not the first."""
-    self._episodes.extend(episodes)
-    if self._rank == 0:
-      return []
-    return [self._episodes.popleft() for _ in range(len(self._episodes))]
+  def take_report(self) -> reports.Report:
+    """Returns what the first learner is to know."""
+    return self._reports.take()
+
+  def add_report(self, report: reports.Report) -> None:
+    """Takes what another learner has returned; of the first one only."""
+    self._reports.add(report)
 
   def stop(self) -> None:
     """Ends the training with a checkpoint."""
@@ -249,7 +248,7 @@ class _Learners:
                 config.num_learners)
     self._print_error: OSError | None = None
     self._outputs: dict[int, ray.ObjectRef] = {}
-    self._exchanges: dict[int, ray.ObjectRef] = {}
+    self._reports: dict[int, ray.ObjectRef] = {}
     self._sign_s: list[float] = []
 
   def run_to_end(self, stop: threading.Event) -> int:
@@ -272,7 +271,7 @@ class _Learners:
       while pending:
         done, pending = ray.wait(pending, timeout=_POLL_S)
         self._print_output()
-        self._exchange_episodes()
+        self._pass_reports_on()
         if any(map(_error_of, done)):
           break
         if stopping_s is None and (stop.is_set() or self._print_error):
@@ -355,13 +354,13 @@ class _Learners:
         self._print_error = e
     self._sign_s[rank] = time.monotonic() - silent_s
 
-  def _exchange_episodes(self):
-    """Passes the episodes of the others on to the first learner."""
+  def _pass_reports_on(self):
+    """Passes what the others report on to the first learner."""
     for rank, handle in enumerate(self._handles[1:], 1):
-      last = self._exchanges.get(rank)
+      last = self._reports.get(rank)
       if last is None or ray.wait([last], timeout=0)[0]:  # One at a time.
-        self._exchanges[rank] = self._handles[0].exchange_episodes.remote(
-            handle.exchange_episodes.remote([]))
+        self._reports[rank] = self._handles[0].add_report.remote(
+            handle.take_report.remote())
 
   def _check_time(self, stopping_s):
     now_s = time.monotonic()

@@ -1,7 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """What the process of a learner runs, with TensorFlow."""
 
-import collections
 from collections.abc import Callable, Sequence
 import functools
 import threading
@@ -9,7 +8,7 @@ from typing import Any
 
 from scalable_agent import collectives
 from scalable_agent import config as config_lib
-from scalable_agent import metrics
+from scalable_agent import reports as reports_lib
 from scalable_agent import training
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster
@@ -20,7 +19,7 @@ from scalable_agent.distributed import remote_actors
 
 def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
         adder: Any, stop: threading.Event, say: Callable[[str], None],
-        episodes: collections.deque[metrics.Episode]) -> int:
+        reports: reports_lib.Reports) -> int:
   """Trains as one of several learners; returns the exit code.
 
   Args:
@@ -30,7 +29,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
     adder: the `adder.Adder` of `--collectives=ray`.
     stop: ends the training once it is set.
     say: takes lines of text for the user.
-    episodes: see `training.run`.
+    reports: see `training.run`.
 
   Raises:
     cluster.SumError: if a sum over the learners has failed.
@@ -44,7 +43,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
     sums = _collectives(config, rank, addresses, adder)
     try:
       return training.run(
-          config, make_acting, stop, episodes=episodes, collectives=sums)
+          config, make_acting, stop, collectives=sums, reports=reports)
     except crew.Stopped:
       sums.total([1])  # The others may have actors, and wait for this one.
       print(training.STOPPED)

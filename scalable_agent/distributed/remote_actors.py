@@ -202,7 +202,7 @@ class RemoteActors:
 
   def seconds(self) -> dict[str, float]:
     """See `actor.Acting`."""
-    return metrics.sum_seconds(s.seconds for s in self._senders.values())
+    return metrics.totals(s.seconds for s in self._senders.values())
 
   def counts(self) -> dict[str, int]:
     """See `actor.Acting`."""
