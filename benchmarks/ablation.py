@@ -6,10 +6,10 @@
 
 Runs experiment.py once for each correction, capacity of the replay (0: none)
 and seed. FLAGS such as --min_policy_lag=30 change the settings below, which are
-those of `catch`. If FLAGS have --level_name or --flagfile, they replace these
-settings. Every run has a directory of its own below --out. A finished run is
-not run again; a run that was cut off starts again. Writes ablation.json,
-ablation.md and ablation.png.
+those of `catch`. If FLAGS have --level_name, --recipe or --flagfile, they
+replace these settings. Every run has a directory of its own below --out. A
+finished run is not run again; a run that was cut off starts again. Writes
+ablation.json, ablation.md and ablation.png.
 
 *   The final return is the mean over the last tenth of the learning curve, as
     the agent learns: actions are sampled, with weights as old as the policy
@@ -89,7 +89,7 @@ class Interval(NamedTuple):
 
 def common_flags(flags: list[str]) -> list[str]:
   """Returns what all runs have in common, given the user's flags."""
-  has_level = any(re.match(r'--?(level_name|flagfile)(=|$)', flag)
+  has_level = any(re.match(r'--?(level_name|flagfile|recipe)(=|$)', flag)
                   for flag in flags)
   return list(flags) if has_level else [*_FLAGS, *flags]
 

@@ -14,6 +14,9 @@ The level is an Atari game with the paper's protocol. Rates are agent steps/s:
 *   actors: `Actor.make_unroll`; the unrolls are dropped. The environments are
     divided among groups, with one thread each.
 
+Operations of TensorFlow have its default number of threads; where a training
+keeps all cores busy, they have one.
+
 The measurements take turns, and a rate is the median of its turns. EnvPool and
 AsyncVectorEnv run in a virtual environment of their own.
 """
@@ -178,6 +181,8 @@ def _actor_turns(stack, args):
   # pylint: disable=g-import-not-at-top
   from scalable_agent import actor
   from scalable_agent import metrics
+  from scalable_agent import queues
+  from scalable_agent import structs
 
   def turn(seconds, actors, steps):
     act = lambda a: steps * _per_s(lambda: a.make_unroll().release(), seconds)
@@ -191,8 +196,10 @@ def _actor_turns(stack, args):
     for _ in range(num_groups):
       env = _make_env(stack, args, num_envs)
       actors.append(actor.Actor(
-          env, _make_policy(env, network, mode), sink=None,
-          unroll_length=args.unroll_length, timer=metrics.StageTimer()))
+          env, _make_policy(env, network, mode),
+          published=lambda: structs.Weights(-1, []),  # None are newer.
+          inbox=queues.BoundedQueue(1), unroll_length=args.unroll_length,
+          timer=metrics.StageTimer()))
     turns[f'{network}, {mode}, {num_groups} groups', args.num_envs] = (
         lambda seconds, a=actors, n=num_envs * args.unroll_length:
         turn(seconds, a, n))

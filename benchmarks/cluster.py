@@ -133,7 +133,7 @@ def measure(num_workers: int, height: int, pack: str, address: str) -> dict:
     count += 1
   seconds = time.monotonic() - begin_s
   cpu_s = time.process_time() - cpu_s
-  megabytes = actors.counts()['megabytes'] - before['megabytes']
+  megabytes = (actors.counts()['bytes'] - before['bytes']) / 1e6
   inbox.close()
   actors.stop(10)
   actors.close()
@@ -209,7 +209,8 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--workers', default='1,2,4,8,16')
   parser.add_argument('--height', type=int, default=84)
-  parser.add_argument('--pack', default='none')
+  parser.add_argument('--pack', default='none',
+                      choices=('none', 'newest', 'zlib'))
   parser.add_argument('--ray_address', default='local')
   parser.add_argument('--out', default='/tmp/scalable_agent/cluster.jsonl')
   parser.add_argument('--simulate', action='store_true')

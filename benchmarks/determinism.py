@@ -6,8 +6,9 @@
 
 Each recipe is trained `--repeats` times, the last time while other processes
 keep all cores busy. Then it is trained once more, with `kill -9` at random
-moments, and goes on each time. All weights, slots of optimizers and counters in
-all checkpoints that are kept must be equal to those of the first run.
+moments, each one after a checkpoint that is newer than that of the kill before,
+and goes on each time. All weights, slots of optimizers and counters in all
+checkpoints that are kept must be equal to those of the first run.
 """
 
 import argparse
@@ -16,13 +17,16 @@ import os
 import pathlib
 import random
 import signal
-import subprocess
 import sys
 import time
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(_ROOT))
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import runs
 
+_POLL_S = 0.1
+_LONGEST_LIFE_S = 6.  # After a checkpoint.
 RUNS = {
     'cartpole': ['--recipe=cartpole',
                  '--total_environment_frames=100000',
@@ -63,37 +67,60 @@ def train(name: str, logdir: pathlib.Path, num_kills: int = 0,
     num_kills: how often the program is killed. It is started again each time.
     rng: chooses when.
   """
+  if logdir.exists():
+    sys.exit(f'{logdir} is there: use another --out.')
   rng = rng or random.Random(0)
-  start_s, lifetime_s = time.monotonic(), 5.
-  logdir.parent.mkdir(parents=True, exist_ok=True)
-  with open(f'{logdir}.log', 'a', encoding='utf-8') as log:
-    while True:
-      process = subprocess.Popen(command(name, logdir), stdout=log,
-                                 stderr=subprocess.STDOUT)
-      try:
-        if num_kills:
-          lifetime_s *= 1.5  # So that it gets on, whatever a start takes.
-          process.wait(rng.uniform(lifetime_s / 2, lifetime_s))
-        else:
-          process.wait()
-      except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        num_kills -= 1
-        continue
-      if process.returncode:
-        sys.exit(f'{name} failed: see {logdir}.log.')
-      return time.monotonic() - start_s
+  start_s = time.monotonic()
+  for _ in range(num_kills):
+    _train_and_kill(name, logdir, rng)
+  child = _start(name, logdir)
+  try:
+    if child.wait():
+      sys.exit(f'{name} failed: see {logdir}/log.txt.')
+  finally:
+    child.kill()
+  return time.monotonic() - start_s
+
+
+def _start(name, logdir):
+  return runs.start_program(command(name, logdir), logdir)
+
+
+def _train_and_kill(name, logdir, rng):
+  """Kills the program a random time after it has written a checkpoint."""
+  before = _latest(logdir)
+  child = _start(name, logdir)
+  try:
+    while _latest(logdir) == before:
+      if child.poll() is not None:
+        sys.exit(f'{name} has ended before it was killed: see '
+                 f'{logdir}/log.txt.')
+      time.sleep(_POLL_S)
+    time.sleep(rng.uniform(0, _LONGEST_LIFE_S))
+    if child.poll() is not None:
+      sys.exit(f'{name} has ended before it was killed: it is too short.')
+  finally:
+    child.kill()
+    child.wait()
+
+
+def _latest(logdir):
+  """Returns the text that names the latest checkpoint, '' without one."""
+  path = logdir / 'checkpoint'
+  return path.read_text(encoding='utf-8') if path.exists() else ''
 
 
 def variables(logdir: pathlib.Path) -> dict[str, bytes]:
-  """Returns all that is in the latest checkpoint, but for the time."""
+  """Returns all that is in the checkpoints, but for the time."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
-  reader = tf.train.load_checkpoint(str(logdir))
-  return {name: reader.get_tensor(name).tobytes()
-          for name in reader.get_variable_to_shape_map()
-          if not name.startswith(('train_time_s', '_CHECKPOINTABLE',
-                                  'save_counter'))}
+  found = {}
+  for index in logdir.glob('ckpt-*.index'):
+    reader = tf.train.load_checkpoint(str(index.with_suffix('')))
+    found |= {f'{index.stem}: {name}': reader.get_tensor(name).tobytes()
+              for name in reader.get_variable_to_shape_map()
+              if not name.startswith(('train_time_s', '_CHECKPOINTABLE',
+                                      'save_counter'))}
+  return found
 
 
 def _keep_busy():
@@ -110,6 +137,8 @@ def main() -> None:
   parser.add_argument('--repeats', type=int, default=3)
   parser.add_argument('--kills', type=int, default=2)
   args = parser.parse_args()
+  # `sys.exit` runs the `finally` that ends the programs.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   is_equal = True
   for name in args.runs.split(','):
     found, seconds = {}, {}
@@ -117,13 +146,15 @@ def main() -> None:
       is_loaded = i and i == args.repeats - 1
       others = [multiprocessing.Process(target=_keep_busy, daemon=True)
                 for _ in range(os.cpu_count() or 1) if is_loaded]
-      for process in others:
-        process.start()
       label = f'run {i + 1}' + (', busy cores' if is_loaded else '')
-      seconds[label] = train(name, args.out / name / f'run{i + 1}')
+      try:
+        for process in others:
+          process.start()
+        seconds[label] = train(name, args.out / name / f'run{i + 1}')
+      finally:
+        for process in others:
+          process.kill()
       found[label] = variables(args.out / name / f'run{i + 1}')
-      for process in others:
-        process.kill()
     label = f'{args.kills} kills'
     seconds[label] = train(
         name, args.out / name / 'killed', args.kills, random.Random(name))

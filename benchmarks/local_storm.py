@@ -94,6 +94,12 @@ class Run:
       raise RuntimeError('Children live on.')
     return time.monotonic() - begin_s
 
+  def end(self) -> None:
+    """Kills the program, and what has begun with it, if it still runs."""
+    if self.process.poll() is None:
+      os.killpg(self.process.pid, signal.SIGKILL)
+      self.process.wait()
+
   def children(self) -> tuple[psutil.Process, list[psutil.Process]]:
     """Returns the server of processes, and those of environments."""
     server, = [p for p in psutil.Process(self.process.pid).children()
@@ -141,23 +147,12 @@ def hit(run: Run, fault: str, rng: random.Random, logdir: str) -> bool:
   return True
 
 
-def main() -> int:
-  parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument('--out', required=True)
-  parser.add_argument('--faults', type=int, default=50)
-  parser.add_argument('--seed', type=int, default=1)
-  args = parser.parse_args()
-  # With nohup it is ignored, and programs inherit that.
-  signal.signal(signal.SIGHUP, signal.SIG_DFL)
-  rng = random.Random(args.seed)
-  logdir = os.path.join(args.out, 'run')
-  shm = set(os.listdir('/dev/shm'))
-  sockets = set(pathlib.Path('/tmp').glob('pymp-*'))
-  run, problems = Run(logdir), []
-  ends_s, gaps_s = [], collections.defaultdict(list)
+def _storm(run, num_faults, rng, logdir):
+  """Makes faults; returns problems, seconds of ends, and of gaps by fault."""
+  problems, ends_s, gaps_s = [], [], collections.defaultdict(list)
   run.start()
   run.wait_for_frames()
-  order = [_FAULTS[i % len(_FAULTS)] for i in range(args.faults)]
+  order = [_FAULTS[i % len(_FAULTS)] for i in range(num_faults)]
   rng.shuffle(order)
   for index, fault in enumerate(order):
     time.sleep(rng.uniform(0, 4))
@@ -189,9 +184,30 @@ def main() -> int:
     print(json.dumps(row), flush=True)
   run.process.send_signal(signal.SIGTERM)
   run.wait()
+  return problems, ends_s, gaps_s
+
+
+def main() -> int:
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('--out', required=True)
+  parser.add_argument('--faults', type=int, default=50)
+  parser.add_argument('--seed', type=int, default=1)
+  args = parser.parse_args()
+  # With nohup it is ignored, and programs inherit that.
+  signal.signal(signal.SIGHUP, signal.SIG_DFL)
+  rng = random.Random(args.seed)
+  out = pathlib.Path(args.out).absolute()  # The program runs elsewhere.
+  logdir = str(out / 'run')
+  shm = set(os.listdir('/dev/shm'))
+  sockets = set(pathlib.Path('/tmp').glob('pymp-*'))
+  run = Run(logdir)
+  try:
+    problems, ends_s, gaps_s = _storm(run, args.faults, rng, logdir)
+  finally:
+    run.end()
+    (out / 'output.txt').write_text(run.text)
   if 'Traceback' in run.text:
     problems.append('There was a traceback.')
-  (pathlib.Path(args.out) / 'output.txt').write_text(run.text)
   expected = re.compile(r'(damaged-)?ckpt-\d+\..*|settings.*json|events\..*|'
                         r'agent\.json|spec\.json|checkpoint|episodes\.csv')
   left = [n for n in os.listdir(logdir) if not expected.fullmatch(n)]

@@ -207,7 +207,11 @@ def compare_updates(
   results: dict[str, list[dict]] = {p.title: [] for p in programs}
   for _ in range(args.rounds):
     for program in programs:
-      results[program.title].append(_measure_updates(program))
+      try:
+        results[program.title].append(_measure_updates(program))
+      except subprocess.CalledProcessError as e:
+        print(f'{program.title}: {e}', file=sys.stderr, flush=True)
+        continue
       print(f'{program.title}: {results[program.title][-1]}', file=sys.stderr,
             flush=True)
   return results
@@ -231,6 +235,9 @@ def print_updates(results: dict[str, list[dict]]) -> None:
                      for k in _CALLS) + ' |')
   print('|---' + '|---:' * len(_CALLS) + '|')
   for title, runs in results.items():
+    if not runs:
+      print(f'| {title}, failed |', flush=True)
+      continue
     cells = []
     for k in map(str, _CALLS):
       cpu, wall = (statistics.median(1e3 / run[k][name] for run in runs)

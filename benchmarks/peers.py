@@ -28,6 +28,9 @@ C. A ratio, ours / peer, is the median of the ratios within the rounds; within
 line says so. The lines on stderr also have the number of cores that other
 programs took. If it is not near 0, the rate is not valid.
 
+The settings of all peers are for two cores: on a larger machine, theirs use no
+more of them, and ours do.
+
 `--try_settings` runs all settings that this file lists once, also ours. Without
 it, the first setting of each list is measured.
 """

@@ -25,6 +25,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import re
 import statistics
 import sys
 import threading
@@ -43,6 +44,8 @@ _BASE = {'num_actors': 32, 'num_actor_groups': 2, 'unroll_length': 20,
          'batch_size': 8}
 _PONG_FLAGS = ('--recipe=pong_two_cores', '--replay_capacity=0',
                '--selector=uniform')
+_NOT_ALONE = ('--?(level_name|num_actors|num_actor_groups|num_action_repeats|'
+              'environments_per_process)(=|$)')
 _GROWTH = {  # Part: the flag that grows and its values.
     'actors': ('num_actors', (8, 16, 32, 64)),
     'groups': ('num_actor_groups', (1, 2, 4, 8)),
@@ -152,15 +155,14 @@ def _growth_rows(part, args):
 
 def _measure(row, args):
   """Adds one turn to `row`; for slow environments also a turn of them alone."""
-  num_action_repeats = 4
+  turn = throughput.measure(
+      row.flags, args.window_s, args.warm_up_s, 1 if row.part == 'slow' else 4)
   if row.part == 'slow':
-    num_action_repeats = 1
     row.alone_turns.append(_alone(
         slow_environment.level_name(row.configuration['step_ms']),
         row.configuration['num_actors'], row.configuration['num_actor_groups'],
         2.0, args.window_s))
-  row.turns.append(throughput.measure(
-      row.flags, args.window_s, args.warm_up_s, num_action_repeats))
+  row.turns.append(turn)
 
 
 def _line(row):
@@ -201,6 +203,9 @@ def main():
     parser.error(f'Unknown parts: {", ".join(sorted(unknown))}.')
   if set(args.step_ms) - set(slow_environment.STEP_MS):
     parser.error(f'--step_ms must be among {slow_environment.STEP_MS}.')
+  if 'slow' in parts and any(re.match(_NOT_ALONE, f) for f in args.flags):
+    parser.error('The environments alone, with which slow ones are compared, '
+                 'would not have these FLAGS.')
   # So that experiment.py finds the slow environments.
   os.environ['PYTHONPATH'] = os.pathsep.join(
       [_DIRECTORY, *filter(None, [os.environ.get('PYTHONPATH')])])
@@ -209,19 +214,26 @@ def main():
       _slow_rows(args) if part == 'slow' else _growth_rows(part, args))]
   for _ in range(args.rounds):
     for row in rows:
-      _measure(row, args)
+      try:
+        _measure(row, args)
+      except RuntimeError as e:
+        print(f'{row.part}, {row.configuration}: {e}', file=sys.stderr,
+              flush=True)
+        continue
       print(_line(row), file=sys.stderr, flush=True)
   print(f'{_CORES} cores, {args.rounds} rounds of {args.window_s:g} s\n\n'
         '| part | configuration | agent steps/s | cores | policy lag | '
         'environments alone | ratio | time, last round |\n'
         '|---|---|---:|---:|---:|---:|---:|---|')
   for row in rows:
-    print(_line(row))
+    print(_line(row) if row.turns
+          else f'| {row.part} | {row.configuration} | failed |')
   if args.json:
     with open(args.json, 'w', encoding='utf-8') as f:
       json.dump({'cpu_cores': _CORES, 'rounds': args.rounds,
                  'window_s': args.window_s,
-                 'rows': [{**row._asdict(), **row.summary()} for row in rows]},
+                 'rows': [{**row._asdict(), **row.summary()}
+                          for row in rows if row.turns]},
                 f, indent=1)
 
 

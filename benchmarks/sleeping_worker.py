@@ -65,7 +65,7 @@ class SleepingWorker:
     if not self._thread.is_alive():
       self._thread.start()
     unroll = self._inbox.get()
-    if self._pack not in ('none', 'auto'):
+    if self._pack != 'none':
       unroll = packing.pack(unroll, self._pack == 'zlib')
     return Message(unroll, {'policy': 1.})
 

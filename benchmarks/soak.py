@@ -13,11 +13,11 @@ the program fails.
 """
 
 import argparse
+import contextlib
 import csv
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 
@@ -26,6 +26,10 @@ import numpy as np
 import psutil
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import runs
+
 _PERIOD_S = 10
 _WARM_UP_MINUTES = 5
 _MAX_GROWTH = .02  # A part of the memory, an hour.
@@ -39,10 +43,18 @@ def main():
   parser.add_argument('--minutes', type=float, default=60)
   parser.add_argument('flags', nargs='+')
   args = parser.parse_args()
+  if args.minutes < 3 * _WARM_UP_MINUTES:
+    parser.error(f'--minutes must be at least {3 * _WARM_UP_MINUTES}.')
+  # `sys.exit` runs the `finally` that ends the program.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   args.out.mkdir(parents=True, exist_ok=True)
   code, rows = _soak(args)
   with open(args.out / 'soak.csv', 'w', newline='') as f:
     csv.writer(f).writerows([_FIELDS, *rows])
+  if not rows or rows[-1][0] < 2 * _WARM_UP_MINUTES:
+    print(f'Exit code {code}, which is too soon to tell what grows: see '
+          f'{args.out / "run" / "log.txt"}.')
+    return 1
   data = dict(zip(_FIELDS, np.array(rows, float).T))
   _draw(data, args.out / 'soak.png')
   grown = _print_growth(data)
@@ -55,19 +67,17 @@ def _soak(args):
   """Returns the program's exit code, and rows of `_FIELDS`."""
   start_s = time.monotonic()
   rows = []
-  with open(args.out / 'output.txt', 'w', encoding='utf-8') as output:
-    process = psutil.Popen(
-        [sys.executable, 'experiment.py', f'--logdir={args.out / "run"}',
-         *args.flags], cwd=_ROOT, stdout=output, stderr=subprocess.STDOUT)
-    try:
-      while process.poll() is None and (
-          time.monotonic() < start_s + 60 * args.minutes):
+  child = runs.start(args.flags, args.out / 'run')
+  process = psutil.Process(child.pid)
+  try:
+    while child.poll() is None and (
+        time.monotonic() < start_s + 60 * args.minutes):
+      with contextlib.suppress(psutil.NoSuchProcess):  # It has just ended.
         rows.append(((time.monotonic() - start_s) / 60, *_look(process)))
-        time.sleep(_PERIOD_S)
-    finally:
-      process.send_signal(signal.SIGINT)
-      code = process.wait()
-  return code, rows
+      time.sleep(_PERIOD_S)
+  finally:
+    runs.stop(child)
+  return child.returncode, rows
 
 
 def _look(process):

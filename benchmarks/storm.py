@@ -173,7 +173,8 @@ def main() -> int:
   parser.add_argument('--out', required=True)
   args = parser.parse_args()
   shm = set(os.listdir('/dev/shm'))
-  storm = Storm(os.path.join(args.out, 'run'), args.seed, args.learners)
+  out = pathlib.Path(args.out).absolute()  # The program runs elsewhere.
+  storm = Storm(str(out / 'run'), args.seed, args.learners)
   run = storm.run
   storm.wait_for_frames()
   gaps: dict[str, list[float]] = collections.defaultdict(list)
@@ -208,7 +209,7 @@ def main() -> int:
                     f'not {total}')
   if 'Traceback' in run.text:
     problems.append('There was a traceback.')
-  (pathlib.Path(args.out) / 'output.txt').write_text(run.text)
+  (out / 'output.txt').write_text(run.text)
   time.sleep(5)
   problems += [f'A process is left: {" ".join(p.cmdline())}' for p in
                storm.processes('ActorWorker') + storm.processes('Learner')

@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(_ROOT / 'benchmarks')]
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import runs
 

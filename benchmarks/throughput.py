@@ -142,14 +142,18 @@ def main():
   results = [(flags, []) for flags in combinations(args)]
   for _ in range(args.runs):
     for flags, runs in results:
-      runs.append(measure([*args.flags, *flags], args.window_s, args.warm_up_s,
-                          args.num_action_repeats))
+      try:
+        runs.append(measure([*args.flags, *flags], args.window_s,
+                            args.warm_up_s, args.num_action_repeats))
+      except RuntimeError as e:
+        print(f'{" ".join(flags)}: {e}', file=sys.stderr, flush=True)
+        continue
       print(f'{" ".join(flags)}: {runs[-1]["agent_steps_per_s"]:,.0f} agent '
             'steps/s', file=sys.stderr, flush=True)
   print('| settings | agent steps/s | median | frames/s | cores | MB | lag | '
         'time |\n|---|---|---:|---:|---:|---:|---:|---|')
   for flags, runs in results:
-    print(row(flags, runs))
+    print(row(flags, runs) if runs else f'| {" ".join(flags)} | failed |')
   if args.json:
     with open(args.json, 'w', encoding='utf-8') as f:
       json.dump({'flags': args.flags, 'results': results}, f, indent=1)

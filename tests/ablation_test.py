@@ -31,7 +31,7 @@ class FlagsTest(parameterized.TestCase):
   @parameterized.parameters(
       [['--level_name=memory']], [['--seed=3', '-level_name', 'memory']],
       [['--min_policy_lag=30', '--flagfile=a.flags']],
-      [['--flagfile', 'a.flags']])
+      [['--flagfile', 'a.flags']], [['--recipe=cartpole']])
   def test_flags_with_a_level_are_all_there_are(self, flags):
     self.assertEqual(ablation.common_flags(flags), flags)
 

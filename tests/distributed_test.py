@@ -242,11 +242,11 @@ class RemoteActorsTest(parameterized.TestCase):
         for unroll in acting.copies.take():
           _check_same_policy(acting.learner.agent, unroll)
       counts = acting.actors.counts()
-      raw = 21 * 4 * 84 * 84 / 1e6
+      raw = 21 * 4 * 84 * 84
       # Each node has a worker.
       share = {'auto': .65, 'none': 1, 'newest': .35, 'zlib': .05}[pack]
       self.assertAlmostEqual(
-          counts['megabytes'] / (counts['unrolls'] * raw), share, delta=.1)
+          counts['bytes'] / (counts['unrolls'] * raw), share, delta=.1)
 
   @pytest.mark.storm
   def test_unrolls_that_do_not_fit_into_the_store_are_said(self):

@@ -207,7 +207,7 @@ class RemoteActors:
   def counts(self) -> dict[str, int]:
     """See `actor.Acting`."""
     return {**self._crew.counts(), 'unrolls': self._num_columns,
-            'megabytes': self._num_bytes // 10**6}
+            'bytes': self._num_bytes}
 
   def _take(self, worker, result, inbox):
     """Takes what a worker has returned, and asks it for more."""
