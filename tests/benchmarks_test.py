@@ -1,0 +1,76 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Runs the programs of benchmarks/ for moments: do they fit the package?
+
+Other programs are not compared with: they need environments of their own. Not
+here are soak.py, which takes a quarter of an hour, vtrace.py, which compares
+always, and what other tests run.
+"""
+
+import os
+import subprocess
+import sys
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import psutil
+import pytest
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_MARK = 'SCALABLE_AGENT_BENCHMARKS_TEST'  # An environment variable.
+_CATCH = ('--level_name=catch --agent=mlp --nouse_lstm --num_actors=2 '
+          '--batch_size=2 --unroll_length=5 --xla=none')
+# {out} is a new directory.
+_COMMANDS = {
+    'actors': 'actors.py --num_envs=4 --threads 1 --networks shallow --modes '
+              'graph --batch_sizes 2 --groups 2 --rounds=2 --seconds=0.1 '
+              '--peers --json={out}/rates.json',
+    'learner': 'learner.py --variants=graph,xla:1 --batch_size=2 '
+               '--unroll_length=3 --rounds=2 --seconds=0.1',
+    'replay': 'replay.py --steps=20000 --turns=1',
+    'throughput': 'throughput.py --actors=2,4 --window_s=2 --warm_up_s=0 '
+                  '--runs=1 --num_action_repeats=1 --json={out}/rates.json -- '
+                  f'{_CATCH}',
+    'scaling': 'scaling.py --parts=slow --step_ms=1 --num_actors=2 '
+               '--num_actor_groups=1 --rounds=1 --window_s=2 --warm_up_s=0 '
+               '--json={out}/rates.json -- --batch_size=2 --xla=none',
+    'off_policy': 'off_policy.py --what=updates,dqn --peers= --rounds=1 '
+                  '--window_s=2 --warm_up_s=0 --json={out}/rates.json',
+    'learning': 'learning.py --out={out}/runs --runs=ddqn_catch --seeds=2 '
+                '--jobs=2 -- --total_environment_frames=3000',
+    'ablation': 'ablation.py --out={out}/runs --corrections=vtrace,none '
+                f'--seeds=2 --jobs=2 -- {_CATCH} '
+                '--total_environment_frames=4000',
+    'sweep': 'sweep.py --out={out}/runs --num_trials=2 --rungs=2000,4000 '
+             f'--search=learning_rate=0.001,0.01 -- {_CATCH}',
+    'determinism': 'determinism.py --out={out}/runs --runs=catch --repeats=2 '
+                   '--kills=1',
+    'local_storm': 'local_storm.py --out={out}/runs --faults=3',
+}
+
+
+class BenchmarksTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(*_COMMANDS.items())
+  @pytest.mark.storm
+  def test_runs(self, command):
+    out = self.create_tempdir().full_path
+    program, *arguments = command.format(out=out).split()
+    done = subprocess.run(
+        [sys.executable, os.path.join(_ROOT, 'benchmarks', program),
+         *arguments], cwd=out, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, check=False,
+        env={**os.environ, _MARK: out, 'TF_CPP_MIN_LOG_LEVEL': '2'})
+    self.assertEqual(done.returncode, 0, done.stdout)
+    self.assertNotRegex(done.stdout, 'Traceback|failed')
+    self.assertEmpty([p for p in psutil.process_iter() if _is_of(p, out)])
+
+
+def _is_of(process, out):
+  try:
+    return process.environ().get(_MARK) == out
+  except psutil.Error:  # It has ended, or is of somebody else.
+    return False
+
+
+if __name__ == '__main__':
+  absltest.main()
