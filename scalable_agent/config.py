@@ -246,7 +246,7 @@ class Config(
     if agent == 'auto':
       agent = 'deep' if _has_frames(observation_spec) else 'mlp'
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
-      xla = 'policy' if on_cpu and agent in ('shallow', 'mlp') else 'none'
+      xla = 'policy' if on_cpu and agent == 'mlp' else 'none'
       if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
         xla = 'all'
     if self.inference != 'local':

@@ -305,8 +305,8 @@ class AgentSettings(_Section):
   xla: str = setting(
       'auto',
       'What XLA compiles. none: nothing. policy: the policy steps. all: the '
-      'policy steps and the updates. auto: policy on a CPU if the network is '
-      'not deep, else none; all for ddqn with an mlp on a CPU. XLA never '
+      'policy steps and the updates. auto: with an mlp on a CPU policy, or all '
+      'for ddqn; none otherwise. XLA never '
       'compiles policy steps that groups share (--dynamic_batching).',
       choices=('auto', 'none', 'policy', 'all'))
 

@@ -926,6 +926,10 @@ class ResolvedTest(parameterized.TestCase):
         config_lib.Config(xla=xla).resolved(
             observation_spec, on_cpu=on_cpu, num_groups=2).xla, expected)
 
+  def test_xla_of_the_shallow_network(self):
+    self.assertEqual(config_lib.Config(agent='shallow').resolved(
+        _FRAMES, on_cpu=True, num_groups=2).xla, 'none')
+
   @parameterized.parameters(
       (4, 4, None, True), (15, 4, None, True), (16, 4, None, False),
       (3, 3, None, False), (2, 2, True, True), (4, 4, False, False))

@@ -232,6 +232,24 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllClose(tape.gradient(loss, frames),
                           tape.gradient(expected_loss, frames), 1e-4, 1e-4)
 
+  @parameterized.parameters(None, False, True)
+  def test_pixels_that_are_odd_floats(self, jit_compile):
+    # The shallow torso moves four pixels as one float: a small number, an
+    # infinity, or a NaN of some kind.
+    rng = np.random.default_rng(0)
+    odd = rng.choice(np.uint32([0, 0x7f800000, 0x80000000, 0xff800000]),
+                     size=[8, 4, 84, 21]) + rng.integers(
+                         2**16, size=[8, 4, 84, 21], dtype=np.uint32)
+    frames = odd.view(np.uint8)
+    last, first = map(networks.ShallowTorso, (
+        'channels_last', 'channels_first'))
+    expected = last(np.transpose(frames, [0, 2, 3, 1]))
+    first(frames)
+    first.set_weights(last.get_weights())
+    call = first if jit_compile is None else tf.function(
+        lambda x: first(x), autograph=False, jit_compile=jit_compile)
+    self.assertAllClose(call(tf.constant(frames)), expected, 1e-5, 1e-5)
+
   @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso)
   @pytest.mark.slow
   def test_channels_first_is_transposed(self, torso_class):
