@@ -25,7 +25,7 @@ _OTHERS = frozenset("""
     flagfile help helpfull address head env directory burn_in every_s faults
     first game interval jobs kills mark networks num_trials only out parts peers
     population programs replay rounds rungs runs search seconds seeds simulate
-    limit_min step_ms to_limit
+    limit_min repeats step_ms to_limit
     sweep try_settings variants window_s warm_up_s network
 """.split())
 
