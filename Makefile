@@ -2,7 +2,8 @@
 # make test    runs all tests but those of make storm, on all cores
 #              (make test TESTS=tests/vtrace_test.py)
 # make check   runs the linter, the type checker and the fast tests
-# make storm   runs the tests that take minutes: faults, several learners
+# make storm   runs the tests that take minutes: faults, several learners,
+#              benchmarks
 # make docs    builds the documentation in site/, from docs/ and the sources
 #
 # All make a virtual environment in .venv first if there is none, and install

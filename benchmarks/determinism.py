@@ -105,9 +105,9 @@ def _train_and_kill(name, logdir, rng):
 
 
 def _latest(logdir):
-  """Returns the text that names the latest checkpoint, '' without one."""
-  path = logdir / 'checkpoint'
-  return path.read_text(encoding='utf-8') if path.exists() else ''
+  """Returns the number of the latest checkpoint, -1 without one."""
+  return max((int(path.stem.split('-')[1])
+              for path in logdir.glob('ckpt-*.index')), default=-1)
 
 
 def variables(logdir: pathlib.Path) -> dict[str, bytes]:

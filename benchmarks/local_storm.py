@@ -13,6 +13,7 @@ file behind.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -95,10 +96,10 @@ class Run:
     return time.monotonic() - begin_s
 
   def end(self) -> None:
-    """Kills the program, and what has begun with it, if it still runs."""
-    if self.process.poll() is None:
+    """Kills the program, and what has begun with it, if they still run."""
+    with contextlib.suppress(ProcessLookupError):
       os.killpg(self.process.pid, signal.SIGKILL)
-      self.process.wait()
+    self.process.wait()
 
   def children(self) -> tuple[psutil.Process, list[psutil.Process]]:
     """Returns the server of processes, and those of environments."""
@@ -195,8 +196,11 @@ def main() -> int:
   args = parser.parse_args()
   # With nohup it is ignored, and programs inherit that.
   signal.signal(signal.SIGHUP, signal.SIG_DFL)
+  # `sys.exit` runs the `finally` that ends the program.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   rng = random.Random(args.seed)
   out = pathlib.Path(args.out).absolute()  # The program runs elsewhere.
+  out.mkdir(parents=True, exist_ok=True)
   logdir = str(out / 'run')
   shm = set(os.listdir('/dev/shm'))
   sockets = set(pathlib.Path('/tmp').glob('pymp-*'))

@@ -44,8 +44,8 @@ _BASE = {'num_actors': 32, 'num_actor_groups': 2, 'unroll_length': 20,
          'batch_size': 8}
 _PONG_FLAGS = ('--recipe=pong_two_cores', '--replay_capacity=0',
                '--selector=uniform')
-_NOT_ALONE = ('--?(level_name|num_actors|num_actor_groups|num_action_repeats|'
-              'environments_per_process)(=|$)')
+_NOT_ALONE = ('--?(recipe|flagfile|level_name|num_actors|num_actor_groups|'
+              'num_action_repeats|environments_per_process)(=|$)')
 _GROWTH = {  # Part: the flag that grows and its values.
     'actors': ('num_actors', (8, 16, 32, 64)),
     'groups': ('num_actor_groups', (1, 2, 4, 8)),

@@ -72,7 +72,7 @@ def _soak(args):
   try:
     while child.poll() is None and (
         time.monotonic() < start_s + 60 * args.minutes):
-      with contextlib.suppress(psutil.NoSuchProcess):  # It has just ended.
+      with contextlib.suppress(psutil.Error):  # It has just ended.
         rows.append(((time.monotonic() - start_s) / 60, *_look(process)))
       time.sleep(_PERIOD_S)
   finally:
@@ -82,14 +82,12 @@ def _soak(args):
 
 def _look(process):
   """Returns what a program and its children hold now."""
-  memory, files = [], []
+  memory, files = [process.memory_info().rss / 1e6], [process.num_fds()]
   children = process.children(recursive=True)
-  for one in [process, *children]:
-    try:
+  for one in children:
+    with contextlib.suppress(psutil.Error):  # It has just ended.
       memory.append(one.memory_info().rss / 1e6)
       files.append(one.num_fds())
-    except psutil.NoSuchProcess:  # It has just ended.
-      pass
   return (memory[0], sum(memory), process.memory_info().shared / 1e6,
           files[0], sum(files), process.num_threads(), 1 + len(children))
 
