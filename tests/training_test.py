@@ -301,7 +301,9 @@ class LogTest(absltest.TestCase):
     one.write_episodes(update)
     self.assertEqual(writer.write_episodes.call_args.args[0],
                      ['a', 'of 1', 'of 2'])
+    update.notes, update.lags = [_note(3, 0)], np.array([1, 4])
     one.write_episodes(update)  # Each one once.
+    self.assertEqual(one._longest_lag, 4)
     self.assertEqual(writer.write_episodes.call_args.args[0], ['a'])
 
 
