@@ -9,9 +9,9 @@ Ours is the game's recipe for two cores. The peers have the settings that their
 own projects publish for Atari games: sample-factory's atari_params.py and the
 "better parameters" of its documents, and rl-baselines3-zoo's A2C and PPO. None
 of these was chosen for two cores, or for these games alone; ours were. Theirs
-have the threads of two cores also on a larger machine. All play
-the same games: ours, see benchmarks/peers/pong.py. A lost life ends an episode
-for all of them. None has FIRE pressed for it, as the peers' own games do.
+have the threads of two cores also on a larger machine. All play the same games:
+ours, see benchmarks/peers/pong.py. A lost life ends an episode for all of them.
+None has FIRE pressed for it, as the peers' own games do.
 
 The mean return of the last 100 games of training counts, as the agent plays
 while it learns. A mark is reached when that mean first reaches it. It is held
@@ -355,7 +355,8 @@ def main() -> None:
   parser.add_argument('--mark', required=True, type=float)
   parser.add_argument('--programs', default=','.join(_PROGRAMS),
                       help=f'comma-separated: {", ".join(_PROGRAMS)}')
-  parser.add_argument('--seeds', type=int, default=3, help='seeds 1, 2, ...')
+  parser.add_argument('--seeds', type=int, default=3, help='number of seeds')
+  parser.add_argument('--first_seed', type=int, default=1)
   parser.add_argument('--limit_min', type=float, default=60,
                       help='minutes after which a run ends')
   parser.add_argument('--to_limit', action='store_true',
@@ -383,7 +384,7 @@ def main() -> None:
   pythons = _pythons(names, args)
   names = [name for name in names if name == 'ours' or name in pythons]
   done = {_key(row) for row in rows if not row['error']}
-  for seed in range(1, args.seeds + 1):
+  for seed in range(args.first_seed, args.first_seed + args.seeds):
     for name in names:
       if (name, args.game, seed, args.mark) not in done:
         row = measure(name, pythons.get(name, ''), seed, args)

@@ -306,8 +306,8 @@ class AgentSettings(_Section):
       'auto',
       'What XLA compiles. none: nothing. policy: the policy steps. all: the '
       'policy steps and the updates. auto: with an mlp on a CPU policy, or all '
-      'for ddqn; none otherwise. XLA never '
-      'compiles policy steps that groups share (--dynamic_batching).',
+      'for ddqn; none otherwise. XLA never compiles policy steps that groups '
+      'share (--dynamic_batching).',
       choices=('auto', 'none', 'policy', 'all'))
 
 

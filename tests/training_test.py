@@ -253,7 +253,6 @@ class LogTest(absltest.TestCase):
                        in output.getvalue(), not learner.is_whole)
       self.assertEqual(checkpointer.save.called, learner.is_whole)
 
-
   def test_sums_up_the_counts_of_all_learners(self):
     counts = {'workers': 1, 'wanted': 2, 'restarts': 0, 'unrolls': 7000}
     actors = mock.Mock(num_groups=2, num_environments=15, seconds=dict)
