@@ -175,6 +175,15 @@ def main() -> int:
   shm = set(os.listdir('/dev/shm'))
   out = pathlib.Path(args.out).absolute()  # The program runs elsewhere.
   storm = Storm(str(out / 'run'), args.seed, args.learners)
+  try:
+    return _hit_and_check(storm, args, out, shm)
+  finally:
+    storm.run.process.kill()
+    storm.cluster.shutdown()
+
+
+def _hit_and_check(storm, args, out, shm):
+  """Kills; returns the exit code, 1 if something was not as it should be."""
   run = storm.run
   storm.wait_for_frames()
   gaps: dict[str, list[float]] = collections.defaultdict(list)

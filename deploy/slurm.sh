@@ -25,6 +25,10 @@ RAY_AUTH_TOKEN=${RAY_AUTH_TOKEN:-$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')}
 export RAY_AUTH_TOKEN
 
 num_actors=$((SLURM_JOB_NUM_NODES - 1))
+if [ $num_actors = 0 ]; then
+  echo 'One node learns and the others act: use sbatch --nodes=2, or more.' >&2
+  exit 2
+fi
 srun --nodes=$num_actors --ntasks=$num_actors --exclude="$learner" bash -c '
   exec python experiment.py --job_name=actor --task=$((SLURM_PROCID + 1)) \
       --ray_address="$1"' bash "$address" &
@@ -47,7 +51,8 @@ elif [ $code != 0 ]; then  # Actors would wait for another learner.
 fi
 
 # 75: the cluster did not give what is needed; later, it may.
-if [ "$is_over" ] || [ $code = 75 ]; then
+if [ "$is_over" ] || {
+    [ $code = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 20 ]; }; then
   scontrol requeue "$SLURM_JOB_ID"
 fi
 trap - TERM

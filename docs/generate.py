@@ -77,6 +77,8 @@ def _flag_row(field):
     text += f' It {" and ".join(rules)}.'
   if metadata['needs']:
     text += f' It has no effect without `{metadata["needs"]}`.'
+  if metadata['unless']:
+    text += f' It has no effect with `--{metadata["unless"]}`.'
   return (f'<span id="{field.name}"></span>`--{field.name}`', values, text)
 
 

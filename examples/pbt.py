@@ -16,8 +16,8 @@ Unlike in the paper (Jaderberg et al. 2017, arXiv 1711.09846; Espeholt et al.
 2018, appendix F), the others do not change their settings, returns are compared
 instead of human normalised scores, and quarters instead of random pairs.
 
-DIRECTORY must be seen by all machines. With fewer CPUs than the population
-needs, members take turns.
+All machines must see DIRECTORY, and have the project at the same path. With
+fewer CPUs than the population needs, members take turns.
 """
 
 import argparse

@@ -112,8 +112,9 @@ class Checkpointer:
   def next_name(self) -> str:
     """The name of the checkpoint that `save` writes.
 
-    Its number is that of the updates, or a higher one: a checkpoint that was
-    written before is never replaced by another one of its name.
+    Its number is that of the updates, or a higher one: the latest checkpoint
+    is never replaced by another one of its name. Where the file `checkpoint`
+    was changed to name an older one, those after it are replaced.
     """
     number = self._learner.num_updates
     if self._latest and self._num_updates_saved != number:

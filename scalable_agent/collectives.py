@@ -123,7 +123,11 @@ class TensorFlowCollectives(VectorCollectives):
     self._strategy = distribute.MultiWorkerMirroredStrategy(
         distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({'worker': list(addresses)}),
-            task_type='worker', task_id=rank, rpc_layer='grpc'),
+            task_type='worker', task_id=rank, rpc_layer='grpc',
+            # Without it, the strategy sums on the CPU. One is enough: with
+            # more, it would count each vector more than once.
+            num_accelerators={'GPU': 1} if tf.config.get_visible_devices('GPU')
+            else {}),
         distribute.experimental.CommunicationOptions(timeout_seconds=timeout_s))
     self._device = self._strategy.extended.worker_devices[0]
     super().__init__(len(addresses), rank)

@@ -104,7 +104,8 @@ class Config(
                   f'cannot be used with --inference={self.inference}')
     self._check_learners()
     self._check_task()
-    self._check('num_actor_workers', self.num_actor_workers <= self.num_actors,
+    self._check('num_actor_workers', self.mode != 'train' or (
+        self.num_actor_workers <= self.num_actors),
                 f'must be at most --num_actors={self.num_actors}')
     if not self.replay_capacity:
       self._check('selector', self.is_off_policy or self.selector == 'uniform',
@@ -167,6 +168,8 @@ class Config(
       self._check('burn_in_steps', not self.burn_in_steps, 'needs --use_lstm')
       self._check('use_last_action_reward', not self.use_last_action_reward,
                   'needs --use_lstm')
+      self._check('use_instruction', self.use_instruction,
+                  'has no effect without --use_lstm')
       return
     self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
                 f'must be below --unroll_length={self.unroll_length}')
@@ -203,7 +206,8 @@ class Config(
     without_effect = {
         field.name for field in dataclasses.fields(cls)
         if field.metadata['needs'] and not field.metadata['needs'].are_met(
-            values.get(field.metadata['needs'].name))}
+            values.get(field.metadata['needs'].name))
+        or field.metadata['unless'] and values.get(field.metadata['unless'])}
     if values.get('deterministic'):
       without_effect |= {*_NOT_DETERMINISTIC, 'save_replay'}
     return cls.from_values(

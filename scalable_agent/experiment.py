@@ -17,14 +17,17 @@ from collections.abc import Callable, Sequence
 import contextlib
 import dataclasses
 import difflib
+import errno
 import importlib
 import importlib.util
+import io
 import itertools
 import os
 import subprocess
 import sys
 import threading
 import traceback
+from typing import TextIO
 
 from absl import app
 from absl import flags
@@ -47,6 +50,8 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'video': ('scalable_agent.video', 'run'),
          'export': ('scalable_agent.export', 'run')}
 # Those that take the settings of the training.
+# Errors of full disks.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _OF_TRAINED = ('test', 'video', 'export')
 
 
@@ -280,42 +285,98 @@ def main(argv: Sequence[str]) -> int:
   os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
   try:
     config = config_of(flags.FLAGS)
-    module, function = MODES[config.mode]
-    _check(config)
-    if config.mode == 'train' and config.ray_address:
-      module = 'scalable_agent.distributed.driver'
-      if 'RAY_AUTH_TOKEN' in os.environ:  # ray reads it when it is imported.
-        os.environ.setdefault('RAY_AUTH_MODE', 'token')
-      if importlib.util.find_spec('ray') is None:
-        raise errors.MissingDependencyError(
-            "--ray_address needs ray: pip install '.[ray]'.")
-    with _without_noise():
-      run = getattr(importlib.import_module(module), function)
-      if 'tensorflow' in sys.modules:
-        # It looks for GPUs now, and says what it does not find.
-        sys.modules['tensorflow'].config.list_physical_devices()
-    if config.mode == 'train':
-      return run(config)
-    # Directories that are not complete are removed, also after SIGTERM.
-    with signals.stop_on_signals(signals.Stop(waits_for='')):
-      return run(config)
+    with contextlib.ExitStack() as stack:
+      if config.mode == 'train':
+        stack.enter_context(contextlib.redirect_stdout(_Output(sys.stdout)))
+      return _run(config)
   except errors.UserError as e:
     _print_error(e)
     return e.exit_code
-  except MemoryError as e:
-    if flags.FLAGS.debug:
+  except OSError as e:  # The reader of the output has ended, or it is full.
+    if not isinstance(e, BrokenPipeError) and e.errno not in _NO_ROOM:
       raise
-    print(f'scalable_agent: there is not enough memory: {e}'.rstrip(': '),
-          file=sys.stderr)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if e.errno in _NO_ROOM:
+      print(f'scalable_agent: the output could not be written: {e.strerror}.',
+            file=sys.stderr)
+    return 1
+  except Exception as e:
+    # Also TensorFlow's error, without an import of it.
+    if flags.FLAGS.debug or type(e).__name__ not in (
+        'MemoryError', 'ResourceExhaustedError'):
+      raise
+    first_line = str(e).partition('\n')[0]
+    print(f'scalable_agent: there is not enough memory: {first_line}'.rstrip(
+        ': '), file=sys.stderr)
     return 1
   except KeyboardInterrupt as e:  # If there is something to save, none comes.
     what = (' before there was anything to save' if flags.FLAGS.mode == 'train'
             else '')
     print(f'scalable_agent: stopped by a signal{what}.', file=sys.stderr)
     return e.args[0] if e.args else 130
-  except BrokenPipeError:  # The reader of the output has ended: print no more.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
+
+
+def _run(config):
+  """Imports and runs what `--mode` asks for; returns the exit code."""
+  module, function = MODES[config.mode]
+  _check(config)
+  if config.mode == 'train' and config.ray_address:
+    module = 'scalable_agent.distributed.driver'
+    if 'RAY_AUTH_TOKEN' in os.environ:  # ray reads it when it is imported.
+      os.environ.setdefault('RAY_AUTH_MODE', 'token')
+    if importlib.util.find_spec('ray') is None:
+      raise errors.MissingDependencyError(
+          "--ray_address needs ray: pip install '.[ray]'.")
+  with _without_noise():
+    run = getattr(importlib.import_module(module), function)
+    if 'tensorflow' in sys.modules:
+      # It looks for GPUs now, and says what it does not find.
+      sys.modules['tensorflow'].config.list_physical_devices()
+  if config.mode == 'train':
+    return run(config)
+  # Directories that are not complete are removed, also after SIGTERM.
+  with signals.stop_on_signals(signals.Stop(waits_for='')):
+    return run(config)
+
+
+class _Output(io.TextIOBase):
+  """Writes to a file; what finds no room there is left out.
+
+  The output of a run may be a file on the disk of its checkpoints. If that is
+  full, the run goes on, as it does without its curves.
+  """
+
+  def __init__(self, file: TextIO):
+    super().__init__()
+    self._file = file
+
+  def write(self, text: str) -> int:
+    with _room_not_needed():
+      self._file.write(text)
+    return len(text)
+
+  def flush(self) -> None:
+    with _room_not_needed():
+      self._file.flush()
+
+  def isatty(self) -> bool:
+    return self._file.isatty()
+
+  def fileno(self) -> int:
+    return self._file.fileno()
+
+  @property
+  def encoding(self) -> str:  # type: ignore[override]
+    return self._file.encoding
+
+
+@contextlib.contextmanager
+def _room_not_needed():
+  try:
+    yield
+  except OSError as e:
+    if e.errno not in _NO_ROOM:
+      raise
 
 
 def _check(config):
@@ -367,6 +428,13 @@ def _print_error(error):
   if isinstance(error, errors.UserCodeError):
     print(error.all_frames if is_debug else error.frames, file=sys.stderr,
           end='')
+  if isinstance(error, errors.SaveError):
+    # It may have come while the run was ending because of another one.
+    first = error.__context__
+    while first and not isinstance(first, errors.UserError):
+      first = first.__context__
+    if first:
+      _print_error(first)
   print(f'scalable_agent: {error}', file=sys.stderr)
 
 
@@ -376,10 +444,19 @@ def _exit(exit_code):
       ('actor-', 'batcher-', 'batches'))
          for thread in threading.enumerate()):
     # They may be within TensorFlow, which must not be taken away from them.
-    sys.stdout.flush()
+    _flush()
     sys.stderr.flush()
     os._exit(exit_code)
+  _flush()
   sys.exit(exit_code)
+
+
+def _flush():
+  """Writes what is left of the output, if there is room."""
+  try:
+    sys.stdout.flush()
+  except OSError:  # Python would try again, and change the exit code.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run_program() -> None:

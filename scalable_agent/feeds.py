@@ -53,8 +53,8 @@ class Drawn(NamedTuple):
     weights: see `structs.Batch`.
     positions: int64 `[B]`, of the data in a prioritised replay; None without
       one. With several updates per call, `[K, B]`.
-    num_new_steps: agent steps that have arrived since the last batch.
-    notes: of the unrolls that have arrived since then.
+    num_new_steps: see `replay.Ready`.
+    notes: of the unrolls of these steps.
   """
   data: structs.Unroll | structs.Transition
   weights: np.ndarray | None
@@ -326,7 +326,7 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
                            _is_stacked(config)),
       selector, _make_view(config), place.replay_seed(config))
   num_updates = learner.updates_per_call
-  rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
+  rate = _make_rate(config, spec, place)
   rank = place.collectives.rank
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
@@ -387,7 +387,7 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
   selector = _make_selector(config)
   replay = replay_lib.Replay(
       allocate(num_unrolls), place.replay_seed(config), selector)
-  rate = replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
+  rate = _make_rate(config, spec, place)
   if learner.num_updates:
     print(_REFILLS)
   _go_on(rate, learner, spec, True, place)
@@ -403,6 +403,17 @@ def _sequences(config: config_lib.Config, spec: structs.EnvironmentSpec,
       yield _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
 
   return Source(batches(), replay.update, rate)
+
+
+def _make_rate(config, spec, place):
+  num_frames = (config.min_replay_steps * place.collectives.size
+                * spec.num_action_repeats)
+  if num_frames >= config.total_environment_frames:
+    raise errors.ConfigError(
+        f'Nothing would be learned: the warm-up of --min_replay_steps takes '
+        f'{num_frames:,} frames, and --total_environment_frames='
+        f'{config.total_environment_frames}.')
+  return replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
 
 
 def _drawn(config, data, drawn, num_new_steps, notes):
@@ -424,8 +435,8 @@ def _go_on(rate, learner, spec, is_empty, place):
   num_counted = learner.num_env_frames // spec.num_action_repeats
   [num_added] = place.collectives.total([rate.num_steps])
   # Learners have equal shares, as all make the same updates.
-  rate.num_steps = max(rate.num_steps, num_counted // place.collectives.size)
-  rate.num_updates = learner.num_updates
+  rate.go_on(max(rate.num_steps, num_counted // place.collectives.size),
+             learner.num_updates)
   if is_empty and num_counted:
     rate.warm_up()
   return 0 if place.collectives.rank else max(num_added - num_counted, 0)

@@ -57,9 +57,13 @@ class Filming:
       return
     self._last_s = time.monotonic()
     self._last_number = checkpoint_number
-    process = self._process = subprocess.Popen(
-        self._command, text=True, stdin=subprocess.DEVNULL, env=_environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+      process = self._process = subprocess.Popen(
+          self._command, text=True, stdin=subprocess.DEVNULL,
+          env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as e:  # A run does not end for a film.
+      print(f'No film: {e.strerror}.', flush=True)
+      return
     self._saying = threading.Thread(
         target=_say, args=(process, self._is_closed), daemon=True)
     self._saying.start()
@@ -76,9 +80,13 @@ class Filming:
 
 
 def _environment():
-  """Returns the variables of the process: it finds the same modules."""
-  return {**os.environ, 'PYTHONPATH': os.pathsep.join(
-      path or os.getcwd() for path in sys.path)}
+  """Returns the variables of the process.
+
+  It finds the same modules, and leaves the GPU to the learner.
+  """
+  return {**os.environ, 'CUDA_VISIBLE_DEVICES': '-1',
+          'PYTHONPATH': os.pathsep.join(
+              path or os.getcwd() for path in sys.path)}
 
 
 def _say(process, is_closed):

@@ -278,7 +278,7 @@ class Log:
     if self._is_first_update:  # It has compiled, which the others will not.
       self._is_first_update = False
       self._progress.restart(update.learner.num_env_frames)
-    if self._progress_due():
+    elif self._progress_due():
       measured = self._progress.measure(
           update.learner.num_env_frames, self._policy_lag)
       workers = _workers_text(self._counts())
@@ -393,8 +393,10 @@ class Log:
       return
     if self._config.deterministic and (
         self._learner.num_env_frames < self._end_frames):
-      print('No checkpoint was written: a deterministic run goes on from the '
-            'last one as if it had not been stopped.', flush=True)
+      where = ('from the last one' if self._checkpointer.latest_number
+               else 'from its beginning')
+      print(f'No checkpoint was written: a deterministic run goes on {where} '
+            'as if it had not been stopped.', flush=True)
       return
     print(f'Saved {self._save_in_the_end()}, '
           f'{self._learner.num_env_frames:,} frames.', flush=True)

@@ -19,6 +19,8 @@ import tensorflow as tf
 _MAX_LINE_BYTES = 2**16
 # Larger whole numbers are shorter with an exponent.
 _MAX_WHOLE = 10**16
+# Three hundred years.
+_LONGEST_ETA_S = 1e10
 _Number = TypeVar('_Number', int, float)
 
 
@@ -308,9 +310,9 @@ class Progress:
       policy_lag: the lag, mean over the batch.
     """
     frames_per_s = self._speed(num_env_frames)
-    left = max(self._total - num_env_frames, 0)
-    eta = (str(datetime.timedelta(seconds=round(left / frames_per_s)))
-           if frames_per_s > 0 else '?')
+    left_s = max(self._total - num_env_frames, 0) / (frames_per_s or np.inf)
+    eta = (str(datetime.timedelta(seconds=round(left_s)))
+           if frames_per_s > 0 and left_s < _LONGEST_ETA_S else '?')
     return Measured(num_env_frames, self._total, frames_per_s, eta,
                     self.mean_return, len(self._recent), policy_lag)
 

@@ -49,8 +49,8 @@ def set_compute_dtype(name: str) -> None:
 
 
 def on_cpu() -> bool:
-  """Whether TensorFlow computes on a CPU, as there is no GPU."""
-  return not tf.config.list_physical_devices('GPU')
+  """Whether TensorFlow computes on a CPU, as it sees no GPU."""
+  return not tf.config.get_visible_devices('GPU')
 
 
 class FanInTruncatedNormal(tf.keras.initializers.Initializer):

@@ -143,13 +143,31 @@ class _Section:
     for is_valid, rule in field.metadata['checks']:
       self._check(field.name, is_valid(value), rule)
 
+  def check_actions(self, kind: str) -> None:
+    """Raises ConfigError for what was set for the other kind of actions.
+
+    Args:
+      kind: continuous or discrete.
+    """
+    for field in dataclasses.fields(self):
+      self._check_unset(field, field.metadata['actions'] not in ('', kind),
+                        f'has no effect with {kind} actions')
+
   def _check_needs(self, field: dataclasses.Field) -> None:
     needs: Needs | None = field.metadata['needs']
-    if needs and not needs.are_met(getattr(self, needs.name)):
-      default = field.metadata['default']
-      defaults = default.values() if isinstance(default, By) else [default]
-      self._check(field.name, getattr(self, field.name) in (
-          *defaults, field.default), f'has no effect without {needs}')
+    if needs:
+      self._check_unset(field, not needs.are_met(getattr(self, needs.name)),
+                        f'has no effect without {needs}')
+    if other := field.metadata['unless']:
+      self._check_unset(
+          field, bool(getattr(self, other)), f'has no effect with --{other}')
+
+  def _check_unset(self, field: dataclasses.Field, has_no_effect: bool,
+                   rule: str) -> None:
+    default = field.metadata['default']
+    defaults = default.values() if isinstance(default, By) else [default]
+    self._check(field.name, not has_no_effect or getattr(self, field.name) in (
+        *defaults, field.default), rule)
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
@@ -262,7 +280,8 @@ class EnvironmentSettings(_Section):
       'with a checkpoint. With --ray_address, so often is each worker replaced '
       'since one of its environments raised an error; three errors without an '
       'unroll in between end the run. With --deterministic, nothing is '
-      'replaced.', NOT_NEGATIVE)
+      'replaced; nor is the process that computes rewards for --hindsight.',
+      NOT_NEGATIVE)
   dataset_path: str = setting(
       '',
       'DeepMind Lab: directory of the images that two psychlab levels need.',
@@ -294,8 +313,8 @@ class AgentSettings(_Section):
       'The agent sees its last action and its last (clipped) reward. ddqn '
       'needs --use_lstm for it.', algorithms=('impala', 'ddqn'))
   use_instruction: bool = setting(
-      True, 'The agent sees the instruction, in levels that have one.',
-      algorithms=('impala',))
+      True, 'The agent sees the instruction, in levels that have one. ddqn '
+      'needs --use_lstm for it.', algorithms=('impala', 'ddqn'))
   compute_dtype: str = setting(
       'float32',
       'Type in which the networks multiply. bfloat16 is meant for GPUs that '
@@ -507,9 +526,9 @@ class ImpalaSettings(RewardSettings):
       algorithms=('impala',))
   squash_actions: bool = setting(
       True,
-      'Continuous actions are samples of a Gaussian, squashed to [-1, 1] by '
-      'tanh. If this is off, they are not squashed, and environments clip '
-      'them.', algorithms=('impala',))
+      'they are samples of a Gaussian, squashed to [-1, 1] by tanh. If this is '
+      'off, they are not squashed, and environments clip them.',
+      algorithms=('impala',), actions='continuous')
   bootstrap_truncated: bool = setting(
       False,
       'If a time limit cuts an episode off, add the value of the last '
@@ -590,7 +609,8 @@ class OffPolicySettings(RewardSettings):
       .1,
       'The probability of a random action falls linearly from '
       '--exploration_epsilon_begin to --exploration_epsilon_end, over this '
-      'share of --total_environment_frames.', FRACTION, algorithms=('ddqn',))
+      'share of --total_environment_frames.', FRACTION, algorithms=('ddqn',),
+      unless='exploration_decay')
   exploration_decay: float = setting(
       0.,
       'If not 0, the probability of a random action is multiplied by this '
@@ -618,26 +638,26 @@ class OffPolicySettings(RewardSettings):
       algorithms=('td3',))
   initial_temperature: float = setting(
       By(sac=1., mpo=10.), 'SAC: alpha, the weight of the entropy, at the '
-      'start. MPO: eta at the start.', POSITIVE, algorithms=('sac', 'mpo'))
+      'start. MPO: eta at the start.', POSITIVE, algorithms=('sac', 'mpo'),
+      unless='exact_temperature')
   temperature_learning_rate: float = setting(
       By(mpo=.01, sac=.0003),
       'Learning rate of the temperature; for mpo also of the weights of the '
       'KL.', NOT_NEGATIVE, algorithms=('sac', 'mpo'))
   target_entropy_ratio: float = setting(
       .7,
-      'Discrete actions: the entropy that the policy should have, as a share '
-      'of the largest one, which is that of uniformly random actions. Larger '
-      'values explore more. The paper has 0.98; with few actions, the '
-      'temperature then grows without bound.', FRACTION, algorithms=('sac',))
+      'the entropy that the policy should have, as a share of the largest one, '
+      'which is that of uniformly random actions. Larger values explore more. '
+      'The paper has 0.98; with few actions, the temperature then grows '
+      'without bound.', FRACTION, algorithms=('sac',), actions='discrete')
   target_entropy_per_part: float = setting(
       -1.,
-      'Continuous actions: the entropy that the policy should have, for each '
-      'number of an action. Larger values explore more; it may be negative.',
-      FINITE, algorithms=('sac',))
+      'the entropy that the policy should have, for each number of an action. '
+      'Larger values explore more; it may be negative.',
+      FINITE, algorithms=('sac',), actions='continuous')
   num_samples: int = setting(
-      20, 'Continuous actions: number of actions that are sampled for each '
-      'observation.', POSITIVE,
-      algorithms=('mpo',))
+      20, 'number of actions that are sampled for each observation.', POSITIVE,
+      algorithms=('mpo',), actions='continuous')
   epsilon_temperature: float = setting(
       .1,
       'How far the improved policy, which the policy then learns, may be from '
@@ -649,20 +669,20 @@ class OffPolicySettings(RewardSettings):
       'the whole KL.', POSITIVE, algorithms=('mpo',))
   epsilon_scale: float = setting(
       1e-6,
-      'Continuous actions: as --epsilon_mean, for the standard deviation of '
-      'each number of an action.', POSITIVE, algorithms=('mpo',))
+      'as --epsilon_mean, for the standard deviation of each number of an '
+      'action.', POSITIVE, algorithms=('mpo',), actions='continuous')
   epsilon_bounds: float = setting(
       .001,
-      'Continuous actions: as --epsilon_temperature, for the policy that is '
-      'improved by staying within [-1, 1].', POSITIVE, algorithms=('mpo',))
+      'as --epsilon_temperature, for the policy that is improved by staying '
+      'within [-1, 1].', POSITIVE, algorithms=('mpo',), actions='continuous')
   initial_mean_multiplier: float = setting(
       10.,
       'Weight of the KL of --epsilon_mean at the start; it is learned.',
       POSITIVE, algorithms=('mpo',))
   initial_scale_multiplier: float = setting(
       1000.,
-      'Continuous actions: weight of the KL of --epsilon_scale at the start; '
-      'it is learned.', POSITIVE, algorithms=('mpo',))
+      'weight of the KL of --epsilon_scale at the start; it is learned.',
+      POSITIVE, algorithms=('mpo',), actions='continuous')
   exact_temperature: bool = setting(
       False,
       'The temperature is computed exactly in each update. If this is off, it '
@@ -693,7 +713,7 @@ class ReplaySettings(_Section):
       .5,
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
       'returns and policy lag are those of the fresh unrolls only.', FRACTION,
-      algorithms=('impala',))
+      algorithms=('impala',), needs=_REPLAY, unless='unrolls_per_collect')
   unrolls_per_collect: int = setting(
       0,
       'With --replay_capacity: collect this many unrolls, then make '
@@ -701,7 +721,8 @@ class ReplaySettings(_Section):
       'replay, as in DI-engine. 0 for fresh unrolls in every batch.',
       NOT_NEGATIVE, algorithms=('impala',), needs=_REPLAY)
   updates_per_collect: int = setting(
-      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',))
+      4, 'Updates after each collection.', POSITIVE, algorithms=('impala',),
+      needs=_COLLECTIONS)
   max_use: int = setting(
       0, 'With --unrolls_per_collect: an unroll that was drawn this many times '
       'is dropped. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',),

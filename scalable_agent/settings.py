@@ -81,7 +81,8 @@ class Needs(NamedTuple):
 def setting(default: Value, text: str, *checks: Check,
             choices: tuple[str, ...] = (),
             algorithms: tuple[str, ...] = ALGORITHMS,
-            needs: Needs | None = None) -> Value:
+            needs: Needs | None = None, unless: str = '',
+            actions: str = '') -> Value:
   """Declares a setting in the body of a section.
 
   Args:
@@ -92,6 +93,9 @@ def setting(default: Value, text: str, *checks: Check,
     algorithms: the algorithms that use it. With another one, it is an error to
       set it.
     needs: what it has no effect without. Then it is an error to set it.
+    unless: another setting of its section. It is an error to set both.
+    actions: continuous or discrete, if it is for such actions only. With
+      others, it is an error to set it.
 
   Returns:
     The dataclass field, with the arguments as its metadata.
@@ -99,6 +103,8 @@ def setting(default: Value, text: str, *checks: Check,
   if choices:
     checks += (Check(lambda x: x in choices,
                      f'must be one of {", ".join(choices)}'),)
+  if actions:
+    text = f'{actions.capitalize()} actions: {text}'
   if algorithms != ALGORITHMS:
     text = f'{", ".join(algorithms)}: {text}'
   if isinstance(default, By):
@@ -106,7 +112,8 @@ def setting(default: Value, text: str, *checks: Check,
   return dataclasses.field(
       default=None if isinstance(default, By) else default, metadata={
           'text': text, 'checks': checks, 'choices': choices,
-          'algorithms': algorithms, 'default': default, 'needs': needs})
+          'algorithms': algorithms, 'default': default, 'needs': needs,
+          'unless': unless, 'actions': actions})
 
 
 class By(dict[str, Value]):
@@ -137,12 +144,17 @@ class By(dict[str, Value]):
 
 def is_atari(level_name: str) -> bool:
   """Returns whether this is an Atari game, as `ALE/Pong-v5`, or `atari57`."""
-  return level_name.startswith('ALE/') or level_name == 'atari57'
+  return _first(level_name).startswith('ALE/') or (
+      _first(level_name) == 'atari57')
 
 
 def is_lab(level_name: str) -> bool:
   """Returns whether this is a level of DeepMind Lab, or `dmlab30`."""
-  return level_name.startswith(_LAB)
+  return _first(level_name).startswith(_LAB)
+
+
+def _first(text):
+  return next(iter(names(text)), '')
 
 
 def names(text: str) -> list[str]:

@@ -35,8 +35,9 @@ def record(config: config_lib.Config) -> list[str]:
     The files that were written, in the directory `videos` of `logdir`.
 
   Raises:
-    ConfigError: `logdir` holds no checkpoint, a level cannot be filmed, a
-      package is missing, or the films cannot be written.
+    ConfigError: `logdir` holds no checkpoint, a package is missing, or the
+      films cannot be written.
+    errors.UserError: a level cannot be filmed.
   """
   check_packages(config.video_format)
   _choose_renderers()

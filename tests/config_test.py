@@ -463,7 +463,8 @@ class AlgorithmsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('unrolls_per_collect', 2, 'replay_capacity', 64),
-      ('max_use', 2, 'unrolls_per_collect', 4))
+      ('max_use', 2, 'unrolls_per_collect', 4),
+      ('updates_per_collect', 2, 'unrolls_per_collect', 4))
   def test_what_needs_a_number_that_is_not_zero(
       self, name, value, other, needed):
     with self.assertRaisesRegex(
@@ -471,6 +472,68 @@ class AlgorithmsTest(parameterized.TestCase):
         f'^--{name}={value} has no effect without --{other}.$'):
       config_lib.Config(**{name: value})
     config_lib.Config(**{'replay_capacity': 64, name: value, other: needed})
+
+  @parameterized.parameters(
+      ('exploration_fraction', .5, 'exploration_decay', .9, 'ddqn'),
+      ('initial_temperature', 3., 'exact_temperature', True, 'mpo'),
+      ('replay_fraction', .75, 'unrolls_per_collect', 4, 'impala'))
+  def test_what_has_no_effect_beside_another(
+      self, name, value, other, of_other, algorithm):
+    used = {'algorithm': algorithm}
+    if algorithm == 'impala':
+      used |= {'replay_capacity': 64, 'batch_size': 4}
+    make = lambda **settings: config_lib.Config(**used, **settings)
+    make(**{name: value})
+    make(**{other: of_other})
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^--{name}={value} has no effect with --{other}.'):
+      make(**{name: value, other: of_other})
+    saved = config_lib.Config.from_saved(
+        {**used, name: value, other: of_other})
+    self.assertEqual(getattr(saved, name), getattr(make(), name))
+
+  @parameterized.parameters(
+      ('sac', 'target_entropy_ratio', .5, 'discrete'),
+      ('sac', 'target_entropy_per_part', -.5, 'continuous'),
+      ('mpo', 'num_samples', 5, 'continuous'),
+      ('mpo', 'epsilon_scale', .5, 'continuous'),
+      ('mpo', 'epsilon_bounds', .5, 'continuous'),
+      ('mpo', 'initial_scale_multiplier', 5., 'continuous'),
+      ('impala', 'squash_actions', False, 'continuous'))
+  def test_settings_of_one_kind_of_actions(self, algorithm, name, value, kind):
+    config = config_lib.Config(algorithm=algorithm, **{name: value})
+    config.check_actions(kind)
+    [other] = {'continuous', 'discrete'} - {kind}
+    with self.assertRaisesRegex(
+        errors.ConfigError,
+        f'^--{name}={value} has no effect with {other} actions.$'):
+      config.check_actions(other)
+    for every in settings_lib.ALGORITHMS:
+      config_lib.Config(algorithm=every).check_actions(other)
+
+  def test_instructions_of_ddqn(self):
+    config_lib.Config(algorithm='ddqn', use_lstm=True, use_instruction=False)
+    with self.assertRaisesRegex(
+        errors.ConfigError,
+        '^--use_instruction=False has no effect without --use_lstm'):
+      config_lib.Config(algorithm='ddqn', use_instruction=False)
+
+  def test_tests_need_not_have_the_workers_of_the_training(self):
+    settings = dict(num_actors=4, num_actor_workers=8, ray_address='auto')
+    config_lib.Config(mode='test', **settings)
+    with self.assertRaisesRegex(errors.ConfigError, 'num_actor_workers=8 must'):
+      config_lib.Config(**settings)
+
+  @parameterized.parameters(
+      (' ALE/Pong-v5', 'ALE/Pong-v5'), ('ALE/Pong-v5 , ALE/Breakout-v5',
+                                        'ALE/Pong-v5'),
+      ('atari57,ALE/Pong-v5', 'atari57'), (' dmlab30', 'dmlab30'))
+  def test_blanks_in_the_level_name(self, level_name, same):
+    for algorithm in settings_lib.ALGORITHMS:
+      self.assertEqual(*(
+          dataclasses.replace(config_lib.Config(
+              algorithm=algorithm, level_name=name), level_name='catch')
+          for name in (level_name, same)))
 
   def test_frames_between_checkpoints_are_of_deterministic_runs(self):
     with self.assertRaisesRegex(

@@ -101,7 +101,7 @@ class _Ray:
 
 def _opened(call):
   """Answers as workers that start and make nothing."""
-  return {'__ray_ready__': True, 'open': _DESCRIPTION}.get(call.name)
+  return {'host': 'a_host', 'open': _DESCRIPTION}.get(call.name)
 
 
 class CrewTest(parameterized.TestCase):
@@ -180,7 +180,7 @@ class CrewTest(parameterized.TestCase):
   def test_replaces_a_worker_that_hangs_while_it_opens(self):
     # There is time for another one before the start is given up.
     self.ray.answer = lambda call: (
-        True if call.name == '__ray_ready__' else
+        'a_host' if call.name == 'host' else
         _DESCRIPTION if call.handle is not self.ray.handles[1]
         and call.name == 'open' else None)
     the_crew = self._crew(hang_timeout_s=1.)
@@ -189,8 +189,8 @@ class CrewTest(parameterized.TestCase):
     self.assertEqual(the_crew.counts(),
                      {'workers': 2, 'wanted': 2, 'restarts': 1})
     self.assertEqual(self.lines[1:], [
-        'Actor worker 1 is replaced: it has not opened its environments within '
-        '25 s (half of --actor_timeout_s).'])
+        'Actor worker 1 on a_host is replaced: it has not opened its '
+        'environments within 25 s (half of --actor_timeout_s).'])
     self.assertEqual(self.ray.handles[2].share.incarnation, 1)
 
   @parameterized.parameters(True, False)
@@ -226,6 +226,23 @@ class CrewTest(parameterized.TestCase):
         errors.ClusterError, 'was lost 10 times without a result of any '
         'worker in between: it has died.'):
       self._advance(self._crew(actor_timeout_s=600.), 2000)
+
+  def test_hangs_of_all_workers_end_the_run(self):
+    self.ray.answer = _opened
+    with self.assertRaisesRegex(
+        errors.ClusterError, r'^Actor worker \d \(process 7 of host\) was lost '
+        '10 times without a result of any worker in between: it made nothing '
+        'for 20 s'):
+      self._advance(self._crew(actor_timeout_s=600.), 2000)
+
+  def test_says_which_machine_lacks_a_package(self):
+    missing = _task_error(errors.MissingDependencyError('pip install it.'))
+    self.ray.answer = lambda call: (
+        missing if call.name == 'open' and call.handle.share.worker == 1
+        else _opened(call))
+    with self.assertRaisesRegex(errors.MissingDependencyError, 'pip install'):
+      self._crew().wait_until_ready(None)
+    self.assertEqual(self.lines, ['Actor worker 1 on a_host ends the run.'])
 
   def test_a_lost_process_of_an_environment_is_a_death(self):
     lost = _task_error(errors.EnvironmentProcessLostError('It is lost.'))

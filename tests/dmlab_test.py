@@ -547,9 +547,13 @@ class LocalLevelCacheTest(absltest.TestCase):
         f.write('o')
       raise OSError('disk full')
     with mock.patch.object(dmlab.shutil, 'copyfile', copy_half):
-      with self.assertRaisesRegex(OSError, 'disk full'):
-        self.cache.write('key', self.pk3)
+      self.cache.write('key', self.pk3)  # The level plays on.
+      self.assertFalse(self.cache.fetch('other', self.pk3))
     self.assertFalse(self.cache.fetch('key', self.pk3))
+    self.assertEmpty(os.listdir(self.cache._cache_dir))
+    self.overwrite('one')
+    self.cache.write('key', self.pk3)
+    self.assertTrue(self.cache.fetch('key', self.pk3))
 
 
 class StartTest(_FakeLab, parameterized.TestCase):

@@ -118,6 +118,27 @@ class LearnersTest(parameterized.TestCase):
     self.handles[0].add_report.remote.assert_called_with('take_report 1')
     self.handles[1].add_report.remote.assert_not_called()
 
+  def test_one_that_waits_for_another_does_not_hang(self):
+    self.answers['output 0'] = '', 1e6  # It waits for a sum.
+    outputs = []
+
+    def output():
+      outputs.append(1)
+      if len(outputs) == 5:
+        self.answers |= {'run 0': 0, 'run 1': 0}
+      return 'output 1'
+
+    self.handles[1].output.remote.side_effect = output
+    self.assertEqual(self.learners.run_to_end(threading.Event()), 0)
+    self.assertGreaterEqual(len(outputs), 5)
+
+  def test_all_hang(self):
+    for rank in range(2):
+      self.answers[f'output {rank}'] = '', 1e6
+    with self.assertRaisesRegex(
+        driver._LearnerLost, r'no sign of life for 600 s \(--hang_timeout_s'):
+      self.learners.run_to_end(threading.Event())
+
   def test_learners_save_if_nothing_can_be_printed(self):
     stopped = []
 
@@ -157,6 +178,8 @@ class RestartsTest(absltest.TestCase):
           (driver._Learners, 'run_to_end', run_to_end),
           (driver.cluster, '_LONGEST_PAUSE_S', 0.)):
         stack.enter_context(mock.patch.object(where, name, replacement))
+      goodbye = stack.enter_context(
+          mock.patch.object(driver.hosts, 'say_goodbye'))
       output = stack.enter_context(
           contextlib.redirect_stdout(io.StringIO()))
       with self.assertRaisesRegex(
@@ -164,6 +187,7 @@ class RestartsTest(absltest.TestCase):
           'was lost again and again, --max_learner_restarts=2. The same'):
         driver.train(config)
     self.assertEqual(output.getvalue().count('It starts again'), 2)
+    goodbye.assert_called_once()
 
 
 if __name__ == '__main__':

@@ -354,6 +354,58 @@ class SummariesTest(absltest.TestCase):
 
 
 @pytest.mark.slow
+class FullDiskTest(absltest.TestCase):
+  """The output is a file on a full disk."""
+
+  def _run(self, *args):
+    with open('/dev/full', 'w', encoding='utf-8') as full:
+      found = subprocess.run(
+          [sys.executable, os.path.join(_ROOT, 'experiment.py'), *_CATCH,
+           *args], text=True, stdout=full, stderr=subprocess.PIPE)
+    return found.returncode, found.stderr
+
+  @pytest.mark.slow
+  def test_training_goes_on(self):
+    logdir = self.create_tempdir().full_path
+    found = self._run(f'--logdir={logdir}', *_CHEAP,
+                      '--total_environment_frames=1000')
+    self.assertEqual(found, (0, ''))
+    self.assertEqual(checkpointing.latest_number(logdir), 100)
+
+  @pytest.mark.slow
+  def test_a_test_is_not_lost_in_silence(self):
+    logdir = self.create_tempdir().full_path
+    _main(f'--logdir={logdir}', *_CHEAP, '--total_environment_frames=100')
+    code, stderr = self._run('--mode=test', f'--logdir={logdir}')
+    self.assertEqual((code, stderr.splitlines()[-1]), (
+        1, 'scalable_agent: the output could not be written: No space left on '
+        'device.'))
+
+  def test_other_errors_of_the_output_are_raised(self):
+    class Broken(io.StringIO):
+
+      def write(self, text):
+        raise BrokenPipeError(errno.EPIPE, 'Broken pipe')
+
+    with self.assertRaises(BrokenPipeError):
+      print('text', file=experiment._Output(Broken()))
+
+
+class MemoryTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      MemoryError('100 GB'), tf.errors.ResourceExhaustedError(
+          None, None, 'failed to allocate memory\nMany more lines.'))
+  def test_too_little_memory_is_one_line(self, error):
+    with mock.patch.object(training, 'learn', side_effect=error):
+      code, output = _main(
+          f'--logdir={self.create_tempdir().full_path}', *_CHEAP)
+    self.assertEqual(code, 1)
+    self.assertRegex(
+        output.splitlines()[-1], 'scalable_agent: there is not enough memory: '
+        '(100 GB|failed to allocate memory)$')
+
+
 class SavingTest(absltest.TestCase):
 
   def _train(self, failures, *args):
@@ -391,6 +443,19 @@ class SavingTest(absltest.TestCase):
     self.assertRegex(output.splitlines()[-1], 'scalable_agent: The checkpoint '
                      'of 1,000 frames could not be written to .*: full; No')
     self.assertEqual(latest, 0)
+
+  @pytest.mark.slow
+  def test_the_error_before_is_said_first(self):
+    def learn(learner, batches, **unused_kwargs):
+      learner.step(next(batches).batch)
+      raise errors.EnvironmentValueError('The reward is nan.')
+
+    with mock.patch.object(training, 'learn', learn):
+      code, output, _ = self._train([OSError(errno.ENOSPC, 'No space')] * 9)
+    self.assertEqual(code, 1, output)
+    self.assertRegex(
+        output, 'scalable_agent: The reward is nan.\nscalable_agent: The '
+        'checkpoint of 10 frames could not be written')
 
   @pytest.mark.storm
   def test_nothing_is_saved_before_the_first_update(self):

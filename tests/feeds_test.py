@@ -335,7 +335,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     config = _config(updates_per_step=ratio, updates_per_call=updates_per_call,
                      num_action_repeats=repeats, num_actor_groups=1)
     steps_of_unroll = 3 * 2
-    num_steps = num_updates = 0
+    num_steps = num_updates = num_before = 0
     for ready in _take(config, 20):
       new = ready.batch.num_new_frames // repeats
       self.assertEqual(ready.batch.num_new_frames, new * repeats)
@@ -343,10 +343,14 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(new, steps_of_unroll * len(ready.notes))
       num_steps += new
       num_updates += updates_per_call
-      due = lambda steps: np.floor((steps - 40) * ratio + 1e-9)
-      self.assertGreaterEqual(due(num_steps), num_updates)
-      if new:  # Not one unroll too many was waited for.
-        self.assertLess(due(num_steps - steps_of_unroll), num_updates)
+      if new:  # All updates that are due were made.
+        due = lambda steps: np.floor((steps - 40) * ratio + 1e-9)
+        self.assertBetween(due(num_steps) - num_updates, 0,
+                           updates_per_call - 1)
+        # Not one unroll too many was waited for.
+        self.assertLess(due(num_steps - steps_of_unroll) - num_before,
+                        updates_per_call)
+        num_before = num_updates
 
   def test_notes_have_every_step_once(self):
     ready = _take(_config(num_actor_groups=1), 15)
@@ -395,6 +399,14 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(
         found.reward, -np.sum((executed - found.observation)**2, -1),
         rtol=1e-4, atol=1e-5)
+
+  def test_a_warm_up_that_leaves_nothing(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^Nothing would be learned: the warm-up of '
+        '--min_replay_steps takes 80 frames, and --total_environment_frames='
+        '80.$'):
+      _take(_config(num_action_repeats=2, total_environment_frames=80), 1)
+    _take(_config(num_action_repeats=2, total_environment_frames=81), 1)
 
   def test_too_large_for_the_memory(self):
     env = environments.make_vec(['counting'], [0], _config())
@@ -487,11 +499,14 @@ class SequencesTest(tf.test.TestCase):
   def test_they_are_as_they_were_acted(self):
     entries, states = _acted(400)
     taken = _take(self._config(), 60, learner=_SequenceLearner())
-    self.assertGreater(taken[0].batch.num_new_frames, 48)
+    # Three updates for each unroll; the last one has its steps.
+    self.assertEqual([ready.batch.num_new_frames for ready in taken],
+                     [0, 0, 60] + [0, 0, 12] * 19)
     num_added, seen = 0, set()
-    for ready in taken:
-      # Three environments that count in step; their unrolls come in turn.
-      num_added += 3 * len(ready.notes)
+    for index, ready in enumerate(taken):
+      if index % 3 == 0:
+        # Three environments that count in step; their unrolls come in turn.
+        num_added += 3 * len(taken[index + 2].notes)
       self.assertEqual(ready.batch.num_new_frames, 12 * len(ready.notes))
       (env_outputs, agent_outputs, _), start, _ = ready.batch.data
       self.assertAllEqual(ready.batch.weights, np.ones([8]))

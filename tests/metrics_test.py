@@ -226,6 +226,10 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
     self.assertIn('ETA ?', str(progress.measure(2000, 2.5)))
 
+  def test_an_end_that_is_too_far_away(self):
+    progress = metrics.Progress(0, 10**18, num_recent=2)
+    self.assertIn('ETA ?', str(progress.measure(1, 0.)))
+
   def test_bottleneck_is_said_once(self):
     bottleneck = metrics.Bottleneck()
     self.assertEqual(

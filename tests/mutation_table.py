@@ -901,7 +901,9 @@ _FEEDS = (
     ('frames without repeats',
      'drawn.num_new_steps * self._num_action_repeats', 'drawn.num_new_steps'),
     ('warm-up left out',
-     'config.min_replay_steps)\n  rank =', '1)\n  rank ='),
+     'config.updates_per_step, config.min_replay_steps)',
+     'config.updates_per_step, 1)'),
+    ('a warm-up without an update', 'if num_frames >= ', 'if num_frames > '),
     ('n-step left out',
      'config.discounting, config.n_step,', 'config.discounting, 1,'),
     ('rewards not clipped',
@@ -925,17 +927,14 @@ _FEEDS = (
      'config.hindsight_goals, terminated)', 'config.hindsight_goals, None)'),
     ('priorities without errors or positions noted',
      'ready.positions is not None and learned.errors', 'learned.errors'),
-    ('sequences: warm-up left out',
-     'config.min_replay_steps)\n  if learner.num_updates:',
-     '1)\n  if learner.num_updates:'),
     ('sequences: steps counted as unrolls',
      'config.replay_steps // config.unroll_length', 'config.replay_steps'),
     ('sequences: priorities have no effect',
      'allocate(num_unrolls), place.replay_seed(config), selector)',
      'allocate(num_unrolls), place.replay_seed(config))'),
     ('sequences: errors are lost',
-     'return Source(batches(), replay.update, rate)\n\n\ndef _drawn',
-     'return Source(batches(), lambda *_: None, rate)\n\n\ndef _drawn'),
+     'return Source(batches(), replay.update, rate)\n\n\ndef _make_rate',
+     'return Source(batches(), lambda *_: None, rate)\n\n\ndef _make_rate'),
     ('sequences: two updates counted for each batch',
      'inbox, replay.add, draw, rate, 1, _note)',
      'inbox, replay.add, draw, rate, 2, _note)'),
@@ -951,7 +950,16 @@ _RATE = (
     ('entries counted, not steps',
      'env_outputs.done[1:].size', 'env_outputs.done.size'),
     ('one update counted per draw',
-     'rate.num_updates += num_updates', 'rate.num_updates += 1'),
+     'rate.num_updates += num_updates\n    yield Ready(draw(), num_new',
+     'rate.num_updates += 1\n    yield Ready(draw(), num_new'),
+    ('steps with the first draw', 'rate.num_owed >= 2 * num_updates', 'False'),
+    ('one draw too many', 'rate.num_owed >= 2 * num_updates',
+     'rate.num_owed >= num_updates'),
+    ('a new ratio is owed for the past',
+     'if self._is_new_ratio and num_steps', 'if False and num_steps'),
+    ('a new ratio ends the warm-up',
+     'if self._is_new_ratio and num_steps > self._first_step',
+     'if self._is_new_ratio'),
     ('ratio per environment',
      'env_outputs.done[1:].size', 'env_outputs.done[1:].shape[0]'),
     ('new steps counted again with the next batch',
@@ -1042,11 +1050,17 @@ _STEPS_ALONE = (
 )
 
 _SELECTORS = (
+    ('the dead are drawn in the end',
+     'everything[items.alive(everything)]', 'everything'),
+    ('priorities of another exponent',
+     'np.where(priorities > 0, priorities**power, 0)', 'priorities'),
+    ('the dead come back with another exponent',
+     'np.where(priorities > 0, priorities**power, 0)', 'priorities**power'),
     ('the newest item is not drawn',
      'rng.integers(ends[-1],', 'rng.integers(ends[-1] - 1,'),
     ('the first item of the next stream counts to this one',
-     "np.searchsorted(ends, drawn, 'right')",
-     "np.searchsorted(ends, drawn, 'left')"),
+     "np.searchsorted(ends, item, 'right')",
+     "np.searchsorted(ends, item, 'left')"),
     ('the dead are drawn',
      'missing = missing[~items.alive(positions[missing])]',
      'missing = missing[:0]'),
@@ -1245,6 +1259,7 @@ _FLAT_FUNCTION = (
 )
 
 _SAVING = (
+    ('half a file is left', "os.remove(f'{path}.tmp')", 'pass'),
     ('old segments are dropped too early',
      'np.any(np.array(end) > oldest)', 'np.all(np.array(end) > oldest)'),
     ('steps since the first save only', 'np.maximum(saved, oldest)', 'oldest'),
@@ -1287,6 +1302,9 @@ _CONFIG = (
 )
 
 _SECTIONS = (
+    ('settings beside what replaces them',
+     'field, bool(getattr(self, other))', 'field, False'),
+    ('settings of other actions', "not in ('', kind)", 'is None'),
     ('targets hardly move',
      "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
     ('targets are copied in every update',
@@ -1295,8 +1313,7 @@ _SECTIONS = (
      "elif value != field.default:",
      "elif False:"),
     ('settings without effect pass',
-     'if needs and not needs.are_met(getattr(self, needs.name)):',
-     'if False:'),
+     'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
 )
 
 _SETTINGS = (

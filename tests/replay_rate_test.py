@@ -71,11 +71,15 @@ class RateTest(parameterized.TestCase):
     self.assertEqual([steps for _, steps in found], expected)
     self.assertEqual(rate.num_updates, updates)
     self.assertEqual(rate.num_steps, 40 * per_unroll)
-    # All that arrived is counted once, in the batch after it.
+    # All that arrived is counted once, in the last batch before more arrives:
+    # whoever stops at a number of steps has made all updates that are due.
     total = 0
-    for ready, steps in found:
+    for (ready, steps), following in zip(found, [*expected[1:], None]):
       total += ready.num_new_steps
-      self.assertEqual(total, steps)
+      if following != steps:
+        self.assertEqual(total, steps)
+      else:
+        self.assertEqual(ready.num_new_steps, 0)
       self.assertEqual(ready.drawn * per_unroll, steps)
       self.assertLen(ready.notes, ready.num_new_steps // per_unroll)
 
@@ -104,10 +108,31 @@ class RateTest(parameterized.TestCase):
     self.assertEqual(second.num_owed, first.num_owed)
     _run(second, 1, 1, 2, count=28)
     self.assertEqual(second.state, whole.state)
-    # With another ratio, nothing is to be caught up with.
-    other = replay_lib.Rate(10, 20)
+
+  @parameterized.parameters((10, 61, 12), (10, 300, 99), (.01, 300, 99))
+  def test_a_new_ratio_owes_nothing_for_the_past(
+      self, ratio, num_steps, num_updates):
+    whole = replay_lib.Rate(0.3, 20)
+    _run(whole, 1, 1, 2, count=61)
+    other = replay_lib.Rate(ratio, 20)
     other.state = whole.state
-    self.assertEqual((other.num_owed, other.num_updates), (0, 12))
+    # The learner may be ahead of the replay that was saved.
+    other.go_on(num_steps, num_updates)
+    self.assertEqual((other.num_owed, other.num_updates), (0, num_updates))
+    other.num_steps += 100
+    self.assertEqual(other.num_owed, 100 * ratio)
+    same = replay_lib.Rate(0.3, 20)
+    same.state = whole.state
+    same.go_on(num_steps, 12)
+    self.assertEqual(same.num_owed, (num_steps - 20) * 3 // 10 - 12)
+
+  def test_a_new_ratio_does_not_end_the_warm_up(self):
+    whole = replay_lib.Rate(0.3, 20)
+    _run(whole, 1, 1, 2, count=15)
+    other = replay_lib.Rate(1, 20)
+    other.state = whole.state
+    other.go_on(15, 0)
+    self.assertEqual(other.num_owed, -5)
 
   @parameterized.parameters('slow actor', 'slow learner')
   def test_the_inbox_holds_actors_back(self, which):

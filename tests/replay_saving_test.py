@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the files of a replay of transitions."""
 
+import errno
 import os
 import shutil
 from unittest import mock
@@ -99,6 +100,34 @@ class _Kill:
 
 
 class SavingTest(parameterized.TestCase):
+
+  @parameterized.parameters(1, 2)
+  def test_a_full_disk_keeps_its_room(self, which):
+    directory = self.create_tempdir().full_path
+    replay = _make()
+    _add(replay, _logs(), 0)
+    replay.save(directory, {'num_steps': 5})
+    before = sorted(os.listdir(directory))
+    _add(replay, _logs(), 5)
+    savez, files = np.savez, []
+
+    def half(f, **arrays):
+      files.append(f)
+      if len(files) < which:
+        return savez(f, **arrays)
+      f.write(b'half of a file')
+      raise OSError(errno.ENOSPC, 'No space left on device')
+
+    with mock.patch.object(np, 'savez', half), self.assertRaises(OSError):
+      replay.save(directory, {'num_steps': 10})
+    left = set(os.listdir(directory)) - set(before)
+    self.assertLen(left, which - 1)  # A whole segment, which is kept.
+    copy = _make()
+    self.assertEqual(copy.load(directory), {'num_steps': 5})
+    replay.save(directory, {'num_steps': 10})
+    copy = _make()
+    self.assertEqual(copy.load(directory), {'num_steps': 10})
+    _assert_equal(copy, replay)
 
   @parameterized.parameters(5, 15, 60)
   def test_a_restored_replay_draws_the_same(self, every):

@@ -93,6 +93,14 @@ class UniformTest(parameterized.TestCase):
         items, np.random.default_rng(1), 1, 10000)
     check_counts(_counts(drawn, [5, 7]), [1, 1])
 
+  def test_many_are_dead(self):
+    living = [3, 700, 1999]
+    items = _Items([0, 5], [1000, 1005], 1000, dead=[
+        p for p in range(2 * 1005) if p not in living])
+    drawn, _ = replay_lib.Uniform().select(
+        items, np.random.default_rng(1), 3, 1000)
+    check_counts(_counts(drawn, [700, 1999]), [1, 1])
+
 
 class PrioritisedTest(parameterized.TestCase):
 
@@ -177,6 +185,20 @@ class PrioritisedTest(parameterized.TestCase):
     check_counts(_counts(drawn, [3, 4, 5]), [4, 1, 2])
     for position, weight in ((3, 4 ** -.4), (4, 1), (5, 2 ** -.4)):
       np.testing.assert_allclose(weights[drawn == position], weight, rtol=1e-6)
+
+  def test_a_state_of_another_exponent(self):
+    items = _Items([0], [4], 5)
+    errors_of_items = np.array([1., 3., .5, 2.])
+    before, wanted = (_filled(items, errors_of_items, exponent=exponent)
+                      for exponent in (.6, .9))
+    found = replay_lib.Prioritised(exponent=.9)
+    found.state = before.state
+    np.testing.assert_allclose(found.state['priorities'],
+                               wanted.state['priorities'], rtol=1e-6)
+    self.assertAlmostEqual(found.state['largest'], wanted.state['largest'])
+    same = replay_lib.Prioritised(exponent=0.)
+    same.state = before.state
+    np.testing.assert_array_equal(same.state['priorities'], [1, 1, 1, 1, 0])
 
   def test_state(self):
     items = _ITEMS()

@@ -3,7 +3,6 @@
 
 import collections
 import csv
-import dataclasses
 import os
 from unittest import mock
 
@@ -366,8 +365,7 @@ class BadInputTest(parameterized.TestCase):
                                replay_fraction=fraction)
     self.assertEqual(config.num_fresh_unrolls, expected)
     self.assertEqual(
-        dataclasses.replace(config, replay_capacity=0).num_fresh_unrolls,
-        batch_size)
+        config_lib.Config(batch_size=batch_size).num_fresh_unrolls, batch_size)
 
 
 if __name__ == '__main__':

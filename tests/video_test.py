@@ -3,11 +3,13 @@
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import glob
 import io
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -355,6 +357,21 @@ class FilmingTest(absltest.TestCase):
   def test_errors_are_said(self):
     _, lines = self._film('import sys; print(1); sys.exit("It is broken.")', 1)
     self.assertEqual(lines, ['No film: It is broken.'])
+
+  def test_no_room_for_a_process_ends_nothing(self):
+    films = filming.Filming(config_lib.Config(video_secs=0.))
+    full = OSError(errno.EAGAIN, 'Resource temporarily unavailable')
+    with mock.patch.object(subprocess, 'Popen', side_effect=full), \
+        contextlib.redirect_stdout(io.StringIO()) as output:
+      films(1)
+    self.assertEqual(output.getvalue(),
+                     'No film: Resource temporarily unavailable.\n')
+    films.close()
+
+  def test_the_gpu_is_left_to_the_learner(self):
+    _, lines = self._film('import os; print("Wrote", os.environ['
+                          '"CUDA_VISIBLE_DEVICES"])', 1)
+    self.assertEqual(lines, ['Wrote -1'])
 
   def test_it_ends_with_the_training(self):
     films = filming.Filming(config_lib.Config())

@@ -50,8 +50,10 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   """Makes the algorithm that resolved settings ask for, with its agent.
 
   Raises:
-    ConfigError: if it does not fit the environments.
+    ConfigError: if it does not fit the environments, or a setting is not for
+      their actions.
   """
+  config.check_actions('continuous' if spec.action.size else 'discrete')
   agent = functools.partial(make_agent, config, spec, seed)
   critic = lambda number: agents.make_critic(
       config.agent, spec.observation, spec.action,
@@ -102,6 +104,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{"dueling, " if config.dueling else ""}'
             f'{"use_lstm, " if config.use_lstm else ""}'
             f'{"last action, " if config.use_last_action_reward else ""}'
+            f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
             f'{config.num_critics or 1} critics, {seen}')
   return (f'{config.agent}, use_lstm={config.use_lstm}, '

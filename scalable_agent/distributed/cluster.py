@@ -16,6 +16,7 @@ from scalable_agent import errors
 
 _CONNECT_TIMEOUT_S = 5.
 _LONGEST_PAUSE_S = 60.
+_NUM_STARTS = 3
 # `experiment.py` sets them for its process; those elsewhere need them, too.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
@@ -31,6 +32,7 @@ def connected(config: config_lib.Config) -> Iterator[None]:
 
   Raises:
     ConfigError: if there is no such cluster.
+    ClusterError: if it cannot be started.
   """
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
   # The driver handles the errors of lost processes, and says what it does.
@@ -38,8 +40,9 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
   if config.ray_address == 'local':
-    connect(address='local', num_cpus=_num_local_cpus(config),
-            include_dashboard=False)
+    _start(functools.partial(
+        connect, address='local', num_cpus=_num_local_cpus(config),
+        include_dashboard=False))
   else:
     _check_address(config.ray_address)
     try:
@@ -56,6 +59,18 @@ def connected(config: config_lib.Config) -> Iterator[None]:
     yield
   finally:
     ray.shutdown()
+
+
+def _start(start):
+  """Starts ray; tries again, as a busy machine may need too long."""
+  for num_left in reversed(range(_NUM_STARTS)):
+    try:
+      start()
+      return
+    except Exception as e:  # pylint: disable=broad-exception-caught
+      ray.shutdown()  # ray raises no error of its own.
+      if not num_left:
+        raise errors.ClusterError(f'ray could not be started: {e}') from e
 
 
 def _num_local_cpus(config):

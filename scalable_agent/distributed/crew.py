@@ -27,7 +27,7 @@ from scalable_agent.distributed import versions
 # An environment's error ends the run if it comes so often in a row, without a
 # result in between.
 _MAX_FAILURES = 3
-# So do deaths of a worker without a result of any worker.
+# So do deaths and hangs of a worker without a result of any worker.
 _MAX_DEATHS = 10
 _OPENING_SHARE = 0.5  # Of --actor_timeout_s, so that another one has time, too.
 _POLL_S = 0.5
@@ -48,11 +48,12 @@ class Worker:
     handle: of the ray actor; None if it is to be started.
     start_s: when it is to be started.
     is_placed: whether the cluster has found CPUs for it, and it has begun.
+    host: the machine that it is on, or was on last.
     description: what it has said; None until it is ready.
     call_s: when it was called last.
     num_failures: errors in a row, without a result between them.
-    num_deaths: how often it, or a process of its environments, has died in a
-      row.
+    num_deaths: how often it, or a process of its environments, has died or
+      hung in a row.
     num_deaths_of_all: the same, since any worker had a result.
   """
   share: shares.Share
@@ -60,6 +61,7 @@ class Worker:
   handle: ray.actor.ActorHandle | None = None
   start_s: float = 0.
   is_placed: bool = False
+  host: str = ''
   description: descriptions.Description | None = None
   call_s: float = 0.
   num_failures: int = 0
@@ -89,7 +91,7 @@ class Crew:
       rank: which of the learners these workers are for.
       num_learners: the environments are divided among so many.
       make_worker: starts a process with a share of the environments. Its method
-        `open` returns a `Description`.
+        `host` returns the name of its machine, and `open` a `Description`.
       say: takes lines of text for the user.
     """
     self._config = config
@@ -211,7 +213,7 @@ class Crew:
       if worker.handle is None and worker.start_s <= now_s:
         worker.handle = self._make_worker(worker.share)
         # It waits for CPUs, which may take any time.
-        self.call(worker, worker.handle.__ray_ready__.remote())
+        self.call(worker, worker.handle.host.remote())
     # All that are done are taken before one counts as hung.
     calls = list(self._calls)
     done, waiting = self._wait(calls)
@@ -224,6 +226,7 @@ class Crew:
         self._replace_failed(worker, e)
         continue
       if not worker.is_placed:
+        worker.host = str(result)
         self._open(worker)
         continue
       self._ready_s = time.monotonic()
@@ -275,21 +278,22 @@ class Crew:
     is_final = isinstance(error, errors.UserError) and not isinstance(
         error, errors.EnvironmentProcessError)
     if is_final or worker.num_failures >= _MAX_FAILURES:
+      self._say(f'{_name(worker)} ends the run.')
       raise error
     if num_recent > worker.failures.max_per_hour:
-      self._say(f'Actor worker {worker.share.worker} has failed {num_recent} '
-                'times within an hour (--max_environment_restarts).')
+      self._say(f'{_name(worker)} has failed {num_recent} times within an hour '
+                '(--max_environment_restarts).')
       raise error
     text = ''.join(traceback.format_exception_only(error)).strip()
     self._replace(worker, text, cluster.pause_s(worker.num_failures + 1))
 
   def _hung(self, worker):
     limit_s = self._limit_s(worker)
-    self._replace(worker, (
+    self._lost(worker, errors.ClusterError(
         f'it made nothing for {limit_s:g} s (--hang_timeout_s).'
         if worker.description else
         f'it has not opened its environments within {limit_s:g} s (half of '
-        '--actor_timeout_s).'), 0.)
+        '--actor_timeout_s).'))
 
   def _limit_s(self, worker):
     """Returns how long a call of a worker may take."""
@@ -297,14 +301,13 @@ class Crew:
             else _OPENING_SHARE * self._config.actor_timeout_s)
 
   def _lost(self, worker, error):
-    """A worker, its machine or a process of its environments has died."""
+    """A worker, its machine or a process of its environments died or hangs."""
     worker.num_deaths += 1
     worker.num_deaths_of_all += 1
     if worker.num_deaths_of_all >= _MAX_DEATHS:
       raise type(error)(
-          f'Actor worker {worker.share.worker} was lost '
-          f'{worker.num_deaths_of_all} times without a result of any worker in '
-          f'between: {error}')
+          f'{_name(worker)} was lost {worker.num_deaths_of_all} times without '
+          f'a result of any worker in between: {error}')
     self._replace(worker, str(error), cluster.pause_s(worker.num_deaths))
 
   def _check(self, description):
@@ -318,10 +321,7 @@ class Crew:
     versions.check(description.host, description.versions)
 
   def _replace(self, worker, why, pause_s):
-    place = ('' if worker.description is None else
-             f' (process {worker.description.pid} of '
-             f'{worker.description.host})')
-    self._say(f'Actor worker {worker.share.worker}{place} is replaced: {why}')
+    self._say(f'{_name(worker)} is replaced: {why}')
     self._last_loss = f' The last one that was lost: {why}'
     self._kill(worker)
     self.num_restarts += 1
@@ -366,6 +366,15 @@ class Crew:
         f'{what} {len(self.workers)} are wanted in all, with '
         f'{config.num_cpus_per_actor_worker} CPUs each; {_free_cpus()}.'
         f'{self._last_loss}')
+
+
+def _name(worker):
+  """Returns the name of a worker, and where it is, for the user."""
+  place = f' on {worker.host}' if worker.is_placed else ''
+  if worker.description:
+    place = (f' (process {worker.description.pid} of '
+             f'{worker.description.host})')
+  return f'Actor worker {worker.share.worker}{place}'
 
 
 def _free_cpus():

@@ -38,7 +38,7 @@ _END_TIMEOUT_S = 20.
 
 
 # That a learner waits, or that its sum has failed, comes from another error.
-_CONSEQUENCES = cluster.SumError, TimeoutError
+_CONSEQUENCES = cluster.SumError, ray.exceptions.GetTimeoutError
 
 
 class _LearnerLost(Exception):
@@ -57,6 +57,8 @@ def train(config: config_lib.Config) -> int:
   """
   if config.job_name == 'actor' and config.task >= 0:
     return hosts.join(config)
+  # The directory of a learner's process is another one.
+  config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   # ray has handlers of its own for signals; ours come after them.
   with logdirs.locked(config.logdir), hosts.head(config), \
       cluster.connected(config), signals.stop_on_signals() as stop, \
@@ -64,36 +66,42 @@ def train(config: config_lib.Config) -> int:
     config = dataclasses.replace(
         config, num_actor_workers=cluster.num_actor_workers(config),
         num_gpus_per_learner=cluster.num_gpus_per_learner(config))
-    losses: list[str] = []  # Since the last checkpoint; why.
-    checkpoint = _latest_checkpoint(config)
-    while True:
-      try:
-        exit_code = _Learners(config, token).run_to_end(stop)
-        hosts.say_goodbye(config)
-        return exit_code
-      except errors.UserError as e:
-        # Nobody needs to wait for the same command.
-        if not isinstance(e, errors.ClusterError):
-          hosts.say_goodbye(config)
-        raise
-      except _LearnerLost as e:
-        newer = _latest_checkpoint(config)
-        if newer != checkpoint:
-          losses.clear()
-        checkpoint = newer
-        losses.append(str(e))
-        if stop.is_set():
-          raise errors.LearnerLostError(
-              f'The learner {e}. The same command goes on from the last '
-              'checkpoint.') from None
-        if len(losses) > config.max_learner_restarts:
-          raise errors.LearnerLostError(
-              f'The learner {losses[0]}. It was lost again and again, '
-              f'--max_learner_restarts={config.max_learner_restarts}. The same '
-              'command goes on from the last checkpoint.') from None
-        print(f'The learner {e}. It starts again from the last checkpoint.',
-              flush=True)
-        stop.wait(cluster.pause_s(len(losses)))
+    try:
+      exit_code = _train(config, token, stop)
+    except errors.ClusterError:  # Others may wait for the same command.
+      raise
+    except BaseException:
+      hosts.say_goodbye(config)
+      raise
+    hosts.say_goodbye(config)
+    return exit_code
+
+
+def _train(config, token, stop):
+  """Starts the learners, again and again if they are lost."""
+  losses: list[str] = []  # Since the last checkpoint; why.
+  checkpoint = _latest_checkpoint(config)
+  while True:
+    try:
+      return _Learners(config, token).run_to_end(stop)
+    except _LearnerLost as e:
+      newer = _latest_checkpoint(config)
+      if newer != checkpoint:
+        losses.clear()
+      checkpoint = newer
+      losses.append(str(e))
+      if stop.is_set():
+        raise errors.LearnerLostError(
+            f'The learner {e}. The same command goes on from the last '
+            'checkpoint.') from None
+      if len(losses) > config.max_learner_restarts:
+        raise errors.LearnerLostError(
+            f'The learner {losses[0]}. It was lost again and again, '
+            f'--max_learner_restarts={config.max_learner_restarts}. The same '
+            'command goes on from the last checkpoint.') from None
+      print(f'The learner {e}. It starts again from the last checkpoint.',
+            flush=True)
+      stop.wait(cluster.pause_s(len(losses)))
 
 
 @contextlib.contextmanager
@@ -111,7 +119,8 @@ def _token(logdir: str) -> Iterator[str]:
   try:
     yield path
   finally:
-    os.remove(path)
+    with contextlib.suppress(OSError):
+      os.remove(path)
 
 
 def _latest_checkpoint(config):
@@ -366,7 +375,8 @@ class _Learners:
     now_s = time.monotonic()
     if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
       raise _LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')
-    if now_s - min(self._sign_s) > self._config.hang_timeout_s:
+    # The others wait for one that hangs, or that waits for its actors.
+    if now_s - max(self._sign_s) > self._config.hang_timeout_s:
       raise _LearnerLost(
           'showed no sign of life for '
           f'{self._config.hang_timeout_s:.0f} s (--hang_timeout_s)')

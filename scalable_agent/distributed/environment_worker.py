@@ -4,6 +4,8 @@
 Their process does not import TensorFlow: who learns also chooses the actions.
 """
 
+import socket
+
 import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import shares
@@ -18,6 +20,10 @@ class EnvironmentWorker:
                share: shares.Share):
     """Makes a worker; `open` does all that can fail. See `shares`."""
     self._config, self._part, self._share = config, part, share
+
+  def host(self) -> str:
+    """Returns the name of the machine."""
+    return socket.gethostname()
 
   def open(self) -> descriptions.Description:
     """Makes the environments."""

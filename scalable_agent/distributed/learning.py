@@ -15,6 +15,7 @@ from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import ray_collectives
 from scalable_agent.distributed import remote_actors
+import tensorflow as tf
 
 
 def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
@@ -39,6 +40,8 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
             else central_actors.CentralActors)
   make_acting = functools.partial(
       actors, rank=rank, num_learners=len(addresses), stop=stop, say=say)
+  if not config.num_gpus_per_learner:  # ray does not hide them then.
+    tf.config.set_visible_devices([], 'GPU')
   try:
     sums = _collectives(config, rank, addresses, adder)
     try:
@@ -58,11 +61,13 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
 def _collectives(config, rank, addresses, adder):
   if len(addresses) == 1:
     return collectives.Alone()
+  # Another one may wait so long for its actors. If all are silent, the driver
+  # ends them before.
+  timeout_s = config.hang_timeout_s + config.actor_timeout_s
   if config.collectives == 'ray':
     return ray_collectives.RayCollectives(
-        adder, len(addresses), rank, config.hang_timeout_s)
+        adder, len(addresses), rank, timeout_s)
   try:
-    return collectives.TensorFlowCollectives(
-        addresses, rank, config.hang_timeout_s)
+    return collectives.TensorFlowCollectives(addresses, rank, timeout_s)
   except collectives.SUM_ERRORS as e:  # Another program took the port, say.
     raise cluster.SumError(f'the connection has failed: {e}') from None

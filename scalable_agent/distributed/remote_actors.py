@@ -64,6 +64,10 @@ class ActorWorker:
     self._weights: list[structs.Weights] = []  # The latest; empty at first.
     self._release: Callable[[], None] = lambda: None
 
+  def host(self) -> str:
+    """Returns the name of the machine."""
+    return socket.gethostname()
+
   def open(self) -> descriptions.Description:
     """Makes the environments."""
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.

@@ -10,6 +10,7 @@ https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
 from collections.abc import Iterable, Mapping
+import contextlib
 import functools
 import os
 import shutil
@@ -121,7 +122,7 @@ class LocalLevelCache:
     """Copies the map of `key` to `pk3_path`; returns whether there is one."""
     try:
       shutil.copyfile(os.path.join(self._cache_dir, key), pk3_path)
-    except FileNotFoundError:
+    except OSError:  # It is compiled then.
       return False
     return True
 
@@ -132,8 +133,12 @@ class LocalLevelCache:
       return
     # Renamed when it is whole, so that no process fetches half a map.
     part = f'{path}.{uuid.uuid4().hex}'
-    shutil.copyfile(pk3_path, part)
-    os.replace(part, path)
+    try:
+      shutil.copyfile(pk3_path, part)
+      os.replace(part, path)
+    except OSError:  # A full disk, say: the map is compiled again next time.
+      with contextlib.suppress(OSError):
+        os.remove(part)
 
 
 class _Lab(Protocol):

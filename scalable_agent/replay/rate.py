@@ -18,8 +18,9 @@ class Ready(NamedTuple, Generic[_T, _N]):
 
   Attributes:
     drawn: what was drawn, for `num_updates` updates.
-    num_new_steps: agent steps that have arrived since the last one.
-    notes: what was noted about each unroll that has arrived since then.
+    num_new_steps: agent steps that have arrived and were in none before it; 0
+      if another one follows without new steps.
+    notes: what was noted about each unroll of these steps.
   """
   drawn: _T
   num_new_steps: int
@@ -51,6 +52,7 @@ class Rate:
     self.lock = threading.Lock()
     self._first_step = min_steps
     self._first_update = 0
+    self._is_new_ratio = False
 
   @property
   def num_owed(self) -> int:
@@ -69,6 +71,15 @@ class Rate:
     self._first_step = self.num_steps + self._min_steps
     self._first_update = self.num_updates
 
+  def go_on(self, num_steps: int, num_updates: int) -> None:
+    """Counts on from these numbers. Call it once, after `state` was set."""
+    self.num_steps = num_steps
+    self.num_updates = num_updates
+    if self._is_new_ratio and num_steps > self._first_step:
+      # Steps of the past owe nothing at the new ratio.
+      self._first_step = num_steps
+      self._first_update = num_updates
+
   @property
   def state(self) -> dict[str, Any]:
     """Numbers by name, for a checkpoint. It can be set."""
@@ -83,11 +94,7 @@ class Rate:
     self.num_updates = int(state['num_updates'])
     self._first_step = int(state['first_step'])
     self._first_update = int(state['first_update'])
-    if (str(state['ratio']) != str(self._ratio)
-        and self.num_steps > self._first_step):
-      # Steps of the past owe nothing at the new ratio.
-      self._first_step = self.num_steps
-      self._first_update = self.num_updates
+    self._is_new_ratio = str(state['ratio']) != str(self._ratio)
 
 
 def batches(inbox: unrolls.Inbox,
@@ -109,7 +116,9 @@ def batches(inbox: unrolls.Inbox,
       arrays.
 
   Yields:
-    `Ready`, for `num_updates` updates.
+    `Ready`, for `num_updates` updates. The last one before more unrolls are
+    taken has the steps and notes of the latest: a run that ends when it has
+    enough steps makes the updates that they owe.
   """
   while True:
     num_new_steps, notes = 0, []
@@ -123,5 +132,8 @@ def batches(inbox: unrolls.Inbox,
       notes.append(note(unroll))
       delivery.release()
       num_new_steps += num_steps
+    while rate.num_owed >= 2 * num_updates:
+      rate.num_updates += num_updates
+      yield Ready(draw(), 0, [])
     rate.num_updates += num_updates
     yield Ready(draw(), num_new_steps, notes)

@@ -9,6 +9,7 @@ more. So the process may be killed between any two operations: what is loaded is
 then the last save, or the one before.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -75,8 +76,8 @@ class Saver:
     if form != _form(store):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store)}: use the settings of before, or another '
-          '--logdir.')
+          f'{_form(store)}: use the settings of before, or delete '
+          f'{self._directory}. The run then fills its replay anew.')
     for name in segments:
       _append(store, self._read(name))
     self._segments = segments
@@ -85,12 +86,18 @@ class Saver:
 
   def _write(self, name, arrays):
     path = os.path.join(self._directory, name)
-    with open(f'{path}.tmp', 'wb') as f:
-      np.savez(f, **arrays)
-      f.flush()
-      # A machine that goes down could else leave an empty file of this name.
-      os.fsync(f.fileno())
-    os.replace(f'{path}.tmp', path)
+    try:
+      with open(f'{path}.tmp', 'wb') as f:
+        np.savez(f, **arrays)
+        f.flush()
+        # A machine that goes down could else leave an empty file of this name.
+        os.fsync(f.fileno())
+      os.replace(f'{path}.tmp', path)
+    except OSError:
+      # On a full disk, the half of it would take the room of checkpoints.
+      with contextlib.suppress(OSError):
+        os.remove(f'{path}.tmp')
+      raise
 
   def _read(self, name):
     path = os.path.join(self._directory, name)

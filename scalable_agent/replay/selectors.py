@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from scalable_agent import errors as errors_lib
 
+# After so many draws of dead items, the living ones are looked for.
+_MAX_ROUNDS = 16
 _WIDTH = 16  # Children of a node: fewer make a deeper tree, more wider sums.
 
 
@@ -99,15 +101,24 @@ class Uniform:
     num_draws = num_batches * batch_size
     positions = np.empty([num_draws], np.int64)
     missing = np.arange(num_draws)
-    # Few items are dead: those before a gap, and columns that were used up.
-    while len(missing):
-      drawn = rng.integers(ends[-1], size=len(missing))
-      stream = np.searchsorted(ends, drawn, 'right')
+
+    def position(item):
+      stream = np.searchsorted(ends, item, 'right')
       # In a ring, this is the slot of the item.
-      slot = drawn - ends[stream] + sizes[stream]
+      slot = item - ends[stream] + sizes[stream]
       time = first[stream] + (slot - first[stream]) % sizes[stream]
-      positions[missing] = time * items.num_streams + stream
+      return time * items.num_streams + stream
+
+    # Mostly, few items are dead: those before a gap.
+    for _ in range(_MAX_ROUNDS):
+      positions[missing] = position(rng.integers(ends[-1], size=len(missing)))
       missing = missing[~items.alive(positions[missing])]
+      if not missing.size:
+        break
+    else:  # Many are dead: columns that were used up.
+      everything = position(np.arange(ends[-1]))
+      positions[missing] = rng.choice(
+          everything[items.alive(everything)], len(missing))
     shape = (num_batches, batch_size)
     return positions.reshape(shape), np.ones(shape, np.float32)
 
@@ -163,13 +174,18 @@ class Prioritised:
   @property
   def state(self) -> dict[str, Any]:
     """See `Selector.state`: priorities, and the largest ever."""
-    return {'largest': self._largest,
+    return {'largest': self._largest, 'exponent': self._exponent,
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
     priorities = np.asarray(state['priorities'])
     self._largest = float(state['largest'])
+    before = float(state.get('exponent', self._exponent))
+    if before not in (0, self._exponent):
+      power = self._exponent / before
+      self._largest **= power
+      priorities = np.where(priorities > 0, priorities**power, 0)
     self._allocate(len(priorities))
     self._set(np.arange(len(priorities)), priorities)
 
