@@ -733,7 +733,7 @@ class FlagsTest(parameterized.TestCase):
       ('policy', 'mlp', True, True, False),
       ('all', 'mlp', True, True, True))
   def test_what_xla_compiles(self, xla, agent, has_gpu, policy, learner):
-    with mock.patch.object(tf.config, 'list_physical_devices',
+    with mock.patch.object(tf.config, 'get_visible_devices',
                            return_value=['GPU:0'] if has_gpu else []), \
         mock.patch.object(policies, 'AgentPolicy') as made:
       _, _, settings = _made(config_lib.Config(agent=agent, xla=xla))

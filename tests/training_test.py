@@ -276,6 +276,8 @@ class LogTest(absltest.TestCase):
         function(*args)
       return out.getvalue()
 
+    # Nothing is known of the speed after the first update.
+    self.assertEmpty(output(one.print_progress, update))
     self.assertIn(', 1 of 2 workers (0 restarts)',
                   output(one.print_progress, update))
     text = output(one.print_end, False, False)
