@@ -4,6 +4,7 @@
 It takes the place of `remote_actors.ActorWorker` in `benchmarks/cluster.py`.
 """
 
+import socket
 import threading
 import time
 from typing import NamedTuple
@@ -53,6 +54,9 @@ class SleepingWorker:
     self._unroll = make_unroll(self._shape)
     self._unroll.start.environment[:] = share.environments.start
     self._thread = threading.Thread(target=self._act, daemon=True)
+
+  def host(self) -> str:
+    return socket.gethostname()
 
   def open(self) -> descriptions.Description:
     spec = structs.EnvironmentSpec(

@@ -50,7 +50,8 @@ elif [ $code != 0 ]; then  # Actors would wait for another learner.
   kill $actors
 fi
 
-# 75: the cluster did not give what is needed; later, it may.
+# 75: the cluster did not give what is needed; later, it may. Not for ever: a job
+# that has begun 20 times, for whatever reason, ends then.
 if [ "$is_over" ] || {
     [ $code = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 20 ]; }; then
   scontrol requeue "$SLURM_JOB_ID"

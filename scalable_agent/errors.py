@@ -10,7 +10,12 @@ import re
 
 def reason(error: Exception) -> str:
   """Returns why the system or TensorFlow could not do something, in a line."""
-  text = getattr(error, 'strerror', None) or str(error).partition('\n')[0]
+  return in_words(getattr(error, 'strerror', None)
+                  or str(error).partition('\n')[0])
+
+
+def in_words(text: str) -> str:
+  """Returns a line of an error without TensorFlow's marks."""
   # TensorFlow says first and last which of its functions it was in.
   return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*', '', text)
 

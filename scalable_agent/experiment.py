@@ -49,9 +49,9 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.video', 'run'),
          'export': ('scalable_agent.export', 'run')}
-# Those that take the settings of the training.
 # Errors of full disks.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Those that take the settings of the training.
 _OF_TRAINED = ('test', 'video', 'export')
 
 
@@ -271,9 +271,9 @@ def main(argv: Sequence[str]) -> int:
 
   Returns:
     The exit code: 0 for an end or a stop with a checkpoint, that of
-    `errors.UserError` for one of them, 1 if there is not enough memory or
-    nobody reads the output, 130 (or that of the signal) for a stop before
-    there was anything to save.
+    `errors.UserError` for one of them, 1 if there is not enough memory or room
+    on a disk or nobody reads the output, 130 (or that of the signal) for a stop
+    before there was anything to save.
   """
   del argv  # `_parse_flags` has taken all of them.
   logging.set_verbosity(logging.WARNING)
@@ -288,32 +288,44 @@ def main(argv: Sequence[str]) -> int:
     with contextlib.ExitStack() as stack:
       if config.mode == 'train':
         stack.enter_context(contextlib.redirect_stdout(_Output(sys.stdout)))
-      return _run(config)
+      exit_code = _run(config)
+      sys.stdout.flush()
+      return exit_code
   except errors.UserError as e:
+    if flags.FLAGS.debug:
+      traceback.print_exc()
     _print_error(e)
     return e.exit_code
-  except OSError as e:  # The reader of the output has ended, or it is full.
-    if not isinstance(e, BrokenPipeError) and e.errno not in _NO_ROOM:
-      raise
+  except BrokenPipeError:  # The reader of the output has ended: print no more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if e.errno in _NO_ROOM:
-      print(f'scalable_agent: the output could not be written: {e.strerror}.',
-            file=sys.stderr)
     return 1
   except Exception as e:
-    # Also TensorFlow's error, without an import of it.
-    if flags.FLAGS.debug or type(e).__name__ not in (
-        'MemoryError', 'ResourceExhaustedError'):
+    text = _in_a_line(e)
+    if flags.FLAGS.debug or not text:
       raise
-    first_line = str(e).partition('\n')[0]
-    print(f'scalable_agent: there is not enough memory: {first_line}'.rstrip(
-        ': '), file=sys.stderr)
+    _say(text)
     return 1
   except KeyboardInterrupt as e:  # If there is something to save, none comes.
     what = (' before there was anything to save' if flags.FLAGS.mode == 'train'
             else '')
-    print(f'scalable_agent: stopped by a signal{what}.', file=sys.stderr)
+    _say(f'stopped by a signal{what}.')
     return e.args[0] if e.args else 130
+
+
+def _in_a_line(error):
+  """Returns what no traceback is needed for: a full disk or memory, or ''."""
+  if isinstance(error, OSError) and error.errno in _NO_ROOM:
+    what = error.filename or 'what was to be written'
+    return f'no room for {what}: {error.strerror}.'
+  lines = str(error).splitlines()
+  # TensorFlow's error, without an import of it. It is also that of full disks.
+  if type(error).__name__ == 'ResourceExhaustedError':
+    lines = [line for line in lines if 'OOM' in line or 'alloc' in line]
+  elif not isinstance(error, MemoryError):
+    return ''
+  elif not lines:
+    return 'there is not enough memory.'
+  return lines and f'there is not enough memory: {errors.in_words(lines[0])}'
 
 
 def _run(config):
@@ -422,12 +434,10 @@ def _without_noise():
 
 def _print_error(error):
   """Prints where an error comes from, if that helps, and then what it is."""
-  is_debug = flags.FLAGS.debug
-  if is_debug:
-    traceback.print_exc()
   if isinstance(error, errors.UserCodeError):
-    print(error.all_frames if is_debug else error.frames, file=sys.stderr,
-          end='')
+    with contextlib.suppress(OSError):
+      print(error.all_frames if flags.FLAGS.debug else error.frames,
+            file=sys.stderr, end='')
   if isinstance(error, errors.SaveError):
     # It may have come while the run was ending because of another one.
     first = error.__context__
@@ -435,7 +445,13 @@ def _print_error(error):
       first = first.__context__
     if first:
       _print_error(first)
-  print(f'scalable_agent: {error}', file=sys.stderr)
+  _say(error)
+
+
+def _say(text):
+  """Prints the last line; the exit code counts even if that is impossible."""
+  with contextlib.suppress(OSError):
+    print(f'scalable_agent: {text}', file=sys.stderr, flush=True)
 
 
 def _exit(exit_code):

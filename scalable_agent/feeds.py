@@ -365,9 +365,10 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     for ready in replay_lib.batches_at_rate(
         inbox, add, draw, rate, num_updates, _note):
       drawn = parts(ready.drawn)
-      yield _drawn(config, drawn.transitions, drawn,
-                   ready.num_new_steps + num_more, ready.notes)
-      num_more = 0
+      num_new_steps = ready.num_new_steps
+      if num_new_steps:
+        num_new_steps, num_more = num_new_steps + num_more, 0
+      yield _drawn(config, drawn.transitions, drawn, num_new_steps, ready.notes)
 
   def save():
     with rate.lock:
@@ -411,7 +412,7 @@ def _make_rate(config, spec, place):
   if num_frames >= config.total_environment_frames:
     raise errors.ConfigError(
         f'Nothing would be learned: the warm-up of --min_replay_steps takes '
-        f'{num_frames:,} frames, and --total_environment_frames='
+        f'{num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
   return replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
 

@@ -275,8 +275,10 @@ class Log:
 
   def print_progress(self, update: Update) -> None:
     """Prints the progress, and what is the bottleneck, if due."""
-    if self._is_first_update:  # It has compiled, which the others will not.
-      self._is_first_update = False
+    # The first update has compiled, which the others will not. The first steps
+    # to be counted are those of a warm-up.
+    if self._is_first_update:
+      self._is_first_update = not update.notes
       self._progress.restart(update.learner.num_env_frames)
     elif self._progress_due():
       measured = self._progress.measure(

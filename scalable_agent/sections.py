@@ -434,9 +434,9 @@ class ClusterSettings(_Section):
       'environments.', POSITIVE, needs=_RAY)
   hang_timeout_s: float = setting(
       600.,
-      'Seconds after which one of them that makes no unroll, or a learner that '
-      'does not answer or lets the others wait, is replaced. Evaluations must '
-      'be shorter if there are several learners.', POSITIVE, FINITE, needs=_RAY)
+      'Seconds after which one of them that makes no unroll is replaced, or '
+      'the learners if all of them are silent. Evaluations must be shorter if '
+      'there are several learners.', POSITIVE, FINITE, needs=_RAY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

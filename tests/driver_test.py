@@ -156,7 +156,39 @@ class LearnersTest(parameterized.TestCase):
     self.assertLen(stopped, 2)
 
 
-class RestartsTest(absltest.TestCase):
+class RestartsTest(parameterized.TestCase):
+
+  def test_others_may_wait_for_the_same_command(self):
+    config = config_lib.Config(logdir=self.create_tempdir().full_path,
+                               ray_address='local')
+    nothing = lambda *args: contextlib.nullcontext()
+    for error, num_goodbyes in ((errors.ClusterError('No room.'), 0),
+                                (ValueError('A bug.'), 1)):
+      with mock.patch.object(driver.cluster, 'connected', nothing), \
+          mock.patch.object(driver.hosts, 'head', nothing), \
+          mock.patch.object(driver.cluster, 'num_actor_workers',
+                            side_effect=error), \
+          mock.patch.object(driver.hosts, 'say_goodbye',
+                            side_effect=ConnectionError()) as goodbye, \
+          self.assertRaisesRegex(type(error), str(error)):
+        driver.train(config)
+      self.assertEqual(goodbye.call_count, num_goodbyes)
+
+  @parameterized.parameters(2, 3)
+  def test_a_start_that_takes_too_long_is_tried_again(self, num_failures):
+    failures = [Exception('The current node timed out.')] * num_failures
+    start = mock.Mock(side_effect=[*failures, None])
+    with mock.patch.object(ray, 'shutdown') as shutdown:
+      if num_failures == 2:
+        cluster._start(start)
+      else:
+        with self.assertRaisesRegex(errors.ClusterError, 'timed out'):
+          cluster._start(start)
+    self.assertEqual(shutdown.call_count, num_failures)
+
+  def test_other_errors_of_a_start_are_raised(self):
+    with self.assertRaisesRegex(RuntimeError, 'twice'):
+      cluster._start(mock.Mock(side_effect=RuntimeError('twice')))
 
   def test_the_first_error_is_said_in_the_end(self):
     config = config_lib.Config(

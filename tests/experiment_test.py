@@ -353,7 +353,6 @@ class SummariesTest(absltest.TestCase):
     self.assertEqual({min(steps), max(steps)}, {10, 200})
 
 
-@pytest.mark.slow
 class FullDiskTest(absltest.TestCase):
   """The output is a file on a full disk."""
 
@@ -373,13 +372,15 @@ class FullDiskTest(absltest.TestCase):
     self.assertEqual(checkpointing.latest_number(logdir), 100)
 
   @pytest.mark.slow
-  def test_a_test_is_not_lost_in_silence(self):
+  def test_tables_are_not_lost_in_silence(self):
     logdir = self.create_tempdir().full_path
     _main(f'--logdir={logdir}', *_CHEAP, '--total_environment_frames=100')
-    code, stderr = self._run('--mode=test', f'--logdir={logdir}')
-    self.assertEqual((code, stderr.splitlines()[-1]), (
-        1, 'scalable_agent: the output could not be written: No space left on '
-        'device.'))
+    _main('--mode=test', '--test_num_episodes=2', f'--logdir={logdir}')
+    for mode in 'test', 'table':
+      code, stderr = self._run(f'--mode={mode}', f'--logdir={logdir}')
+      self.assertEqual((code, stderr.splitlines()[-1]), (
+          1, 'scalable_agent: no room for what was to be written: No space '
+          'left on device.'))
 
   def test_other_errors_of_the_output_are_raised(self):
     class Broken(io.StringIO):
@@ -391,11 +392,13 @@ class FullDiskTest(absltest.TestCase):
       print('text', file=experiment._Output(Broken()))
 
 
+@pytest.mark.slow
 class MemoryTest(parameterized.TestCase):
 
   @parameterized.parameters(
       MemoryError('100 GB'), tf.errors.ResourceExhaustedError(
-          None, None, 'failed to allocate memory\nMany more lines.'))
+          None, None, 'Graph execution error:\n\nDetected at node a\n'
+          'OOM when allocating tensor [Op:__inference_1]\nMany more lines.'))
   def test_too_little_memory_is_one_line(self, error):
     with mock.patch.object(training, 'learn', side_effect=error):
       code, output = _main(
@@ -403,9 +406,10 @@ class MemoryTest(parameterized.TestCase):
     self.assertEqual(code, 1)
     self.assertRegex(
         output.splitlines()[-1], 'scalable_agent: there is not enough memory: '
-        '(100 GB|failed to allocate memory)$')
+        '(100 GB|OOM when allocating tensor)$')
 
 
+@pytest.mark.slow
 class SavingTest(absltest.TestCase):
 
   def _train(self, failures, *args):

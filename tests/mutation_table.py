@@ -1052,10 +1052,6 @@ _STEPS_ALONE = (
 _SELECTORS = (
     ('the dead are drawn in the end',
      'everything[items.alive(everything)]', 'everything'),
-    ('priorities of another exponent',
-     'np.where(priorities > 0, priorities**power, 0)', 'priorities'),
-    ('the dead come back with another exponent',
-     'np.where(priorities > 0, priorities**power, 0)', 'priorities**power'),
     ('the newest item is not drawn',
      'rng.integers(ends[-1],', 'rng.integers(ends[-1] - 1,'),
     ('the first item of the next stream counts to this one',

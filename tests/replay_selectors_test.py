@@ -186,20 +186,6 @@ class PrioritisedTest(parameterized.TestCase):
     for position, weight in ((3, 4 ** -.4), (4, 1), (5, 2 ** -.4)):
       np.testing.assert_allclose(weights[drawn == position], weight, rtol=1e-6)
 
-  def test_a_state_of_another_exponent(self):
-    items = _Items([0], [4], 5)
-    errors_of_items = np.array([1., 3., .5, 2.])
-    before, wanted = (_filled(items, errors_of_items, exponent=exponent)
-                      for exponent in (.6, .9))
-    found = replay_lib.Prioritised(exponent=.9)
-    found.state = before.state
-    np.testing.assert_allclose(found.state['priorities'],
-                               wanted.state['priorities'], rtol=1e-6)
-    self.assertAlmostEqual(found.state['largest'], wanted.state['largest'])
-    same = replay_lib.Prioritised(exponent=0.)
-    same.state = before.state
-    np.testing.assert_array_equal(same.state['priorities'], [1, 1, 1, 1, 0])
-
   def test_state(self):
     items = _ITEMS()
     selector = _filled(items, np.arange(25), epsilon=.1)

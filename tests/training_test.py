@@ -276,8 +276,11 @@ class LogTest(absltest.TestCase):
         function(*args)
       return out.getvalue()
 
-    # Nothing is known of the speed after the first update.
-    self.assertEmpty(output(one.print_progress, update))
+    # Nothing is known of the speed before and in the first one with steps.
+    for notes in [], ['note']:
+      update.notes = notes
+      self.assertEmpty(output(one.print_progress, update))
+    update.notes = []
     self.assertIn(', 1 of 2 workers (0 restarts)',
                   output(one.print_progress, update))
     text = output(one.print_end, False, False)

@@ -68,7 +68,9 @@ def _start(start):
       start()
       return
     except Exception as e:  # pylint: disable=broad-exception-caught
-      ray.shutdown()  # ray raises no error of its own.
+      if type(e) is not Exception:  # ray has none of its own for this.
+        raise
+      ray.shutdown()
       if not num_left:
         raise errors.ClusterError(f'ray could not be started: {e}') from e
 

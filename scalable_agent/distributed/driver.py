@@ -61,23 +61,28 @@ def train(config: config_lib.Config) -> int:
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   # ray has handlers of its own for signals; ours come after them.
   with logdirs.locked(config.logdir), hosts.head(config), \
-      cluster.connected(config), signals.stop_on_signals() as stop, \
-      _token(config.logdir) as token:
-    config = dataclasses.replace(
-        config, num_actor_workers=cluster.num_actor_workers(config),
-        num_gpus_per_learner=cluster.num_gpus_per_learner(config))
+      cluster.connected(config), signals.stop_on_signals() as stop:
     try:
-      exit_code = _train(config, token, stop)
+      exit_code = _train(config, stop)
     except errors.ClusterError:  # Others may wait for the same command.
       raise
     except BaseException:
-      hosts.say_goodbye(config)
+      with contextlib.suppress(Exception):  # The cluster may be gone.
+        hosts.say_goodbye(config)
       raise
     hosts.say_goodbye(config)
     return exit_code
 
 
-def _train(config, token, stop):
+def _train(config, stop):
+  """Finds what was left open, and starts the learners."""
+  with _token(config.logdir) as token:
+    return _train_on(dataclasses.replace(
+        config, num_actor_workers=cluster.num_actor_workers(config),
+        num_gpus_per_learner=cluster.num_gpus_per_learner(config)), token, stop)
+
+
+def _train_on(config, token, stop):
   """Starts the learners, again and again if they are lost."""
   losses: list[str] = []  # Since the last checkpoint; why.
   checkpoint = _latest_checkpoint(config)

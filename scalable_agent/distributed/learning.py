@@ -17,6 +17,9 @@ from scalable_agent.distributed import ray_collectives
 from scalable_agent.distributed import remote_actors
 import tensorflow as tf
 
+# ray and TensorFlow take no infinite time.
+_LONGEST_WAIT_S = 1e6
+
 
 def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
         adder: Any, stop: threading.Event, say: Callable[[str], None],
@@ -63,7 +66,8 @@ def _collectives(config, rank, addresses, adder):
     return collectives.Alone()
   # Another one may wait so long for its actors. If all are silent, the driver
   # ends them before.
-  timeout_s = config.hang_timeout_s + config.actor_timeout_s
+  timeout_s = config.hang_timeout_s + min(
+      config.actor_timeout_s, _LONGEST_WAIT_S)
   if config.collectives == 'ray':
     return ray_collectives.RayCollectives(
         adder, len(addresses), rank, timeout_s)

@@ -174,18 +174,13 @@ class Prioritised:
   @property
   def state(self) -> dict[str, Any]:
     """See `Selector.state`: priorities, and the largest ever."""
-    return {'largest': self._largest, 'exponent': self._exponent,
+    return {'largest': self._largest,
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
     priorities = np.asarray(state['priorities'])
     self._largest = float(state['largest'])
-    before = float(state.get('exponent', self._exponent))
-    if before not in (0, self._exponent):
-      power = self._exponent / before
-      self._largest **= power
-      priorities = np.where(priorities > 0, priorities**power, 0)
     self._allocate(len(priorities))
     self._set(np.arange(len(priorities)), priorities)
 
