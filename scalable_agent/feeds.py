@@ -365,10 +365,9 @@ def _transitions(config: config_lib.Config, spec: structs.EnvironmentSpec,
     for ready in replay_lib.batches_at_rate(
         inbox, add, draw, rate, num_updates, _note):
       drawn = parts(ready.drawn)
-      num_new_steps = ready.num_new_steps
-      if num_new_steps:
-        num_new_steps, num_more = num_new_steps + num_more, 0
-      yield _drawn(config, drawn.transitions, drawn, num_new_steps, ready.notes)
+      yield _drawn(config, drawn.transitions, drawn,
+                   ready.num_new_steps + num_more, ready.notes)
+      num_more = 0
 
   def save():
     with rate.lock:
