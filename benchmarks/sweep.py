@@ -121,6 +121,8 @@ class Sweep:
     Returns:
       The scores of those that did not fail.
     """
+    for trial in trials:
+      self._check_flags(trial)
     waiting = [t for t in trials if not self.is_at(t, rung)]
     running = {}
     try:
@@ -146,15 +148,19 @@ class Sweep:
     return {trial: score(self.episodes(trial), rung) for trial in trials
             if trial not in self._failed}
 
+  def _check_flags(self, trial):
+    directory = trial.directory(self._out)
+    path = directory / 'flags.json'
+    if path.exists() and json.loads(path.read_text()) != trial.flags(
+        self._common):
+      raise SystemExit(f'{directory} was run with other flags: use another '
+                       '--out.')
+
   def _start(self, trial):
     directory = trial.directory(self._out)
     flags = trial.flags(self._common)
-    path = directory / 'flags.json'
-    if path.exists() and json.loads(path.read_text()) != flags:
-      raise SystemExit(f'{directory} was run with other flags: use another '
-                       '--out.')
     directory.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(flags))
+    (directory / 'flags.json').write_text(json.dumps(flags))
     return runs.start(flags, directory)
 
   def is_at(self, trial: Trial, rung: int) -> bool:
