@@ -127,6 +127,16 @@ class _Section:
     """Whether the algorithm learns from transitions of a replay."""
     return self.algorithm in OFF_POLICY
 
+  def check_actions(self, kind: str) -> None:
+    """Raises ConfigError for what was set for the other kind of actions.
+
+    Args:
+      kind: continuous or discrete.
+    """
+    for field in dataclasses.fields(self):
+      self._check_unset(field, field.metadata['actions'] not in ('', kind),
+                        f'has no effect with {kind} actions')
+
   def _check_field(self, field: dataclasses.Field) -> None:
     types = _ACCEPTED_TYPES[field.type]
     value = getattr(self, field.name)
@@ -142,16 +152,6 @@ class _Section:
           ('_secs', '_s')), 'must be finite')
     for is_valid, rule in field.metadata['checks']:
       self._check(field.name, is_valid(value), rule)
-
-  def check_actions(self, kind: str) -> None:
-    """Raises ConfigError for what was set for the other kind of actions.
-
-    Args:
-      kind: continuous or discrete.
-    """
-    for field in dataclasses.fields(self):
-      self._check_unset(field, field.metadata['actions'] not in ('', kind),
-                        f'has no effect with {kind} actions')
 
   def _check_needs(self, field: dataclasses.Field) -> None:
     needs: Needs | None = field.metadata['needs']

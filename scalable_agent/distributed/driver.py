@@ -77,12 +77,12 @@ def train(config: config_lib.Config) -> int:
 def _train(config, stop):
   """Finds what was left open, and starts the learners."""
   with _token(config.logdir) as token:
-    return _train_on(dataclasses.replace(
+    return _run_learners(dataclasses.replace(
         config, num_actor_workers=cluster.num_actor_workers(config),
         num_gpus_per_learner=cluster.num_gpus_per_learner(config)), token, stop)
 
 
-def _train_on(config, token, stop):
+def _run_learners(config, token, stop):
   """Starts the learners, again and again if they are lost."""
   losses: list[str] = []  # Since the last checkpoint; why.
   checkpoint = _latest_checkpoint(config)
