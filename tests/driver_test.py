@@ -10,6 +10,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import errors
@@ -39,6 +40,22 @@ class LearnerWorkerTest(absltest.TestCase):
     self.assertEqual(worker.output()[0], 'one\ntwo\n')
     self.assertEmpty(worker.output()[0])
 
+  def test_all_learners_have_the_same_versions(self):
+    first, second = (driver.LearnerWorker(
+        config_lib.Config(), rank, self.create_tempfile().full_path)
+                     for rank in range(2))
+    host, found = first.versions()
+    learning = mock.Mock()
+    learning.run.return_value = 0
+    with mock.patch.object(
+        driver.importlib, 'import_module', return_value=learning):
+      self.assertEqual(second.run([], None, (host, found)), 0)
+      with self.assertRaisesRegex(
+          errors.ConfigError,
+          f'{host} has numpy 0.1, but .* has {np.__version__}'
+          ': install the same everywhere'):
+        second.run([], None, (host, {**found, 'numpy': '0.1'}))
+
   def test_reports_go_to_the_first_learner(self):
     first, second = (driver.LearnerWorker(config_lib.Config(), rank, '')
                      for rank in range(2))
@@ -67,8 +84,8 @@ class LearnersTest(parameterized.TestCase):
     made.options.return_value.remote.side_effect = handles
     self.answers = {}  # To calls; those without one are not done.
     for rank, handle in enumerate(handles):
-      for method in ('address', 'run', 'output', 'stop', 'take_report',
-                     'add_report'):
+      for method in ('address', 'versions', 'run', 'output', 'stop',
+                     'take_report', 'add_report'):
         getattr(handle, method).remote.return_value = f'{method} {rank}'
       self.answers[f'address {rank}'] = f'host:{rank}'
       self.answers[f'output {rank}'] = f'text of {rank}\n', 0.
@@ -114,6 +131,8 @@ class LearnersTest(parameterized.TestCase):
     self.answers |= {'run 0': first, 'run 1': second}
     with self.assertRaisesRegex(kind, text):
       self.learners.run_to_end(threading.Event())
+    for handle in self.handles:
+      self.assertEqual(handle.run.remote.call_args.args[2], 'versions 0')
     # What the second one reports goes to the first one.
     self.handles[0].add_report.remote.assert_called_with('take_report 1')
     self.handles[1].add_report.remote.assert_not_called()

@@ -4,7 +4,7 @@
 TensorFlow is imported by the process of the learner only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
 import glob
@@ -27,6 +27,7 @@ from scalable_agent import signals
 from scalable_agent.distributed import adder as adder_lib
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import hosts
+from scalable_agent.distributed import versions
 
 _POLL_S = 0.5
 # How the names of files begin that say that a directory is shared.
@@ -163,16 +164,23 @@ class LearnerWorker:
       one.bind((host, 0))
       return f'{host}:{one.getsockname()[1]}'
 
-  def run(self, addresses: list[str], adder: Any) -> int:
+  def versions(self) -> tuple[str, dict[str, str]]:
+    """Returns the name of its machine, and what is installed there."""
+    return socket.gethostname(), versions.installed()
+
+  def run(self, addresses: list[str], adder: Any,
+          first: tuple[str, Mapping[str, str]]) -> int:
     """Trains; returns the exit code of `training.run`.
 
     Args:
       addresses: those of all learners.
       adder: sums for them, with `--collectives=ray`.
+      first: `versions` of the first learner.
 
     Raises:
       cluster.SumError: if a sum over the learners has failed.
-      ConfigError: if the log directory is not that of the driver.
+      ConfigError: if the log directory is not that of the driver, or the
+        versions are not those of the first learner.
       Exception: any other error of the training.
     """
     self._stop.is_set()  # A sign of life: others may have been waited for.
@@ -181,6 +189,7 @@ class LearnerWorker:
           f'{socket.gethostname()} does not see what the machine of '
           f'experiment.py has written in --logdir={self._config.logdir}: use a '
           'directory that all machines share.')
+    versions.check(*first)
     # It imports TensorFlow.
     learning = importlib.import_module('scalable_agent.distributed.learning')
     # The first one speaks for all.
@@ -280,7 +289,9 @@ class _Learners:
       if addresses is None:
         print('Stopped before the training began.')
         return 0
-      runs = [h.run.remote(addresses, self._adder) for h in self._handles]
+      first = self._handles[0].versions.remote()
+      runs = [h.run.remote(addresses, self._adder, first)
+              for h in self._handles]
       pending = runs
       while pending:
         done, pending = ray.wait(pending, timeout=_POLL_S)
