@@ -13,9 +13,10 @@ virtual environment of its own, see peers.py. The work (`--what`):
 *   dqn: CartPole-v1, 64 and 64 units, batches of 32, an update every four
     steps, without double Q-learning, which the peers do not have. Ours has
     32 environments, the peers one, and once more 32.
-*   pong: ALE Pong as in peers.py, batches of 32, an update every four steps.
-    Ours is double Q-learning with the `shallow` network. The peers have their
-    own: DQN, the network of Mnih et al. 2015, so they compute more per update.
+*   pong: ALE Pong as in peers.py, the network of Mnih et al. 2015, batches of
+    32, an update every four steps. Ours is double Q-learning with eight
+    environments. The peers have no double Q-learning, so they compute less per
+    update.
 *   mpo: HalfCheetah-v5 as above, against our SAC.
 *   updates: HalfCheetah's SAC without environments: draws, copies and updates,
     with 1, 8 and 32 updates per call.
@@ -62,8 +63,8 @@ _FLAGS = {
             '--environments_per_process=32',
             '--unroll_length=4', '--updates_per_step=0.25',
             '--replay_steps=100000'),
-    'pong': ('--algorithm=ddqn', '--level_name=ALE/Pong-v5', '--agent=shallow',
-             '--batch_size=32', '--updates_per_step=0.25',
+    'pong': ('--algorithm=ddqn', '--level_name=ALE/Pong-v5', '--agent=nature',
+             '--num_actors=8', '--batch_size=32', '--updates_per_step=0.25',
              '--replay_steps=20000', '--min_replay_steps=1000'),
 }
 _COMMON = {'learning_starts': 1000, 'gradient_steps': 1}

@@ -279,11 +279,12 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   """Makes an agent with all its variables.
 
   Args:
-    network: `deep` (ResNet) or `shallow` (two convolutions) for frames, `mlp`
-      for vectors and tiny images. `module:function` calls this function of a
-      user with the spec of what the agent sees (an `ArraySpec` or a dictionary
-      of them, without instructions); it returns a Keras layer or model that
-      maps observations `[N, ...]` to features, float `[N, F]`.
+    network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
+      for frames, `mlp` for vectors and tiny images. `module:function` calls
+      this function of a user with the spec of what the agent sees (an
+      `ArraySpec` or a dictionary of them, without instructions); it returns a
+      Keras layer or model that maps observations `[N, ...]` to features, float
+      `[N, F]`.
     observation_spec: an `ArraySpec`, or a dictionary of them: frames (uint8 or
       float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
       (string). The agent does not see `achieved_goal`.
@@ -319,7 +320,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   initializer_seed = tf.keras.random.SeedGenerator(seed)
   # With heads of zeros, the baseline finds the mean return before its gradient
   # reaches the torso. Otherwise this gradient switches off relu units for good.
-  initializer = ('zeros' if network == 'shallow' and has_baseline else
+  is_plain = network in ('shallow', 'nature')
+  initializer = ('zeros' if is_plain and has_baseline else
                  networks.FanInTruncatedNormal(initializer_seed))
   # The heads and the loss are float32 under any dtype policy.
   dense = lambda units, name: tf.keras.layers.Dense(
@@ -442,13 +444,16 @@ def _make_frame_torso(network, shape, seed):
   data_format = _data_format(shape)
   if network == 'deep':
     return networks.DeepTorso(data_format, seed)
+  torso = {'shallow': networks.ShallowTorso,
+           'nature': networks.NatureTorso}[network]
   size = min(shape[1:] if data_format == 'channels_first' else shape[:2])
-  if size < networks.ShallowTorso.MIN_FRAME_SIZE:
+  min_size = settings.MIN_FRAME_SIZES[network]
+  if size < min_size:
     raise errors.ConfigError(
-        f'--agent=shallow needs frames of at least '
-        f'{networks.ShallowTorso.MIN_FRAME_SIZE} pixels a side, but '
-        f'observations have shape {shape}: use --agent=deep or --agent=mlp.')
-  return networks.ShallowTorso(data_format, seed)
+        f'--agent={network} needs frames of at least {min_size} pixels a side, '
+        f'but observations have shape {shape}: use --agent=deep or '
+        '--agent=mlp.')
+  return torso(data_format, seed)
 
 
 def _data_format(frame_shape):

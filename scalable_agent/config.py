@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 from scalable_agent import errors
 from scalable_agent import sections
+from scalable_agent.settings import MIN_FRAME_SIZES
 from scalable_agent.settings import names
 from scalable_agent.settings import Value
 
@@ -248,7 +249,7 @@ class Config(
     num_environments = num_environments or self.num_actors
     agent, xla, sharing = self.agent, self.xla, self.dynamic_batching
     if agent == 'auto':
-      agent = 'deep' if _has_frames(observation_spec) else 'mlp'
+      agent = self._network_for(observation_spec)
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
       xla = 'policy' if on_cpu and agent == 'mlp' else 'none'
       if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
@@ -297,6 +298,18 @@ class Config(
         self, task=-1, num_learners=1, collectives='tensorflow',
         num_actor_workers=0,
         num_actors=num_environments, **changes)
+
+  def _network_for(
+      self, observation_spec: _HasShape | Mapping[str, _HasShape]) -> str:
+    parts = (observation_spec.values() if isinstance(observation_spec, Mapping)
+             else [observation_spec])
+    frames = [part.shape for part in parts if len(part.shape) == 3]
+    if not frames:
+      return 'mlp'
+    # The channels are the fewest, so the next number is the smaller side.
+    size = min(sorted(shape)[1] for shape in frames)
+    is_large = size >= MIN_FRAME_SIZES['nature']
+    return 'nature' if self.is_off_policy and is_large else 'deep'
 
   def _updates_per_call(self) -> int:
     if self.updates_per_call:
@@ -380,7 +393,7 @@ SECTIONS = Config.__bases__
 
 def choices_made(config: Config, resolved: Config) -> str:
   """Returns a line with the flags that `config.resolved` chose, or ''."""
-  reasons = {'--agent=deep': ' for frames',
+  reasons = {'--agent=deep': ' for frames', '--agent=nature': ' for frames',
              '--agent=mlp': ' for observations that are not frames'}
   flags = [f'--{name}={str(getattr(resolved, name)).lower()}'
            for name in ('agent', 'xla', 'dynamic_batching', 'micro_batch_size',
@@ -430,10 +443,3 @@ def trained_with(logdir: str) -> Config | None:
 
 def _settings_path(logdir: str, part: str = '') -> str:
   return os.path.join(logdir, f'settings{part}.json')
-
-
-def _has_frames(
-    observation_spec: _HasShape | Mapping[str, _HasShape]) -> bool:
-  parts = (observation_spec.values() if isinstance(observation_spec, Mapping)
-           else [observation_spec])
-  return any(len(part.shape) == 3 for part in parts)

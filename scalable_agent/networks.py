@@ -145,9 +145,6 @@ class ResNetSection(tf.keras.layers.Layer):
 class ShallowTorso(tf.keras.layers.Layer):
   """The paper's small network: two convolutions, then dense 256 (as in A3C)."""
 
-  # With smaller frames the second convolution would have no output.
-  MIN_FRAME_SIZE = 20
-
   def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
     """Makes a torso.
 
@@ -174,6 +171,36 @@ class ShallowTorso(tf.keras.layers.Layer):
     """
     x = tf.nn.relu(self._first(frames))
     return self._dense(_flatten(self._second(x)))
+
+
+class NatureTorso(tf.keras.layers.Layer):
+  """DQN's network (Mnih et al. 2015): three convolutions, then dense 512."""
+
+  def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
+    """Makes a torso.
+
+    Args:
+      data_format: `channels_last` or `channels_first`, the layout of the
+        frames.
+      seed: see the module.
+    """
+    super().__init__()
+    initializer = tf.keras.initializers.HeNormal(seed)
+    conv = functools.partial(tf.keras.layers.Conv2D, activation='relu',
+                             kernel_initializer=initializer)
+    self._first = _PatchConv(32, 4, data_format, ZeroMeanNormal(seed))
+    self._second = conv(64, 4, 2)
+    self._third = conv(64, 3, 1)
+    self._dense = tf.keras.layers.Dense(
+        512, 'relu', kernel_initializer=initializer)
+
+  def call(self, frames: tf.Tensor) -> tf.Tensor:
+    """Computes features `[N, 512]` of frames `[N, H, W, C]` (or `N, C, H, W`).
+
+    Frames of uint8 are divided by 255, others are not.
+    """
+    x = tf.nn.relu(self._first(frames))
+    return self._dense(_flatten(self._third(self._second(x))))
 
 
 class _PatchConv(tf.keras.layers.Layer):

@@ -298,9 +298,12 @@ class AgentSettings(_Section):
   agent: str = setting(
       'auto',
       "Network. deep: the reference's ResNet. shallow: the paper's small "
-      'network. mlp: dense layers, for vectors and tiny images. auto: deep if '
-      'observations are frames (three axes), else mlp. module:function: what '
-      'a function of yours makes, see docs/new_network.md.', IS_AGENT)
+      "network. nature: DQN's network of 2015, three convolutions. mlp: dense "
+      'layers, for vectors and tiny images. auto: mlp if observations are not '
+      'frames (three axes); for frames, deep with IMPALA, and nature with the '
+      'other algorithms (deep if a side has less than 36 pixels). '
+      'module:function: what a function of yours makes, see '
+      'docs/new_network.md.', IS_AGENT)
   hidden_sizes: str = setting(
       By(impala='64,64', others='256,256'),
       'Units of the dense layers of mlp, of critics, and of networks for '

@@ -23,7 +23,10 @@ class Check(NamedTuple):
 
 
 # The networks of the package, see `agents.make_agent`.
-NETWORKS = ('deep', 'shallow', 'mlp')
+NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
+# The least side of a frame, in pixels. With a smaller one, the last convolution
+# would have no output.
+MIN_FRAME_SIZES = {'shallow': 20, 'nature': 36}
 # The name of a function of a user.
 _FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
 

@@ -32,6 +32,7 @@ _ALL_AGENTS = (
     ('deep', _WITH_INSTRUCTION, True),
     ('shallow', _STACK, True),
     ('shallow', _SMALL_FRAME, False),
+    ('nature', _Spec((4, 40, 36), np.dtype(np.uint8)), False),
     ('mlp', _VECTOR, True),
     ('mlp', _BOARD, False),
 )
@@ -376,7 +377,9 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       ('shallow', _BOARD, 'use --agent=mlp'),
       ('shallow', _Spec((19, 84, 3), np.uint8), 'at least 20 pixels'),
       ('shallow', _Spec((4, 84, 19), np.uint8), 'at least 20 pixels'),
-      ('big', _VECTOR, 'deep, shallow, mlp'),
+      ('nature', _Spec((35, 84, 3), np.uint8), 'nature.* at least 36 pixels'),
+      ('nature', _Spec((4, 84, 35), np.uint8), 'nature.* at least 36 pixels'),
+      ('big', _VECTOR, 'deep, shallow, nature, mlp'),
       ('deep', _INSTRUCTION, 'only `instruction` can be text'),
       ('mlp', {'frame': _VECTOR, 'words': _INSTRUCTION}, 'can be text'),
       ('deep', {'position': _VECTOR}, 'use --agent=mlp'),
@@ -390,6 +393,8 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(
       ('shallow', _Spec((20, 20, 1), np.uint8)),
       ('shallow', _Spec((4, 84, 84), np.uint8)),
+      ('nature', _Spec((36, 36, 1), np.uint8)),
+      ('nature', _Spec((4, 36, 84), np.uint8)),
       ('deep', _Spec((5, 7, 3), np.float32)),
       ('mlp', _Spec((), np.int64)),
       ('mlp', _Spec((128,), np.uint8)),

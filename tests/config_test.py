@@ -98,7 +98,7 @@ _REFUSED = {
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
                                                '64,a', '6.5')],
-    'agent': [(value, 'must be one of auto, deep, shallow, mlp, or module:fun')
+    'agent': [(value, 'must be one of auto, deep, shallow, nature, mlp, or ')
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
     'hook': [(value, 'must be module:function') for value in ('a', 'a:1b')],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
@@ -976,8 +976,22 @@ class ResolvedTest(parameterized.TestCase):
     resolve = lambda config: config.resolved(
         observation_spec, on_cpu=True, num_groups=2).agent
     self.assertEqual(resolve(config_lib.Config()), agent)
-    for given in ('deep', 'shallow', 'mlp'):
+    for given in ('deep', 'shallow', 'nature', 'mlp'):
       self.assertEqual(resolve(config_lib.Config(agent=given)), given)
+
+  @parameterized.parameters(
+      (_FRAMES, 'nature'), ({'position': _VECTOR, 'depth': _FRAMES}, 'nature'),
+      (_FRAMES._replace(shape=(4, 84, 84)), 'nature'),
+      (_FRAMES._replace(shape=(36, 40, 3)), 'nature'),
+      (_FRAMES._replace(shape=(35, 84, 3)), 'deep'),
+      (_FRAMES._replace(shape=(4, 84, 35)), 'deep'),
+      ({'frame': _FRAMES, 'map': _FRAMES._replace(shape=(8, 8, 3))}, 'deep'),
+      (_VECTOR, 'mlp'))
+  def test_agent_of_the_off_policy_algorithms(self, observation_spec, agent):
+    for algorithm in ('ddqn', 'sac'):
+      config = config_lib.Config(algorithm=algorithm)
+      resolved = config.resolved(observation_spec, on_cpu=True, num_groups=2)
+      self.assertEqual(resolved.agent, agent)
 
   @parameterized.parameters(
       ('auto', _VECTOR, True, 'policy'), ('auto', _VECTOR, False, 'none'),
@@ -1054,6 +1068,10 @@ class ResolvedTest(parameterized.TestCase):
         say(dataclasses.replace(config, xla='all'), _VECTOR),
         'Chosen: --agent=mlp for observations that are not frames, '
         '--dynamic_batching=false, --micro_batch_size=2.')
+    self.assertEqual(
+        say(config_lib.Config(algorithm='ddqn'), _FRAMES),
+        'Chosen: --agent=nature for frames, --xla=none, '
+        '--dynamic_batching=false, --updates_per_call=8.')
     resolved = config.resolved(_FRAMES, on_cpu=True, num_groups=2)
     self.assertEqual(say(resolved, _FRAMES), '')
     chosen = re.findall(r'--\w+=\w+', say(config, _FRAMES))

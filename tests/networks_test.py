@@ -188,10 +188,12 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(
       (networks.DeepTorso, (72, 96, 3), 97600 + 884992),
       (networks.ShallowTorso, (84, 84, 4),
-       8 * 8 * 4 * 16 + 16 + 4 * 4 * 16 * 32 + 32 + 9 * 9 * 32 * 256 + 256))
-  def test_sizes(self, torso_class, shape, num_parameters):
+       8 * 8 * 4 * 16 + 16 + 4 * 4 * 16 * 32 + 32 + 9 * 9 * 32 * 256 + 256),
+      (networks.NatureTorso, (84, 84, 4), 8224 + 32832 + 36928 + 1606144, 512))
+  def test_sizes(self, torso_class, shape, num_parameters, num_features=256):
     torso = torso_class()
-    self.assertEqual(torso(tf.zeros([2, *shape], tf.uint8)).shape, [2, 256])
+    self.assertEqual(torso(tf.zeros([2, *shape], tf.uint8)).shape,
+                     [2, num_features])
     self.assertEqual(torso.count_params(), num_parameters)
 
   def test_flattened_width(self):
@@ -250,10 +252,29 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
         lambda x: first(x), autograph=False, jit_compile=jit_compile)
     self.assertAllClose(call(tf.constant(frames)), expected, 1e-5, 1e-5)
 
-  @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso)
+  @parameterized.product(size=((84, 84), (36, 39)),
+                         as_given_by_atari=(False, True))
+  def test_nature_is_the_definition(self, size, as_given_by_atari):
+    frames = _frames(2, *size, 4)
+    torso = networks.NatureTorso(
+        'channels_first' if as_given_by_atari else 'channels_last')
+    seen = np.transpose(frames, [0, 3, 1, 2]) if as_given_by_atari else frames
+    torso(seen)
+    # Biases are zero in a new network.
+    torso.set_weights([w + 0.01 for w in torso.get_weights()])
+    weights = iter(torso.get_weights())
+    x = frames / np.float32(255)
+    for stride in (4, 2, 1):
+      x = tf.nn.conv2d(x, next(weights), stride, 'VALID')
+      x = tf.nn.relu(x + next(weights))
+    x = tf.nn.relu(tf.reshape(x, [2, -1]) @ next(weights) + next(weights))
+    self.assertAllClose(torso(seen), x, 1e-4, 1e-5)
+
+  @parameterized.parameters(
+      networks.DeepTorso, networks.ShallowTorso, networks.NatureTorso)
   @pytest.mark.slow
   def test_channels_first_is_transposed(self, torso_class):
-    frames = _frames(3, 24, 30, 4)
+    frames = _frames(3, 40, 44, 4)
     last = torso_class('channels_last')
     first = torso_class('channels_first')
     expected = last(frames)
@@ -266,12 +287,12 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                         1e-5, 1e-5)
 
   @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso,
-                            networks.MLPTorso)
+                            networks.NatureTorso, networks.MLPTorso)
   def test_uint8_is_scaled_and_float_is_not(self, torso_class):
     torso = torso_class()
-    frames = _frames(3, 24, 30, 2)
+    frames = _frames(3, 40, 44, 2)
     self.assertAllClose(torso(frames), torso(frames / np.float32(255)),
-                        1e-5, 1e-6)
+                        1e-5, 1e-5)
 
   def test_mlp_is_the_definition(self):
     torso = networks.MLPTorso([6, 7])
