@@ -39,11 +39,13 @@ _HANG_S = 240.
 _MARK = 'SCALABLE_AGENT_STORM'  # An environment variable of its processes.
 _SEEN_S = 5.  # By then, the death of a process is known.
 _FRAMES_PER_UPDATE = 40
+_NUM_WORKERS = 2
 _FLAGS = (
     '--level_name=catch', '--num_action_repeats=1', '--num_actors=4',
     '--unroll_length=10', '--batch_size=4', '--num_actor_groups=1',
-    '--xla=none', '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
-    '--num_cpus_per_learner=1', '--progress_secs=0.5',
+    '--xla=none', f'--num_actor_workers={_NUM_WORKERS}',
+    '--num_cpus_per_actor_worker=1', '--num_cpus_per_learner=1',
+    '--progress_secs=0.5',
     '--save_checkpoint_secs=5', '--hang_timeout_s=30')
 # The chance of each kind of hit.
 _KINDS = {'worker': .35, 'environment': .25, 'learner': .15, 'node': .08,
@@ -81,7 +83,7 @@ class Run:
         self.restored.append(int(match[1].replace(',', '')))
       if match := re.match(r'([\d,]+) of [\d,]+ frames', line):
         self.num_frames = int(match[1].replace(',', ''))
-        self.is_complete = '2 of 2 workers' in line
+        self.is_complete = f'{_NUM_WORKERS} of {_NUM_WORKERS} workers' in line
 
 
 class Storm:
@@ -89,6 +91,7 @@ class Storm:
 
   def __init__(self, logdir: str, seed: int, num_learners: int):
     self._mark = uuid.uuid4().hex
+    self._num_learners = num_learners
     os.environ[_MARK] = self._mark
     self.rng = np.random.default_rng(seed)
     self.cluster = cluster_utils.Cluster(
@@ -113,12 +116,18 @@ class Storm:
       if self.run.num_frames != before:
         gap_s, before = max(gap_s, now_s - last_s), self.run.num_frames
         last_s = now_s
-        if self.run.is_complete and now_s - begin_s > _SEEN_S:
+        if (self.run.is_complete and now_s - begin_s > _SEEN_S
+            and self._all_are_there()):
           return gap_s
       if now_s - begin_s > _HANG_S or self.run.process.poll() is not None:
         raise RuntimeError(f'No new frame for {now_s - last_s:.0f} s, exit '
                            f'code {self.run.process.poll()}:\n'
                            + self.run.text[-3000:])
+
+  def _all_are_there(self) -> bool:
+    # The last frames of learners that are lost may be printed after their end.
+    return (len(self.processes('LearnerWorker')) == self._num_learners and
+            len(self.processes('ActorWorker')) >= _NUM_WORKERS)
 
   def processes(self, name: str) -> list[psutil.Process]:
     """Returns the processes of the run whose command has a name in it."""
