@@ -87,6 +87,7 @@ RECIPES = {
         ('--hindsight=none',)),
     'td3_inverted_pendulum': Recipe(
         'td3_inverted_pendulum', 10_000, 20, 1000),
+    'ddqn_pong': Recipe('ddqn_pong', 400_000, 10, 15),
     'ddqn_lunar_lander': Recipe('ddqn_lunar_lander', 10_000, 50, 150),
     'sac_half_cheetah': Recipe('sac_half_cheetah', 10_000, 10, 4500),
     'td3_half_cheetah': Recipe('td3_half_cheetah', 10_000, 10, 4500),
