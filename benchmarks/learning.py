@@ -91,6 +91,7 @@ RECIPES = {
     'ddqn_lunar_lander': Recipe('ddqn_lunar_lander', 10_000, 50, 150),
     'sac_half_cheetah': Recipe('sac_half_cheetah', 10_000, 10, 4500),
     'td3_half_cheetah': Recipe('td3_half_cheetah', 10_000, 10, 4500),
+    'mpo_half_cheetah': Recipe('mpo_half_cheetah', 10_000, 10, 4500),
     'sac_fetch_reach': Recipe('sac_fetch_reach', 5000, 100, -2),
     **{name: Recipe(name, 10_000, 100, 0.95) for name in ('catch', 'memory')},
     'vizdoom_basic': Recipe('vizdoom_basic', 200_000, 50, 50),

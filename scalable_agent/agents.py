@@ -272,8 +272,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                action_spec: structs.ActionSpec,
                head: heads.Head | None = None, *,
                hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
-               is_dueling: bool = False, has_baseline: bool = True,
-               has_epsilon: bool = False, use_lstm: bool = True,
+               layer_norm: bool = False, is_dueling: bool = False,
+               has_baseline: bool = True, has_epsilon: bool = False,
+               use_lstm: bool = True,
                use_last_action_reward: bool = True,
                use_instruction: bool = True, seed: int | None = None) -> Agent:
   """Makes an agent with all its variables.
@@ -293,6 +294,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     hidden_sizes: units of the dense layers of `mlp`, and of those that join
       frames with other parts of an observation.
     activation: `tanh` or `relu`, of these layers.
+    layer_norm: whether these layers are others, see `networks.MLPTorso`.
     is_dueling: whether parameters are a value plus advantages, see
       `networks.Dueling`.
     has_baseline: whether there is a baseline.
@@ -324,14 +326,18 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   initializer = ('zeros' if is_plain and has_baseline else
                  networks.FanInTruncatedNormal(initializer_seed))
   # The heads and the loss are float32 under any dtype policy.
-  dense = lambda units, name: tf.keras.layers.Dense(
-      units, dtype='float32', name=name, kernel_initializer=initializer)
-  torso = _make_torso(network, observation_spec, hidden_sizes, activation,
-                      initializer_seed)
+  dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(
+      units, dtype='float32', name=name, kernel_initializer=initializer,
+      bias_initializer=bias)
+  head_bias = ('zeros' if head.initial_bias is None else
+               tf.keras.initializers.Constant(np.array(head.initial_bias)))
+  torso = _make_torso(
+      network, observation_spec, initializer_seed,
+      networks.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
   agent = Agent(
       torso, action_spec, head,
       networks.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
-      if is_dueling else dense(head.num_params, 'policy_logits'),
+      if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
       baseline=dense(1, 'baseline') if has_baseline else None,
       instruction_encoder=(
           networks.InstructionEncoder(initializer_seed)
@@ -345,8 +351,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
 
 def make_critic(network: str, observation_spec: structs.ObservationSpec,
                 action_spec: structs.ActionSpec, *,
-                hidden_sizes: Sequence[int], activation: str,
-                seed: int) -> Critic:
+                hidden_sizes: Sequence[int], activation: str, seed: int,
+                layer_norm: bool = False) -> Critic:
   """Makes a critic with all its variables, see `make_agent`.
 
   For discrete actions of one part, it puts out the values of all actions. For
@@ -356,8 +362,11 @@ def make_critic(network: str, observation_spec: structs.ObservationSpec,
   initializer_seed = tf.keras.random.SeedGenerator(seed)
   num_values = 1 if action_spec.size else action_spec.num_values[0]
   critic = Critic(
-      _make_torso(network, observation_spec, hidden_sizes, activation,
-                  initializer_seed, with_actions=bool(action_spec.size)),
+      _make_torso(
+          network, observation_spec, initializer_seed,
+          networks.MLPTorso(
+              hidden_sizes, activation, initializer_seed, layer_norm),
+          with_actions=bool(action_spec.size)),
       tf.keras.layers.Dense(
           num_values, dtype='float32', kernel_initializer=(
               networks.FanInTruncatedNormal(initializer_seed))))
@@ -388,16 +397,17 @@ def _zeros(axes, spec):
   return tf.zeros([*axes, *spec.shape], tf.as_dtype(spec.dtype))
 
 
-def _make_torso(network, observation_spec, hidden_sizes, activation, seed,
-                with_actions=False):
-  """Returns the torso called `network`; raises if it does not fit."""
+def _make_torso(network, observation_spec, seed, mlp, with_actions=False):
+  """Returns the torso called `network`; raises if it does not fit.
+
+  It uses `mlp` for what are not frames, and to join several parts.
+  """
   is_dict = isinstance(observation_spec, dict)
   parts = observation_spec if is_dict else {'': observation_spec}
   if any(part.dtype == object for part in parts.values()):
     raise errors.ConfigError(
         'Of the observations, only `instruction` can be text: wrap the '
         'environment.')
-  mlp = networks.MLPTorso(hidden_sizes, activation, seed)
   if network == 'mlp':
     return mlp
   if ':' in network:

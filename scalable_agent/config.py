@@ -306,8 +306,8 @@ class Config(
     frames = [part.shape for part in parts if len(part.shape) == 3]
     if not frames:
       return 'mlp'
-    # The channels are the fewest, so the next number is the smaller side.
-    size = min(sorted(shape)[1] for shape in frames)
+    # The channels are on the smaller of the outer axes.
+    size = min(min(shape[1], max(shape[0], shape[2])) for shape in frames)
     is_large = size >= MIN_FRAME_SIZES['nature']
     return 'nature' if self.is_off_policy and is_large else 'deep'
 

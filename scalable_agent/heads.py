@@ -9,6 +9,7 @@ which environments and replays clip.
 
 from collections.abc import Callable
 import functools
+import math
 from typing import cast, NamedTuple, Protocol
 
 from scalable_agent import distributions
@@ -51,12 +52,16 @@ class Head(NamedTuple):
     num_params: `P`.
     distribution: returns the `Actions` for parameters `[..., P]`, which are a
       `Policy` if the head is from `policy`.
+    initial_bias: what the agent's last layer adds to each parameter before
+      it has learned. None for zeros.
   """
   num_params: int
   distribution: Callable[[tf.Tensor], Actions]
+  initial_bias: tuple[float, ...] | None = None
 
 
-def policy(action_spec: structs.ActionSpec, squashed: bool = True) -> Head:
+def policy(action_spec: structs.ActionSpec, squashed: bool = True,
+           initial_scale: float = 1.0) -> Head:
   """Returns a head whose actions are those of a `Policy`.
 
   Args:
@@ -65,10 +70,15 @@ def policy(action_spec: structs.ActionSpec, squashed: bool = True) -> Head:
       of standard deviations.
     squashed: whether tanh squashes the Gaussian's actions to [-1, 1]. If not,
       environments and replays clip them.
+    initial_scale: about the standard deviation of a Gaussian before the agent
+      has learned.
   """
   if action_spec.size:
-    return Head(2 * action_spec.size, distributions.tanh_normal if squashed
-                else distributions.normal)
+    size = action_spec.size
+    return Head(
+        2 * size, distributions.tanh_normal if squashed
+        else distributions.normal,
+        (0.0,) * size + (math.log(initial_scale),) * size)
   if len(action_spec.num_values) == 1:
     return Head(action_spec.num_values[0], distributions.categorical)
   return Head(sum(action_spec.num_values), functools.partial(

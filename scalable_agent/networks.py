@@ -267,17 +267,29 @@ class MLPTorso(tf.keras.layers.Layer):
   """Dense layers, for vectors and tiny images."""
 
   def __init__(self, hidden_sizes: Sequence[int] = (64, 64),
-               activation: str = 'tanh', seed: _Seed = None):
+               activation: str = 'tanh', seed: _Seed = None,
+               layer_norm: bool = False):
     """Makes a torso.
 
     Args:
       hidden_sizes: units per layer.
       activation: of each layer.
       seed: see the module.
+      layer_norm: whether the first layer is normalised (Ba et al. 2016, arXiv
+        1607.06450) and goes through tanh, and the others have ELU, whatever
+        `activation` says. So has acme's `LayerNormMLP`.
     """
     super().__init__()
-    self._dense_layers = tuple(
-        _dense(size, activation, seed) for size in hidden_sizes)
+    if not layer_norm:
+      self._dense_layers = tuple(
+          _dense(size, activation, seed) for size in hidden_sizes)
+      return
+    first, *others = hidden_sizes
+    self._dense_layers = (
+        _dense(first, None, seed),
+        tf.keras.layers.LayerNormalization(),
+        tf.keras.layers.Activation('tanh'),
+        *(_dense(size, 'elu', seed) for size in others))
 
   def call(self, observations: Observations,
            actions: tf.Tensor | None = None) -> tf.Tensor:

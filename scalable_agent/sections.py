@@ -308,6 +308,10 @@ class AgentSettings(_Section):
       By(impala='64,64', others='256,256'),
       'Units of the dense layers of mlp, of critics, and of networks for '
       'frames that also see something else.', SIZES)
+  layer_norm: bool = setting(
+      False, 'The first of these layers is normalised and has tanh, and the '
+      "others have ELU instead of ReLU, as in acme's networks.",
+      algorithms=OFF_POLICY)
   use_lstm: bool = setting(
       By(impala=True, others=False), 'The agent has an LSTM of 256 units.',
       algorithms=('impala', 'ddqn'))
@@ -686,6 +690,10 @@ class OffPolicySettings(RewardSettings):
       1000.,
       'weight of the KL of --epsilon_scale at the start; it is learned.',
       POSITIVE, algorithms=('mpo',), actions='continuous')
+  initial_scale: float = setting(
+      1., 'about the standard deviation of the actions, which are from -1 to '
+      '1, before anything is learned.', POSITIVE, algorithms=('mpo',),
+      actions='continuous')
   exact_temperature: bool = setting(
       False,
       'The temperature is computed exactly in each update. If this is off, it '

@@ -7,6 +7,8 @@ from absl.testing import parameterized
 import numpy as np
 import pytest
 from scalable_agent import agents
+from scalable_agent import algorithms
+from scalable_agent import config as config_lib
 from scalable_agent import networks
 from scalable_agent import structs
 import tensorflow as tf
@@ -415,6 +417,19 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
         if isinstance(spec, dict) else zeros(spec))
     agent.step(tf.zeros([2], tf.int32), env_output, agent.initial_state(2))
     self.assertEqual(variables, [v.path for v in agent.variables])
+
+  def test_layer_norm_and_initial_scale_reach_the_networks(self):
+    config = config_lib.Config(
+        algorithm='mpo', level_name='toy', agent='mlp', hidden_sizes='8,8',
+        layer_norm=True, initial_scale=.3)
+    spec = structs.EnvironmentSpec(_VECTOR, structs.ActionSpec(size=2), 1)
+    algorithm = algorithms.make(config, spec, 1)
+    for group in ('policy', 'critic'):
+      # Two layers, the normalisation's scale and offset, the head.
+      self.assertLen(algorithm.groups[group], 8)
+    bias = algorithm.groups['policy'][-1]
+    self.assertAllClose(bias, [0, 0, np.log(.3), np.log(.3)])
+    self.assertIn('layer_norm, ', algorithms.describe(config, spec))
 
   @parameterized.parameters(
       (structs.ActionSpec((3,)), None),

@@ -62,7 +62,8 @@ _REFUSED = {
         'initial_temperature', 'num_samples',
         'epsilon_temperature', 'epsilon_mean', 'epsilon_scale',
         'epsilon_bounds', 'initial_mean_multiplier',
-        'initial_scale_multiplier', 'replay_steps', 'min_replay_steps',
+        'initial_scale', 'initial_scale_multiplier', 'replay_steps',
+        'min_replay_steps',
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
@@ -112,8 +113,8 @@ _FREE = {'plot_file', 'use_lstm',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
-         'dueling', 'exact_temperature', 'deterministic', 'ray_address',
-         'allow_other_task', 'debug', 'video_text'}
+         'dueling', 'layer_norm', 'exact_temperature', 'deterministic',
+         'ray_address', 'allow_other_task', 'debug', 'video_text'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
@@ -497,6 +498,7 @@ class AlgorithmsTest(parameterized.TestCase):
       ('sac', 'target_entropy_per_part', -.5, 'continuous'),
       ('mpo', 'num_samples', 5, 'continuous'),
       ('mpo', 'epsilon_scale', .5, 'continuous'),
+      ('mpo', 'initial_scale', .5, 'continuous'),
       ('mpo', 'epsilon_bounds', .5, 'continuous'),
       ('mpo', 'initial_scale_multiplier', 5., 'continuous'),
       ('impala', 'squash_actions', False, 'continuous'))
@@ -983,6 +985,7 @@ class ResolvedTest(parameterized.TestCase):
       (_FRAMES, 'nature'), ({'position': _VECTOR, 'depth': _FRAMES}, 'nature'),
       (_FRAMES._replace(shape=(4, 84, 84)), 'nature'),
       (_FRAMES._replace(shape=(36, 40, 3)), 'nature'),
+      (_FRAMES._replace(shape=(60, 20, 50)), 'deep'),
       (_FRAMES._replace(shape=(35, 84, 3)), 'deep'),
       (_FRAMES._replace(shape=(4, 84, 35)), 'deep'),
       ({'frame': _FRAMES, 'map': _FRAMES._replace(shape=(8, 8, 3))}, 'deep'),

@@ -25,13 +25,13 @@ from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import feeds
+from scalable_agent import heads
 from scalable_agent import learner as learner_lib
 from scalable_agent import policies
 from scalable_agent import replay as replay_lib
 from scalable_agent import structs
 from scalable_agent import training
 from scalable_agent import unrolls
-from scalable_agent.algorithms import mpo
 import tensorflow as tf
 
 _GAMMA = 0.9
@@ -72,7 +72,7 @@ class _WideAgent(counting_agent.CountingAgent):
     super().__init__()
     spec = structs.ActionSpec(size=2)
     self.output_spec = structs.AgentOutput(spec.array, (), ())
-    self._policy = mpo.make_head(spec).distribution
+    self._policy = heads.policy(spec, squashed=False).distribution
 
   def initial_state(self, batch_size):
     return ()

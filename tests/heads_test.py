@@ -41,6 +41,13 @@ class PolicyTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(policy.log_prob(actions), expected.log_prob(actions))
     self.assertAllEqual(policy.entropy(), expected.entropy())
 
+  def test_initial_scale(self):
+    head = heads.policy(structs.ActionSpec(size=3), squashed=False,
+                        initial_scale=0.3)
+    policy = head.distribution(tf.constant([head.initial_bias]))
+    self.assertAllClose(policy.scale, [[0.3] * 3])
+    self.assertAllEqual(policy.loc, [[0.0] * 3])
+
   def test_squashed_is_the_default(self):
     params = 10 * _params(4)
     bound = lambda *args: np.max(np.abs(

@@ -302,6 +302,22 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     x = np.tanh(np.tanh(x.reshape([3, 10]) @ k1 + b1) @ k2 + b2)
     self.assertAllClose(features, x, 1e-5, 1e-6)
 
+  def test_layer_norm_is_the_definition(self):
+    torso = networks.MLPTorso([6, 7, 5], 'relu', layer_norm=True)
+    x = np.random.default_rng(0).normal(size=[3, 4]).astype(np.float32)
+    torso(x)
+    # Scale and offset of the normalisation are not 1 and 0 either.
+    rng = np.random.default_rng(1)
+    torso.set_weights([rng.normal(size=w.shape) for w in torso.get_weights()])
+    k1, b1, scale, offset, k2, b2, k3, b3 = torso.get_weights()
+    y = x @ k1 + b1
+    y = (y - y.mean(1, keepdims=True)) / np.sqrt(
+        y.var(1, keepdims=True) + 1e-3)
+    y = np.tanh(y * scale + offset)
+    elu = lambda z: np.where(z > 0, z, np.exp(z) - 1)
+    y = elu(elu(y @ k2 + b2) @ k3 + b3)
+    self.assertAllClose(torso(x), y, 1e-4, 1e-5)
+
   def test_initial_weights(self):
     torso = networks.DeepTorso(seed=tf.keras.random.SeedGenerator(3))
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))

@@ -38,6 +38,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       _make_head(config, spec.action),
       hidden_sizes=config.layer_sizes,
       activation='tanh' if is_impala else 'relu',
+      layer_norm=bool(config.layer_norm),
       is_dueling=config.algorithm == 'ddqn' and config.dueling,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm),
@@ -58,7 +59,7 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   critic = lambda number: agents.make_critic(
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
-      seed=(seed + 1 + number) % 2**31)
+      layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
   if config.algorithm == 'impala':
     num_steps = config.batch_size * config.unroll_length
     return impala.Impala(
@@ -85,7 +86,9 @@ def _make_head(config: Config, spec: structs.ActionSpec) -> heads.Head:
     return ddpg.make_head(spec, config)
   if config.algorithm == 'td3':
     return td3.make_head(spec, config)
-  return (sac if config.algorithm == 'sac' else mpo).make_head(spec)
+  if config.algorithm == 'sac':
+    return sac.make_head(spec)
+  return mpo.make_head(spec, config)
 
 
 def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
@@ -101,6 +104,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
+            f'{"layer_norm, " if config.layer_norm else ""}'
             f'{"dueling, " if config.dueling else ""}'
             f'{"use_lstm, " if config.use_lstm else ""}'
             f'{"last action, " if config.use_last_action_reward else ""}'

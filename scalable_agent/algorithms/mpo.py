@@ -166,11 +166,12 @@ class Mpo:
     return tf.reshape(q_t, tf.shape(actions)[:2])
 
 
-def make_head(spec: structs.ActionSpec) -> heads.Head:
+def make_head(spec: structs.ActionSpec,
+              settings: sections.OffPolicySettings) -> heads.Head:
   """Returns the agent's head; raises `ConfigError` for other actions."""
   if not spec.size:
     base.discrete_actions(spec, 'mpo')
-  return heads.policy(spec, squashed=False)
+  return heads.policy(spec, False, settings.initial_scale)
 
 
 def _weighted(action_weights, weights):
