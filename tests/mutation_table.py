@@ -831,6 +831,11 @@ _MPO = (
 )
 
 _HEADS = (
+    ('initial scale instead of its logarithm',
+     '(math.log(initial_scale),)', '(initial_scale,)'),
+    ('initial scale for the means',
+     '(0.0,) * size + (math.log(initial_scale),) * size',
+     '(math.log(initial_scale),) * size + (0.0,) * size'),
     ('one noise for all parts',
      'tf.shape(self._action), seed)',
      'tf.shape(self._action[..., :1]), seed)'),
