@@ -322,8 +322,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   initializer_seed = tf.keras.random.SeedGenerator(seed)
   # With heads of zeros, the baseline finds the mean return before its gradient
   # reaches the torso. Otherwise this gradient switches off relu units for good.
-  is_plain = network in ('shallow', 'nature')
-  initializer = ('zeros' if is_plain and has_baseline else
+  has_zero_heads = has_baseline and network in ('shallow', 'nature')
+  initializer = ('zeros' if has_zero_heads else
                  networks.FanInTruncatedNormal(initializer_seed))
   # The heads and the loss are float32 under any dtype policy.
   dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(

@@ -516,4 +516,5 @@ def _check_identity(logdir, identity):
       raise errors.CheckpointError(
           f'--logdir={logdir} holds a checkpoint of another {key} '
           f'({found[key]}), this one is {value}. Use another --logdir'
-          + (' or --allow_other_task.' if key == 'level' else '.'))
+          + (' or --allow_other_task.' if key == 'level' else
+             ', or the flags that it was trained with.'))

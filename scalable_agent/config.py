@@ -266,7 +266,8 @@ class Config(
           resolved, updates_per_call=self._updates_per_call())
     size = self.micro_batch_size
     if not size:
-      is_cut = agent == 'deep' or (agent == 'shallow' and xla == 'all')
+      is_cut = agent == 'deep' or (
+          agent in ('shallow', 'nature') and xla == 'all')
       size = self._small_micro_batch() if is_cut and on_cpu else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 

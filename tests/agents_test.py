@@ -24,6 +24,7 @@ class _Spec(NamedTuple):
 
 _SMALL_FRAME = _Spec((20, 24, 3), np.dtype(np.uint8))
 _STACK = _Spec((4, 20, 24), np.dtype(np.uint8))
+_LARGE_STACK = _Spec((4, 40, 36), np.dtype(np.uint8))
 _VECTOR = _Spec((3,), np.dtype(np.float32))
 _BOARD = _Spec((10, 5), np.dtype(np.float32))
 _INSTRUCTION = _Spec((), np.dtype(object))
@@ -34,7 +35,8 @@ _ALL_AGENTS = (
     ('deep', _WITH_INSTRUCTION, True),
     ('shallow', _STACK, True),
     ('shallow', _SMALL_FRAME, False),
-    ('nature', _Spec((4, 40, 36), np.dtype(np.uint8)), False),
+    ('nature', _LARGE_STACK, False),
+    ('nature', _LARGE_STACK, True),
     ('mlp', _VECTOR, True),
     ('mlp', _BOARD, False),
 )
@@ -217,9 +219,20 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(first_agent.unroll(actions, env_outputs, state),
                         last_agent.unroll(actions, transposed, state))
 
+  @parameterized.product(
+      network=('deep', 'shallow', 'nature'), has_baseline=(True, False))
+  def test_heads_of_zeros(self, network, has_baseline):
+    agent = agents.make_agent(network, _LARGE_STACK, _ACTIONS, use_lstm=False,
+                              has_baseline=has_baseline)
+    env_outputs = _env_outputs(_LARGE_STACK, [1, 2])
+    outputs, _ = agent.unroll(_last_actions([1, 2]), env_outputs, ())
+    self.assertEqual(np.any(outputs.policy),
+                     network == 'deep' or not has_baseline)
+
   # XLA takes 20 s for `deep`.
   @parameterized.parameters(
-      ('mlp', _WITH_INSTRUCTION, True), ('shallow', _STACK, False))
+      ('mlp', _WITH_INSTRUCTION, True), ('shallow', _STACK, False),
+      ('nature', _LARGE_STACK, False))
   @pytest.mark.slow
   def test_xla_agrees(self, network, spec, use_lstm):
     agent = agents.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)

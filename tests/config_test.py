@@ -1029,6 +1029,8 @@ class ResolvedTest(parameterized.TestCase):
       (dict(agent='shallow', batch_size=32, unroll_length=20), True, 32),
       (dict(agent='shallow', batch_size=32, unroll_length=20, xla='all'), True,
        4),
+      (dict(agent='nature', batch_size=32, unroll_length=20, xla='all'), True,
+       4),
       (dict(agent='mlp', batch_size=32, unroll_length=20, xla='all'), True, 32),
       (dict(agent='deep', batch_size=32, micro_batch_size=5), True, 5))
   def test_micro_batch_size(self, settings, on_cpu, expected):

@@ -365,17 +365,19 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, other in zip(whole.agent.variables, parts.agent.variables):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-6)
 
-  @parameterized.parameters(('mlp', 0.05), ('shallow', 0.2), ('deep', 0.4))
+  @parameterized.parameters(
+      ('mlp', 0.05), ('shallow', 0.2), ('nature', 0.2), ('deep', 0.4))
   @pytest.mark.slow
   def test_bfloat16_has_nearly_the_same_gradient(self, network, tolerance):
-    spec = structs.ArraySpec((4, 24, 24), np.dtype(np.uint8))
+    side = 36 if network == 'nature' else 24
+    spec = structs.ArraySpec((4, side, side), np.dtype(np.uint8))
     frames = np.random.RandomState(1).randint(256, size=(6, 3, *spec.shape))
     gradients = []
     for policy in ('float32', 'mixed_bfloat16'):
       tf.keras.config.set_dtype_policy(policy)
       self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
       learner = make_learner(spec=spec, network=network)
-      # Heads of zeros would keep the gradient from the shallow torso.
+      # Heads of zeros would keep the gradient from these torsos.
       rng = np.random.RandomState(2)
       learner.agent.set_weights([
           w if np.any(w) else rng.normal(size=w.shape, scale=.1).astype('f')

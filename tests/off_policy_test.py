@@ -907,14 +907,16 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
     for name in ('observation', 'desired_goal'):
       self.assertNotAllClose(errors_of(), errors_of(**{name: 5}))
 
+  @parameterized.parameters(('shallow', 24), ('nature', 36))
   @pytest.mark.slow
-  def test_frames_and_actions(self):
-    frame = structs.ArraySpec((24, 24, 3), np.dtype(np.uint8))
+  def test_frames_and_actions(self, network, side):
+    frame = structs.ArraySpec((side, side, 3), np.dtype(np.uint8))
     rng = np.random.default_rng(0)
     for observation in (frame, {'frame': frame, 'speed': _OBSERVATION}):
       spec = structs.EnvironmentSpec(observation, _BOX, 1)
-      algorithm = algorithms.make(_config('sac', agent='shallow'), spec, 1)
-      seen = [{'frame': rng.integers(256, size=(_B, 24, 24, 3), dtype='u1'),
+      algorithm = algorithms.make(_config('sac', agent=network), spec, 1)
+      seen = [{'frame': rng.integers(256, size=(_B, side, side, 3),
+                                     dtype='u1'),
                'speed': rng.normal(size=(_B, 3)).astype('f')}
               for _ in range(2)]
       if observation is frame:
