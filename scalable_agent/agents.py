@@ -294,7 +294,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     hidden_sizes: units of the dense layers of `mlp`, and of those that join
       frames with other parts of an observation.
     activation: `tanh` or `relu`, of these layers.
-    layer_norm: whether these layers are others, see `networks.MLPTorso`.
+    layer_norm: whether the first of them is normalised, see
+      `networks.MLPTorso`.
     is_dueling: whether parameters are a value plus advantages, see
       `networks.Dueling`.
     has_baseline: whether there is a baseline.
@@ -330,7 +331,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       units, dtype='float32', name=name, kernel_initializer=initializer,
       bias_initializer=bias)
   head_bias = ('zeros' if head.initial_bias is None else
-               tf.keras.initializers.Constant(np.array(head.initial_bias)))
+               lambda _, dtype: tf.constant(head.initial_bias, dtype))
   torso = _make_torso(
       network, observation_spec, initializer_seed,
       networks.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
@@ -373,6 +374,20 @@ def make_critic(network: str, observation_spec: structs.ObservationSpec,
   actions = tf.zeros([1, action_spec.size]) if action_spec.size else None
   critic(_zeros([1], observation_spec), actions)
   return critic
+
+
+def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,
+                     critics_see_actions: bool) -> bool:
+  """Returns whether any network has the layers of `hidden_sizes`.
+
+  Args:
+    network: see `make_agent`.
+    observation_spec: see `make_agent`.
+    critics_see_actions: whether there are critics of continuous actions.
+  """
+  seen, _ = _split_instruction(observation_spec)
+  return network == 'mlp' or critics_see_actions or (
+      ':' not in network and isinstance(seen, dict))
 
 
 def _make_variables(agent, observation_spec, instruction_spec):

@@ -24,8 +24,8 @@ from scalable_agent.settings import names
 from scalable_agent.settings import Value
 
 # On a CPU, a micro-batch has at most this many observations, but at least this
-# many unrolls. Larger ones need more memory and were not faster
-# (docs/measurements.md, "The learner").
+# many unrolls. Larger ones need more memory and were not faster, with the
+# shallow and the deep network (docs/measurements.md, "The learner").
 _OBSERVATIONS_PER_MICRO_BATCH = 84
 _MIN_MICRO_BATCH_SIZE = 4
 # Groups share their policy steps if there are at least this many groups, and

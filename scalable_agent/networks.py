@@ -277,7 +277,8 @@ class MLPTorso(tf.keras.layers.Layer):
       seed: see the module.
       layer_norm: whether the first layer is normalised (Ba et al. 2016, arXiv
         1607.06450) and goes through tanh, and the others have ELU, whatever
-        `activation` says. So has acme's `LayerNormMLP`.
+        `activation` says. So has acme's `LayerNormMLP`, but for the epsilon
+        of the normalisation, which is Keras', 0.001.
     """
     super().__init__()
     if not layer_norm:

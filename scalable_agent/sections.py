@@ -26,6 +26,7 @@ from scalable_agent.settings import FRACTION
 from scalable_agent.settings import IS_AGENT
 from scalable_agent.settings import IS_FUNCTION
 from scalable_agent.settings import IS_LOCAL
+from scalable_agent.settings import IS_SCALE
 from scalable_agent.settings import IS_SEED
 from scalable_agent.settings import LEVELS
 from scalable_agent.settings import Needs
@@ -136,6 +137,16 @@ class _Section:
     for field in dataclasses.fields(self):
       self._check_unset(field, field.metadata['actions'] not in ('', kind),
                         f'has no effect with {kind} actions')
+
+  def check_dense_layers(self) -> None:
+    """Raises ConfigError for what was set for dense layers, if there are none.
+
+    To be called if no network has layers of `hidden_sizes`.
+    """
+    for field in dataclasses.fields(self):
+      self._check_unset(
+          field, field.name in ('hidden_sizes', 'layer_norm'),
+          'has no effect: no network has dense layers besides those of frames')
 
   def _check_field(self, field: dataclasses.Field) -> None:
     types = _ACCEPTED_TYPES[field.type]
@@ -309,8 +320,9 @@ class AgentSettings(_Section):
       'Units of the dense layers of mlp, of critics, and of networks for '
       'frames that also see something else.', SIZES)
   layer_norm: bool = setting(
-      False, 'The first of these layers is normalised and has tanh, and the '
-      "others have ELU instead of ReLU, as in acme's networks.",
+      False, 'The first of the layers of --hidden_sizes is normalised and has '
+      "tanh, and the others have ELU instead of ReLU, as in acme's networks. "
+      'With frames and continuous actions, only critics have such layers.',
       algorithms=OFF_POLICY)
   use_lstm: bool = setting(
       By(impala=True, others=False), 'The agent has an LSTM of 256 units.',
@@ -496,8 +508,8 @@ class LearnerSettings(_Section):
       0,
       'Unrolls of a batch that are processed at once. The update is always '
       'that of the whole batch. Smaller values need less memory. 0 to let the '
-      'program choose: on a CPU, the deep network (with --xla=all also the '
-      'shallow one) processes as many unrolls as have 84 observations '
+      'program choose: on a CPU, the deep network (with --xla=all also '
+      'shallow and nature) processes as many unrolls as have 84 observations '
       'together, but at least four. In all other cases, the whole batch is '
       'processed at once.',
       NOT_NEGATIVE, algorithms=('impala',))
@@ -692,7 +704,7 @@ class OffPolicySettings(RewardSettings):
       POSITIVE, algorithms=('mpo',), actions='continuous')
   initial_scale: float = setting(
       1., 'about the standard deviation of the actions, which are from -1 to '
-      '1, before anything is learned.', POSITIVE, algorithms=('mpo',),
+      '1, when learning begins.', IS_SCALE, algorithms=('mpo',),
       actions='continuous')
   exact_temperature: bool = setting(
       False,

@@ -9,6 +9,7 @@ import pytest
 from scalable_agent import agents
 from scalable_agent import algorithms
 from scalable_agent import config as config_lib
+from scalable_agent import errors
 from scalable_agent import networks
 from scalable_agent import structs
 import tensorflow as tf
@@ -443,6 +444,20 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
     bias = algorithm.groups['policy'][-1]
     self.assertAllClose(bias, [0, 0, np.log(.3), np.log(.3)])
     self.assertIn('layer_norm, ', algorithms.describe(config, spec))
+
+  def test_layer_norm_without_dense_layers_is_an_error(self):
+    frames = structs.ArraySpec((84, 84, 4), np.dtype(np.uint8))
+    discrete, continuous = structs.ActionSpec((3,)), structs.ActionSpec(size=2)
+    make = lambda algorithm, agent, observation, action: algorithms.make(
+        config_lib.Config(algorithm=algorithm, level_name='toy', agent=agent,
+                          hidden_sizes='8,8', layer_norm=True),
+        structs.EnvironmentSpec(observation, action, 1), 1)
+    with self.assertRaisesRegex(errors.ConfigError, 'hidden_sizes=8,8 has no'):
+      make('ddqn', 'nature', frames, discrete)
+    with self.assertRaisesRegex(errors.ConfigError, 'hidden_sizes=8,8 has no'):
+      make('sac', 'fake_torsos:flat', frames, discrete)
+    make('sac', 'nature', frames, continuous)
+    make('ddqn', 'nature', {'frame': frames, 'vector': _VECTOR}, discrete)
 
   @parameterized.parameters(
       (structs.ActionSpec((3,)), None),

@@ -62,7 +62,7 @@ _REFUSED = {
         'initial_temperature', 'num_samples',
         'epsilon_temperature', 'epsilon_mean', 'epsilon_scale',
         'epsilon_bounds', 'initial_mean_multiplier',
-        'initial_scale', 'initial_scale_multiplier', 'replay_steps',
+        'initial_scale_multiplier', 'replay_steps',
         'min_replay_steps',
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
@@ -105,6 +105,7 @@ _REFUSED = {
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_update_rate': [(0, 'must be positive'),
                            (1.1, 'must be between 0')],
+    'initial_scale': [(0, 'must be between 1e-6'), (7.4, 'must be between')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'num_gpus_per_learner': [(-2, 'must be at least -1')],
     'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
@@ -512,6 +513,14 @@ class AlgorithmsTest(parameterized.TestCase):
       config.check_actions(other)
     for every in settings_lib.ALGORITHMS:
       config_lib.Config(algorithm=every).check_actions(other)
+
+  @parameterized.parameters(('layer_norm', True), ('hidden_sizes', '8,8'))
+  def test_settings_of_dense_layers(self, name, value):
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^--{name}={value} has no effect: no network has'):
+      config_lib.Config(algorithm='sac', **{name: value}).check_dense_layers()
+    for algorithm in settings_lib.ALGORITHMS:
+      config_lib.Config(algorithm=algorithm).check_dense_layers()
 
   def test_instructions_of_ddqn(self):
     config_lib.Config(algorithm='ddqn', use_lstm=True, use_instruction=False)

@@ -172,6 +172,8 @@ class ProcessTest(parameterized.TestCase):
     code, output = main('--agent=mlp', '--nouse_lstm')
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
+    self.assertTrue(output.strip().endswith(
+        'Use another --logdir, or the flags that it was trained with.'), output)
     self.assertNotIn('Traceback', output)
 
   def test_kill_loses_only_what_came_after_the_checkpoint(self):

@@ -51,7 +51,8 @@ _SETTINGS = {
     'recurrent': dict(level_name='CartPole-v1', use_lstm=True),
     'words': dict(level_name='BabyAI-GoToObj-v0', use_lstm=True),
     'continuous': dict(level_name='Pendulum-v1', algorithm='sac',
-                       min_replay_steps=8, hidden_sizes='16'),
+                       min_replay_steps=8, hidden_sizes='16,8',
+                       layer_norm=True),
     'values': dict(level_name='catch', algorithm='ddqn', min_replay_steps=8,
                    hidden_sizes='16'),
 }

@@ -871,6 +871,25 @@ _AGENTS = (
      '        [batch_size, *axes], random_seed)'),
 )
 
+_MADE = (
+    ('agents without layer normalisation',
+     'layer_norm=config.layer_norm,\n      is_dueling', 'is_dueling'),
+    ('critics without layer normalisation',
+     'layer_norm=config.layer_norm, seed', 'seed'),
+    ('layer normalisation is not part of what an agent is',
+     '"layer_norm, " if', '"" if'),
+    ('layer normalisation without effect is no error',
+     '    config.check_dense_layers()', '    pass'),
+)
+_MLP = (
+    ('tanh before the normalisation',
+     "tf.keras.layers.LayerNormalization(),\n        "
+     "tf.keras.layers.Activation('tanh'),",
+     "tf.keras.layers.Activation('tanh'),\n        "
+     "tf.keras.layers.LayerNormalization(),"),
+    ('relu for elu', "_dense(size, 'elu', seed)", "_dense(size, 'relu', seed)"),
+)
+
 _PACKING = (
     ('exceptions left out',
      'array[tuple(leaf.exceptions.T)] = leaf.stacks', 'pass'),
@@ -1624,6 +1643,8 @@ GROUPS = (
     ('algorithms/mpo', _MPO, 'tests/off_policy_test.py', '-k', 'mpo'),
     ('heads', _HEADS, 'tests/heads_test.py'),
     ('agents', _AGENTS, 'tests/heads_test.py'),
+    ('algorithms/__init__', _MADE, 'tests/agents_test.py', '-k', 'layer_norm'),
+    ('networks', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
     ('feeds', _FEEDS, 'tests/feeds_test.py', '-m', 'not slow'),
     ('packing', _PACKING, 'tests/packing_test.py', '-m', 'not slow'),
     ('replay/rate', _RATE,

@@ -514,9 +514,11 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
       for one, other in zip(found, truth.gradients(group), strict=True):
         self.assertAllClose(one, other, rtol=2e-3, atol=2e-3)
 
-  @parameterized.named_parameters(*zip(_CASES, _CASES))
-  def test_targets_get_no_gradient(self, case):
-    algorithm = _make(case)
+  @parameterized.named_parameters(
+      *((case, case, False) for case in _CASES),
+      *((f'{case}_layer_norm', case, True) for case in _DEFAULTS))
+  def test_targets_get_no_gradient(self, case, layer_norm):
+    algorithm = _make(case, layer_norm=layer_norm)
     for variable in algorithm.targets:  # A tape watches what can be trained.
       variable.trainable = True
     with tf.GradientTape(persistent=True) as tape:

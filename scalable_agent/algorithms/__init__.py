@@ -38,7 +38,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       _make_head(config, spec.action),
       hidden_sizes=config.layer_sizes,
       activation='tanh' if is_impala else 'relu',
-      layer_norm=bool(config.layer_norm),
+      layer_norm=config.layer_norm,
       is_dueling=config.algorithm == 'ddqn' and config.dueling,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm),
@@ -55,6 +55,10 @@ def make(config: Config, spec: structs.EnvironmentSpec,
       their actions.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
+  if not agents.has_dense_layers(
+      config.agent, spec.observation,
+      critics_see_actions=config.is_off_policy and bool(spec.action.size)):
+    config.check_dense_layers()
   agent = functools.partial(make_agent, config, spec, seed)
   critic = lambda number: agents.make_critic(
       config.agent, spec.observation, spec.action,

@@ -171,7 +171,8 @@ def make_head(spec: structs.ActionSpec,
   """Returns the agent's head; raises `ConfigError` for other actions."""
   if not spec.size:
     base.discrete_actions(spec, 'mpo')
-  return heads.policy(spec, False, settings.initial_scale)
+  return heads.policy(
+      spec, squashed=False, initial_scale=settings.initial_scale)
 
 
 def _weighted(action_weights, weights):
