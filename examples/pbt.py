@@ -127,11 +127,16 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
 
 
 @contextlib.contextmanager
-def _ray(address):
-  ray.init(address=address, runtime_env={'env_vars': {
+def _ray(args):
+  # ray does not hide GPUs from those who ask for none.
+  hidden = {} if args.gpus_per_member else {'CUDA_VISIBLE_DEVICES': ''}
+  ray.init(address=args.ray_address, runtime_env={'env_vars': {
+      'TF_NUM_INTRAOP_THREADS': str(max(1, int(args.cpus_per_member))),
       'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_FORCE_GPU_ALLOW_GROWTH': 'true',
+      'TF_ENABLE_ONEDNN_OPTS': '1',
       'PYTHONPATH': os.pathsep.join(
-          [str(_ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}},
+          [str(_ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]),
+      **hidden}},
            log_to_driver=False)
   try:
     yield

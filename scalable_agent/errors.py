@@ -5,7 +5,11 @@
 ends with its exit code. All other exceptions end it with a traceback.
 """
 
+import errno
 import re
+
+# What the system says of full disks and quotas.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def reason(error: Exception) -> str:
@@ -18,6 +22,22 @@ def in_words(text: str) -> str:
   """Returns a line of an error without TensorFlow's marks."""
   # TensorFlow says first and last which of its functions it was in.
   return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*', '', text)
+
+
+def in_a_line(error: BaseException) -> str:
+  """Returns what no traceback is needed for: a full disk or memory, or ''."""
+  if isinstance(error, OSError) and error.errno in NO_ROOM:
+    what = error.filename or 'what was to be written'
+    return f'no room for {what}: {error.strerror}.'
+  lines = str(error).splitlines()
+  # TensorFlow's error, without an import of it. It is also that of full disks.
+  if type(error).__name__ == 'ResourceExhaustedError':
+    lines = [line for line in lines if 'OOM' in line or 'alloc' in line]
+  elif not isinstance(error, MemoryError):
+    return ''
+  elif not lines:
+    return 'there is not enough memory.'
+  return f'there is not enough memory: {in_words(lines[0])}' if lines else ''
 
 
 class UserError(Exception):

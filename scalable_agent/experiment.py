@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 import contextlib
 import dataclasses
 import difflib
-import errno
 import importlib
 import importlib.util
 import io
@@ -50,7 +49,6 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'video': ('scalable_agent.video', 'run'),
          'export': ('scalable_agent.export', 'run')}
 # Errors of full disks.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Those that take the settings of the training.
 _OF_TRAINED = ('test', 'video', 'export')
 
@@ -300,7 +298,7 @@ def main(argv: Sequence[str]) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
   except Exception as e:
-    text = _in_a_line(e)
+    text = errors.in_a_line(e)
     if flags.FLAGS.debug or not text:
       raise
     _say(text)
@@ -310,22 +308,6 @@ def main(argv: Sequence[str]) -> int:
             else '')
     _say(f'stopped by a signal{what}.')
     return e.args[0] if e.args else 130
-
-
-def _in_a_line(error):
-  """Returns what no traceback is needed for: a full disk or memory, or ''."""
-  if isinstance(error, OSError) and error.errno in _NO_ROOM:
-    what = error.filename or 'what was to be written'
-    return f'no room for {what}: {error.strerror}.'
-  lines = str(error).splitlines()
-  # TensorFlow's error, without an import of it. It is also that of full disks.
-  if type(error).__name__ == 'ResourceExhaustedError':
-    lines = [line for line in lines if 'OOM' in line or 'alloc' in line]
-  elif not isinstance(error, MemoryError):
-    return ''
-  elif not lines:
-    return 'there is not enough memory.'
-  return lines and f'there is not enough memory: {errors.in_words(lines[0])}'
 
 
 def _run(config):
@@ -387,7 +369,7 @@ def _room_not_needed():
   try:
     yield
   except OSError as e:
-    if e.errno not in _NO_ROOM:
+    if e.errno not in errors.NO_ROOM:
       raise
 
 

@@ -282,6 +282,9 @@ class CrewTest(parameterized.TestCase):
     with self.assertRaisesRegex(type(error), 'It is wrong'):
       the_crew.wait_until_ready(None)
     self.assertLen(self.ray.handles, num_starts)
+    # Where it was raised: others say it themselves.
+    self.assertEqual(any('a traceback' in line for line in self.lines),
+                     not isinstance(error, errors.UserError))
 
 
 class ConnectionTest(parameterized.TestCase):

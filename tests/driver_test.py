@@ -40,6 +40,13 @@ class LearnerWorkerTest(absltest.TestCase):
     self.assertEqual(worker.output()[0], 'one\ntwo\n')
     self.assertEmpty(worker.output()[0])
 
+  def test_the_directory_must_be_shared(self):
+    worker = driver.LearnerWorker(config_lib.Config(logdir='/a'), 0, '/no/such')
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'does not see what .* in --logdir=/a: use a '
+        'directory that all machines share.$'):
+      worker.run([], None, worker.versions())
+
   def test_all_learners_have_the_same_versions(self):
     first, second = (driver.LearnerWorker(
         config_lib.Config(), rank, self.create_tempfile().full_path)
@@ -102,6 +109,8 @@ class LearnersTest(parameterized.TestCase):
       if isinstance(calls, list):
         return [get(call) for call in calls]
       answer = self.answers.get(calls, ray.exceptions.GetTimeoutError())
+      if isinstance(answer, ray.exceptions.RayTaskError):
+        raise answer.as_instanceof_cause()  # As ray does.
       if isinstance(answer, Exception):
         raise answer
       return answer
@@ -136,6 +145,16 @@ class LearnersTest(parameterized.TestCase):
     # What the second one reports goes to the first one.
     self.handles[0].add_report.remote.assert_called_with('take_report 1')
     self.handles[1].add_report.remote.assert_not_called()
+
+  @parameterized.parameters(
+      (ValueError('No.'), True), (OSError(errno.ENOSPC, 'full', 'x'), False))
+  def test_other_errors_have_the_traceback_of_the_learner(self, cause, is_said):
+    self.answers |= {'run 0': _task_error(cause), 'run 1': 0}
+    with contextlib.redirect_stderr(io.StringIO()) as output, \
+        self.assertRaises(type(cause)) as caught:
+      self.learners.run_to_end(threading.Event())
+    self.assertIs(caught.exception, cause)
+    self.assertEqual('a traceback' in output.getvalue(), is_said)
 
   def test_one_that_waits_for_another_does_not_hang(self):
     self.answers['output 0'] = '', 1e6  # It waits for a sum.
@@ -204,6 +223,15 @@ class RestartsTest(parameterized.TestCase):
         with self.assertRaisesRegex(errors.ClusterError, 'timed out'):
           cluster._start(start)
     self.assertEqual(shutdown.call_count, num_failures)
+
+  def test_more_workers_to_begin_than_there_are(self):
+    config = config_lib.Config(
+        num_actors=4, ray_address='auto', num_actor_workers=2,
+        min_actor_workers=3)
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--min_actor_workers=3 must be at most the number '
+        'of actor workers, 2'):
+      driver._train(config, threading.Event())
 
   def test_other_errors_of_a_start_are_raised(self):
     with self.assertRaisesRegex(RuntimeError, 'twice'):

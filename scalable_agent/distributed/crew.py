@@ -269,15 +269,23 @@ class Crew:
     elif isinstance(error.cause, errors.EnvironmentProcessLostError):
       self._lost(worker, error.cause)
     else:
-      self._failed(worker, error.cause)
+      self._failed(worker, error.cause, str(error))
 
-  def _failed(self, worker, error):
-    """An environment or a policy of a worker raised an error."""
+  def _failed(self, worker, error, frames):
+    """An environment or a policy of a worker raised an error.
+
+    Args:
+      worker: the worker.
+      error: what was raised.
+      frames: text, where that was.
+    """
     worker.num_failures += 1
     num_recent = worker.failures.add()
     is_final = isinstance(error, errors.UserError) and not isinstance(
         error, errors.EnvironmentProcessError)
     if is_final or worker.num_failures >= _MAX_FAILURES:
+      if not isinstance(error, errors.UserError):  # Others say it themselves.
+        self._say(frames)
       self._say(f'{_name(worker)} ends the run.')
       raise error
     if num_recent > worker.failures.max_per_hour:

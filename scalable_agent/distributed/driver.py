@@ -77,9 +77,14 @@ def train(config: config_lib.Config) -> int:
 
 def _train(config, stop):
   """Finds what was left open, and starts the learners."""
+  num_workers = cluster.num_actor_workers(config)
+  if config.min_actor_workers > num_workers:
+    raise errors.ConfigError(
+        f'--min_actor_workers={config.min_actor_workers} must be at most the '
+        f'number of actor workers, {num_workers} (--num_actor_workers).')
   with _token(config.logdir) as token:
     return _run_learners(dataclasses.replace(
-        config, num_actor_workers=cluster.num_actor_workers(config),
+        config, num_actor_workers=num_workers,
         num_gpus_per_learner=cluster.num_gpus_per_learner(config)), token, stop)
 
 
@@ -349,8 +354,9 @@ class _Learners:
       raise _LearnerLost(f'has lost another one ({text})')
     if isinstance(cause, ray.exceptions.RayError):
       raise _LearnerLost(cluster.why_lost(cause))
-    if not isinstance(cause, errors.UserError):
-      print(failures[0].traceback_str, file=sys.stderr, flush=True)
+    if not isinstance(cause, errors.UserError) and not errors.in_a_line(cause):
+      # It has the traceback of the learner's process.
+      print(failures[0], file=sys.stderr, flush=True)
     raise cause
 
   def _print_output(self):

@@ -32,10 +32,10 @@ _MAX_STARTS = 4
 _START_TIMEOUT_S = 60.
 _NUM_LINES = 3  # Of ray's output, for users.
 _END_TIMEOUT_S = 20.
-# A machine that hangs is given up after three checks without an answer, of 5 s
+# A machine that hangs is given up after three checks without an answer, of 2 s
 # each. Ray's own settings are far more patient.
 _HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
-                 'RAY_health_check_timeout_ms': '5000',
+                 'RAY_health_check_timeout_ms': '2000',
                  'RAY_health_check_failure_threshold': '3'}
 # Names a file that the learner makes on each host when the run has ended.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'

@@ -31,6 +31,10 @@ from scalable_agent.distributed import descriptions
 import tensorflow as tf
 
 
+# Of its store, ray keeps so much in memory.
+_MOST_OF_STORE = 0.8
+
+
 class Message(NamedTuple):
   """An unroll of a worker.
 
@@ -72,8 +76,10 @@ class ActorWorker:
     """Makes the environments."""
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
     networks.set_compute_dtype(self._config.compute_dtype)
+    num_cpus = self._config.num_cpus_per_actor_worker
+    # All groups act, and nothing else does.
     tf.config.threading.set_intra_op_parallelism_threads(
-        self._config.num_cpus_per_actor_worker)
+        1 if num_cpus <= self._config.num_actor_groups else num_cpus)
     self._actors = acting.make_local(self._config, self._part, self._share)
     return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
@@ -106,10 +112,12 @@ class _Sender:
   Attributes:
     version: of the weights that the worker has; -1 for none.
     seconds: those of its last message.
+    past_seconds: those of the processes that it has replaced.
     unroll_bytes: the size of its last unroll.
   """
   version: int = -1
   seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+  past_seconds: dict[str, float] = dataclasses.field(default_factory=dict)
   unroll_bytes: int = 0
 
 
@@ -144,10 +152,16 @@ class RemoteActors:
     # The version of the weights in ray's store, and where they are.
     self._put: tuple[int, ray.ObjectRef | None] = (-1, None)
     self._num_columns = self._num_bytes = 0  # Of all unrolls that arrived.
-    # Of the machine that learns: an unroll of each worker may be there.
-    [self._store_bytes] = [
+    # Of the machine that learns, for one learner: ray writes what is more than
+    # that to disk.
+    [store_bytes] = [
         node['Resources'].get('object_store_memory', 0) for node in ray.nodes()
         if node['NodeID'] == cluster.this_node()]
+    self._store_bytes = _MOST_OF_STORE * store_bytes / (
+        num_learners if config.task >= 0 or config.ray_address == 'local'
+        else 1)
+    # In the inbox; read; and waiting for the inbox.
+    self._num_taken = config.queue_capacity + 2
     self._stopping = threading.Event()
     self._thread: threading.Thread | None = None
     self._published: Callable[[], structs.Weights]  # Set by `start`.
@@ -206,7 +220,8 @@ class RemoteActors:
 
   def seconds(self) -> dict[str, float]:
     """See `actor.Acting`."""
-    return metrics.totals(s.seconds for s in self._senders.values())
+    return metrics.totals(seconds for s in self._senders.values()
+                          for seconds in (s.seconds, s.past_seconds))
 
   def counts(self) -> dict[str, int]:
     """See `actor.Acting`."""
@@ -218,6 +233,9 @@ class RemoteActors:
     sender = self._senders[worker.share.worker]
     if isinstance(result, descriptions.Description):
       sender.version = -1  # The worker is new.
+      sender.past_seconds = metrics.totals(
+          [sender.past_seconds, sender.seconds])
+      sender.seconds = {}
     else:
       self._crew.has_result(worker)
       sender.seconds = result.seconds
@@ -230,12 +248,13 @@ class RemoteActors:
     sender.unroll_bytes = packing.num_bytes(packed)
     self._num_bytes += sender.unroll_bytes
     self._num_columns += packed.num_columns
-    num_all = sum(s.unroll_bytes for s in self._senders.values())
+    num_all = self._num_taken * sender.unroll_bytes + sum(
+        s.unroll_bytes for s in self._senders.values())
     if num_all > self._store_bytes:
       raise errors.ConfigError(
           f'{len(self._senders)} actor workers send {num_all / 1e6:,.0f} MB at '
-          f"once, but ray's store on {socket.gethostname()} has "
-          f'{self._store_bytes / 1e6:,.0f} MB: use --pack=zlib, a smaller '
+          f"once, but ray's store on {socket.gethostname()} has room for "
+          f'{self._store_bytes / 1e6:,.0f} MB of this learner: use --pack=zlib, a smaller '
           '--unroll_length, more --num_actor_groups, or "ray start '
           '--object-store-memory".')
 
