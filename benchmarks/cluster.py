@@ -11,8 +11,9 @@ a learner does. So it measures the way of the unrolls, and nothing else.
 runs; `benchmarks/two_hosts.sh` makes one of two hosts with a slow link between
 them. Writes one line of JSON per point to --out.
 
-The second one prints what a model says for the measured points, and, if it
-agrees with all of them within 15 %, what it says for larger clusters.
+The second one prints what a model says for the measured points (those of
+benchmarks/cluster.jsonl, without --out), and, if it agrees with all of them
+within 15 %, what it says for larger clusters.
 """
 
 import argparse
@@ -33,6 +34,8 @@ import sleeping_worker
 _STEPS = sleeping_worker.UNROLL_LENGTH * sleeping_worker.NUM_ENVIRONMENTS
 _WARM_UP_S, _MEASURE_S = 6., 15.
 _WITHIN = 0.15
+# Those of docs/measurements_machines.md.
+_POINTS = _ROOT / 'benchmarks' / 'cluster.jsonl'
 
 
 class Model(NamedTuple):
@@ -212,10 +215,11 @@ def main():
   parser.add_argument('--pack', default='none',
                       choices=('none', 'newest', 'zlib'))
   parser.add_argument('--ray_address', default='local')
-  parser.add_argument('--out', default='/tmp/scalable_agent/cluster.jsonl')
+  parser.add_argument('--out', help='file of measured points')
   parser.add_argument('--simulate', action='store_true')
   args = parser.parse_args()
-  out = pathlib.Path(args.out)
+  out = pathlib.Path(args.out or (
+      _POINTS if args.simulate else '/tmp/scalable_agent/cluster.jsonl'))
   if args.simulate:
     points = [json.loads(line) for line in out.read_text().splitlines()]
     if _compare(points):

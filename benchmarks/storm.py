@@ -2,19 +2,23 @@
 """Kills what a run on a cluster consists of, again and again.
 
   python benchmarks/storm.py --kills=50 --out=DIRECTORY [--every_s=10]
-      [--learners=2]
+      [--learners=2] [--kinds=worker,node]
 
 A cluster of two nodes on this machine trains catch with two actor workers.
 Every few seconds, one of these is hit, at random: an actor worker, a process of
 its environments, a learner, the second node with all that runs there (it
 comes back), the program itself (the same command goes on), each with SIGKILL;
-or an actor worker with SIGSTOP. The next hit comes when all act again; a worker
-that is stopped is replaced meanwhile, after 30 s.
+or an actor worker, a learner, or the second node with SIGSTOP. The next hit
+comes when all act again. Workers and learners that are stopped are given up
+after 30 s, the node by ray, which is set as in docs/machines.md. `--kinds` are
+hit in turn instead.
 
-Prints a line of JSON for each hit: how long no new frame was learned, which
-frames were lost, how much memory is used. Then it ends the run with SIGTERM,
-and lets it go on to an exact number of frames. Ends with 1 if the run hung,
-ended wrongly, counted wrongly, or left a process or shared memory.
+Prints a line of JSON for each hit: when the program said so, how long no new
+frame was learned, which frames were lost, how much memory is used. Then it ends
+the run with SIGTERM, and lets it go on to an exact number of frames. Ends with
+1 if the run hung, ended wrongly, counted wrongly, lost more than what came
+after a checkpoint, wrote objects of ray to disk, or left a process or shared
+memory.
 """
 
 import argparse
@@ -38,6 +42,16 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
 _MARK = 'SCALABLE_AGENT_STORM'  # An environment variable of its processes.
 _SEEN_S = 5.  # By then, the death of a process is known.
+# The most without a new frame: what a start takes, beside other work, and for
+# what is stopped the time until it is given up.
+_MOST_GAP_S = 60.
+_STOPPED_S = 30.
+# Between checkpoints, and as much again to write one while all starts.
+_SAVE_S = 5.
+_MOST_LOST_S = 2 * _SAVE_S
+_HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
+                 'RAY_health_check_timeout_ms': '2000',
+                 'RAY_health_check_failure_threshold': '3'}
 _FRAMES_PER_UPDATE = 40
 _NUM_WORKERS = 2
 _FLAGS = (
@@ -45,11 +59,12 @@ _FLAGS = (
     '--unroll_length=10', '--batch_size=4', '--num_actor_groups=1',
     '--xla=none', f'--num_actor_workers={_NUM_WORKERS}',
     '--num_cpus_per_actor_worker=1', '--num_cpus_per_learner=1',
-    '--progress_secs=0.5',
-    '--save_checkpoint_secs=5', '--hang_timeout_s=30')
+    '--progress_secs=0.5', f'--save_checkpoint_secs={_SAVE_S:g}',
+    f'--hang_timeout_s={_STOPPED_S:g}')
 # The chance of each kind of hit.
 _KINDS = {'worker': .35, 'environment': .25, 'learner': .15, 'node': .08,
-          'program': .1, 'stopped worker': .07}
+          'program': .08, 'stopped worker': .05, 'stopped learner': .02,
+          'stopped node': .02}
 
 
 class Run:
@@ -60,6 +75,8 @@ class Run:
                      f'--ray_address={address}', f'--logdir={logdir}',
                      f'--num_learners={num_learners}']
     self.num_frames = 0
+    self.past: list[tuple[float, int]] = []  # Times, and frames by then.
+    self.losses_s: list[float] = []  # When it said that something was lost.
     self.restored: collections.deque[int] = collections.deque()
     self.text = ''
     self.is_complete = False  # All workers act.
@@ -71,6 +88,11 @@ class Run:
     self._thread = threading.Thread(target=self._read, daemon=True)
     self._thread.start()
 
+  def frames_at(self, time_s: float) -> int:
+    """Returns the frames that had been learned from at a time."""
+    return max((frames for at_s, frames in self.past if at_s <= time_s),
+               default=0)
+
   def wait(self) -> int:
     code = self.process.wait(_HANG_S)
     self._thread.join()
@@ -79,10 +101,13 @@ class Run:
   def _read(self):
     for line in self.process.stdout:
       self.text += line
+      if 'is replaced: ' in line or 'It starts again from' in line:
+        self.losses_s.append(time.monotonic())
       if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
         self.restored.append(int(match[1].replace(',', '')))
       if match := re.match(r'([\d,]+) of [\d,]+ frames', line):
         self.num_frames = int(match[1].replace(',', ''))
+        self.past.append((time.monotonic(), self.num_frames))
         self.is_complete = f'{_NUM_WORKERS} of {_NUM_WORKERS} workers' in line
 
 
@@ -92,7 +117,7 @@ class Storm:
   def __init__(self, logdir: str, seed: int, num_learners: int):
     self._mark = uuid.uuid4().hex
     self._num_learners = num_learners
-    os.environ[_MARK] = self._mark
+    os.environ.update({_MARK: self._mark, **_HEALTH_CHECK})
     self.rng = np.random.default_rng(seed)
     self.cluster = cluster_utils.Cluster(
         initialize_head=True,
@@ -157,10 +182,37 @@ class Storm:
       self.rng.choice(workers).kill()
     elif kind == 'stopped worker':
       self.rng.choice(workers).suspend()
+    elif kind == 'stopped learner':
+      self.rng.choice(self.processes('LearnerWorker')).suspend()
+    elif kind == 'stopped node':
+      self._stop_node()
     else:
       worker = self.rng.choice(workers)
       self.rng.choice([p for p in worker.children(recursive=True)
                        if 'forkserver' in ' '.join(p.cmdline())]).kill()
+
+  def _stop_node(self):
+    """Stops all of the second node, until it is given up; adds another one."""
+    processes = []
+    for info in self._second.all_processes['raylet']:
+      raylet = psutil.Process(info.process.pid)
+      processes += [raylet, *raylet.children(recursive=True)]
+    for process in processes:
+      process.suspend()
+    num_losses, begin_s = len(self.run.losses_s), time.monotonic()
+    while (len(self.run.losses_s) == num_losses
+           and time.monotonic() - begin_s < _HANG_S):
+      time.sleep(0.1)
+    self.cluster.remove_node(self._second, allow_graceful=False)
+    for process in processes:
+      if process.is_running():
+        process.kill()
+    self._add_node()
+
+  def num_spilled(self) -> int:
+    """Returns the number of objects that ray has written to disk."""
+    session = pathlib.Path(self.cluster.head_node.get_session_dir_path())
+    return sum(path.is_file() for path in session.glob('*spilled*/**/*'))
 
   def megabytes(self) -> dict[str, float]:
     """Returns the memory of each kind of process, its own and shared."""
@@ -179,6 +231,7 @@ def main() -> int:
   parser.add_argument('--every_s', type=float, default=10.)
   parser.add_argument('--seed', type=int, default=1)
   parser.add_argument('--learners', type=int, choices=(1, 2), default=1)
+  parser.add_argument('--kinds', help='comma-separated, to be hit in turn')
   parser.add_argument('--out', required=True)
   args = parser.parse_args()
   shm = set(os.listdir('/dev/shm'))
@@ -196,23 +249,35 @@ def _hit_and_check(storm, args, out, shm):
   run = storm.run
   storm.wait_for_frames()
   gaps: dict[str, list[float]] = collections.defaultdict(list)
-  num_lost = 0
-  kinds = list(_KINDS)
+  seen: dict[str, list[float]] = collections.defaultdict(list)
+  num_lost = most_lost = 0
+  problems = []
+  kinds = args.kinds.split(',') if args.kinds else list(_KINDS)
   for index in range(args.kills):
     time.sleep(storm.rng.exponential(args.every_s))
-    kind = str(storm.rng.choice(kinds, p=list(_KINDS.values())))
-    before = run.num_frames
+    kind = (kinds[index % len(kinds)] if args.kinds else
+            str(storm.rng.choice(kinds, p=list(_KINDS.values()))))
+    before, begin_s = run.num_frames, time.monotonic()
+    num_losses = len(run.losses_s)
     run.restored.clear()
     storm.hit(kind)
     gap_s = storm.wait_for_frames()
-    lost = before - run.restored[0] if run.restored else 0
-    num_lost += max(lost, 0)
+    lost = max(before - run.restored[0], 0) if run.restored else 0
+    num_lost, most_lost = num_lost + lost, max(lost, most_lost)
     gaps[kind].append(gap_s)
+    if len(run.losses_s) > num_losses:
+      seen[kind].append(run.losses_s[num_losses] - begin_s)
+    if gap_s > _MOST_GAP_S + _STOPPED_S * kind.startswith('stopped'):
+      problems.append(f'{kind}: no new frame for {gap_s:.0f} s.')
+    if run.restored and run.restored[0] < run.frames_at(begin_s - _MOST_LOST_S):
+      problems.append(f'{kind}: {lost} frames were lost.')
     print(json.dumps({
         'index': index, 'kind': kind, 'gap_s': round(gap_s, 1),
+        'seen_s': [round(s - begin_s, 1) for s in run.losses_s[num_losses:]],
         'frames': run.num_frames, 'lost': lost,
         **{k: round(v) for k, v in storm.megabytes().items()}}), flush=True)
-  problems = []
+  if num_spilled := storm.num_spilled():
+    problems.append(f'ray has written {num_spilled} objects to disk.')
   run.process.send_signal(signal.SIGTERM)
   if run.wait():
     problems.append(f'SIGTERM: exit code {run.process.returncode}')
@@ -237,8 +302,11 @@ def _hit_and_check(storm, args, out, shm):
   problems += [f'Shared memory is left: {name}' for name in left]
   for kind, values in gaps.items():
     print(f'{kind}: {len(values)} times, no frame for '
-          f'{np.median(values):.0f} s (median), {max(values):.0f} s (most)')
-  print(f'{args.kills} hits, {num_lost} frames lost of {total}. '
+          f'{np.median(values):.0f} s (median), {max(values):.0f} s (most)'
+          + (f'; said after {np.median(seen[kind]):.1f} s (median), '
+             f'{max(seen[kind]):.1f} s (most)' if seen[kind] else ''))
+  print(f'{args.kills} hits, {num_lost} frames of {total} made again, at most '
+        f'{most_lost} at once. '
         + (' '.join(problems) or 'No problem.'))
   return int(bool(problems))
 

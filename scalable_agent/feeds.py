@@ -276,6 +276,8 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
   replay = replay_lib.Replay(
       allocate(config.replay_capacity), place.replay_seed(config),
       selector, config.max_use)
+  if learner.num_updates:
+    print('The replay was not saved: it begins empty.')
   num_fresh = config.num_fresh_unrolls
 
   def make(drawn, num_new_steps, notes):

@@ -406,7 +406,7 @@ class ClusterSettings(_Section):
       0,
       'Number of processes that act. The environments are divided among them, '
       'and each has --num_actor_groups groups. 0: as many as the CPUs of the '
-      'cluster have room for.', NOT_NEGATIVE, COUNT, needs=_RAY)
+      'cluster have room for at the start.', NOT_NEGATIVE, COUNT, needs=_RAY)
   inference: str = setting(
       'local',
       'Where policies choose actions. local: in the processes that act. '
@@ -427,7 +427,8 @@ class ClusterSettings(_Section):
       'other port may be open.', choices=('tensorflow', 'ray'),
       needs=_RAY)
   num_cpus_per_learner: int = setting(
-      2, 'CPUs that the process of the learner takes.', POSITIVE, needs=_RAY)
+      2, 'CPUs that ray keeps for the process of the learner. On a CPU, it '
+      'learns with all cores of its machine.', POSITIVE, needs=_RAY)
   num_gpus_per_learner: int = setting(
       -1, 'GPUs that the process of the learner takes. -1: one, if the cluster '
       'has any.', AT_LEAST_MINUS_ONE, needs=_RAY)

@@ -42,8 +42,8 @@ _COMMANDS = {
                 '--total_environment_frames=4000',
     'sweep': 'sweep.py --out={out}/runs --num_trials=2 --rungs=2000,4000 '
              f'--search=learning_rate=0.001,0.01 -- {_CATCH}',
-    'determinism': 'determinism.py --out={out}/runs --runs=catch --repeats=2 '
-                   '--kills=1',
+    'determinism': 'determinism.py --out={out}/runs '
+                   '--runs=catch,ddqn_prioritised --repeats=1 --kills=1',
     'local_storm': 'local_storm.py --out={out}/runs --faults=3',
 }
 

@@ -252,9 +252,11 @@ class ResumeTest(parameterized.TestCase):
 
   def test_without_a_saved_replay_there_is_a_warm_up(self):
     learner = _Learner(2)
-    for _ in range(1, 4):
+    for part in range(3):
       before = learner.num_env_frames
-      self._train(learner, save_replay='no')
+      with mock.patch.object(feeds, 'print', create=True) as say:
+        self._train(learner, save_replay='no')
+      self.assertEqual(mock.call(feeds._REFILLS) in say.mock_calls, part > 0)
       self.assertBetween(learner.num_env_frames - before, 60, 63)
 
   @parameterized.parameters(False, True)

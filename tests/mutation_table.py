@@ -131,6 +131,10 @@ _VTRACE = (
 )
 
 _Q_LOSSES = (
+    ('weights for targets',
+     'sizes = tf.abs(q_values - tf.stop_gradient(targets))',
+     'sizes = tf.abs(q_values - tf.stop_gradient(\n'
+     '      targets if weights is None else targets * weights))'),
     ('double Q: online net evaluates',
      'chosen_values(q_values_t, tf.argmax(',
      'chosen_values(selector_q_values_t, tf.argmax('),
@@ -555,6 +559,10 @@ _LEARNER = (
 )
 
 _LEARNER_OF_ALGORITHMS = (
+    ('errors of another update',
+     'lambda array, value: array.write(index, value), outputs,',
+     'lambda array, value: array.write(\n'
+     '              self.updates_per_call - 1 - index, value), outputs,'),
     ('targets not saved',
      "'targets': self.algorithm.targets}", "'targets': []}"),
     ('optimizer of the first group saved only',
@@ -762,6 +770,12 @@ _TD3 = (
 )
 
 _SAC = (
+    ('entropy outside of the discount',
+     'action_t)), log_prob_t, temperature)',
+     'action_t)), log_prob_t / tf.maximum(data.discount, 1e-3), temperature)'),
+    ('a target entropy of 0 counts as not given',
+     'settings.target_entropy_per_part * spec.size',
+     '(settings.target_entropy_per_part or -1.0) * spec.size'),
     ('online critics instead of the targets',
      'self._critics.target_values(\n'
      '            data.next_observation, action_t)',
@@ -797,6 +811,9 @@ _SAC = (
 )
 
 _MPO = (
+    ('the KL of the means drives the multipliers of the deviations',
+     'mpo_losses.gaussian_kls(online, target),',
+     '2 * mpo_losses.gaussian_kls(online, target)[:1],'),
     ('samples of the online policy',
      'target.sample(seed,', 'online.sample(seed,'),
     ('online policy instead of the target',
@@ -1024,6 +1041,12 @@ _STEPS = (
 )
 
 _STEPS_ALONE = (
+    ('reward of the step before',
+     'self._reward[windows.slots], np.float32(0)',
+     'self._reward[windows.slots - 1], np.float32(0)'),
+    ('windows go on after an end',
+     'self._flags[slots] & (TERMINATED | TRUNCATED) != 0',
+     'self._flags[slots] & TRUNCATED != 0'),
     ('actions are stored as they were chosen',
      'np.clip(actions, -1.0, 1.0)  # What', 'actions  # What'),
     ('the newest step is drawn',

@@ -38,6 +38,9 @@ _CASES = {
     'td3_three_critics': ('td3', _BOX, dict(num_critics=3)),
     'sac': ('sac', _BOX, dict(target_entropy_per_part=-0.7)),
     'sac_discrete': ('sac', _DISCRETE, dict(target_entropy_ratio=0.8)),
+    # Zero is a value like others.
+    'sac_zero': ('sac', _BOX, dict(target_entropy_per_part=0.0)),
+    'sac_discrete_zero': ('sac', _DISCRETE, dict(target_entropy_ratio=0.0)),
     'mpo': ('mpo', _BOX, dict(
         num_samples=3, epsilon_mean=0.7, epsilon_scale=0.2)),
     'mpo_two_critics': ('mpo', _BOX, dict(num_samples=3, num_critics=2)),

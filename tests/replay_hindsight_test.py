@@ -124,6 +124,18 @@ class HindsightTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         found.observation['desired_goal'], np.full([50, 1], _GOAL))
 
+  def test_rewards_of_hindsight_are_clipped(self):
+    _, store = self._store()
+    positions = replay_lib.Uniform().select(
+        store, np.random.default_rng(0), 1, 200)[0][0]
+    clipped, whole = (
+        replay_lib.Hindsight(replay_lib.NStep(
+            0.9, reward_clipping=mode), _reward)(
+                store, positions, np.random.default_rng(0)).reward
+        for mode in ('abs_one', 'none'))
+    self.assertGreater(np.abs(whole).max(), 1)
+    np.testing.assert_array_equal(clipped, np.clip(whole, -1, 1))
+
   def test_with_priorities(self):
     rng = np.random.default_rng(6)
     log = replay_logs.random_log(rng, 0, 9, 0.3)

@@ -76,10 +76,8 @@ class ActorWorker:
     """Makes the environments."""
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
     networks.set_compute_dtype(self._config.compute_dtype)
-    num_cpus = self._config.num_cpus_per_actor_worker
-    # All groups act, and nothing else does.
     tf.config.threading.set_intra_op_parallelism_threads(
-        1 if num_cpus <= self._config.num_actor_groups else num_cpus)
+        self._config.num_cpus_per_actor_worker)
     self._actors = acting.make_local(self._config, self._part, self._share)
     return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
