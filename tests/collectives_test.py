@@ -2,7 +2,7 @@
 """Tests that several learners make the updates of one.
 
 Each learner is a process of its own: `python collectives_test.py RANK PORTS
-FILE WRONG` writes what it has learned in each case to a file.
+FILE WHICH` writes what it has learned in each case to a file.
 """
 
 import contextlib
@@ -55,6 +55,9 @@ _CASES = {
     'words, RMSProp': (
         {'observation': _VECTOR, 'instruction': _WORDS}, _DISCRETE, {
             'agent': 'mlp', **_IMPALA}),
+    'deep, LSTM, words': (
+        {'frame': _FRAMES, 'instruction': _WORDS}, _DISCRETE, {
+            'agent': 'deep', **_IMPALA}),
     'mean': (_VECTOR, _DISCRETE, {
         'agent': 'mlp', 'reduction': 'mean', 'clip_gradient_norm': 0.1,
         'unroll_length': 5, 'learning_rate': 0.05}),
@@ -130,7 +133,7 @@ def _learn(case, collectives):
   rng = np.random.default_rng(3)
   size = _BATCH_SIZE // collectives.size
   start = collectives.rank * size
-  norms = []
+  norms, weights = [], []
   for _ in range(_NUM_UPDATES):
     if config.is_off_policy:
       axis = 1 if config.updates_per_call else 0
@@ -142,9 +145,10 @@ def _learn(case, collectives):
           _unroll(rng, config, spec, learner.agent), start, start + size)
     scalars = learner.step(learner.to_device(data, 100)).scalars
     norms.append({k: float(v) for k, v in scalars.items()})
+    weights.append([v.numpy() for v in learner.agent.variables])
   variables = [v.numpy() for v in tf.nest.flatten(learner.state)]
   return {
-      'weights': [v.numpy() for v in learner.agent.variables],
+      'weights': weights[-1], 'after_one': weights[0],
       'slots': [v.numpy() for v in learner.state['optimizer']],
       'norms': norms, 'first': first, 'digest': hashlib.sha256(
           b''.join(v.tobytes() for v in variables)).hexdigest()}
@@ -187,29 +191,29 @@ def _learn_wrongly(case, how, collectives):
   return _learn(case, _Broken(collectives, how))
 
 
-def _main(rank, ports, path, are_wrong):
+def _main(rank, ports, path, which):
   addresses = [f'localhost:{port}' for port in ports.split(',')]
   collectives = collectives_lib.TensorFlowCollectives(
       addresses, int(rank), timeout_s=60)
   assert collectives.total([1, int(rank)]) == [
       len(addresses), sum(range(len(addresses)))]
-  if are_wrong == 'True':
+  if which == 'wrong':
     results = {(case, how): _learn_wrongly(case, how, collectives)
                for case, how in _WRONG}
   else:
     results = {(case, 'right'): _learn(case, collectives)
-               for case in (_QUICK if len(addresses) == 2 else _CASES)}
+               for case in (_QUICK if which == 'quick' else _CASES)}
   pathlib.Path(path).write_bytes(pickle.dumps(results))
 
 
 @functools.cache
-def _results(size, are_wrong=False):
+def _results(size, which):
   """Returns what each of `size` learners has learned, by case and way."""
   ports = ','.join(map(str, _free_ports(size)))
   with tempfile.TemporaryDirectory() as directory:
     paths = [pathlib.Path(directory, str(rank)) for rank in range(size)]
     processes = [subprocess.Popen(
-        [sys.executable, __file__, str(rank), ports, str(path), str(are_wrong)],
+        [sys.executable, __file__, str(rank), ports, str(path), which],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                  for rank, path in enumerate(paths)]
     for process in processes:
@@ -227,46 +231,55 @@ def _free_ports(count):
     return [one.getsockname()[1] for one in sockets]
 
 
+def _weight_error(one, other, when='weights'):
+  """Returns the largest difference, as a share of the largest move."""
+  largest = lambda xs, ys: max(
+      np.max(np.abs(x - y)) for x, y in zip(xs, ys, strict=True))
+  return largest(one[when], other[when]) / largest(one[when], one['first'])
+
+
 def _error(one, other):
   """Returns the largest difference, as a share of what was learned."""
-  moves = max(np.max(np.abs(a - b)) for a, b in zip(
-      one['weights'], one['first'], strict=True))
   return max(
-      max(np.max(np.abs(a - b)) for a, b in zip(
-          one['weights'], other['weights'], strict=True)) / moves,
+      _weight_error(one, other),
       max(np.max(np.abs(a - b) / np.maximum(np.max(np.abs(a)), 1e-12))
           for a, b in zip(one['slots'], other['slots'], strict=True)))
 
 
 class SeveralLearnersTest(parameterized.TestCase):
 
-  def _check(self, case, size):
+  def _check(self, case, size, which='all'):
     one = _learn(case, collectives_lib.Alone())
-    results = [result[case, 'right'] for result in _results(size)]
-    self.assertLess(_error(one, results[0]), 1e-4)
+    results = [result[case, 'right'] for result in _results(size, which)]
+    # The deep network enlarges differences of rounding.
+    is_deep = case.startswith('deep')
+    self.assertLess(_weight_error(one, results[0], 'after_one'), 1e-5)
+    self.assertLess(_error(one, results[0]), 1e-2 if is_deep else 1e-4)
     self.assertLen({result['digest'] for result in results}, 1)
     for result in results:
-      for ours, theirs in zip(one['norms'], result['norms'], strict=True):
-        self.assertEqual(ours.keys(), theirs.keys())
+      self.assertEqual(one['norms'][0].keys(), result['norms'][0].keys())
+      for update, (ours, theirs) in enumerate(
+          zip(one['norms'], result['norms'], strict=True)):
+        rtol = 3e-6 if update == 0 else 1e-2 if is_deep else 1e-4
         for name, value in ours.items():
-          np.testing.assert_allclose(theirs[name], value, rtol=1e-4, atol=1e-5,
-                                     err_msg=name)
+          np.testing.assert_allclose(theirs[name], value, rtol=rtol, atol=1e-5,
+                                     err_msg=f'{name}, update {update}')
 
   @parameterized.parameters(*_QUICK)
   @pytest.mark.slow
   def test_two_equal_one_learner_of_the_whole_batch(self, case):
-    self._check(case, 2)
+    self._check(case, 2, 'quick')
 
-  @parameterized.parameters(*_CASES)
+  @parameterized.product(case=_CASES, size=(2, 4))
   @pytest.mark.storm
-  def test_four_equal_one_learner_of_the_whole_batch(self, case):
-    self._check(case, 4)
+  def test_several_equal_one_learner_of_the_whole_batch(self, case, size):
+    self._check(case, size)
 
   @parameterized.parameters(*_WRONG)
   @pytest.mark.storm
   def test_what_is_wrong_is_found(self, case, how):
     one = _learn(case, collectives_lib.Alone())
-    self.assertGreater(_error(one, _results(2, True)[0][case, how]), 1e-3)
+    self.assertGreater(_error(one, _results(2, 'wrong')[0][case, how]), 1e-3)
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import errno
 import functools
+import importlib.util
 import io
 import json
 import os
@@ -512,6 +513,16 @@ class BadInputTest(parameterized.TestCase):
     self.assertEqual(message.count('\n'), 1, message)
     if before is not None:
       self.assertEqual(os.listdir(settings['logdir']), before)
+
+  def test_ray_is_not_installed(self):
+    found = importlib.util.find_spec
+    with mock.patch.object(
+        importlib.util, 'find_spec',
+        lambda name, *args: None if name == 'ray' else found(name, *args)):
+      code, output = _main('--ray_address=local',
+                           f'--logdir={self.create_tempdir().full_path}')
+    self.assertEqual(code, 2, output)
+    self.assertIn("--ray_address needs ray: pip install '.[ray]'.", output)
 
 
 @pytest.mark.slow

@@ -1556,6 +1556,19 @@ _CREW = (
      'incarnation=worker.share.incarnation + 1',
      'incarnation=worker.share.incarnation'),
 )
+_DRIVER = (
+    ('tracebacks of learners are lost',
+     '      print(failures[0], file=sys.stderr, flush=True)', '      pass'),
+    ('the first learner\'s error, not the first cause',
+     '    failures.sort(key=lambda e: _order(_cause(e)))\n', ''),
+    ('more workers to begin than there are',
+     'if config.min_actor_workers > num_workers:', 'if False:'),
+    ('directories that are not shared',
+     '    if not os.path.exists(self._token):', '    if False:'),
+    ('one that waits for another one hangs',
+     'now_s - max(self._sign_s)', 'now_s - min(self._sign_s)'),
+    ('versions are not compared', '    versions.check(*first)\n', ''),
+)
 _LOG = (
     ('weights between two updates are saved',
      "    if not self._learner.is_whole:\n      print('No",
@@ -1710,6 +1723,7 @@ GROUPS = (
     ('replay/unrolls', _COLLECTED, 'tests/replay_test.py', '-k',
      'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
+    ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
     ('log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
     ('reports', _REPORTS, 'tests/driver_test.py'),
     ('losses', _LOSSES, 'tests/losses_test.py'),
