@@ -251,8 +251,8 @@ class RemoteActors:
       raise errors.ConfigError(
           f'{len(self._senders)} actor workers send {num_all / 1e6:,.0f} MB at '
           f"once, but ray's store on {socket.gethostname()} has room for "
-          f'{self._store_bytes / 1e6:,.0f} MB of this learner: use --pack=zlib, '
-          'a smaller --unroll_length, more --num_actor_groups, or "ray start '
+          f'{self._store_bytes / 1e6:,.0f} MB of this learner: use --pack=zlib,'
+          ' a smaller --unroll_length, more --num_actor_groups, or "ray start '
           '--object-store-memory".')
 
   def _ask(self, worker):
