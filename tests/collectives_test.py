@@ -270,7 +270,7 @@ class SeveralLearnersTest(parameterized.TestCase):
   def test_two_equal_one_learner_of_the_whole_batch(self, case):
     self._check(case, 2, 'quick')
 
-  @parameterized.product(case=_CASES, size=(2, 4))
+  @parameterized.product(case=tuple(_CASES), size=(2, 4))
   @pytest.mark.storm
   def test_several_equal_one_learner_of_the_whole_batch(self, case, size):
     self._check(case, size)
