@@ -88,10 +88,10 @@ class Run:
     self._thread = threading.Thread(target=self._read, daemon=True)
     self._thread.start()
 
-  def frames_at(self, time_s: float) -> int:
-    """Returns the frames that had been learned from at a time."""
-    return max((frames for at_s, frames in self.past if at_s <= time_s),
-               default=0)
+  def least_frames(self, begin_s: float, end_s: float) -> int:
+    """Returns the least number of frames within a time; a loss lowers it."""
+    return min((frames for at_s, frames in self.past
+                if begin_s <= at_s <= end_s), default=0)
 
   def wait(self) -> int:
     code = self.process.wait(_HANG_S)
@@ -269,7 +269,8 @@ def _hit_and_check(storm, args, out, shm):
       seen[kind].append(run.losses_s[num_losses] - begin_s)
     if gap_s > _MOST_GAP_S + _STOPPED_S * kind.startswith('stopped'):
       problems.append(f'{kind}: no new frame for {gap_s:.0f} s.')
-    if run.restored and run.restored[0] < run.frames_at(begin_s - _MOST_LOST_S):
+    if run.restored and run.restored[0] < run.least_frames(
+        begin_s - _MOST_LOST_S, begin_s):
       problems.append(f'{kind}: {lost} frames were lost.')
     print(json.dumps({
         'index': index, 'kind': kind, 'gap_s': round(gap_s, 1),
