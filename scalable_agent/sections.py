@@ -145,7 +145,7 @@ class _Section:
     """
     for field in dataclasses.fields(self):
       self._check_unset(
-          field, field.name in ('hidden_sizes', 'layer_norm'),
+          field, field.name == 'layer_norm',
           'has no effect: no network has dense layers besides those of frames')
 
   def _check_field(self, field: dataclasses.Field) -> None:
