@@ -34,7 +34,7 @@ import sleeping_worker
 _STEPS = sleeping_worker.UNROLL_LENGTH * sleeping_worker.NUM_ENVIRONMENTS
 _WARM_UP_S, _MEASURE_S = 6., 15.
 _WITHIN = 0.15
-# Those of docs/measurements_machines.md.
+# Most of those of docs/measurements_machines.md.
 _POINTS = _ROOT / 'benchmarks' / 'cluster.jsonl'
 
 

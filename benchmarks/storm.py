@@ -93,6 +93,15 @@ class Run:
     return min((frames for at_s, frames in self.past
                 if begin_s <= at_s <= end_s), default=0)
 
+  def longest_gap_s(self, begin_s: float) -> float:
+    """Returns the longest time without a new frame since a time."""
+    last_s, newest, gap_s = begin_s, None, 0.
+    for at_s, frames in self.past:
+      if frames != newest and at_s > begin_s:
+        gap_s, last_s = max(gap_s, at_s - last_s), at_s
+      newest = frames
+    return gap_s
+
   def wait(self) -> int:
     code = self.process.wait(_HANG_S)
     self._thread.join()
@@ -105,6 +114,7 @@ class Run:
         self.losses_s.append(time.monotonic())
       if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
         self.restored.append(int(match[1].replace(',', '')))
+        self.past.append((time.monotonic(), self.restored[-1]))
       if match := re.match(r'([\d,]+) of [\d,]+ frames', line):
         self.num_frames = int(match[1].replace(',', ''))
         self.past.append((time.monotonic(), self.num_frames))
@@ -130,20 +140,19 @@ class Storm:
     self._second = self.cluster.add_node(
         num_cpus=2, object_store_memory=100_000_000)
 
-  def wait_for_frames(self) -> float:
-    """Waits until all act and learn; returns how long there was no frame."""
+  def wait_for_frames(self) -> None:
+    """Waits until all act and learn."""
     begin_s = last_s = time.monotonic()
     self.run.is_complete = False
-    before, gap_s = self.run.num_frames, 0.
+    before = self.run.num_frames
     while True:
       time.sleep(0.1)
       now_s = time.monotonic()
       if self.run.num_frames != before:
-        gap_s, before = max(gap_s, now_s - last_s), self.run.num_frames
-        last_s = now_s
+        last_s, before = now_s, self.run.num_frames
         if (self.run.is_complete and now_s - begin_s > _SEEN_S
             and self._all_are_there()):
-          return gap_s
+          return
       if now_s - begin_s > _HANG_S or self.run.process.poll() is not None:
         raise RuntimeError(f'No new frame for {now_s - last_s:.0f} s, exit '
                            f'code {self.run.process.poll()}:\n'
@@ -200,8 +209,9 @@ class Storm:
     for process in processes:
       process.suspend()
     num_losses, begin_s = len(self.run.losses_s), time.monotonic()
-    while (len(self.run.losses_s) == num_losses
-           and time.monotonic() - begin_s < _HANG_S):
+    while len(self.run.losses_s) == num_losses:
+      if time.monotonic() - begin_s > _HANG_S:
+        raise RuntimeError('A stopped node was not given up.')
       time.sleep(0.1)
     self.cluster.remove_node(self._second, allow_graceful=False)
     for process in processes:
@@ -234,6 +244,8 @@ def main() -> int:
   parser.add_argument('--kinds', help='comma-separated, to be hit in turn')
   parser.add_argument('--out', required=True)
   args = parser.parse_args()
+  if args.kinds and (wrong := set(args.kinds.split(',')) - {*_KINDS}):
+    parser.error(f'Unknown kinds {wrong}: use some of {", ".join(_KINDS)}.')
   shm = set(os.listdir('/dev/shm'))
   out = pathlib.Path(args.out).absolute()  # The program runs elsewhere.
   storm = Storm(str(out / 'run'), args.seed, args.learners)
@@ -261,7 +273,8 @@ def _hit_and_check(storm, args, out, shm):
     num_losses = len(run.losses_s)
     run.restored.clear()
     storm.hit(kind)
-    gap_s = storm.wait_for_frames()
+    storm.wait_for_frames()
+    gap_s = run.longest_gap_s(begin_s)
     lost = max(before - run.restored[0], 0) if run.restored else 0
     num_lost, most_lost = num_lost + lost, max(lost, most_lost)
     gaps[kind].append(gap_s)

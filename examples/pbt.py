@@ -222,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.error('Members train, in their own processes: leave --mode out, and '
                  'give --ray_address before --.')
   try:
-    with logdirs.locked(str(args.out.absolute())), _ray(args.ray_address):
+    with logdirs.locked(str(args.out.absolute())), _ray(args):
       results = run(args, config)
   except errors.UserError as e:
     parser.error(str(e))

@@ -48,7 +48,6 @@ MODES = {'train': ('scalable_agent.training', 'train'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.video', 'run'),
          'export': ('scalable_agent.export', 'run')}
-# Errors of full disks.
 # Those that take the settings of the training.
 _OF_TRAINED = ('test', 'video', 'export')
 

@@ -317,8 +317,8 @@ class AgentSettings(_Section):
       'docs/new_network.md.', IS_AGENT)
   hidden_sizes: str = setting(
       By(impala='64,64', others='256,256'),
-      'Units of the dense layers of mlp, of critics, and of networks for '
-      'frames that also see something else.', SIZES)
+      'Units of the dense layers of mlp, of critics of continuous actions, and '
+      'of networks for frames that also see something else.', SIZES)
   layer_norm: bool = setting(
       False, 'The first of the layers of --hidden_sizes is normalised and has '
       "tanh, and the others have ELU instead of ReLU, as in acme's networks. "

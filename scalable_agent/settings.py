@@ -36,7 +36,8 @@ NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
 COUNT = Check(lambda x: x <= 10**6, 'must be at most 1,000,000')
 FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
 BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
-# `distributions` clips deviations to more than that, without a gradient.
+# `distributions` clips deviations to a wider range, outside of which they have
+# no gradient.
 IS_SCALE = Check(lambda x: 1e-6 <= x <= 5, 'must be between 1e-6 and 5')
 FINITE = Check(math.isfinite, 'must be finite')
 IS_SEED = Check(lambda x: x < 2**31, 'must be below 2**31')

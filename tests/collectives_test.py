@@ -264,7 +264,7 @@ class SeveralLearnersTest(parameterized.TestCase):
           zip(one['norms'], result['norms'], strict=True)):
         rtol = 3e-6 if update == 0 else 1e-2 if is_deep else 1e-4
         for name, value in ours.items():
-          np.testing.assert_allclose(theirs[name], value, rtol=rtol, atol=1e-5,
+          np.testing.assert_allclose(theirs[name], value, rtol=rtol, atol=1e-6,
                                      err_msg=f'{name}, update {update}')
 
   @parameterized.parameters(*_QUICK)

@@ -272,6 +272,7 @@ class CrewTest(parameterized.TestCase):
       (errors.EnvironmentProcessError('It is wrong.'), 3, 10),
       (errors.EnvironmentProcessError('It is wrong.'), 2, 1),
       (ValueError('It is wrong.'), 3, 10),
+      (ValueError('It is wrong.'), 2, 1),
       (errors.UnknownLevelError('It is wrong.'), 1, 10))
   def test_errors_end_the_run(self, error, num_starts, max_restarts):
     self.ray.answer = lambda call: (

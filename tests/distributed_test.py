@@ -253,7 +253,7 @@ class RemoteActorsTest(parameterized.TestCase):
     with _Acting(_config()) as acting:
       acting.actors._store_bytes = 10
       with self.assertRaisesRegex(
-          errors.ConfigError, '2 actor workers send 0 MB .* use --pack=zlib'):
+          errors.ConfigError, '2 actor workers need 0 MB .* use --pack=zlib'):
         acting.copies.take(3)
 
   @pytest.mark.storm

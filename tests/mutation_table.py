@@ -558,11 +558,13 @@ _LEARNER = (
      '[] if batch.weights is None else [batch.weights]', '[]'),
 )
 
-_LEARNER_OF_ALGORITHMS = (
+_LEARNER_IN_A_LOOP = (
     ('errors of another update',
      'lambda array, value: array.write(index, value), outputs,',
      'lambda array, value: array.write(\n'
      '              self.updates_per_call - 1 - index, value), outputs,'),
+)
+_LEARNER_OF_ALGORITHMS = (
     ('targets not saved',
      "'targets': self.algorithm.targets}", "'targets': []}"),
     ('optimizer of the first group saved only',
@@ -1663,6 +1665,8 @@ GROUPS = (
      'Groups or test_frames'),
     ('learner', _LEARNER_OF_ALGORITHMS, 'tests/off_policy_test.py', '-k',
      'Update and (td3 or ddqn)'),
+    ('learner', _LEARNER_IN_A_LOOP, 'tests/off_policy_test.py', '-k',
+     'updates_of_one_call and not xla'),
     ('learner', _LEARNER_ALONE, 'tests/learner_test.py', '-k',
      'Weights or micro or clipped or published'),
     ('algorithms/base', _BASE, 'tests/off_policy_test.py', '-k',

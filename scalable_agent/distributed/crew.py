@@ -271,26 +271,29 @@ class Crew:
     else:
       self._failed(worker, error.cause, str(error))
 
-  def _failed(self, worker, error, frames):
+  def _failed(self, worker, error, where):
     """An environment or a policy of a worker raised an error.
 
     Args:
       worker: the worker.
       error: what was raised.
-      frames: text, where that was.
+      where: text, its traceback.
     """
     worker.num_failures += 1
     num_recent = worker.failures.add()
     is_final = isinstance(error, errors.UserError) and not isinstance(
         error, errors.EnvironmentProcessError)
+    end = ''
     if is_final or worker.num_failures >= _MAX_FAILURES:
-      if not isinstance(error, errors.UserError):  # Others say it themselves.
-        self._say(frames)
-      self._say(f'{_name(worker)} ends the run.')
-      raise error
-    if num_recent > worker.failures.max_per_hour:
-      self._say(f'{_name(worker)} has failed {num_recent} times within an hour '
-                '(--max_environment_restarts).')
+      end = 'ends the run.'
+    elif num_recent > worker.failures.max_per_hour:
+      end = (f'has failed {num_recent} times within an hour '
+             '(--max_environment_restarts).')
+    if end:
+      # Others say themselves where they come from, or need not say it.
+      if not (isinstance(error, errors.UserError) or errors.in_a_line(error)):
+        self._say(where)
+      self._say(f'{_name(worker)} {end}')
       raise error
     text = ''.join(traceback.format_exception_only(error)).strip()
     self._replace(worker, text, cluster.pause_s(worker.num_failures + 1))

@@ -79,7 +79,10 @@ def _train(config, stop):
   """Finds what was left open, and starts the learners."""
   num_workers = cluster.num_actor_workers(config)
   if config.min_actor_workers > num_workers:
-    raise errors.ConfigError(
+    # If nobody has said how many there are, more CPUs may come later.
+    kind = (errors.ConfigError if config.num_actor_workers
+            else errors.ClusterError)
+    raise kind(
         f'--min_actor_workers={config.min_actor_workers} must be at most the '
         f'number of actor workers, {num_workers} (--num_actor_workers).')
   with _token(config.logdir) as token:
@@ -354,7 +357,8 @@ class _Learners:
       raise _LearnerLost(f'has lost another one ({text})')
     if isinstance(cause, ray.exceptions.RayError):
       raise _LearnerLost(cluster.why_lost(cause))
-    if not isinstance(cause, errors.UserError) and not errors.in_a_line(cause):
+    if self._config.debug or not (
+        isinstance(cause, errors.UserError) or errors.in_a_line(cause)):
       # It has the traceback of the learner's process.
       print(failures[0], file=sys.stderr, flush=True)
     raise cause

@@ -249,10 +249,11 @@ class RemoteActors:
         s.unroll_bytes for s in self._senders.values())
     if num_all > self._store_bytes:
       raise errors.ConfigError(
-          f'{len(self._senders)} actor workers send {num_all / 1e6:,.0f} MB at '
-          f"once, but ray's store on {socket.gethostname()} has room for "
-          f'{self._store_bytes / 1e6:,.0f} MB of this learner: use --pack=zlib,'
-          ' a smaller --unroll_length, more --num_actor_groups, or "ray start '
+          f'Unrolls of {len(self._senders)} actor workers need '
+          f"{num_all / 1e6:,.0f} MB at once, but ray's store on "
+          f'{socket.gethostname()} has room for {self._store_bytes / 1e6:,.0f} '
+          'MB of this learner: use --pack=zlib, a smaller --unroll_length or '
+          '--queue_capacity, more --num_actor_groups, or "ray start '
           '--object-store-memory".')
 
   def _ask(self, worker):
