@@ -1666,7 +1666,7 @@ GROUPS = (
     ('learner', _LEARNER_OF_ALGORITHMS, 'tests/off_policy_test.py', '-k',
      'Update and (td3 or ddqn)'),
     ('learner', _LEARNER_IN_A_LOOP, 'tests/off_policy_test.py', '-k',
-     'updates_of_one_call and not xla'),
+     'updates_of_one_call_are and td3', '-m', 'storm'),
     ('learner', _LEARNER_ALONE, 'tests/learner_test.py', '-k',
      'Weights or micro or clipped or published'),
     ('algorithms/base', _BASE, 'tests/off_policy_test.py', '-k',
