@@ -37,6 +37,7 @@ import uuid
 import numpy as np
 import psutil
 from ray import cluster_utils
+from scalable_agent.distributed import hosts
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
@@ -49,9 +50,6 @@ _STOPPED_S = 30.
 # Between checkpoints, and as much again to write one while all starts.
 _SAVE_S = 5.
 _MOST_LOST_S = 2 * _SAVE_S
-_HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
-                 'RAY_health_check_timeout_ms': '2000',
-                 'RAY_health_check_failure_threshold': '3'}
 _FRAMES_PER_UPDATE = 40
 _NUM_WORKERS = 2
 _FLAGS = (
@@ -127,7 +125,7 @@ class Storm:
   def __init__(self, logdir: str, seed: int, num_learners: int):
     self._mark = uuid.uuid4().hex
     self._num_learners = num_learners
-    os.environ.update({_MARK: self._mark, **_HEALTH_CHECK})
+    os.environ.update({_MARK: self._mark, **hosts.HEALTH_CHECK})
     self.rng = np.random.default_rng(seed)
     self.cluster = cluster_utils.Cluster(
         initialize_head=True,

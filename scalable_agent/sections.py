@@ -138,16 +138,6 @@ class _Section:
       self._check_unset(field, field.metadata['actions'] not in ('', kind),
                         f'has no effect with {kind} actions')
 
-  def check_dense_layers(self) -> None:
-    """Raises ConfigError for what was set for dense layers, if there are none.
-
-    To be called if no network has layers of `hidden_sizes`.
-    """
-    for field in dataclasses.fields(self):
-      self._check_unset(
-          field, field.name == 'layer_norm',
-          'has no effect: no network has dense layers besides those of frames')
-
   def _check_field(self, field: dataclasses.Field) -> None:
     types = _ACCEPTED_TYPES[field.type]
     value = getattr(self, field.name)

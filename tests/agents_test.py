@@ -452,9 +452,9 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
         config_lib.Config(algorithm=algorithm, level_name='toy', agent=agent,
                           hidden_sizes='8,8', layer_norm=True),
         structs.EnvironmentSpec(observation, action, 1), 1)
-    with self.assertRaisesRegex(errors.ConfigError, 'layer_norm=True has no'):
+    with self.assertRaisesRegex(errors.ConfigError, '^--layer_norm has no'):
       make('ddqn', 'nature', frames, discrete)
-    with self.assertRaisesRegex(errors.ConfigError, 'layer_norm=True has no'):
+    with self.assertRaisesRegex(errors.ConfigError, '^--layer_norm has no'):
       make('sac', 'fake_torsos:flat', frames, discrete)
     make('sac', 'nature', frames, continuous)
     make('ddqn', 'nature', {'frame': frames, 'vector': _VECTOR}, discrete)

@@ -43,7 +43,7 @@ _COMMANDS = {
     'sweep': 'sweep.py --out={out}/runs --num_trials=2 --rungs=2000,4000 '
              f'--search=learning_rate=0.001,0.01 -- {_CATCH}',
     'determinism': 'determinism.py --out={out}/runs '
-                   '--runs=catch,ddqn_prioritised --repeats=1 --kills=1',
+                   '--runs=catch,ddqn_prioritised --repeats=2 --kills=1',
     'local_storm': 'local_storm.py --out={out}/runs --faults=3',
 }
 

@@ -514,14 +514,6 @@ class AlgorithmsTest(parameterized.TestCase):
     for every in settings_lib.ALGORITHMS:
       config_lib.Config(algorithm=every).check_actions(other)
 
-  def test_settings_of_dense_layers(self):
-    with self.assertRaisesRegex(
-        errors.ConfigError,
-        '^--layer_norm=True has no effect: no network has dense layers'):
-      config_lib.Config(algorithm='sac', layer_norm=True).check_dense_layers()
-    for algorithm in settings_lib.ALGORITHMS:
-      config_lib.Config(algorithm=algorithm).check_dense_layers()
-
   def test_instructions_of_ddqn(self):
     config_lib.Config(algorithm='ddqn', use_lstm=True, use_instruction=False)
     with self.assertRaisesRegex(

@@ -898,7 +898,7 @@ _MADE = (
     ('layer normalisation is not part of what an agent is',
      '"layer_norm, " if', '"" if'),
     ('layer normalisation without effect is no error',
-     '    config.check_dense_layers()', '    pass'),
+     'if config.layer_norm and not', 'if False and not'),
 )
 _MLP = (
     ('tanh before the normalisation',

@@ -13,6 +13,7 @@ with an LSTM).
 import functools
 
 from scalable_agent import agents
+from scalable_agent import errors
 from scalable_agent import heads
 from scalable_agent import structs
 from scalable_agent.algorithms import base
@@ -55,10 +56,13 @@ def make(config: Config, spec: structs.EnvironmentSpec,
       their actions.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
-  if not agents.has_dense_layers(
-      config.agent, spec.observation,
-      critics_see_actions=config.is_off_policy and bool(spec.action.size)):
-    config.check_dense_layers()
+  # Critics of off-policy algorithms, which alone have it, see continuous
+  # actions.
+  if config.layer_norm and not agents.has_dense_layers(
+      config.agent, spec.observation, bool(spec.action.size)):
+    raise errors.ConfigError(
+        '--layer_norm has no effect: no network has dense layers besides those '
+        'of frames.')
   agent = functools.partial(make_agent, config, spec, seed)
   critic = lambda number: agents.make_critic(
       config.agent, spec.observation, spec.action,

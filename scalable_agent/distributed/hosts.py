@@ -34,9 +34,9 @@ _NUM_LINES = 3  # Of ray's output, for users.
 _END_TIMEOUT_S = 20.
 # A machine that hangs is given up after three checks without an answer, of 2 s
 # each. Ray's own settings are far more patient.
-_HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
-                 'RAY_health_check_timeout_ms': '2000',
-                 'RAY_health_check_failure_threshold': '3'}
+HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
+                'RAY_health_check_timeout_ms': '2000',
+                'RAY_health_check_failure_threshold': '3'}
 # Names a file that the learner makes on each host when the run has ended.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
 
@@ -165,7 +165,7 @@ def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
   os.environ.setdefault('RAY_AUTH_MODE', 'disabled')
   # The run has ended, or goes on without this host: nothing is waited for.
   os.environ.setdefault('RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S', '0')
-  for name, value in _HEALTH_CHECK.items():
+  for name, value in HEALTH_CHECK.items():
     os.environ.setdefault(name, value)
   program = shutil.which('ray', path=os.pathsep.join(
       [os.path.dirname(sys.executable), os.environ.get('PATH', '')]))
