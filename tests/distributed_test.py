@@ -438,12 +438,12 @@ class RayCollectivesTest(parameterized.TestCase):
       alone.total([1])
 
 
-def _learners():
-  """Returns the processes that learn; they are children of the cluster's."""
+def _processes(name):
+  """Returns children of the cluster whose command has a name in it."""
   found = []
   for process in psutil.Process().children(recursive=True):
     with contextlib.suppress(psutil.Error):  # It has ended meanwhile.
-      if 'LearnerWorker' in ' '.join(process.cmdline()):
+      if name in ' '.join(process.cmdline()):
         found.append(process)
   return found
 
@@ -477,7 +477,7 @@ class _ProgramTest(parameterized.TestCase):
     self.logdir = self.create_tempdir().full_path
     self.lines = []
 
-  def _start(self, *args):
+  def _start(self, *args, stderr=subprocess.STDOUT):
     process = subprocess.Popen(
         [sys.executable, 'experiment.py', f'--logdir={self.logdir}',
          '--level_name=catch', '--num_action_repeats=1',
@@ -486,7 +486,7 @@ class _ProgramTest(parameterized.TestCase):
          '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
          '--num_cpus_per_learner=1', '--progress_secs=0.5',
          '--save_checkpoint_secs=1', *args], cwd=_ROOT, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        stdout=subprocess.PIPE, stderr=stderr)
     self.addCleanup(process.kill)
     return process
 
@@ -521,7 +521,7 @@ class ProgramTest(_ProgramTest):
     self._wait_for(process, '2 of 2 workers')
     while not os.path.exists(os.path.join(self.logdir, 'checkpoint')):
       self._wait_for(process, 'frames/s')
-    [learner] = _learners()
+    [learner] = _processes('LearnerWorker')
     children = learner.children(recursive=True)
     learner.kill()
     self._wait_for(process, 'The learner has died. It starts again from')
@@ -573,7 +573,7 @@ class ProgramTest(_ProgramTest):
     self._wait_for(process, '2 of 2 workers')
     while not os.path.exists(os.path.join(self.logdir, file)):
       self._wait_for(process, 'frames/s')
-    _, second = _learners()
+    _, second = _processes('LearnerWorker')
     second.kill()
     self._wait_for(process, 'It starts again from the last checkpoint')
     self._wait_for(process, 'Going on from')
@@ -605,6 +605,75 @@ class ProgramTest(_ProgramTest):
     # Each kill may lose up to a second of replays and checkpoints.
     self.assertAlmostEqual(
         int(num_updates.replace(',', '')), 2900 // 4, delta=100)
+
+  @pytest.mark.storm
+  def test_a_machine_joins_and_leaves(self):
+    # The learner needs one machine, two workers the other one.
+    process = self._start(
+        f'--ray_address={_CLUSTER[0].address}', '--num_cpus_per_learner=2',
+        '--num_actor_workers=4', '--min_actor_workers=1',
+        '--total_environment_frames=1000000')
+    self._wait_for(process, ' 2 of 4 workers')
+    node = _CLUSTER[0].add_node(num_cpus=2, object_store_memory=100_000_000)
+    begin_s = time.monotonic()
+    self._wait_for(process, ' 4 of 4 workers')
+    print(f'Its workers act after {time.monotonic() - begin_s:.1f} s.')
+    _CLUSTER[0].remove_node(node, allow_graceful=False)
+    self._wait_for(process, 'is replaced: it has died')
+    self._wait_for(process, ' 2 of 4 workers')
+    last = self._wait_for(process, ' 2 of 4 workers')
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, rest)
+    # The batches are the same with any number of workers.
+    number, frames = re.search(r'ckpt-(\d+), ([\d,]+) frames', rest).groups()
+    self.assertEqual(int(frames.replace(',', '')), 40 * int(number), last)
+    self.assertNotIn('Traceback', ''.join(self.lines) + rest)
+
+  @pytest.mark.storm
+  def test_an_environment_fails_on_another_machine(self):
+    process = self._start(
+        f'--ray_address={_CLUSTER[0].address}', '--num_actor_workers=1',
+        # The learner has a CPU of one machine, so this is the other one.
+        '--num_cpus_per_actor_worker=2', '--max_environment_restarts=2',
+        '--level_name=fake_environments:fake/RaisesLater-v0', '--num_actors=1',
+        '--batch_size=1', stderr=subprocess.PIPE)
+    output, error = process.communicate()
+    self.assertEqual(process.returncode, 1, error)
+    # Each time it raises in step 200, in the twentieth unroll.
+    self.assertEqual(output.count('is replaced: '), 2)
+    self.assertIn('has failed 3 times within an hour '
+                  '(--max_environment_restarts).\nSaved', output)
+    # The last unroll may have waited in vain.
+    self.assertRegex(output, r'Saved .*ckpt-5[67], 5[67]0 frames\.\n$')
+    self.assertRegex(error, r'fake_environments.py", line \d+, in step\n')
+    self.assertEqual(
+        error.splitlines()[-1], 'scalable_agent: environment 0 '
+        '(fake_environments:fake/RaisesLater-v0) raised AwkwardError: this and '
+        'that')
+
+  @parameterized.parameters(signal.SIGINT, signal.SIGTERM)
+  @pytest.mark.storm
+  def test_the_second_signal_ends_at_once(self, number):
+    process = self._start(f'--ray_address={_CLUSTER[0].address}',
+                          '--total_environment_frames=1000000')
+    self._wait_for(process, '2 of 2 workers')
+    [learner] = _processes('LearnerWorker')
+    # What the checkpoint, and so the end of the first signal, waits for.
+    learner.suspend()
+    workers = _processes('ActorWorker')
+    self.assertLen(workers, 2)
+    workers += [p for worker in workers
+                for p in worker.children(recursive=True)]
+    process.send_signal(number)
+    self._wait_for(process, 'Still waiting for the end of the training.')
+    process.send_signal(number)
+    process.communicate()
+    # It died of the signal: 130 or 143, as a shell says it.
+    self.assertEqual(process.returncode, -number)
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    self.assertEmpty(alive)
+    learner.wait(timeout=10)  # To what is stopped, ray gives time.
 
   @pytest.mark.storm
   def test_a_stop_before_there_is_room(self):
