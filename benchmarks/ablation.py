@@ -106,14 +106,23 @@ def is_finished(cell: Cell, out: pathlib.Path, common: list[str]) -> bool:
 
 
 def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
-            timeout_s: float) -> list[str]:
-  """Makes the runs, `jobs` at a time; returns a line for each failure."""
+            timeout_s: float, num_kills: int = 0) -> list[str]:
+  """Makes the runs, `jobs` at a time; returns a line for each failure.
+
+  Args:
+    cells: the runs.
+    out: where their directories are.
+    common: flags of all.
+    jobs: how many run at a time.
+    timeout_s: what a run may take.
+    num_kills: how often each run is killed on the way, by `killed.py`.
+  """
   waiting, running, failures = list(cells), {}, []
   try:
     while waiting or running:
       while waiting and len(running) < jobs:
         cell = waiting.pop(0)
-        running[cell] = (_start(cell, out, common),
+        running[cell] = (_start(cell, out, common, num_kills),
                          time.monotonic() + timeout_s)
       time.sleep(0.2)
       for cell, (child, deadline) in list(running.items()):
@@ -138,10 +147,16 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
   return failures
 
 
-def _start(cell, out, common):
+def _start(cell, out, common, num_kills):
   directory = cell.directory(out)
   shutil.rmtree(directory, ignore_errors=True)  # A run that was cut off.
-  return runs.start([*cell.flags(common), '--progress_secs=1',
+  flags = cell.flags(common)
+  if num_kills:
+    return runs.start_program(
+        [sys.executable, str(runs.ROOT / 'benchmarks/killed.py'),
+         f'--kills={num_kills}', f'--seed={cell.seed}', '--', *flags,
+         f'--logdir={directory}'], directory)
+  return runs.start([*flags, '--progress_secs=1',
                      '--save_checkpoint_secs=100000'], directory)
 
 

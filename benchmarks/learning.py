@@ -2,12 +2,12 @@
 """Trains by the recipes of the package, and compares the returns with marks.
 
   python benchmarks/learning.py --out=DIRECTORY [--runs=ddqn_catch,sac_catch]
-      [--seeds=3] [--jobs=2] [-- FLAGS]
+      [--seeds=3] [--jobs=2] [--kills=10] [-- FLAGS]
 
 Every seed is a run of experiment.py with evaluations on the way, greedy ones.
-FLAGS are added to all of them. A finished run is not run again; a run that was
-cut off starts again. Writes learning.json, learning.md and a picture of each
-recipe.
+FLAGS are added to all of them. With `--kills`, `killed.py` kills each run so
+often. A finished run is not run again; a run that was cut off starts again.
+Writes learning.json, learning.md and a picture of each recipe.
 
 *   What counts is the mean return of the last evaluation, or, where the table
     says `best`, that of the best one: Q-learning keeps changing its mind, and
@@ -243,6 +243,8 @@ def main() -> None:
   parser.add_argument('--jobs', type=int, default=1, help='runs at a time')
   parser.add_argument('--timeout_s', type=float, default=36_000,
                       help='seconds that a run may take')
+  parser.add_argument('--kills', type=int, default=0,
+                      help='how often each run is killed, and goes on')
   parser.add_argument('flags', nargs='*', metavar='FLAGS',
                       help='flags of experiment.py, after --')
   args = parser.parse_args()
@@ -257,7 +259,7 @@ def main() -> None:
            for seed in range(1, args.seeds + 1)]
   failures = ablation.run_all(
       [c for c in cells if not ablation.is_finished(c, out, args.flags)], out,
-      args.flags, args.jobs, args.timeout_s)
+      args.flags, args.jobs, args.timeout_s, args.kills)
   report(cells, out, args.flags)
   for failure in failures:
     print(f'Failed: {failure}', file=sys.stderr)

@@ -38,6 +38,7 @@ import numpy as np
 import psutil
 from ray import cluster_utils
 from scalable_agent.distributed import hosts
+from scalable_agent.scores import plotting
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
@@ -51,10 +52,12 @@ _STOPPED_S = 30.
 _SAVE_S = 5.
 _MOST_LOST_S = 2 * _SAVE_S
 _FRAMES_PER_UPDATE = 40
+_FRAMES_PER_EPISODE = 9
+_NUM_ACTORS = 4
 _NUM_WORKERS = 2
 _FLAGS = (
-    '--level_name=catch', '--num_action_repeats=1', '--num_actors=4',
-    '--unroll_length=10', '--batch_size=4', '--num_actor_groups=1',
+    '--level_name=catch', '--num_action_repeats=1', '--unroll_length=10',
+    '--batch_size=4', f'--num_actors={_NUM_ACTORS}', '--num_actor_groups=1',
     '--xla=none', f'--num_actor_workers={_NUM_WORKERS}',
     '--num_cpus_per_actor_worker=1', '--num_cpus_per_learner=1',
     '--progress_secs=0.5', f'--save_checkpoint_secs={_SAVE_S:g}',
@@ -233,6 +236,27 @@ class Storm:
             'shm': psutil.disk_usage('/dev/shm').used / 1e6}
 
 
+def episodes_problem(logdir: str, text: str, total: int) -> str:
+  """Returns what is wrong with the number of episodes in `episodes.csv`, or ''.
+
+  Each frame that was learned is part of one. A game that is cut off is missing.
+  After a return to a checkpoint, those of the next update may be there twice.
+
+  Args:
+    logdir: of the run.
+    text: what the run has printed.
+    total: the frames that it has learned.
+  """
+  num_starts = text.count('Going on from') + 1
+  num_cut = _NUM_ACTORS * num_starts + (
+      _NUM_ACTORS // _NUM_WORKERS * text.count(' is replaced: '))
+  least = (total - (_FRAMES_PER_EPISODE - 1) * num_cut) / _FRAMES_PER_EPISODE
+  most = (total + _FRAMES_PER_UPDATE * num_starts) / _FRAMES_PER_EPISODE
+  number = len(plotting.read_episodes(logdir))
+  return '' if least <= number <= most else (
+      f'There are {number} episodes, not {least:.0f} to {most:.0f}.')
+
+
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--kills', type=int, default=50)
@@ -302,6 +326,10 @@ def _hit_and_check(storm, args, out, shm):
       int(number) * _FRAMES_PER_UPDATE != total):
     problems.append(f'The end: {code}, {number} updates, {frames} frames, '
                     f'not {total}')
+  # Of several learners, a kill may lose those that the first has not got yet.
+  if args.learners == 1 and (
+      problem := episodes_problem(str(out / 'run'), run.text, total)):
+    problems.append(problem)
   if 'Traceback' in run.text:
     problems.append('There was a traceback.')
   (out / 'output.txt').write_text(run.text)

@@ -37,6 +37,8 @@ _COMMANDS = {
                   '--window_s=2 --warm_up_s=0 --json={out}/rates.json',
     'learning': 'learning.py --out={out}/runs --runs=ddqn_catch --seeds=2 '
                 '--jobs=2 -- --total_environment_frames=3000',
+    'killed': 'learning.py --out={out}/runs --runs=catch --seeds=1 --kills=2 '
+              '-- --total_environment_frames=20000',
     'ablation': 'ablation.py --out={out}/runs --corrections=vtrace,none '
                 f'--seeds=2 --jobs=2 -- {_CATCH} '
                 '--total_environment_frames=4000',

@@ -1558,6 +1558,21 @@ _CREW = (
      'incarnation=worker.share.incarnation + 1',
      'incarnation=worker.share.incarnation'),
 )
+_REMOTE_ACTORS = (
+    ('the whole store is used', '_MOST_OF_STORE * store_bytes', 'store_bytes'),
+    ('learners of one machine do not share its store', '* store_bytes / (\n'
+     '        num_learners if', '* store_bytes / (\n        1 if'),
+    ('the store of any machine', "if node['NodeID'] == cluster.this_node()]",
+     ']'),
+    ('unrolls on their way are not counted', 'sum(\n'
+     '        s.unroll_bytes for s in self._senders.values())', '0'),
+    ('unrolls around the inbox are not counted', 'config.queue_capacity + 2',
+     'config.queue_capacity'),
+    ('seconds of replaced workers are lost',
+     '[sender.past_seconds, sender.seconds]', '[sender.past_seconds]'),
+    ('seconds of replaced workers count twice', 'sender.seconds = {}', 'pass'),
+)
+
 _DRIVER = (
     ('tracebacks of learners are lost',
      '      print(failures[0], file=sys.stderr, flush=True)', '      pass'),
@@ -1727,6 +1742,8 @@ GROUPS = (
     ('replay/unrolls', _COLLECTED, 'tests/replay_test.py', '-k',
      'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
+    ('distributed/remote_actors', _REMOTE_ACTORS,
+     'tests/remote_actors_test.py'),
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
     ('log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
     ('reports', _REPORTS, 'tests/driver_test.py'),
