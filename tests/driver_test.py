@@ -121,6 +121,9 @@ class LearnersTest(parameterized.TestCase):
       patch = mock.patch.object(ray, name, replacement)
       patch.start()
       self.addCleanup(patch.stop)
+    context = mock.Mock(gcs_address='head:1')
+    self.enter_context(mock.patch.object(
+        ray, 'get_runtime_context', return_value=context))
     self.learners = driver._Learners(config_lib.Config(
         num_actors=4, batch_size=4, ray_address='auto', num_learners=2), '')
 
@@ -192,6 +195,57 @@ class LearnersTest(parameterized.TestCase):
         self.assertRaisesRegex(OSError, 'No space left'):
       self.learners.run_to_end(threading.Event())
     self.assertLen(stopped, 2)
+
+  @parameterized.parameters(False, True)
+  def test_learners_save_if_the_head_is_lost(self, is_stopped):
+    stop = threading.Event()
+
+    def end():
+      self.answers |= {'run 0': 0, 'run 1': 0}
+      if is_stopped:
+        stop.set()
+
+    self.handles[1].stop.remote.side_effect = end
+    with mock.patch.object(cluster, 'listens', return_value=False), \
+        mock.patch.object(self.learners._head, '_period_s', 0.), \
+        mock.patch.object(self.learners._head, '_limit_s', 0.):
+      if is_stopped:  # It is an end as any other.
+        self.assertEqual(self.learners.run_to_end(stop), 0)
+      else:
+        with self.assertRaisesRegex(
+            errors.ClusterError, "head of ray's cluster, head:1, has not"):
+          self.learners.run_to_end(stop)
+    self.handles[0].stop.remote.assert_called_once()
+
+
+class HeadTest(absltest.TestCase):
+
+  def test_is_lost_once_it_is_silent_for_half_of_what_ray_waits(self):
+    context = mock.Mock(gcs_address='head:1')
+    with mock.patch.object(ray, 'get_runtime_context', return_value=context), \
+        mock.patch.object(cluster, 'time') as time_, \
+        mock.patch.object(cluster, 'listens') as listens, \
+        mock.patch.dict(
+            'os.environ', {'RAY_gcs_rpc_server_reconnect_timeout_s': '20'}):
+      time_.monotonic.return_value = 0.
+      head = cluster.Head(5.)
+
+      def is_lost(now_s, is_there):
+        time_.monotonic.return_value = now_s
+        listens.return_value = is_there
+        return head.is_lost()
+
+      self.assertFalse(is_lost(4., False))  # It does not look so often.
+      listens.assert_not_called()
+      self.assertFalse(is_lost(6., False))
+      listens.assert_called_once_with('head:1')
+      self.assertFalse(is_lost(12., True))
+      self.assertFalse(is_lost(18., False))
+      head.check()
+      self.assertTrue(is_lost(24., False))
+      with self.assertRaisesRegex(
+          errors.ClusterError, '^The head .* has not answered for 12 s '):
+        head.check()
 
 
 class RestartsTest(parameterized.TestCase):

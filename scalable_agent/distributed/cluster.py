@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import socket
+import time
 
 import ray
 from ray.util import scheduling_strategies
@@ -17,6 +18,10 @@ from scalable_agent import errors
 _CONNECT_TIMEOUT_S = 5.
 _LONGEST_PAUSE_S = 60.
 _NUM_STARTS = 3
+# After so long without the head, ray ends every process by itself.
+_HEAD_TIMEOUT_VARIABLE = 'RAY_gcs_rpc_server_reconnect_timeout_s'
+_HEAD_TIMEOUT_S = 60.
+_HEAD_SHARE = 0.5
 # `experiment.py` sets them for its process; those elsewhere need them, too.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
@@ -104,13 +109,51 @@ def listens(address: str) -> bool:
   """
   host, _, port = address.rpartition(':')
   try:
-    socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
+    socket.create_connection(
+        (host.strip('[]'), int(port)), _CONNECT_TIMEOUT_S).close()
   except (ValueError, OverflowError) as e:
     raise errors.ConfigError(f'--ray_address={address}: {e}. It must be local, '
                              'auto or HOST:PORT.') from None
   except OSError:  # Also where a name is not known, or not yet.
     return False
   return True
+
+
+class Head:
+  """Watches over the head of the cluster: without it, ray ends all processes.
+
+  The wait is shorter than ray's own, so that there is time for a checkpoint.
+  """
+
+  def __init__(self, period_s: float):
+    """Begins to watch; the head is there now.
+
+    Args:
+      period_s: from one look to the next.
+    """
+    self._address = ray.get_runtime_context().gcs_address
+    self._period_s = period_s
+    self._limit_s = _HEAD_SHARE * float(
+        os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S))
+    self._looked_s = self._seen_s = time.monotonic()
+
+  def is_lost(self) -> bool:
+    """Returns whether it has been silent for too long. To be called often."""
+    if time.monotonic() - self._looked_s > self._period_s:
+      is_there = listens(self._address)
+      self._looked_s = time.monotonic()
+      if is_there:
+        self._seen_s = self._looked_s
+    return self._looked_s - self._seen_s > self._limit_s
+
+  def check(self) -> None:
+    """Raises ClusterError if the head is lost, as `is_lost` saw it last."""
+    silent_s = self._looked_s - self._seen_s
+    if silent_s > self._limit_s:
+      raise errors.ClusterError(
+          f"The head of ray's cluster, {self._address}, has not answered for "
+          f'{silent_s:.0f} s ({_HEAD_TIMEOUT_VARIABLE}). The same command goes '
+          'on from the last checkpoint.')
 
 
 def num_gpus_per_learner(config: config_lib.Config) -> int:
