@@ -121,9 +121,7 @@ class LearnersTest(parameterized.TestCase):
       patch = mock.patch.object(ray, name, replacement)
       patch.start()
       self.addCleanup(patch.stop)
-    context = mock.Mock(gcs_address='head:1')
-    self.enter_context(mock.patch.object(
-        ray, 'get_runtime_context', return_value=context))
+    self.enter_context(mock.patch.object(ray, 'get_runtime_context'))
     self.learners = driver._Learners(config_lib.Config(
         num_actors=4, batch_size=4, ray_address='auto', num_learners=2), '')
 
@@ -207,45 +205,60 @@ class LearnersTest(parameterized.TestCase):
 
     self.handles[1].stop.remote.side_effect = end
     with mock.patch.object(cluster, 'listens', return_value=False), \
-        mock.patch.object(self.learners._head, '_period_s', 0.), \
-        mock.patch.object(self.learners._head, '_limit_s', 0.):
+        mock.patch.object(self.learners._connection, '_period_s', 0.), \
+        mock.patch.object(self.learners._connection, '_limit_s', 0.):
       if is_stopped:  # It is an end as any other.
         self.assertEqual(self.learners.run_to_end(stop), 0)
       else:
         with self.assertRaisesRegex(
-            errors.ClusterError, "head of ray's cluster, head:1, has not"):
+            errors.ClusterError, "head of ray's cluster, .* has not answered"):
           self.learners.run_to_end(stop)
     self.handles[0].stop.remote.assert_called_once()
 
 
-class HeadTest(absltest.TestCase):
+class ConnectionTest(absltest.TestCase):
 
-  def test_is_lost_once_it_is_silent_for_half_of_what_ray_waits(self):
-    context = mock.Mock(gcs_address='head:1')
-    with mock.patch.object(ray, 'get_runtime_context', return_value=context), \
-        mock.patch.object(cluster, 'time') as time_, \
-        mock.patch.object(cluster, 'listens') as listens, \
-        mock.patch.dict(
-            'os.environ', {'RAY_gcs_rpc_server_reconnect_timeout_s': '20'}):
-      time_.monotonic.return_value = 0.
-      head = cluster.Head(5.)
+  def setUp(self):
+    super().setUp()
+    context = self.enter_context(
+        mock.patch.object(ray, 'get_runtime_context')).return_value
+    context.gcs_address = 'head:1'
+    context.get_node_id.return_value = 'this'
+    self.enter_context(mock.patch.dict(
+        'os.environ', {'RAY_gcs_rpc_server_reconnect_timeout_s': '20'}))
+    self.time = self.enter_context(mock.patch.object(cluster, 'time'))
+    self.listens = self.enter_context(mock.patch.object(cluster, 'listens'))
+    self.nodes = self.enter_context(mock.patch.object(ray, 'nodes'))
+    self.time.monotonic.return_value = 0.
+    self.connection = cluster.Connection(5.)
 
-      def is_lost(now_s, is_there):
-        time_.monotonic.return_value = now_s
-        listens.return_value = is_there
-        return head.is_lost()
+  def _is_lost(self, now_s, listens=True, alive=True):
+    self.time.monotonic.return_value = now_s
+    self.listens.return_value = listens
+    self.nodes.return_value = [{'NodeID': 'other', 'Alive': not alive},
+                               {'NodeID': 'this', 'Alive': alive}]
+    return self.connection.is_lost()
 
-      self.assertFalse(is_lost(4., False))  # It does not look so often.
-      listens.assert_not_called()
-      self.assertFalse(is_lost(6., False))
-      listens.assert_called_once_with('head:1')
-      self.assertFalse(is_lost(12., True))
-      self.assertFalse(is_lost(18., False))
-      head.check()
-      self.assertTrue(is_lost(24., False))
-      with self.assertRaisesRegex(
-          errors.ClusterError, '^The head .* has not answered for 12 s '):
-        head.check()
+  def test_the_head_is_lost_after_half_of_what_ray_waits(self):
+    self.assertFalse(self._is_lost(4., listens=False))
+    self.listens.assert_not_called()  # It does not look so often.
+    self.assertFalse(self._is_lost(6., listens=False))
+    self.listens.assert_called_once_with('head:1')
+    self.assertFalse(self._is_lost(12.))
+    self.assertFalse(self._is_lost(18., listens=False))
+    self.connection.check()
+    self.assertTrue(self._is_lost(24., listens=False))
+    with self.assertRaisesRegex(
+        errors.ClusterError, '^The head .*head:1, has not answered for 12 s '):
+      self.connection.check()
+
+  def test_the_processes_of_this_machine_are_lost(self):
+    self.assertFalse(self._is_lost(6.))
+    self.connection.check()
+    self.assertTrue(self._is_lost(12., alive=False))
+    with self.assertRaisesRegex(errors.ClusterError, 'on .* have died. The'):
+      self.connection.check()
+    self.assertTrue(self._is_lost(18., listens=False, alive=False))
 
 
 class RestartsTest(parameterized.TestCase):

@@ -119,41 +119,54 @@ def listens(address: str) -> bool:
   return True
 
 
-class Head:
-  """Watches over the head of the cluster: without it, ray ends all processes.
+class Connection:
+  """Watches over what the driver needs of the cluster.
 
-  The wait is shorter than ray's own, so that there is time for a checkpoint.
+  Without the head, ray ends all processes after a while; there is time for a
+  checkpoint before. Without ray's process of this machine, the driver can start
+  nothing any more.
   """
 
   def __init__(self, period_s: float):
-    """Begins to watch; the head is there now.
+    """Begins to watch.
 
     Args:
       period_s: from one look to the next.
     """
-    self._address = ray.get_runtime_context().gcs_address
+    self._head = ray.get_runtime_context().gcs_address
+    self._node = this_node()
     self._period_s = period_s
     self._limit_s = _HEAD_SHARE * float(
         os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S))
     self._looked_s = self._seen_s = time.monotonic()
+    self._is_node_alive = True
 
   def is_lost(self) -> bool:
-    """Returns whether it has been silent for too long. To be called often."""
+    """Looks, if it is time; returns whether one of the two is lost."""
     if time.monotonic() - self._looked_s > self._period_s:
-      is_there = listens(self._address)
+      is_there = listens(self._head)
       self._looked_s = time.monotonic()
       if is_there:
         self._seen_s = self._looked_s
-    return self._looked_s - self._seen_s > self._limit_s
+        self._is_node_alive = any(
+            node['Alive'] and node['NodeID'] == self._node
+            for node in ray.nodes())
+    return not self._is_node_alive or self._silent_s > self._limit_s
 
   def check(self) -> None:
-    """Raises ClusterError if the head is lost, as `is_lost` saw it last."""
-    silent_s = self._looked_s - self._seen_s
-    if silent_s > self._limit_s:
+    """Raises ClusterError if `is_lost` was true."""
+    end = 'The same command goes on from the last checkpoint.'
+    if not self._is_node_alive:
       raise errors.ClusterError(
-          f"The head of ray's cluster, {self._address}, has not answered for "
-          f'{silent_s:.0f} s ({_HEAD_TIMEOUT_VARIABLE}). The same command goes '
-          'on from the last checkpoint.')
+          f"ray's processes on {socket.gethostname()} have died. {end}")
+    if self._silent_s > self._limit_s:
+      raise errors.ClusterError(
+          f"The head of ray's cluster, {self._head}, has not answered for "
+          f'{self._silent_s:.0f} s ({_HEAD_TIMEOUT_VARIABLE}). {end}')
+
+  @property
+  def _silent_s(self) -> float:
+    return self._looked_s - self._seen_s
 
 
 def num_gpus_per_learner(config: config_lib.Config) -> int:

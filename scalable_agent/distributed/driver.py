@@ -36,7 +36,7 @@ _TOKEN = '.shared-'
 _STOP_TIMEOUT_S = 60.
 # How long the others may go on when one learner has failed.
 _END_TIMEOUT_S = 20.
-_HEAD_PERIOD_S = 5.
+_CONNECTION_PERIOD_S = 5.
 
 
 # That a learner waits, or that its sum has failed, comes from another error.
@@ -282,15 +282,15 @@ class _Learners:
     self._outputs: dict[int, ray.ObjectRef] = {}
     self._reports: dict[int, ray.ObjectRef] = {}
     self._sign_s: list[float] = []
-    self._head = cluster.Head(_HEAD_PERIOD_S)
+    self._connection = cluster.Connection(_CONNECTION_PERIOD_S)
 
   def run_to_end(self, stop: threading.Event) -> int:
     """Trains; prints what the learners print. Returns the exit code.
 
     Raises:
       _LearnerLost: a process has died, or does not answer.
-      ClusterError: there is no room for the processes, or the cluster's head is
-        lost. In this case, the learners have saved before.
+      ClusterError: there is no room for the processes, or the connection to the
+        cluster is lost. Learners that are left have saved before.
       OSError: nothing can be printed. The learners have saved before.
       Exception: any error of the training.
     """
@@ -311,7 +311,7 @@ class _Learners:
         if any(map(_error_of, done)):
           break
         if stopping_s is None and (
-            stop.is_set() or self._print_error or self._head.is_lost()):
+            stop.is_set() or self._print_error or self._connection.is_lost()):
           stopping_s = time.monotonic()
           for handle in self._handles:
             handle.stop.remote()
@@ -320,7 +320,7 @@ class _Learners:
       if self._print_error:
         raise self._print_error
       if not stop.is_set():
-        self._head.check()
+        self._connection.check()
       return exit_code
     finally:
       for handle in self._handles + [self._adder] * bool(self._adder):
@@ -333,6 +333,8 @@ class _Learners:
     while ray.wait(calls, num_returns=len(calls), timeout=_POLL_S)[1]:
       if stop.is_set():
         return None
+      if self._connection.is_lost():
+        self._connection.check()
       if time.monotonic() > deadline_s:
         free = ray.available_resources()
         raise errors.ClusterError(
