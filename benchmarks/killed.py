@@ -5,8 +5,8 @@
 
 Kills it with SIGKILL at random numbers of frames, drawn before; then the same
 command goes on. Ends with its exit code, or with 1 if it ends before all kills,
-or goes on from more frames than there were. `benchmarks/learning.py --kills=10`
-compares such runs with others.
+or goes on from an older checkpoint than the time before.
+`benchmarks/learning.py --kills=10` compares such runs with others.
 """
 
 import argparse
@@ -23,17 +23,17 @@ from scalable_agent import signals
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def run_until(command: list[str], killed_at: float) -> tuple[int, int, int]:
-  """Runs a program; kills it once it has printed as many frames, of 1.
+def run_until(command: list[str], killed_at: float) -> tuple[int, int]:
+  """Runs a program; kills it at a share of its frames.
 
   Args:
     command: what to run.
-    killed_at: the share of all its frames at which it is killed.
+    killed_at: the share.
 
   Returns:
-    Its exit code, the frames that it went on from, and the last it has printed.
+    Its exit code, and the frames that it went on from.
   """
-  restored = frames = 0
+  restored = 0
   with subprocess.Popen(
       command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
       preexec_fn=functools.partial(
@@ -46,8 +46,9 @@ def run_until(command: list[str], killed_at: float) -> tuple[int, int, int]:
         frames, total = (int(x.replace(',', '')) for x in match.groups())
         if frames >= killed_at * total:
           process.kill()
+          print(f'Killed at {frames} frames.', flush=True)
           break
-  return process.returncode, restored, frames
+  return process.returncode, restored
 
 
 def main() -> int:
@@ -60,15 +61,17 @@ def main() -> int:
   command = [sys.executable, str(_ROOT / 'experiment.py'), *args.flags,
              '--progress_secs=0.5', '--save_checkpoint_secs=5']
   before = 0
-  for share in np.sort(np.random.default_rng(args.seed).random(args.kills)):
-    code, restored, frames = run_until(command, share)
-    if code != -signal.SIGKILL or restored > before:
-      print(f'Not killed: exit code {code}, {restored} of {before} frames.')
+  shares = np.sort(np.random.default_rng(args.seed).random(args.kills))
+  for share in [*shares, float('inf')]:
+    code, restored = run_until(command, share)
+    if restored < before:
+      print(f'It went on from {restored} frames, and from {before} before.')
       return 1
-    print(f'Killed at {frames} frames.', flush=True)
-    before = frames
-  code, restored, _ = run_until(command, float('inf'))
-  return code or int(restored > before)
+    if code != -signal.SIGKILL and share < 1:
+      print(f'It has ended before all kills, with {code}.')
+      return 1
+    before = restored
+  return code
 
 
 if __name__ == '__main__':

@@ -1585,6 +1585,22 @@ _DRIVER = (
     ('one that waits for another one hangs',
      'now_s - max(self._sign_s)', 'now_s - min(self._sign_s)'),
     ('versions are not compared', '    versions.check(*first)\n', ''),
+    ('a lost head is an end as any other',
+     '        self._connection.check()\n      return exit_code',
+     '        pass\n      return exit_code'),
+    ('nobody looks after the head', 'self._print_error or '
+     'self._connection.is_lost()', 'self._print_error'),
+)
+_CLUSTER = (
+    ('it looks all the time', 'time.monotonic() - self._looked_s > ',
+     '0 <= '),
+    ('the head is lost at once', 'self._silent_s > self._limit_s\n\n',
+     'self._silent_s > 0\n\n'),
+    ('the time since the start', '        self._seen_s = self._looked_s\n', ''),
+    ('any machine is this one', " and node['NodeID'] == self._node", ''),
+    ('ray has its own patience', 'os.environ.get(_HEAD_TIMEOUT_VARIABLE, '
+     '_HEAD_TIMEOUT_S)', '_HEAD_TIMEOUT_S'),
+    ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
 )
 _LOG = (
     ('weights between two updates are saved',
@@ -1744,6 +1760,7 @@ GROUPS = (
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
     ('distributed/remote_actors', _REMOTE_ACTORS,
      'tests/remote_actors_test.py'),
+    ('distributed/cluster', _CLUSTER, 'tests/driver_test.py'),
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
     ('log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
     ('reports', _REPORTS, 'tests/driver_test.py'),
