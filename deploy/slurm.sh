@@ -8,8 +8,7 @@
 # Start it in the project's directory. --logdir must be on a shared file system.
 # When the time of the job is over, the run writes a checkpoint, and the job goes
 # back into the queue; it then goes on from there. For a GPU of the learner, give
-# sbatch --gres=gpu:1. It was tried with stand-ins for slurm's commands, never
-# with slurm itself.
+# sbatch --gres=gpu:1.
 #SBATCH --job-name=scalable_agent
 #SBATCH --ntasks-per-node=1
 #SBATCH --exclusive
@@ -17,7 +16,9 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=B:TERM@120
 
-learner=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+# The node of this script learns. There, srun would pass signals on to all of
+# ray's processes, and no checkpoint could be written.
+learner=$SLURMD_NODENAME
 address="$learner:6379"
 # Whoever reaches the ports of ray can run programs as you. Other users of the
 # nodes do not know this token.
@@ -33,14 +34,12 @@ srun --nodes=$num_actors --ntasks=$num_actors --exclude="$learner" bash -c '
   exec python experiment.py --job_name=actor --task=$((SLURM_PROCID + 1)) \
       --ray_address="$1"' bash "$address" &
 actors=$!
-srun --nodes=1 --ntasks=1 --nodelist="$learner" \
-    python experiment.py "$@" --job_name=learner --task=0 \
+python experiment.py "$@" --job_name=learner --task=0 \
     --ray_address="$address" &
 run=$!
 
 is_over=
-# srun itself would kill its task; scancel sends the signal to the steps.
-trap 'is_over=1; scancel --signal=TERM "$SLURM_JOB_ID"' TERM
+trap 'is_over=1; kill -TERM $run' TERM
 wait $run
 code=$?
 if [ "$is_over" ]; then  # The signal has only ended the wait.

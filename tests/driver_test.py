@@ -121,9 +121,12 @@ class LearnersTest(parameterized.TestCase):
       patch = mock.patch.object(ray, name, replacement)
       patch.start()
       self.addCleanup(patch.stop)
-    self.enter_context(mock.patch.object(ray, 'get_runtime_context'))
+    self.connection = mock.Mock(spec=cluster.Connection)
+    self.connection.problem.return_value = ''
+    self.connection.lost_for_s.return_value = 0.
     self.learners = driver._Learners(config_lib.Config(
-        num_actors=4, batch_size=4, ray_address='auto', num_learners=2), '')
+        num_actors=4, batch_size=4, ray_address='auto', num_learners=2), '',
+                                      self.connection)
 
   @parameterized.parameters(
       # One process has died, so that the other one raises some error.
@@ -194,26 +197,45 @@ class LearnersTest(parameterized.TestCase):
       self.learners.run_to_end(threading.Event())
     self.assertLen(stopped, 2)
 
-  @parameterized.parameters(False, True)
-  def test_learners_save_if_the_head_is_lost(self, is_stopped):
-    stop = threading.Event()
+  def _lose_the_cluster(self, for_s=0.1):
+    self.connection.problem.return_value = 'The head is lost.'
+    self.connection.lost_for_s.return_value = for_s
 
+  def _end_when_stopped(self):
     def end():
       self.answers |= {'run 0': 0, 'run 1': 0}
-      if is_stopped:
-        stop.set()
-
     self.handles[1].stop.remote.side_effect = end
-    with mock.patch.object(cluster, 'listens', return_value=False), \
-        mock.patch.object(self.learners._connection, '_period_s', 0.), \
-        mock.patch.object(self.learners._connection, '_limit_s', 0.):
-      if is_stopped:  # It is an end as any other.
-        self.assertEqual(self.learners.run_to_end(stop), 0)
-      else:
-        with self.assertRaisesRegex(
-            errors.ClusterError, "head of ray's cluster, .* has not answered"):
-          self.learners.run_to_end(stop)
+
+  @parameterized.parameters(False, True)
+  def test_learners_save_if_the_cluster_is_lost(self, comes_back):
+    self._lose_the_cluster()
+    self._end_when_stopped()
+    if comes_back:
+      self.handles[0].stop.remote.side_effect = lambda: (
+          self.connection.configure_mock(**{
+              'problem.return_value': '', 'lost_for_s.return_value': 0.}))
+    with self.assertRaisesRegex(
+        errors.ClusterError, '^The head is lost. The same command goes on'):
+      self.learners.run_to_end(threading.Event())
     self.handles[0].stop.remote.assert_called_once()
+
+  def test_a_stop_while_the_cluster_is_lost_is_an_end_as_any_other(self):
+    self._lose_the_cluster()
+    self._end_when_stopped()
+    stop = threading.Event()
+    stop.set()
+    self.assertEqual(self.learners.run_to_end(stop), 0)
+
+  def test_learners_that_do_not_save_in_time(self):
+    self._lose_the_cluster(driver._SAVE_TIMEOUT_S + 1)
+    with self.assertRaisesRegex(errors.ClusterError, 'The head is lost.'):
+      self.learners.run_to_end(threading.Event())
+
+  def test_the_cluster_is_lost_before_there_are_learners(self):
+    self._lose_the_cluster()
+    del self.answers['address 1']
+    with self.assertRaisesRegex(errors.ClusterError, 'The head is lost.'):
+      self.learners.run_to_end(threading.Event())
 
 
 class ConnectionTest(absltest.TestCase):
@@ -226,39 +248,61 @@ class ConnectionTest(absltest.TestCase):
     context.get_node_id.return_value = 'this'
     self.enter_context(mock.patch.dict(
         'os.environ', {'RAY_gcs_rpc_server_reconnect_timeout_s': '20'}))
+    self.enter_context(mock.patch.object(cluster, '_WATCH_PERIOD_S', .01))
     self.time = self.enter_context(mock.patch.object(cluster, 'time'))
-    self.listens = self.enter_context(mock.patch.object(cluster, 'listens'))
-    self.nodes = self.enter_context(mock.patch.object(ray, 'nodes'))
     self.time.monotonic.return_value = 0.
-    self.connection = cluster.Connection(5.)
+    self.may_answer = threading.Semaphore(0)  # The head, once.
+    self.is_alive = True
+    self.num_answers = 0
 
-  def _is_lost(self, now_s, listens=True, alive=True):
+    def nodes():
+      self.may_answer.acquire()
+      self.num_answers += 1
+      return [{'NodeID': 'other', 'Alive': not self.is_alive},
+              {'NodeID': 'this', 'Alive': self.is_alive}]
+
+    self.enter_context(mock.patch.object(ray, 'nodes', nodes))
+    self.connection = cluster.Connection()
+    self.addCleanup(self.may_answer.release, 100)
+    self.addCleanup(self.connection.close)
+    self.enter_context(mock.patch.object(cluster, '_CONNECT_TIMEOUT_S', .1))
+
+  def _answer(self, now_s):
+    """Lets the head answer; waits until this is noticed."""
     self.time.monotonic.return_value = now_s
-    self.listens.return_value = listens
-    self.nodes.return_value = [{'NodeID': 'other', 'Alive': not alive},
-                               {'NodeID': 'this', 'Alive': alive}]
-    return self.connection.is_lost()
+    # The second call begins when all is done with the first answer.
+    self.may_answer.release()
+    num_answers = self.num_answers
+    while self.num_answers == num_answers:
+      time.sleep(.001)
+    while self.connection._seen_s != now_s:
+      time.sleep(.001)
 
   def test_the_head_is_lost_after_half_of_what_ray_waits(self):
-    self.assertFalse(self._is_lost(4., listens=False))
-    self.listens.assert_not_called()  # It does not look so often.
-    self.assertFalse(self._is_lost(6., listens=False))
-    self.listens.assert_called_once_with('head:1')
-    self.assertFalse(self._is_lost(12.))
-    self.assertFalse(self._is_lost(18., listens=False))
-    self.connection.check()
-    self.assertTrue(self._is_lost(24., listens=False))
-    with self.assertRaisesRegex(
-        errors.ClusterError, '^The head .*head:1, has not answered for 12 s '):
-      self.connection.check()
+    self.time.monotonic.return_value = 9.
+    self.assertEqual(self.connection.problem(), '')
+    self._answer(9.)
+    self.time.monotonic.return_value = 18.
+    self.assertEqual(self.connection.lost_for_s(), 0.)
+    self.time.monotonic.return_value = 22.
+    self.assertEqual(self.connection.lost_for_s(), 3.)
+    self.assertRegex(self.connection.problem(),
+                     '^The head .*head:1, has not answered for 13 s ')
+    self._answer(23.)  # It is back.
+    self.assertEqual(self.connection.problem(), '')
 
   def test_the_processes_of_this_machine_are_lost(self):
-    self.assertFalse(self._is_lost(6.))
-    self.connection.check()
-    self.assertTrue(self._is_lost(12., alive=False))
-    with self.assertRaisesRegex(errors.ClusterError, 'on .* have died. The'):
-      self.connection.check()
-    self.assertTrue(self._is_lost(18., listens=False, alive=False))
+    self._answer(6.)
+    self.assertEqual(self.connection.problem(), '')
+    self.is_alive = False
+    self._answer(8.)
+    self.time.monotonic.return_value = 9.
+    while not self.connection.problem():
+      time.sleep(.001)
+    self.assertEqual(self.connection.lost_for_s(), 1.)
+    self.assertRegex(self.connection.problem(), "^ray's processes on .* have")
+    self._answer(20.)
+    self.assertEqual(self.connection.lost_for_s(), 12.)
 
 
 class RestartsTest(parameterized.TestCase):

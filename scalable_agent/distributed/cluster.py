@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import socket
+import threading
 import time
 
 import ray
@@ -22,6 +23,7 @@ _NUM_STARTS = 3
 _HEAD_TIMEOUT_VARIABLE = 'RAY_gcs_rpc_server_reconnect_timeout_s'
 _HEAD_TIMEOUT_S = 60.
 _HEAD_SHARE = 0.5
+_WATCH_PERIOD_S = 2.
 # `experiment.py` sets them for its process; those elsewhere need them, too.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
@@ -123,50 +125,51 @@ class Connection:
   """Watches over what the driver needs of the cluster.
 
   Without the head, ray ends all processes after a while; there is time for a
-  checkpoint before. Without ray's process of this machine, the driver can start
-  nothing any more.
+  checkpoint before. Without ray's processes on its machine, the driver can
+  start nothing any more.
   """
 
-  def __init__(self, period_s: float):
-    """Begins to watch.
-
-    Args:
-      period_s: from one look to the next.
-    """
+  def __init__(self) -> None:
+    """Begins to watch; `close` ends it."""
     self._head = ray.get_runtime_context().gcs_address
     self._node = this_node()
-    self._period_s = period_s
     self._limit_s = _HEAD_SHARE * float(
         os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S))
-    self._looked_s = self._seen_s = time.monotonic()
-    self._is_node_alive = True
+    self._seen_s = time.monotonic()  # When the head has answered last.
+    self._died_s: float | None = None  # When this machine was lost.
+    self._is_closed = threading.Event()
+    self._thread = threading.Thread(
+        target=self._watch, name='connection', daemon=True)
+    self._thread.start()
 
-  def is_lost(self) -> bool:
-    """Looks, if it is time; returns whether one of the two is lost."""
-    if time.monotonic() - self._looked_s > self._period_s:
-      is_there = listens(self._head)
-      self._looked_s = time.monotonic()
-      if is_there:
-        self._seen_s = self._looked_s
-        self._is_node_alive = any(
-            node['Alive'] and node['NodeID'] == self._node
-            for node in ray.nodes())
-    return not self._is_node_alive or self._silent_s > self._limit_s
+  def close(self) -> None:
+    """Ends the thread, unless it waits for the head."""
+    self._is_closed.set()
+    self._thread.join(_CONNECT_TIMEOUT_S)
 
-  def check(self) -> None:
-    """Raises ClusterError if `is_lost` was true."""
-    end = 'The same command goes on from the last checkpoint.'
-    if not self._is_node_alive:
-      raise errors.ClusterError(
-          f"ray's processes on {socket.gethostname()} have died. {end}")
-    if self._silent_s > self._limit_s:
-      raise errors.ClusterError(
-          f"The head of ray's cluster, {self._head}, has not answered for "
-          f'{self._silent_s:.0f} s ({_HEAD_TIMEOUT_VARIABLE}). {end}')
+  def problem(self) -> str:
+    """Returns what is lost, in a sentence; '' if nothing is."""
+    if not self.lost_for_s():
+      return ''
+    if self._died_s is not None:
+      return f"ray's processes on {socket.gethostname()} have died."
+    return (f"The head of ray's cluster, {self._head}, has not answered for "
+            f'{time.monotonic() - self._seen_s:.0f} s '
+            f'({_HEAD_TIMEOUT_VARIABLE}).')
 
-  @property
-  def _silent_s(self) -> float:
-    return self._looked_s - self._seen_s
+  def lost_for_s(self) -> float:
+    """Returns for how many seconds there is a problem; 0 if there is none."""
+    since_s = (self._seen_s + self._limit_s if self._died_s is None
+               else self._died_s)
+    return max(0., time.monotonic() - since_s)
+
+  def _watch(self):
+    while not self._is_closed.wait(_WATCH_PERIOD_S):
+      nodes = ray.nodes()  # Without the head, it waits.
+      self._seen_s = time.monotonic()
+      if self._died_s is None and not any(
+          node['Alive'] and node['NodeID'] == self._node for node in nodes):
+        self._died_s = self._seen_s
 
 
 def num_gpus_per_learner(config: config_lib.Config) -> int:

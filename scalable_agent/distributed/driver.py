@@ -36,7 +36,8 @@ _TOKEN = '.shared-'
 _STOP_TIMEOUT_S = 60.
 # How long the others may go on when one learner has failed.
 _END_TIMEOUT_S = 20.
-_CONNECTION_PERIOD_S = 5.
+# How long they may save when the cluster is lost. ray then ends them itself.
+_SAVE_TIMEOUT_S = 20.
 
 
 # That a learner waits, or that its sum has failed, comes from another error.
@@ -86,20 +87,23 @@ def _train(config, stop):
     raise kind(
         f'--min_actor_workers={config.min_actor_workers} must be at most the '
         f'number of actor workers, {num_workers} (--num_actor_workers).')
-  with _token(config.logdir) as token:
+  with _token(config.logdir) as token, \
+      contextlib.closing(cluster.Connection()) as connection:
     return _run_learners(dataclasses.replace(
         config, num_actor_workers=num_workers,
-        num_gpus_per_learner=cluster.num_gpus_per_learner(config)), token, stop)
+        num_gpus_per_learner=cluster.num_gpus_per_learner(config)),
+                         token, stop, connection)
 
 
-def _run_learners(config, token, stop):
+def _run_learners(config, token, stop, connection):
   """Starts the learners, again and again if they are lost."""
   losses: list[str] = []  # Since the last checkpoint; why.
   checkpoint = _latest_checkpoint(config)
   while True:
     try:
-      return _Learners(config, token).run_to_end(stop)
+      return _Learners(config, token, connection).run_to_end(stop)
     except _LearnerLost as e:
+      _check(connection)
       newer = _latest_checkpoint(config)
       if newer != checkpoint:
         losses.clear()
@@ -117,6 +121,17 @@ def _run_learners(config, token, stop):
       print(f'The learner {e}. It starts again from the last checkpoint.',
             flush=True)
       stop.wait(cluster.pause_s(len(losses)))
+
+
+def _check(connection, patience_s=0.):
+  """Raises ClusterError if the cluster is lost, for longer than a time."""
+  if connection.lost_for_s() > patience_s:
+    raise _cluster_lost(connection.problem())
+
+
+def _cluster_lost(problem):
+  return errors.ClusterError(
+      f'{problem} The same command goes on from the last checkpoint.')
 
 
 @contextlib.contextmanager
@@ -262,8 +277,9 @@ class _Output(io.TextIOBase):
 class _Learners:
   """The learners' processes, as the driver sees them."""
 
-  def __init__(self, config: config_lib.Config, token: str):
-    self._config = config
+  def __init__(self, config: config_lib.Config, token: str,
+               connection: cluster.Connection):
+    self._config, self._connection = config, connection
     make = ray.remote(LearnerWorker).options(
         num_cpus=config.num_cpus_per_learner,
         num_gpus=config.num_gpus_per_learner,
@@ -282,7 +298,6 @@ class _Learners:
     self._outputs: dict[int, ray.ObjectRef] = {}
     self._reports: dict[int, ray.ObjectRef] = {}
     self._sign_s: list[float] = []
-    self._connection = cluster.Connection(_CONNECTION_PERIOD_S)
 
   def run_to_end(self, stop: threading.Event) -> int:
     """Trains; prints what the learners print. Returns the exit code.
@@ -294,7 +309,7 @@ class _Learners:
       OSError: nothing can be printed. The learners have saved before.
       Exception: any error of the training.
     """
-    stopping_s = None
+    stopping_s, problem = None, ''
     try:
       addresses = self._addresses(stop)
       if addresses is None:
@@ -310,17 +325,18 @@ class _Learners:
         self._pass_reports_on()
         if any(map(_error_of, done)):
           break
-        if stopping_s is None and (
-            stop.is_set() or self._print_error or self._connection.is_lost()):
-          stopping_s = time.monotonic()
-          for handle in self._handles:
-            handle.stop.remote()
+        if stopping_s is None:
+          problem = '' if stop.is_set() else self._connection.problem()
+          if stop.is_set() or self._print_error or problem:
+            stopping_s = time.monotonic()
+            for handle in self._handles:
+              handle.stop.remote()
         self._check_time(stopping_s)
       exit_code = self._results(runs)
       if self._print_error:
         raise self._print_error
-      if not stop.is_set():
-        self._connection.check()
+      if problem:
+        raise _cluster_lost(problem)
       return exit_code
     finally:
       for handle in self._handles + [self._adder] * bool(self._adder):
@@ -333,8 +349,7 @@ class _Learners:
     while ray.wait(calls, num_returns=len(calls), timeout=_POLL_S)[1]:
       if stop.is_set():
         return None
-      if self._connection.is_lost():
-        self._connection.check()
+      _check(self._connection)
       if time.monotonic() > deadline_s:
         free = ray.available_resources()
         raise errors.ClusterError(
@@ -406,6 +421,7 @@ class _Learners:
             handle.take_report.remote())
 
   def _check_time(self, stopping_s):
+    _check(self._connection, _SAVE_TIMEOUT_S)
     now_s = time.monotonic()
     if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
       raise _LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')

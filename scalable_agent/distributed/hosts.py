@@ -195,6 +195,13 @@ def say_goodbye(config: config_lib.Config) -> None:
   """Tells the commands of the actors, if there are any, that the run ends."""
   if config.task < 0:
     return
+  # If the head was lost meanwhile, ray waits for it.
+  thread = threading.Thread(target=_say_goodbye, daemon=True)
+  thread.start()
+  thread.join(_END_TIMEOUT_S)
+
+
+def _say_goodbye():
   calls = [
       ray.remote(_make_goodbye_file).options(
           num_cpus=0, max_retries=0,
