@@ -5,7 +5,7 @@
 
 Kills it with SIGKILL at random numbers of frames, drawn before; then the same
 command goes on. Ends with its exit code, or with 1 if it ends before all kills,
-or goes on from an older checkpoint than the time before.
+or goes on from less than what it had learned ten seconds before the kill.
 `benchmarks/learning.py --kills=10` compares such runs with others.
 """
 
@@ -16,14 +16,17 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 from scalable_agent import signals
 
+_SAVE_S = 5
+_MOST_LOST_S = 2 * _SAVE_S  # It may be writing a checkpoint.
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def run_until(command: list[str], killed_at: float) -> tuple[int, int]:
+def run_until(command: list[str], killed_at: float) -> tuple[int, int, int]:
   """Runs a program; kills it at a share of its frames.
 
   Args:
@@ -31,24 +34,37 @@ def run_until(command: list[str], killed_at: float) -> tuple[int, int]:
     killed_at: the share.
 
   Returns:
-    Its exit code, and the frames that it went on from.
+    Its exit code, the frames that it went on from, and those that it must have
+    saved.
   """
-  restored = 0
   with subprocess.Popen(
       command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
       preexec_fn=functools.partial(
           signals.send_when_parent_dies, signal.SIGTERM)) as process:
-    for line in process.stdout:
-      print(line, end='', flush=True)
-      if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
-        restored = int(match[1].replace(',', ''))
-      if match := re.match(r'([\d,]+) of ([\d,]+) frames', line):
-        frames, total = (int(x.replace(',', '')) for x in match.groups())
-        if frames >= killed_at * total:
-          process.kill()
-          print(f'Killed at {frames} frames.', flush=True)
-          break
-  return process.returncode, restored
+    try:
+      restored, saved = _follow(process, killed_at)
+    except BaseException:
+      process.terminate()
+      raise
+  return process.returncode, restored, saved
+
+
+def _follow(process, killed_at):
+  """Prints what a program prints, up to its end or the kill."""
+  restored, past = 0, []
+  for line in process.stdout:
+    print(line, end='', flush=True)
+    if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
+      restored = int(match[1].replace(',', ''))
+    if match := re.match(r'([\d,]+) of ([\d,]+) frames', line):
+      frames, total = (int(x.replace(',', '')) for x in match.groups())
+      past.append((time.monotonic(), frames))
+      if frames >= killed_at * total:
+        process.kill()
+        print(f'Killed at {frames} frames.', flush=True)
+        break
+  return restored, max((frames for at_s, frames in past
+                        if time.monotonic() - at_s > _MOST_LOST_S), default=0)
 
 
 def main() -> int:
@@ -59,18 +75,21 @@ def main() -> int:
                       help='flags of experiment.py, after --')
   args = parser.parse_args()
   command = [sys.executable, str(_ROOT / 'experiment.py'), *args.flags,
-             '--progress_secs=0.5', '--save_checkpoint_secs=5']
-  before = 0
+             '--progress_secs=0.5', f'--save_checkpoint_secs={_SAVE_S}']
+  # Ends the program, too.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+  saved = 0
   shares = np.sort(np.random.default_rng(args.seed).random(args.kills))
   for share in [*shares, float('inf')]:
-    code, restored = run_until(command, share)
-    if restored < before:
-      print(f'It went on from {restored} frames, and from {before} before.')
+    least = saved
+    code, restored, saved = run_until(command, share)
+    if restored < least:
+      print(f'It went on from {restored} frames, and had {least} before.')
       return 1
     if code != -signal.SIGKILL and share < 1:
       print(f'It has ended before all kills, with {code}.')
       return 1
-    before = restored
+    saved = max(saved, restored)
   return code
 
 

@@ -6,7 +6,7 @@
 
 Every seed is a run of experiment.py with evaluations on the way, greedy ones.
 FLAGS are added to all of them. With `--kills`, `killed.py` kills each run so
-often. A finished run is not run again; a run that was cut off starts again.
+often; these runs have a directory of their own within DIRECTORY. A finished run is not run again; a run that was cut off starts again.
 Writes learning.json, learning.md and a picture of each recipe.
 
 *   What counts is the mean return of the last evaluation, or, where the table
@@ -254,6 +254,8 @@ def main() -> None:
   # Ends by way of `finally`, which stops what runs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
+  if args.kills:
+    out = out / f'{args.kills}_kills'
   # By recipe first: it is known soon whether one works.
   cells = [Cell(name, seed) for name in names
            for seed in range(1, args.seeds + 1)]

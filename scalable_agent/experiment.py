@@ -438,9 +438,9 @@ def _say(text):
 def _exit(exit_code):
   """Ends the program; does not wait for threads that still act."""
   if any(thread.daemon and thread.name.startswith(
-      ('actor-', 'batcher-', 'batches'))
+      ('actor-', 'batcher-', 'batches', 'leave'))
          for thread in threading.enumerate()):
-    # They may be within TensorFlow, which must not be taken away from them.
+    # They may be within TensorFlow or ray, which must not be taken away.
     _flush()
     sys.stderr.flush()
     os._exit(exit_code)

@@ -200,6 +200,8 @@ class LearnersTest(parameterized.TestCase):
   def _lose_the_cluster(self, for_s=0.1):
     self.connection.problem.return_value = 'The head is lost.'
     self.connection.lost_for_s.return_value = for_s
+    # A driver that does not see it is ended.
+    self.handles[0].output.remote.side_effect = ['output 0'] * 99
 
   def _end_when_stopped(self):
     def end():
@@ -291,6 +293,29 @@ class ConnectionTest(absltest.TestCase):
     self._answer(23.)  # It is back.
     self.assertEqual(self.connection.problem(), '')
 
+  def test_wait_for_head(self):
+    stop = threading.Event()
+    self._answer(1.)
+    self.time.monotonic.return_value = 2.
+    with mock.patch.object(cluster, '_POLL_S', .01):
+      waiting = threading.Thread(
+          target=self.connection.wait_for_head, args=(stop,), daemon=True)
+      waiting.start()
+      waiting.join(.1)
+      self.assertTrue(waiting.is_alive())
+      self._answer(3.)
+      waiting.join()
+      self.time.monotonic.return_value = 5.
+      stop.set()
+      self.connection.wait_for_head(stop)
+      self.time.monotonic.return_value = 20.  # It is lost.
+      waiting = threading.Thread(
+          target=self.connection.wait_for_head, args=(threading.Event(),),
+          daemon=True)
+      waiting.start()
+      waiting.join(60)
+      self.assertFalse(waiting.is_alive())
+
   def test_the_processes_of_this_machine_are_lost(self):
     self._answer(6.)
     self.assertEqual(self.connection.problem(), '')
@@ -353,6 +378,8 @@ class RestartsTest(parameterized.TestCase):
         logdir=self.create_tempdir().full_path, ray_address='local',
         max_learner_restarts=2)
     causes = iter(['has died: No module x', 'has died', 'has died'])
+    self.connection = mock.Mock(spec=cluster.Connection)
+    self.connection.lost_for_s.return_value = 0.
 
     def run_to_end(unused_self, unused_stop):
       raise driver._LearnerLost(next(causes))
@@ -365,6 +392,7 @@ class RestartsTest(parameterized.TestCase):
           (driver.cluster, 'num_actor_workers', lambda config: 1),
           (driver.cluster, 'num_gpus_per_learner', lambda config: 0),
           (driver._Learners, '__init__', lambda *args: None),
+          (driver.cluster, 'Connection', lambda: self.connection),
           (driver._Learners, 'run_to_end', run_to_end),
           (driver.cluster, '_LONGEST_PAUSE_S', 0.)):
         stack.enter_context(mock.patch.object(where, name, replacement))

@@ -17,6 +17,7 @@ from scalable_agent import config as config_lib
 from scalable_agent import errors
 
 _CONNECT_TIMEOUT_S = 5.
+_LEAVE_TIMEOUT_S = 20.
 _LONGEST_PAUSE_S = 60.
 _NUM_STARTS = 3
 # After so long without the head, ray ends every process by itself.
@@ -24,6 +25,7 @@ _HEAD_TIMEOUT_VARIABLE = 'RAY_gcs_rpc_server_reconnect_timeout_s'
 _HEAD_TIMEOUT_S = 60.
 _HEAD_SHARE = 0.5
 _WATCH_PERIOD_S = 2.
+_POLL_S = 0.5
 # `experiment.py` sets them for its process; those elsewhere need them, too.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
@@ -65,7 +67,14 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   try:
     yield
   finally:
-    ray.shutdown()
+    _leave()
+
+
+def _leave():
+  """Leaves the cluster; does not wait long for a head that hangs."""
+  thread = threading.Thread(target=ray.shutdown, name='leave', daemon=True)
+  thread.start()
+  thread.join(_LEAVE_TIMEOUT_S)
 
 
 def _start(start):
@@ -162,6 +171,16 @@ class Connection:
     since_s = (self._seen_s + self._limit_s if self._died_s is None
                else self._died_s)
     return max(0., time.monotonic() - since_s)
+
+  def wait_for_head(self, stop: threading.Event) -> None:
+    """Waits until the head answers, `stop` is set, or there is a problem.
+
+    Without the head, what starts processes waits until ray ends all.
+    """
+    begin_s = time.monotonic()
+    while self._seen_s < begin_s and not self.problem():
+      if stop.wait(_POLL_S):
+        return
 
   def _watch(self):
     while not self._is_closed.wait(_WATCH_PERIOD_S):

@@ -121,6 +121,8 @@ def _run_learners(config, token, stop, connection):
       print(f'The learner {e}. It starts again from the last checkpoint.',
             flush=True)
       stop.wait(cluster.pause_s(len(losses)))
+      connection.wait_for_head(stop)
+      _check(connection)
 
 
 def _check(connection, patience_s=0.):
