@@ -6,8 +6,9 @@
 
 Every seed is a run of experiment.py with evaluations on the way, greedy ones.
 FLAGS are added to all of them. With `--kills`, `killed.py` kills each run so
-often; these runs have a directory of their own within DIRECTORY. A finished run is not run again; a run that was cut off starts again.
-Writes learning.json, learning.md and a picture of each recipe.
+often; these runs have a directory of their own within DIRECTORY. A finished run
+is not run again; a run that was cut off starts again. Writes learning.json,
+learning.md and a picture of each recipe.
 
 *   What counts is the mean return of the last evaluation, or, where the table
     says `best`, that of the best one: Q-learning keeps changing its mind, and
