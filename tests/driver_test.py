@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent import reports
 
 ray = pytest.importorskip('ray')
@@ -328,6 +329,21 @@ class ConnectionTest(absltest.TestCase):
     self.assertRegex(self.connection.problem(), "^ray's processes on .* have")
     self._answer(20.)
     self.assertEqual(self.connection.lost_for_s(), 12.)
+
+
+class LeaveTest(absltest.TestCase):
+
+  def test_a_head_that_hangs_is_not_waited_for(self):
+    may_end = threading.Event()
+    with mock.patch.object(ray, 'shutdown', may_end.wait), \
+        mock.patch.object(cluster, '_LEAVE_TIMEOUT_S', .01):
+      cluster._leave()
+    # The end of Python would wait for it, too, or crash.
+    with mock.patch.object(experiment.os, '_exit') as end, \
+        self.assertRaises(SystemExit):
+      experiment._exit(75)
+    end.assert_called_once_with(75)
+    may_end.set()
 
 
 class RestartsTest(parameterized.TestCase):

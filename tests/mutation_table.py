@@ -1606,6 +1606,7 @@ _CLUSTER = (
     ('any machine is this one', " and node['NodeID'] == self._node", ''),
     ('ray has its own patience', 'os.environ.get(_HEAD_TIMEOUT_VARIABLE, '
      '_HEAD_TIMEOUT_S)', '_HEAD_TIMEOUT_S'),
+    ('a head that hangs is waited for at the end', "name='leave', ", ''),
     ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
 )
 _LOG = (

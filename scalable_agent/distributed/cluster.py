@@ -184,7 +184,10 @@ class Connection:
 
   def _watch(self):
     while not self._is_closed.wait(_WATCH_PERIOD_S):
-      nodes = ray.nodes()  # Without the head, it waits.
+      try:
+        nodes = ray.nodes()  # Without the head, it waits.
+      except ray.exceptions.RayError:
+        continue
       self._seen_s = time.monotonic()
       if self._died_s is None and not any(
           node['Alive'] and node['NodeID'] == self._node for node in nodes):
