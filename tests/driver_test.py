@@ -125,9 +125,10 @@ class LearnersTest(parameterized.TestCase):
     self.connection = mock.Mock(spec=cluster.Connection)
     self.connection.problem.return_value = ''
     self.connection.lost_for_s.return_value = 0.
-    self.learners = driver._Learners(config_lib.Config(
-        num_actors=4, batch_size=4, ray_address='auto', num_learners=2), '',
-                                      self.connection)
+    config = config_lib.Config(
+        num_actors=4, batch_size=4, ray_address='auto', num_learners=2,
+        actor_timeout_s=2.)
+    self.learners = driver._Learners(config, '', self.connection)
 
   @parameterized.parameters(
       # One process has died, so that the other one raises some error.
