@@ -80,10 +80,14 @@ RECIPES = {
     # A toy, with the settings of Pendulum. The best return is 0, the middle of
     # the box has -14.
     **{f'{name}_target': Recipe(
-        f'{name}_pendulum', 1000, 100, -2, flags=(
+        f'{name}_pendulum', 1000, 100, -0.5, flags=(
             '--level_name=target', '--total_environment_frames=10000',
             *(['--initial_scale=0.2'] if name == 'mpo' else [])))
        for name in ('sac', 'td3', 'ddpg', 'mpo')},
+    'impala_target': Recipe(
+        'impala_pendulum', 10_000, 100, -0.5, flags=(
+            '--level_name=target', '--total_environment_frames=100000',
+            '--reward_clipping=none', '--nobootstrap_truncated')),
     **{f'{name}_cartpole': Recipe(f'{name}_cartpole', 5000, 20, 475, 'best')
        for name in ('ddqn', 'sac', 'mpo')},
     **{f'{name}_catch': Recipe(f'{name}_catch', 2500, 100, 0.95)

@@ -51,7 +51,9 @@ _CASES = {
     'words, Adam, clipped': (
         {'observation': _VECTOR, 'instruction': _WORDS}, _DISCRETE, {
             'agent': 'mlp', 'optimizer': 'adam', **_IMPALA,
-            'epsilon': 1e-3, 'clip_gradient_norm': 0.5}),
+            'epsilon': 1e-3, 'clip_gradient_norm': 0.5,
+            # Smaller moves are lost in the rounding of the weights.
+            'learning_rate': 0.01}),
     'words, RMSProp': (
         {'observation': _VECTOR, 'instruction': _WORDS}, _DISCRETE, {
             'agent': 'mlp', **_IMPALA}),
@@ -251,11 +253,9 @@ class SeveralLearnersTest(parameterized.TestCase):
   def _check(self, case, size, which='all'):
     one = _learn(case, collectives_lib.Alone())
     results = [result[case, 'right'] for result in _results(size, which)]
-    # The deep network enlarges differences of rounding, and so does Adam, which
-    # divides by the size of a gradient.
+    # The deep network enlarges differences of rounding.
     is_deep = case.startswith('deep')
-    self.assertLess(_weight_error(one, results[0], 'after_one'),
-                    1e-4 if 'Adam' in case else 1e-5)
+    self.assertLess(_weight_error(one, results[0], 'after_one'), 1e-5)
     self.assertLess(_error(one, results[0]), 1e-2 if is_deep else 1e-4)
     self.assertLen({result['digest'] for result in results}, 1)
     for result in results:

@@ -274,7 +274,6 @@ class ConnectionTest(absltest.TestCase):
   def _answer(self, now_s):
     """Lets the head answer; waits until this is noticed."""
     self.time.monotonic.return_value = now_s
-    # The second call begins when all is done with the first answer.
     self.may_answer.release()
     num_answers = self.num_answers
     while self.num_answers == num_answers:
@@ -337,7 +336,7 @@ class LeaveTest(absltest.TestCase):
     may_end = threading.Event()
     with mock.patch.object(ray, 'shutdown', may_end.wait), \
         mock.patch.object(cluster, '_LEAVE_TIMEOUT_S', .01):
-      cluster._leave()
+      cluster.call_in_time(ray.shutdown)
     # The end of Python would wait for it, too, or crash.
     with mock.patch.object(experiment.os, '_exit') as end, \
         self.assertRaises(SystemExit):

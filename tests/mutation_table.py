@@ -1597,7 +1597,7 @@ _DRIVER = (
 _CLUSTER = (
     ('the head is lost at once', 'self._seen_s + self._limit_s if',
      'self._seen_s if'),
-    ('a machine is lost for ever less', '      if self._died_s is None and not',
+    ('the time of the loss moves on', '      if self._died_s is None and not',
      '      if not'),
     ('nobody waits for the head', 'while self._seen_s < begin_s and',
      'while False and'),

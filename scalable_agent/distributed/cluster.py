@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The connection to a ray cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import functools
 import logging
@@ -67,12 +67,12 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   try:
     yield
   finally:
-    _leave()
+    call_in_time(ray.shutdown)
 
 
-def _leave():
-  """Leaves the cluster; does not wait long for a head that hangs."""
-  thread = threading.Thread(target=ray.shutdown, name='leave', daemon=True)
+def call_in_time(function: Callable[[], None]) -> None:
+  """Calls what ends a run; does not wait long for a head that hangs."""
+  thread = threading.Thread(target=function, name='leave', daemon=True)
   thread.start()
   thread.join(_LEAVE_TIMEOUT_S)
 

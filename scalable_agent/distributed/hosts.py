@@ -195,10 +195,7 @@ def say_goodbye(config: config_lib.Config) -> None:
   """Tells the commands of the actors, if there are any, that the run ends."""
   if config.task < 0:
     return
-  # If the head was lost meanwhile, ray waits for it.
-  thread = threading.Thread(target=_say_goodbye, daemon=True)
-  thread.start()
-  thread.join(_END_TIMEOUT_S)
+  cluster.call_in_time(_say_goodbye)
 
 
 def _say_goodbye():
