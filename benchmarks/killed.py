@@ -12,13 +12,13 @@ or goes on from less than what it had learned ten seconds before the kill.
 import argparse
 import functools
 import pathlib
-import re
 import signal
 import subprocess
 import sys
 import time
 
 import numpy as np
+import runs
 from scalable_agent import signals
 
 _SAVE_S = 5
@@ -54,10 +54,10 @@ def _follow(process, killed_at):
   restored, past = 0, []
   for line in process.stdout:
     print(line, end='', flush=True)
-    if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
-      restored = int(match[1].replace(',', ''))
-    if match := re.match(r'([\d,]+) of ([\d,]+) frames', line):
-      frames, total = (int(x.replace(',', '')) for x in match.groups())
+    if (frames := runs.restored(line)) is not None:
+      restored = frames
+    if progress := runs.progress(line):
+      frames, total = progress
       past.append((time.monotonic(), frames))
       if frames >= killed_at * total:
         process.kill()

@@ -28,6 +28,7 @@ import threading
 import time
 
 import psutil
+import runs
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 120.
@@ -68,10 +69,10 @@ class Run:
   def _read(self):
     for line in self.process.stdout:
       self.text += line
-      if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
-        self.restored = int(match[1].replace(',', ''))
-      if match := re.match(r'([\d,]+) of [\d,]+ frames', line):
-        self.num_frames = int(match[1].replace(',', ''))
+      if (frames := runs.restored(line)) is not None:
+        self.restored = frames
+      if progress := runs.progress(line):
+        self.num_frames, _ = progress
 
   def wait_for_frames(self) -> float:
     """Waits for two lines with new frames; returns the seconds."""

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -81,6 +82,22 @@ def means(returns: np.ndarray) -> np.ndarray:
     return np.full(len(returns), np.nan)
   last = np.convolve(returns, np.full(NUM_EPISODES, 1 / NUM_EPISODES), 'valid')
   return np.concatenate([np.full(NUM_EPISODES - 1, np.nan), last])
+
+
+def restored(line: str) -> int | None:
+  """Returns the frames that a run says to go on from, if the line says so."""
+  match = re.search(r'Going on from .*, ([\d,]+) frames', line)
+  return _number(match[1]) if match else None
+
+
+def progress(line: str) -> tuple[int, int] | None:
+  """Returns the frames so far and in all, if it is a line of progress."""
+  match = re.match(r'([\d,]+) of ([\d,]+) frames', line)
+  return (_number(match[1]), _number(match[2])) if match else None
+
+
+def _number(text):
+  return int(text.replace(',', ''))
 
 
 def last_words(directory: pathlib.Path) -> str:

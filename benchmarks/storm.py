@@ -37,6 +37,7 @@ import uuid
 import numpy as np
 import psutil
 from ray import cluster_utils
+import runs
 from scalable_agent.distributed import hosts
 from scalable_agent.scores import plotting
 
@@ -113,11 +114,11 @@ class Run:
       self.text += line
       if 'is replaced: ' in line or 'It starts again from' in line:
         self.losses_s.append(time.monotonic())
-      if match := re.search(r'Going on from .*, ([\d,]+) frames', line):
-        self.restored.append(int(match[1].replace(',', '')))
-        self.past.append((time.monotonic(), self.restored[-1]))
-      if match := re.match(r'([\d,]+) of [\d,]+ frames', line):
-        self.num_frames = int(match[1].replace(',', ''))
+      if (frames := runs.restored(line)) is not None:
+        self.restored.append(frames)
+        self.past.append((time.monotonic(), frames))
+      if progress := runs.progress(line):
+        self.num_frames, _ = progress
         self.past.append((time.monotonic(), self.num_frames))
         self.is_complete = f'{_NUM_WORKERS} of {_NUM_WORKERS} workers' in line
 

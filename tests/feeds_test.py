@@ -259,6 +259,19 @@ class ResumeTest(parameterized.TestCase):
       self.assertEqual(mock.call(feeds._REFILLS) in say.mock_calls, part > 0)
       self.assertBetween(learner.num_env_frames - before, 60, 63)
 
+  def test_a_replay_of_unrolls_is_not_saved(self):
+    config = config_lib.Config(
+        level_name='counting', agent='mlp', replay_capacity=8)
+    env = environments.make_vec(['counting'], [0], config)
+    self.addCleanup(env.close)
+    learner = _SequenceLearner()
+    for learner.num_updates in (0, 1):
+      with mock.patch.object(feeds, 'print', create=True) as say:
+        feeds.Feed(config, env.spec, learner).close()
+      self.assertEqual(
+          say.mock_calls, learner.num_updates * [
+              mock.call('The replay was not saved: it begins empty.')])
+
   @parameterized.parameters(False, True)
   def test_large_replays_are_saved_by_deterministic_runs(self, deterministic):
     with mock.patch.object(feeds, '_MAX_SAVED_BYTES', 0):
