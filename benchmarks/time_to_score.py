@@ -308,7 +308,7 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   import matplotlib  # pylint: disable=g-import-not-at-top
   matplotlib.use('Agg')
   from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
-  figure, axis = plt.subplots(figsize=(8, 4.5))
+  figure, axis = plt.subplots(figsize=(8, 4.5), layout='constrained')
   seen = set()
   for row in rows:
     name = row['program']
@@ -327,8 +327,7 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
       f'minutes since the start of the program, {_CORES} cores')
   axis.set_ylabel(f'{game}: mean return of {runs.NUM_EPISODES} games')
   axis.grid(alpha=0.3)
-  axis.legend()
-  figure.tight_layout()
+  figure.legend(loc='outside upper center', ncols=2)
   figure.savefig(out / f'{game}-{mark:g}.png', dpi=110)
   plt.close(figure)
 
