@@ -135,6 +135,18 @@ class PlottingTest(parameterized.TestCase):
     self.assertNotIn(
         'EngFormatter', type(minutes.xaxis.get_major_formatter()).__name__)
 
+  def test_many_episodes_are_few_dots_below_the_lines(self):
+    def drawn(num_episodes):
+      curve = plotting.Curve(*np.arange(3 * num_episodes).reshape(3, -1))
+      dots, line = plotting.draw(
+          {'a': {'unknown': curve}}, num_episodes=1).axes[0].get_lines()
+      self.assertLess(dots.get_zorder(), line.get_zorder())
+      self.assertLen(line.get_xdata(), num_episodes)
+      return len(range(0, num_episodes, dots.get_markevery()))
+
+    self.assertEqual(
+        [drawn(n) for n in (1, 2000, 2001, 200_000)], [1, 2000, 1001, 2000])
+
   def test_evaluations(self):
     logdir = self._logdir([(100, 60, 'catch', 1), (200, 120, 'catch', -1)])
     self.assertEmpty(plotting.read_evaluations(logdir, ['catch']))

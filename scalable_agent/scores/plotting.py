@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # (up to how many levels, how many of them beside each other)
 _NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
 _LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
-
-
+# A run of more episodes is drawn with every second, third, ... as a dot.
+_MAX_DOTS = 2000
 # Runs with the same settings but other seeds are drawn as a band from here on.
 _MIN_SEEDS = 3
 _NUM_POINTS = 400
@@ -193,6 +193,9 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
          bands: Mapping[str, Sequence[str]] | None = None) -> 'Figure':
   """Draws two panels per level: over frames, and over time.
 
+  Lines are means of returns. Dots are single episodes, at most about 2,000 of a
+  run, evenly spaced.
+
   Args:
     runs: curves by level, by label of the run.
     num_episodes: number of episodes in the mean return.
@@ -237,8 +240,10 @@ def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
       # The mean of the first few episodes jumps.
       first = min(num_episodes, len(mean)) // _FEW
       for axis, x in zip(axes, _abscissae(curve)):
+        # Below the lines of all runs.
         axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
-                  color=f'C{index}')
+                  markevery=-(-len(x) // _MAX_DOTS), color=f'C{index}',
+                  zorder=1)
         axis.plot(x[first:], mean[first:], color=f'C{index}', label=label)
     # Those of a band are drawn, too: they are few.
     curve = evaluations.get(label, {}).get(level)
