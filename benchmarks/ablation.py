@@ -131,11 +131,12 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
         del running[cell]
         directory = cell.directory(out)
         result = 'finished'
-        if child.poll() == 0:
+        if child.poll() == 0 and runs.is_at_end(directory / 'log.txt'):
           (directory / 'finished.json').write_text(
               json.dumps(cell.flags(common)))
         else:
-          result = (f'exit code {child.returncode}, see log.txt'
+          result = ('stopped before its end' if child.poll() == 0 else
+                    f'exit code {child.returncode}, see log.txt'
                     if child.poll() else f'took more than {timeout_s:g} s')
           runs.stop(child)
           failures.append(f'{directory}: {result}')

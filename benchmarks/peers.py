@@ -37,6 +37,7 @@ it, the first setting of each list is measured.
 
 import argparse
 import datetime
+import functools
 import json
 import math
 import os
@@ -51,6 +52,7 @@ import time
 from typing import NamedTuple
 
 import psutil
+from scalable_agent import signals
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
@@ -195,7 +197,9 @@ class Run:
           stderr=subprocess.STDOUT, env=dict(
               os.environ, PEERS_RUN=str(directory), PYTHONPATH=str(WORKERS),
               CUDA_VISIBLE_DEVICES='', RAY_USAGE_STATS_ENABLED='0',
-              PYTHONUNBUFFERED='1', TF_CPP_MIN_LOG_LEVEL='2'))
+              PYTHONUNBUFFERED='1', TF_CPP_MIN_LOG_LEVEL='2'),
+          preexec_fn=functools.partial(
+              signals.send_when_parent_dies, signal.SIGTERM))
     self._processes = {psutil.Process(self._child.pid)}
 
   def processes(self):

@@ -80,8 +80,10 @@ def means(returns: np.ndarray) -> np.ndarray:
   """Returns the mean of the last 100 returns at each episode, NaN before."""
   if len(returns) < NUM_EPISODES:
     return np.full(len(returns), np.nan)
-  last = np.convolve(returns, np.full(NUM_EPISODES, 1 / NUM_EPISODES), 'valid')
-  return np.concatenate([np.full(NUM_EPISODES - 1, np.nan), last])
+  # Sums of whole returns are exact: a mean that is at a mark is not below it.
+  sums = np.convolve(returns, np.ones(NUM_EPISODES), 'valid')
+  return np.concatenate(
+      [np.full(NUM_EPISODES - 1, np.nan), sums / NUM_EPISODES])
 
 
 def restored(line: str) -> int | None:
@@ -94,6 +96,19 @@ def progress(line: str) -> tuple[int, int] | None:
   """Returns the frames so far and in all, if it is a line of progress."""
   match = re.match(r'([\d,]+) of ([\d,]+) frames', line)
   return (_number(match[1]), _number(match[2])) if match else None
+
+
+def is_at_end(log: pathlib.Path) -> bool:
+  """Returns whether a run has made all of its frames.
+
+  Its exit code is 0 as well if a signal has stopped it.
+
+  Args:
+    log: what it has printed.
+  """
+  lines = log.read_text(errors='replace').splitlines()
+  last = next(filter(None, map(progress, reversed(lines))), None)
+  return last is not None and last[0] >= last[1]
 
 
 def _number(text):

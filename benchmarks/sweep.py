@@ -14,9 +14,13 @@ of training.
 
 Every trial keeps its settings and its curve: it is a --logdir below --out. A
 sweep that was cut off goes on where it was; so does one that is started again
-with more trials. A trial that fails does not go on. The schedules of a run,
-such as that of the learning rate, are those of --total_environment_frames: the
-last of the rungs, unless FLAGS name another one themselves.
+with more trials. A trial that fails does not go on; nor does one in which no
+episode has ended for 15 minutes. The next call tries them again. The schedules
+of a run, such as that of the learning rate, are those of
+--total_environment_frames: the last of the rungs, unless FLAGS name another one
+themselves.
+
+Ends with 1 if a trial has failed.
 
 Writes sweep.csv, sweep.md and sweep.png. Frames per second are those of the
 whole run while other programs may have taken their share: see the load. Compare
@@ -42,7 +46,9 @@ sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import runs
 
-_POLL_S = 1.0
+_POLL_S = 5.0
+# A trial in which no episode ends for so long hangs.
+_HANG_S = 900.
 _MAX_CURVES_IN_LEGEND = 8
 
 
@@ -110,7 +116,7 @@ class Sweep:
     self._out = out
     self._common = common
     self._jobs = jobs
-    self._failed: set[Trial] = set()
+    self.failed: dict[Trial, str] = {}  # Why.
 
   def episodes(self, trial: Trial) -> np.ndarray:
     return runs.episodes(trial.directory(self._out))
@@ -132,12 +138,18 @@ class Sweep:
           running[trial] = self._start(trial)
         time.sleep(_POLL_S)
         for trial, child in list(running.items()):
-          if child.poll() == 0:
+          log = trial.directory(self._out) / 'log.txt'
+          if child.poll() == 0 and runs.is_at_end(log):
             self._end(trial).touch()
+          elif child.poll() == 0:
+            self.failed[trial] = 'it was stopped'
           elif child.poll() is not None:
-            self._failed.add(trial)
+            self.failed[trial] = runs.last_words(trial.directory(self._out))
           elif self.is_at(trial, rung):
             runs.stop(child)
+          elif self._has_hung(trial):
+            runs.stop(child)
+            self.failed[trial] = f'no episode has ended for {_HANG_S:.0f} s'
           else:
             continue
           del running[trial]
@@ -146,7 +158,7 @@ class Sweep:
       for child in running.values():
         runs.stop(child)
     return {trial: score(self.episodes(trial), rung) for trial in trials
-            if trial not in self._failed}
+            if trial not in self.failed}
 
   def _check_flags(self, trial):
     directory = trial.directory(self._out)
@@ -165,17 +177,25 @@ class Sweep:
 
   def is_at(self, trial: Trial, rung: int) -> bool:
     """Whether a trial was run to a number of frames, or to its own end."""
+    if self._end(trial).exists():
+      return True
     episodes = self.episodes(trial)
-    return self._end(trial).exists() or (
-        bool(len(episodes)) and episodes[-1, 0] >= rung)
+    return bool(len(episodes)) and episodes[-1, 0] >= rung
+
+  def _has_hung(self, trial):
+    # The flags are written when it starts.
+    files = [trial.directory(self._out) / name
+             for name in ('flags.json', 'episodes.csv')]
+    last_s = max(file.stat().st_mtime for file in files if file.exists())
+    return time.time() - last_s > _HANG_S
 
   def _end(self, trial):
     return trial.directory(self._out) / 'finished'
 
   def _say(self, trial, rung, num_left):
     result = f'{score(self.episodes(trial), rung):.2f}'
-    if trial in self._failed:
-      result = f'failed: {runs.last_words(trial.directory(self._out))}'
+    if trial in self.failed:
+      result = f'failed: {self.failed[trial]}'
     print(f'{trial.directory(self._out).name} at {rung:,} frames: {result} '
           f'({trial}), {num_left} to go', flush=True)
 
@@ -277,7 +297,7 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   return space
 
 
-def main() -> None:
+def main() -> int:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--out', required=True, type=pathlib.Path)
@@ -312,7 +332,10 @@ def main() -> None:
     halve(sweep, trials, rungs, args.keep)
   finally:
     report(trials, sweep, rungs, out)
+  if sweep.failed:
+    print(f'{len(sweep.failed)} of {len(trials)} trials failed.')
+  return int(bool(sweep.failed))
 
 
 if __name__ == '__main__':
-  main()
+  sys.exit(main())

@@ -8,10 +8,11 @@
 Ours is the game's recipe for two cores. The peers have the settings that their
 own projects publish for Atari games: sample-factory's atari_params.py and the
 "better parameters" of its documents, and rl-baselines3-zoo's A2C and PPO. None
-of these was chosen for two cores, or for these games alone; ours were. Theirs
-have the threads of two cores also on a larger machine. All play the same games:
-ours, see benchmarks/peers/pong.py. A lost life ends an episode for all of them.
-None has FIRE pressed for it, as the peers' own games do.
+of these was chosen for two cores, or for these games alone; ours were. The
+zoo's have two threads also on a larger machine, sample-factory has as many
+processes as its settings say. All play the same games: ours, see
+benchmarks/peers/pong.py. A lost life ends an episode for all of them. None has
+FIRE pressed for it, as the peers' own games do.
 
 The mean return of the last 100 games of training counts, as the agent plays
 while it learns. A mark is reached when that mean first reaches it. It is held
@@ -21,9 +22,9 @@ clock of all starts with the program: imports and compilation count.
 
 The programs take turns, seed by seed. Each run is a line of results.csv, and
 its games are in a file of their own. A run that is in results.csv is not made
-again; one that was cut off or failed starts again. "Others" is the number of
-cores that other programs took; if it is not near 0, the minutes are not valid.
-Draws GAME-MARK.png: all runs over minutes.
+again, also if its limit was another one; one that was cut off or failed starts
+again. "Others" is the number of cores that other programs took; if it is not
+near 0, the minutes are not valid. Draws GAME-MARK.png: all runs over minutes.
 """
 
 import argparse
@@ -152,6 +153,10 @@ class _Program:
     self.run = peers.Run(command, directory)
     self._delay_s = float('inf')
 
+  def is_at_end(self) -> bool:
+    """Returns whether a program that has finished was not stopped."""
+    return not self._is_ours or runs.is_at_end(self._directory / 'log')
+
   def games(self) -> Games:
     """Returns the games so far."""
     if not self._is_ours:
@@ -184,8 +189,9 @@ def _watch(program, args):
     games = program.games()
     if not args.to_limit and held(games.means(), args.mark) is not None:
       break
-    if program.run.has_finished():
-      break  # At the number of frames of its settings.
+    if program.run.has_finished():  # At the number of frames of its settings.
+      error = '' if program.is_at_end() else 'it was stopped'
+      break
     if len(games.returns) > num_games:
       num_games, last_s = len(games.returns), time.monotonic()
     elif time.monotonic() - last_s > _HANG_S:
@@ -224,17 +230,17 @@ def measure(name: str, python: str, seed: int, args) -> dict:
       value(games.minutes, at['held']), value(games.frames, at['held']),
       *(value(array, -1 if len(array) else None)
         for array in (means, games.minutes, games.frames)),
-      len(games.returns), round(others, 2), _settings(args), error)))
+      len(games.returns), round(others, 2), _settings(name, args), error)))
 
 
 def _directory(out, name, game, seed, mark):
   return out / f'{game}-{float(mark):g}-{name}-seed{seed}'
 
 
-def _settings(args):
-  """Returns what the results depend on, beside their keys, as text."""
+def _settings(name, args):
+  """Returns what a run depends on, beside its key, as text."""
   return json.dumps({'limit_min': args.limit_min, 'to_limit': args.to_limit,
-                     'flags': args.flags})
+                     'flags': args.flags if name == 'ours' else []})
 
 
 def _key(row):
@@ -276,8 +282,9 @@ def table(rows: list[dict]) -> str:
   failed = [row for row in rows if row['error']]
   rows = [row for row in rows if not row['error']]
   lines = ['| program | game | mark | minutes to it, each seed | median | held '
-           'after, minutes | million frames to it | last mean of 100 | cores of'
-           ' others |', '|---|---|---:|---|---:|---|---|---|---:|']
+           'after, minutes | million frames to it | last mean of 100 | after, '
+           'minutes | cores of others |',
+           '|---|---|---:|---|---:|---|---|---|---|---:|']
   groups = {}
   for row in rows:
     groups.setdefault(
@@ -296,7 +303,7 @@ def table(rows: list[dict]) -> str:
         f'{"-" if median == float("inf") else f"{median:.1f}"} | '
         f'{text(numbers("minutes_held"))} | '
         f'{text(numbers("frames_to_mark", 1e-6))} | '
-        f'{text(numbers("last_mean"))} | '
+        f'{text(numbers("last_mean"))} | {text(numbers("minutes"))} | '
         f'{max(numbers("others")):.2f} |')
   lines += [f'\n{row["program"]}, seed {row["seed"]}, failed: {row["error"]}'
             for row in failed]
@@ -356,7 +363,7 @@ def main() -> None:
                       help=f'comma-separated: {", ".join(_PROGRAMS)}')
   parser.add_argument('--seeds', type=int, default=3, help='number of seeds')
   parser.add_argument('--first_seed', type=int, default=1)
-  parser.add_argument('--limit_min', type=float, default=60,
+  parser.add_argument('--limit_min', type=float, default=60.,
                       help='minutes after which a run ends')
   parser.add_argument('--to_limit', action='store_true',
                       help='also if it has held the mark')
@@ -375,14 +382,16 @@ def main() -> None:
   # `sys.exit` runs the `finally` that ends the programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   args.out.mkdir(parents=True, exist_ok=True)
-  rows = [row for row in read_results(args.out)
-          if row['game'] == args.game and float(row['mark']) == args.mark]
-  if {row['settings'] for row in rows} - {_settings(args)}:
-    parser.error(f'{args.out} has runs of {args.game} with '
-                 f'{rows[0]["settings"]}: use another --out.')
+  rows = [row for row in read_results(args.out) if row['game'] == args.game
+          and float(row['mark']) == args.mark and not row['error']]
+  for row in rows:
+    flags = json.loads(row['settings'])['flags']
+    if row['program'] == 'ours' and flags != args.flags:
+      parser.error(f'{args.out} has runs of ours with the flags {flags}: use '
+                   'another --out.')
   pythons = _pythons(names, args)
   names = [name for name in names if name == 'ours' or name in pythons]
-  done = {_key(row) for row in rows if not row['error']}
+  done = {_key(row) for row in rows}
   for seed in range(args.first_seed, args.first_seed + args.seeds):
     for name in names:
       if (name, args.game, seed, args.mark) not in done:

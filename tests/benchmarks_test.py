@@ -6,6 +6,7 @@ here are soak.py, which takes a quarter of an hour, vtrace.py, which compares
 always, and what other tests run.
 """
 
+import csv
 import os
 import subprocess
 import sys
@@ -64,6 +65,11 @@ class BenchmarksTest(parameterized.TestCase):
         env={**os.environ, _MARK: out, 'TF_CPP_MIN_LOG_LEVEL': '2'})
     self.assertEqual(done.returncode, 0, done.stdout)
     self.assertNotRegex(done.stdout, r'Traceback|failed \|')
+    if program == 'sweep.py':
+      with open(os.path.join(out, 'runs', 'sweep.csv'), encoding='utf-8') as f:
+        scores = [row['score at 2000'] for row in csv.DictReader(f)]
+      self.assertLen(scores, 2)
+      self.assertTrue(all(scores), scores)
     self.assertEmpty([p for p in psutil.process_iter() if _is_of(p, out)])
 
 

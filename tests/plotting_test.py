@@ -99,8 +99,43 @@ class PlottingTest(parameterized.TestCase):
     np.testing.assert_allclose(
         [low[0], middle[0], high[0], low[-1], middle[-1], high[-1]],
         [1, 2, 4, 2, 4, 8])
-    code, output, _ = self._main(logdir=','.join(logdirs))
+    with mock.patch.object(plotting, 'draw', wraps=plotting.draw) as drawn:
+      code, output, _ = self._main(logdir=','.join(logdirs))
     self.assertEqual(code, 0, output)
+    self.assertEqual(drawn.call_args.args[3], bands)
+    # A run whose settings cannot be read has a curve of its own.
+    with open(os.path.join(logdirs[1], 'settings.json'), 'w') as f:
+      f.write('{')
+    self.assertEmpty(plotting.seeds_of_one(by_label))
+
+  def test_a_band_begins_where_curves_do(self):
+    # Of 100 episodes in a mean, the first 20 are no mean.
+    def curve(first, sign):
+      x = np.arange(first, first + 200.)
+      return plotting.Curve(x, 60 * x, sign * np.where(x < first + 20, 1e6, 1))
+
+    x, low, _, high = plotting.band([curve(1, 1), curve(5, -1)], 0, 100)
+    np.testing.assert_allclose([x[0], x[-1]], [5 + 20, 200])
+    np.testing.assert_allclose(
+        [low[0], high[0]], [-(20e6 + 1) / 21, (20e6 + 5) / 25])
+
+  def test_no_band_of_runs_that_have_nothing_in_common(self):
+    runs = {name: {'catch': plotting.Curve(x, 60 * x, x)} for name, x in (
+        ('a', np.arange(5.)), ('b', np.arange(5.)), ('c', 5 + np.arange(5.)))}
+    for number in range(2):
+      for part in plotting.band([r['catch'] for r in runs.values()], number, 1):
+        self.assertEmpty(part)
+    figure = plotting.draw(runs, 1, bands={'all': ('a', 'b', 'c')})
+    labels = [line.get_label() for line in figure.axes[0].get_lines()]
+    self.assertContainsSubset('abc', labels)
+    self.assertNotIn('all', labels)
+
+  def test_a_band_over_minutes_of_a_run_that_went_on(self):
+    x = np.array([0., 1, 2, 3])
+    curves = [plotting.Curve(x, np.array([0., 120, 90, 240]), x)] * 3
+    grid, _, middle, _ = plotting.band(curves, 1, 1)
+    np.testing.assert_allclose(
+        middle, np.interp(grid, [0, 2, 2, 4], [0, 1, 2, 3]))
 
   def test_two_seeds_are_two_curves(self):
     logdirs = [self._logdir([(100, 1, 'catch', 1)], f'run{i}')

@@ -45,6 +45,9 @@ with open(path, 'a') as f:
     frames += 500
     f.write(f'{frames},{frames / 100},a,{float(flags["a"]) * frames}\\n')
     f.flush()
+    print(f'{frames} of {total} frames')
+    if flags['b'] == 'stops' and frames == 1500:
+      stopped.append(1)
     while frames in (1000, 3000) and frames < total and not stopped:
       time.sleep(0.01)
 '''
@@ -107,14 +110,15 @@ class SweepTest(absltest.TestCase):
     self.enter_context(mock.patch.object(sweep.runs, 'ROOT', self.out))
     self.enter_context(mock.patch.object(sweep, '_POLL_S', 0.01))
 
-  def sweep(self, *flags, rungs='1000,3000,5000'):
+  def sweep(self, *flags, search=('a=1,2,3', 'b=x,y'),
+            rungs='1000,3000,5000'):
     """Returns what the program prints, and the lines of its table."""
-    argv = ['sweep.py', f'--out={self.out / "sweep"}', '--search=a=1,2,3',
-            '--search=b=x,y', f'--rungs={rungs}', '--num_trials=6',
+    argv = ['sweep.py', f'--out={self.out / "sweep"}', f'--rungs={rungs}',
+            *(f'--search={value}' for value in search), '--num_trials=6',
             '--keep=2', *flags]
     with mock.patch.object(sys, 'argv', argv), \
         contextlib.redirect_stdout(io.StringIO()) as output:
-      sweep.main()
+      self.code = sweep.main()
     with open(self.out / 'sweep' / 'sweep.csv', encoding='utf-8') as f:
       return output.getvalue(), list(csv.DictReader(f))
 
@@ -131,8 +135,26 @@ class SweepTest(absltest.TestCase):
       self.assertEqual((row['score at 3000'], row['score at 5000']), ('', ''))
     self.assertTrue((self.out / 'sweep' / 'sweep.png').exists())
 
+    self.assertIn('2 of 6 trials failed.', output)
+    self.assertEqual(self.code, 1)
+
+  def test_a_trial_that_was_stopped_is_not_finished(self):
+    output, rows = self.sweep(search=['a=1', 'b=stops'], rungs='1000,3000')
+    self.assertIn('failed: it was stopped', output)
+    self.assertEqual((rows[0]['frames'], self.code), ('1500', 1))
+    output, rows = self.sweep(search=['a=1', 'b=stops'], rungs='1000,3000')
+    self.assertEqual((rows[0]['frames'], self.code), ('3000', 0))
+
+  def test_a_trial_that_hangs_has_failed(self):
+    with mock.patch.object(sweep, '_HANG_S', 2.):
+      # It waits at 1,000 frames.
+      output, _ = self.sweep(search=['a=1', 'b=x'], rungs='1001,5000')
+    self.assertIn('failed: no episode has ended for', output)
+    self.assertEqual(self.code, 1)
+
   def test_a_second_call_runs_nothing_again(self):
     _, rows = self.sweep(rungs='1000,1500')
+    self.assertEqual(self.code, 0)
     with mock.patch.object(subprocess, 'Popen') as started:
       _, again = self.sweep(rungs='1000,1500')
     started.assert_not_called()
@@ -162,6 +184,14 @@ class MarkTest(parameterized.TestCase):
     self.assertTrue(np.isnan(self.games([1.] * 99).means()).all())
     self.assertEmpty(self.games([]).means())
 
+  def test_a_mean_at_the_mark_is_not_below_it(self):
+    # Any 100 of them have 18 in the mean.
+    returns = np.tile(np.random.default_rng(1).permutation(
+        np.repeat([21., 15., 20., 17., 17.], 20)), 3)
+    means = self.games(returns).means()
+    self.assertEqual(time_to_score.reached(means, 18), 99)
+    self.assertEqual(time_to_score.held(means, 18), 199)
+
   def test_mark(self):
     # Up for 50 games, down, then up for good.
     means = np.array([np.nan] * 99 + [0.] * 20 + [5.] * 50 + [4.9] * 10
@@ -176,13 +206,14 @@ class MarkTest(parameterized.TestCase):
     row = lambda seed, minutes: dict(
         program='zoo_ppo', game='pong', seed=seed, mark='18',
         minutes_to_mark=minutes, minutes_held='', frames_to_mark='8e6',
-        last_mean='18.5', others='0.1', error='')
+        last_mean='18.5', minutes='60', others='0.1', error='')
     line = time_to_score.table(
         [row('1', '40'), row('2', ''), row('3', '50')]).splitlines()[2]
     self.assertIn('| 40.0, -, 50.0 | 50.0 | -, -, - | 8.0, 8.0, 8.0 |', line)
     line = time_to_score.table(
         [row('1', '40'), row('2', ''), row('3', '')]).splitlines()[2]
     self.assertIn('| 40.0, -, - | - |', line)
+    self.assertIn('| 18.5, 18.5, 18.5 | 60.0, 60.0, 60.0 | 0.10 |', line)
     # What failed did not fall short of the mark.
     lines = time_to_score.table(
         [row('1', '40'), {**row('2', ''), 'error': 'no opencv'}]).splitlines()
@@ -229,6 +260,94 @@ class MeasureTest(absltest.TestCase):
         row = time_to_score.measure('ours', '', 9, args)
     self.assertEqual((row['error'], row['games']),
                      ('no game has ended for 2 s', 300))
+
+  def test_minutes_are_those_since_the_start_of_the_program(self):
+    args = types.SimpleNamespace(game='pong', flags=[])
+    out = pathlib.Path(self.create_tempdir().full_path)
+    with mock.patch.object(time_to_score.peers, 'Run'), \
+        mock.patch.object(time_to_score.time, 'monotonic') as now:
+      now.return_value = 1000.
+      ours = time_to_score._Program('ours', '', out, args, 1)
+      peer = time_to_score._Program('zoo_a2c', '', out, args, 1)
+      # Each process of a peer writes a file of its own.
+      (out / 'games-1').write_text('1060 100 5\n1180 300 7\n12')
+      (out / 'games-2').write_text('1120 200 6\n')
+      np.testing.assert_allclose(
+          peer.games(), [[1, 2, 3], [400, 800, 1200], [5, 6, 7]])
+      # Training began after 20 seconds. The first game is seen 5 seconds late.
+      (out / 'logdir').mkdir()
+      path = out / 'logdir' / 'episodes.csv'
+      path.write_text('num_env_frames,train_time_s,level_name,episode_return\n'
+                      '400,40,a,5\n')
+      now.return_value = 1065.
+      np.testing.assert_allclose(ours.games(), [[65 / 60], [400], [5]])
+      path.write_text(path.read_text() + '800,100,a,6\n')
+      now.return_value = 1120.
+      np.testing.assert_allclose(ours.games(), [[1, 2], [400, 800], [5, 6]])
+
+
+class ProgramTest(absltest.TestCase):
+  """The whole program, with one that stands in for experiment.py."""
+
+  def setUp(self):
+    super().setUp()
+    self.out = pathlib.Path(self.create_tempdir().full_path)
+    self.enter_context(mock.patch.object(time_to_score, '_ROOT', self.out))
+    self.enter_context(mock.patch.object(time_to_score, '_POLL_S', 0.05))
+
+  def main(self, last_words, *flags):
+    """Returns what is printed; `last_words`: of the runs."""
+    (self.out / 'experiment.py').write_text(
+        'import os, sys\n'
+        "flags = dict(f[2:].split('=') for f in sys.argv[1:])\n"
+        "os.makedirs(flags['logdir'])\n"
+        "with open(flags['logdir'] + '/episodes.csv', 'w') as f:\n"
+        "  f.write('num_env_frames,train_time_s,level_name,episode_return'"
+        "'\\n')\n"
+        '  for i in range(1, 151):\n'
+        "    f.write(f'{i * 100},{i},a,{int(i > 20)}\\n')\n"
+        f'{last_words}\n')
+    argv = ['time_to_score.py', f'--out={self.out / "runs"}', '--game=pong',
+            '--mark=1', '--programs=ours', '--seeds=2', *flags]
+    with mock.patch.object(sys, 'argv', argv), \
+        contextlib.redirect_stdout(io.StringIO()) as output, \
+        contextlib.redirect_stderr(output):
+      try:
+        time_to_score.main()
+      except SystemExit as e:
+        self.assertEqual(e.code, 2)
+    return output.getvalue()
+
+  def rows(self):
+    with open(self.out / 'runs' / 'results.csv', encoding='utf-8') as f:
+      return list(csv.DictReader(f))
+
+  def test_what_is_there_is_not_made_again(self):
+    ended = 'print("9 of 9 frames")'
+    output = self.main('sys.exit("Error: no")', '--', '--a=1')
+    self.assertIn('ours, seed 2, failed: ended with 1: Error: no', output)
+    output = self.main('print("8 of 9 frames")')
+    self.assertIn('ours, seed 1, failed: it was stopped', output)
+    # Failed runs are made again, also with other flags.
+    output = self.main(ended)
+    self.assertNotIn('failed', output)
+    self.assertTrue((self.out / 'runs' / 'pong-1.png').exists())
+    rows = self.rows()
+    self.assertEqual([row['seed'] for row in rows], ['1', '2'] * 3)
+    self.assertEqual([bool(row['error']) for row in rows],
+                     [True] * 4 + [False] * 2)
+    for row in rows[4:]:
+      self.assertEqual(
+          (float(row['frames_to_mark']), row['frames_held'], row['games']),
+          (120 * 100, '', '150'))
+    # The limit as the default has it; another limit; a seed more.
+    for flags in (['--limit_min=60'], ['--limit_min=9', '--to_limit']):
+      self.main('sys.exit("Error: it was made again")', *flags)
+      self.assertEqual(self.rows(), rows)
+    self.main(ended, '--seeds=3')
+    self.assertEqual([row['seed'] for row in self.rows()[4:]], ['1', '2', '3'])
+    output = self.main(ended, '--', '--a=1')
+    self.assertIn('use another --out', output)
 
 
 if __name__ == '__main__':

@@ -84,8 +84,11 @@ def seeds_of_one(logdirs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     The labels of each group of three runs or more, by a label for all of them.
   """
   groups: dict[tuple, list[str]] = {}
-  for label, logdir in logdirs.items():
-    config = config_lib.trained_with(logdir)
+  for label, logdir in logdirs.items() if len(logdirs) >= _MIN_SEEDS else ():
+    try:
+      config = config_lib.trained_with(logdir)
+    except errors.ConfigError:  # Damaged, or of another version.
+      config = None
     if config:
       settings = tuple(
           (field.name, getattr(config, field.name))
@@ -225,26 +228,27 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
 
 def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
   by_frames, by_time = axes
-  in_bands = {label for group in bands.values() for label in group}
+  in_bands: set[str] = set()
   for name, group in bands.items():
     found = [runs[label][level] for label in group if level in runs[label]]
-    for axis, number in zip(axes, range(2)) if found else ():
-      x, low, middle, high = band(found, number, num_episodes)
-      color = f'C{list(runs).index(group[0])}'
+    drawn = [band(found, number, num_episodes) for number in range(2)]
+    if not all(x.size for x, *_ in drawn):
+      continue  # Each has a curve of its own.
+    in_bands.update(group)
+    color = f'C{list(runs).index(group[0])}'
+    for axis, (x, low, middle, high) in zip(axes, drawn):
       axis.fill_between(x, low, high, color=color, alpha=.25, linewidth=0)
       axis.plot(x, middle, color=color, label=name)
   for index, (label, curves) in enumerate(runs.items()):
     curve = curves.get(level)
     if curve and label not in in_bands:
-      mean = running_mean(curve.episode_return, num_episodes)
-      # The mean of the first few episodes jumps.
-      first = min(num_episodes, len(mean)) // _FEW
-      for axis, x in zip(axes, _abscissae(curve)):
+      for axis, number, x in zip(axes, range(2), _abscissae(curve)):
         # Below the lines of all runs.
         axis.plot(x, curve.episode_return, '.', markersize=1.5, alpha=0.25,
                   markevery=-(-len(x) // _MAX_DOTS), color=f'C{index}',
                   zorder=1)
-        axis.plot(x[first:], mean[first:], color=f'C{index}', label=label)
+        axis.plot(*_line(curve, number, num_episodes), color=f'C{index}',
+                  label=label)
     # Those of a band are drawn, too: they are few.
     curve = evaluations.get(label, {}).get(level)
     if curve:
@@ -268,20 +272,34 @@ def band(curves: Sequence[Curve], number: int, num_episodes: int
   """Returns what several curves have in common, as far as all of them go.
 
   Args:
-    curves: at least one.
+    curves: of the runs.
     number: 0 for frames, 1 for minutes.
     num_episodes: number of episodes in the mean return.
 
   Returns:
     Frames or minutes, and there the least, the median and the most of the mean
-    returns, each float `[400]`. Between episodes, they are interpolated.
+    returns, each float `[400]`. Between episodes, they are interpolated. All
+    are empty if there are no frames or minutes that all curves have.
   """
-  xs = [_abscissae(curve)[number] for curve in curves]
-  grid = np.linspace(max(x[0] for x in xs), min(x[-1] for x in xs), _NUM_POINTS)
-  means = [np.interp(grid, x, running_mean(curve.episode_return, num_episodes))
-           for x, curve in zip(xs, curves)]
+  lines = [_line(curve, number, num_episodes) for curve in curves]
+  start = max((x[0] for x, _ in lines), default=np.inf)
+  end = min((x[-1] for x, _ in lines), default=-np.inf)
+  if start > end:
+    return (np.empty(0),) * 4
+  grid = np.linspace(start, end, _NUM_POINTS)
+  means = [np.interp(grid, *line) for line in lines]
   return (grid, np.min(means, axis=0), np.median(means, axis=0),
           np.max(means, axis=0))
+
+
+def _line(curve, number, num_episodes):
+  """Returns frames (0) or minutes (1), and the mean returns there."""
+  mean = running_mean(curve.episode_return, num_episodes)
+  # The mean of the first few episodes jumps.
+  first = min(num_episodes, len(mean)) // _FEW
+  # Seconds may fall a little where a killed run went on.
+  x = np.maximum.accumulate(_abscissae(curve)[number])
+  return x[first:], mean[first:]
 
 
 def _abscissae(curve):
