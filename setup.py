@@ -52,7 +52,7 @@ setuptools.setup(
         'Paper': 'https://arxiv.org/abs/1802.01561',
         'Predecessor': 'https://github.com/google-deepmind/scalable_agent',
     },
-    python_requires='>=3.10',
+    python_requires='>=3.10,<3.14',
     packages=setuptools.find_packages(include=['scalable_agent*']),
     package_data={
         'scalable_agent': ['py.typed'],

@@ -3,9 +3,11 @@
 
 A line `<!-- generate: NAME -->` in a page is replaced by what a function of
 `_PARTS` makes of the sources: of the settings, of the recipes, of the data of
-published scores, of the modules. So these parts are never out of date. A page
-for each public module is added, and the pages in `_ROOT_PAGES`. Links to other
-files of the repository lead to copies of them in the site.
+published scores, of the modules. So these parts are never out of date. A line
+above it that begins with "_In the site" is for readers of the repository, and
+is left out. A page for each public module is added, and the pages in
+`_ROOT_PAGES`. Links to other files of the repository lead to copies of them in
+the site.
 
 Only `flags` imports the package, namely `scalable_agent.config`, which needs
 NumPy but no TensorFlow.
@@ -30,7 +32,8 @@ _ROOT_PAGES = {'BUILD_NOTES.md': 'build_notes.md',
                'CONTRIBUTING.md': 'contributing.md', 'README.md': 'index.md'}
 # Curves that are not called after their recipe.
 _CURVES = {'catch': 'toys.png', 'memory': 'toys.png'}
-_MARKER = re.compile(r'^<!-- generate: (\w+) -->$', re.M)
+_MARKER = re.compile(
+    r'^(?:_In the site .*\n)?<!-- generate: (\w+) -->$', re.M)
 # Of an inline link or image, what leads to another file.
 LINK = re.compile(r'(?<=\]\()(?!\w+:|#)([^()\s#]+)(?=[)#])')
 

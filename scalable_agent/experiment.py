@@ -319,7 +319,7 @@ def _run(config):
       os.environ.setdefault('RAY_AUTH_MODE', 'token')
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
-          "--ray_address needs ray: pip install '.[ray]'.")
+          '--ray_address needs ray: pip install -e ".[ray]".')
   with _without_noise():
     run = getattr(importlib.import_module(module), function)
     if 'tensorflow' in sys.modules:

@@ -327,8 +327,8 @@ class AgentSettings(_Section):
   compute_dtype: str = setting(
       'float32',
       'Type in which the networks multiply. bfloat16 is meant for GPUs that '
-      'support it; its speed was never measured. Weights, the state of the '
-      'LSTM, V-trace and losses are always float32.',
+      'support it, where it was never run; on a CPU it is slower. Weights, the '
+      'state of the LSTM, V-trace and losses are always float32.',
       choices=('float32', 'bfloat16'))
   xla: str = setting(
       'auto',

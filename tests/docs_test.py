@@ -76,6 +76,12 @@ class PagesTest(parameterized.TestCase):
     names = set(re.findall(r'--recipe=(\w+)', _text(page))) - {'NAME'}
     self.assertEmpty(names - set(experiment.recipe_names()))
 
+  @parameterized.parameters(*_PAGES)
+  def test_lines_are_not_long(self, page):
+    text = re.sub(r'^```.*?^```', '', _text(page), flags=re.M | re.S)
+    self.assertEmpty([line for line in text.splitlines()
+                      if len(line) > 100 and not line.startswith('|')])
+
   def test_readme_is_short(self):
     self.assertLessEqual(
         len(_text('README.md').splitlines()), _MAX_README_LINES)
@@ -130,6 +136,7 @@ class GenerateTest(absltest.TestCase):
   def test_markers_are_filled(self):
     for page in _PAGES:
       self.assertNotIn('<!-- generate:', _GENERATE.filled(_text(page)), page)
+      self.assertNotIn('_In the site', _GENERATE.filled(_text(page)), page)
 
 
 if __name__ == '__main__':

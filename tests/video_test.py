@@ -286,7 +286,7 @@ class VideoModeTest(absltest.TestCase):
       code, output = self._main()
     self.assertEqual(code, 2)
     self.assertEqual(output.splitlines()[-1], 'scalable_agent: Films need '
-                     'imageio and ffmpeg: pip install "scalable_agent[video]" '
+                     'imageio and ffmpeg: pip install -e ".[video]" '
                      '(No ffmpeg exe.).')
 
   def test_no_checkpoint(self):

@@ -171,7 +171,7 @@ def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
       [os.path.dirname(sys.executable), os.environ.get('PATH', '')]))
   if program is None:
     raise errors.MissingDependencyError(
-        "There is no program ray: pip install '.[ray]'.")
+        'There is no program ray: pip install -e ".[ray]".')
   end_with_parent = functools.partial(
       signals.send_when_parent_dies, signal.SIGTERM)
   for _ in range(_MAX_STARTS):

@@ -68,7 +68,7 @@ def look_up(
       except ImportError as e:
         raise errors.MissingDependencyError(
             f'{level_name} needs {package}: '
-            f'pip install "scalable_agent[{extra}]" ({e}).') from e
+            f'pip install -e ".[{extra}]" ({e}).') from e
   return base.registered(spec, settings.num_action_repeats)
 
 

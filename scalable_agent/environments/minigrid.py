@@ -56,7 +56,7 @@ def look_up(
     import minigrid  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
-        f'{level_name} needs minigrid: pip install "scalable_agent[minigrid]" '
+        f'{level_name} needs minigrid: pip install -e ".[minigrid]" '
         f'({e}).') from e
   spec = base.registered_spec(level_name, settings.is_filmed)
   if settings.num_action_repeats != 1:

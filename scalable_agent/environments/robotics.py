@@ -48,7 +48,7 @@ def look_up(
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs gymnasium-robotics: '
-        f'pip install "scalable_agent[robotics]" ({e}).') from e
+        f'pip install -e ".[robotics]" ({e}).') from e
   spec = base.registered_spec(level_name, settings.is_filmed)
   return functools.partial(
       _make, base.registered(spec, settings.num_action_repeats))

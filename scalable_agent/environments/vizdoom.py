@@ -70,7 +70,7 @@ def look_up(
     from vizdoom import gymnasium_wrapper  # noqa: F401
   except ImportError as e:
     raise errors.MissingDependencyError(
-        f'{level_name} needs vizdoom: pip install "scalable_agent[vizdoom]" '
+        f'{level_name} needs vizdoom: pip install -e ".[vizdoom]" '
         f'({e}).') from e
   spec = base.registered_spec(level_name, settings.is_filmed)
   width, height = settings.width, settings.height
