@@ -494,7 +494,8 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
       memory.
   """
   unroll_bytes = _num_unroll_bytes(config, spec, agent)
-  if not config.ray_address:  # Otherwise they are on other machines.
+  # Otherwise they are on other machines.
+  if not config.ray_address or config.inference != 'local':
     num_buffers = 1 if config.deterministic else config.queue_capacity + 1
     memory.check(
         f'--num_actors={config.num_actors} with --unroll_length='
@@ -509,6 +510,9 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
     memory.check(f'--batch_size={config.batch_size} with --unroll_length='
                  f'{config.unroll_length}',
                  2 * config.batch_size * unroll_bytes)
+    memory.check(f'--unrolls_per_collect={config.unrolls_per_collect} with '
+                 f'--unroll_length={config.unroll_length}',
+                 config.unrolls_per_collect * unroll_bytes)
   if not number:
     return
   num_bytes = (num_unrolls * unroll_bytes if num_unrolls

@@ -31,7 +31,8 @@ class Learned(NamedTuple):
 class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
-  The counters are on the host: no update waits for the device.
+  The counters are on the host: no update waits for the device. (With several
+  learners, each one waits for the others to say how many frames they have.)
 
   Attributes:
     algorithm: the algorithm that it learns by.

@@ -16,6 +16,7 @@ from scalable_agent import flat_function
 from scalable_agent import queues
 from scalable_agent import structs
 import tensorflow as tf
+import tree
 
 
 class Policy(Protocol):
@@ -61,17 +62,28 @@ class AgentPolicy:
   """
 
   def __init__(self, agent: agents.Agent, greedy: bool = False,
-               jit_compile: bool = False):
+               jit_compile: bool = False, state_on_host: bool = False):
     """Makes a policy; `refresh` gives it weights.
 
     Args:
       agent: the agent that acts; its variables are overwritten.
       greedy: whether to take the best known actions, without exploration.
       jit_compile: whether XLA compiles the policy step.
+      state_on_host: whether the next state is arrays, which are copied from the
+        device together with the outputs; otherwise it stays there.
     """
     self.output_spec = agent.output_spec
     self._agent = agent
     self._greedy = greedy
+    self._state_on_host = state_on_host
+    state = agent.initial_state(1) if state_on_host else ()
+    # What is copied from the device: its structure, and the spec of each part.
+    self._copied = structs.AgentOutput(
+        *(0 if spec else () for spec in agent.output_spec)), (
+            tree.map_structure(lambda _: 0, state))
+    self._copied_specs = [spec for spec in agent.output_spec if spec] + [
+        structs.ArraySpec(tuple(part.shape[1:]), part.dtype.as_numpy_dtype)
+        for part in tree.flatten(state)]
     self._version = -1
     # A shared policy makes steps of many sizes, which need not be traced one
     # by one. XLA must know the size.
@@ -94,10 +106,12 @@ class AgentPolicy:
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
            state: structs.State
            ) -> tuple[structs.AgentOutput, structs.State]:
-    """See `Policy`; the next state is tensors."""
+    """See `Policy`; the next state is tensors, unless `state_on_host`."""
     env_output = self._agent.tokenize(env_output.for_agent())
-    packed, state = self._step(last_action, env_output, state)
-    return _unpack(packed.numpy(), self.output_spec), state
+    packed, kept = self._step(last_action, env_output, state)
+    output, state = tree.unflatten_as(
+        self._copied, _unpack(packed.numpy(), self._copied_specs))
+    return output, state if self._state_on_host else kept
 
   def close(self, timeout_s: float) -> None:
     """See `Policy`; there are no threads to end."""
@@ -105,6 +119,8 @@ class AgentPolicy:
   def _policy_step(self, last_action, env_output, state):
     output, state = self._agent.step(
         last_action, env_output, state, self._greedy)
+    if self._state_on_host:
+      return _pack((output, state)), ()
     return _pack(output), state
 
   def _assign_weights(self, values):
@@ -112,29 +128,27 @@ class AgentPolicy:
       variable.assign(value)
 
 
-def _pack(output):
-  """Returns the parts of an `AgentOutput` side by side, int32 `[E, N]`.
+def _pack(nest):
+  """Returns tensors `[E, ...]` of four bytes side by side, uint32 `[E, N]`.
 
   One array takes one copy from the device, and one wait for it. They are
-  integers, because copies can change the bits of a float.
+  integers, because copies can change the bits of a float, and not int32, which
+  TensorFlow keeps on the host also where there is a GPU.
   """
-  columns = [tf.reshape(part, [tf.shape(part)[0], -1])
-             for part in output if not isinstance(part, tuple)]
-  return tf.concat([tf.bitcast(part, tf.int32) for part in columns], axis=1)
+  parts = [tf.bitcast(part, tf.uint32) for part in tf.nest.flatten(nest)]
+  return tf.concat(
+      [tf.reshape(part, [tf.shape(part)[0], -1]) for part in parts], axis=1)
 
 
 def _unpack(packed, specs):
-  """Returns the `AgentOutput` of arrays that `_pack` has packed."""
+  """Returns the arrays that `_pack` has packed; there is a spec of each."""
   parts, start = [], 0
   for spec in specs:
-    if not spec:
-      parts.append(())
-      continue
     end = start + math.prod(spec.shape)
     part = np.ascontiguousarray(packed[:, start:end]).view(spec.dtype)
     parts.append(part.reshape(-1, *spec.shape))
     start = end
-  return structs.AgentOutput(*parts)
+  return parts
 
 
 class SharedPolicy:

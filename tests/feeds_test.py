@@ -439,7 +439,11 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
        '^--batch_size=1000000 with --unroll_length=10000 needs [0-9.,]+ GB, '
        'but this machine has [0-9.,]+ GB: lower it.$'),
       (dict(replay_capacity=10**9, unroll_length=10**4),
-       '^--replay_capacity=1000000000 needs'))
+       '^--replay_capacity=1000000000 needs'),
+      (dict(replay_capacity=10, unrolls_per_collect=10**9, num_actors=1),
+       '^--unrolls_per_collect=1000000000 with --unroll_length=100 needs'),
+      (dict(num_actors=10**6, unroll_length=10**4, ray_address='auto',
+            inference='central_on_cpu'), '^--num_actors=1000000 with'))
   def test_unrolls_too_large_for_the_memory(self, settings, message):
     config = config_lib.Config(level_name='counting', agent='mlp', **settings)
     env = environments.make_vec(['counting'], [0], config)
@@ -552,6 +556,81 @@ class SequencesTest(tf.test.TestCase):
         shares.append(np.mean(is_second))
     self.assertLess(np.mean(shares[:3]), .7)
     self.assertGreater(np.mean(shares[30:]), .7)
+
+
+class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
+  """Tests of IMPALA's prioritised replay of unrolls."""
+
+  def _config(self, num_fresh, **settings):
+    how = ({'replay_fraction': 1 - num_fresh / 8} if num_fresh else
+           {'unrolls_per_collect': 6, 'updates_per_collect': 2})
+    return config_lib.Config(**{
+        'level_name': 'counting', 'agent': 'mlp', 'xla': 'none',
+        'num_actors': 3, 'num_actor_groups': 1, 'unroll_length': 4,
+        'batch_size': 8, 'replay_capacity': 30, 'selector': 'prioritised',
+        'priority_exponent': 1., 'priority_epsilon': .01, 'logdir': '/nowhere',
+        **how, **settings})
+
+  @parameterized.parameters(2, 4, 0)
+  def test_positions_are_those_of_the_columns(self, num_fresh):
+    entries, states = _acted(400)
+    num_added, seen = 0, set()
+    taken = _take(self._config(num_fresh), 40, learner=_SequenceLearner())
+    for index, ready in enumerate(taken):
+      if num_fresh:
+        num_added += num_fresh
+        self.assertAllEqual(ready.positions[:num_fresh],
+                            np.arange(num_added - num_fresh, num_added))
+      elif index % 2 == 0:
+        num_added += 6
+      (env_outputs, agent_outputs, _), start, _ = ready.batch.data
+      self.assertEqual(ready.positions.shape, (8,))
+      for column, position in enumerate(ready.positions.tolist()):
+        self.assertBetween(position, max(0, num_added - 30), num_added - 1)
+        # Three environments that count in step; their unrolls come in turn.
+        number, environment = divmod(position, 3)
+        found = zip(*[x[:, column].tolist() for x in (
+            env_outputs.observation, env_outputs.reward, env_outputs.done,
+            agent_outputs.action, agent_outputs.policy)], strict=True)
+        self.assertEqual(list(found), entries[4 * number:4 * number + 5])
+        self.assertEqual(start.agent_state[0][column], states[4 * number])
+        self.assertEqual(start.environment[column], environment)
+        seen.add(position)
+    self.assertGreater(len(seen), .8 * num_added)
+
+  @parameterized.parameters(4, 0)
+  def test_errors_decide_what_is_drawn(self, num_fresh):
+    shares = []
+    config = self._config(num_fresh, replay_capacity=60)
+    with _running(config, _SequenceLearner()) as (feed, batches):
+      for _ in range(60):
+        ready = next(batches)
+        is_second = ready.batch.data.start.environment == 1
+        feed.learned(ready, learner_lib.Learned(
+            {}, tf.constant(np.where(is_second, 9, 0), tf.float32)))
+        shares.append(np.mean(is_second[num_fresh:]))
+    self.assertLess(np.mean(shares[:3]), .7)
+    self.assertGreater(np.mean(shares[30:]), .7)
+
+  @parameterized.parameters(4, 0)
+  def test_the_exponent_of_weights_rises(self, num_fresh):
+    weights = []
+    for num_env_frames in (0, 500, 1000):
+      learner = _SequenceLearner()
+      learner.num_env_frames = num_env_frames
+      config = self._config(num_fresh, importance_exponent=.2,
+                            total_environment_frames=1000)
+      with _running(config, learner) as (feed, batches):
+        for _ in range(30):
+          ready = next(batches)
+          self.assertAllEqual(ready.batch.weights[:num_fresh],
+                              np.ones([num_fresh]))
+          is_second = ready.batch.data.start.environment == 1
+          feed.learned(ready, learner_lib.Learned(
+              {}, tf.constant(np.where(is_second, 15., .5), tf.float32)))
+      weights.append(np.min(ready.batch.weights))
+    self.assertAllClose(
+        weights, [(.51 / 15.01)**e for e in (.2, .6, 1)], rtol=1e-3)
 
 
 class PrioritiesTest(tf.test.TestCase):

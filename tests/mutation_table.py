@@ -981,6 +981,30 @@ _FEEDS = (
     ('sequences: two updates counted for each batch',
      'inbox, replay.add, draw, rate, 1, _note)',
      'inbox, replay.add, draw, rate, 2, _note)'),
+    ('unrolls: priorities have no effect',
+     'else mixed_batches(), replay.update',
+     'else mixed_batches(), lambda *_: None'),
+    ('unrolls: exponent of weights does not rise',
+     """    _anneal(selector, config, learner.num_env_frames)
+    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
+
+  def mixed""",
+     """    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
+
+  def mixed"""),
+    ('unrolls: priorities of other unrolls',
+     """    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
+
+  def mixed""",
+     """    return _drawn(config, drawn.unroll, drawn._replace(
+        positions=drawn.positions[::-1]), num_new_steps, notes)
+
+  def mixed"""),
+    ('buffers of central inference not counted',
+     "if not config.ray_address or config.inference != 'local':",
+     'if not config.ray_address:'),
+    ('collections not counted', 'config.unrolls_per_collect * unroll_bytes',
+     '0'),
     ('notes of the first entries, too',
      'unroll.steps.agent_outputs.action[1:].copy()',
      'unroll.steps.agent_outputs.action.copy()'),
@@ -1288,6 +1312,8 @@ _POLICIES = (
      'self._assign(list(weights.values))\n'
      '      self._version = weights.version\n    return weights.version'),
     ('never greedy', 'env_output, state, self._greedy)', 'env_output, state)'),
+    ('state of before', 'state if self._state_on_host else kept', 'kept'),
+    ('parts overlap', '    start = end\n', '    start += 1\n'),
     ('refreshed within a step',
      '    with self._lock:\n      return self._policy.refresh(weights)',
      '    return self._policy.refresh(weights)'),

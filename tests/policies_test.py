@@ -21,7 +21,7 @@ import tensorflow as tf
 import tree
 
 
-class AgentPolicyTest(tf.test.TestCase):
+class AgentPolicyTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_greedy_takes_the_most_likely_action(self):
     agent = counting_agent.CountingAgent()
@@ -34,6 +34,46 @@ class AgentPolicyTest(tf.test.TestCase):
     chosen, _ = policy.step(np.array([2, 0], np.int64), output,
                             policy.initial_state(2))
     self.assertAllEqual(chosen.action, [2, 1])
+
+
+  @parameterized.parameters(
+      (False, False), (True, False), (False, True))
+  def test_a_step_takes_one_copy_from_the_device(self, on_host, is_shared):
+    agent = agents.make_agent('mlp', structs.ArraySpec((2,), np.float32),
+                              structs.ActionSpec((4,)), use_lstm=True, seed=3)
+    policy = policies.AgentPolicy(agent, state_on_host=on_host or is_shared)
+    if is_shared:
+      policy = policies.SharedPolicy(policy)
+      self.addCleanup(policy.close, 10)
+    env_output = _env_output([[1., 2.], [3., 4.], [5., 6.]])
+    _, state = policy.step(
+        np.zeros([3], np.int32), env_output, policy.initial_state(3))
+    kind = type(tf.constant(0.))
+    with mock.patch.object(kind, 'numpy', autospec=True,
+                           side_effect=kind.numpy) as copied, \
+        mock.patch.object(kind, '__array__', autospec=True,
+                          side_effect=kind.__array__) as converted:
+      output, state = policy.step(np.zeros([3], np.int32), env_output, state)
+    self.assertEqual(copied.call_count + converted.call_count, 1)
+    for part in tree.flatten(output):
+      self.assertIsInstance(part, np.ndarray)
+    for part in state:
+      self.assertIsInstance(
+          part, np.ndarray if on_host or is_shared else tf.Tensor)
+
+  def test_state_on_the_host_is_that_on_the_device(self):
+    agent = agents.make_agent('mlp', structs.ArraySpec((2,), np.float32),
+                              structs.ActionSpec((4,)), use_lstm=True, seed=3)
+    results = []
+    for on_host in (False, True):
+      policy = policies.AgentPolicy(agent, greedy=True, state_on_host=on_host)
+      state = policy.initial_state(3)
+      for step in range(4):
+        inputs = _env_output(np.reshape(np.arange(6.) + step, [3, 2]))
+        output, state = policy.step(np.arange(3, dtype=np.int32), inputs, state)
+        results.append((output, tree.map_structure(np.array, state)))
+    tree.map_structure(self.assertAllEqual, results[:4], results[4:])
+    self.assertLen(np.unique(results[3][1][0]), 3 * 256)
 
 
 class _RecordingPolicy(policies.AgentPolicy):
