@@ -67,6 +67,15 @@ def explore(settings: dict[str, float]) -> dict[str, float]:
   return {**changed, 'seed': random.randrange(2**31 - 1)}
 
 
+def whole_intervals(frames: int, interval: int) -> int:
+  """Returns the last multiple of `interval` up to `frames`.
+
+  By these, Tune compares members after each interval. By `frames`, an interval
+  is too short if the one before it was too long.
+  """
+  return frames // interval * interval
+
+
 def train_interval(config: config_lib.Config, interval: int
                    ) -> dict[str, float]:
   """Trains up to the next multiple of `interval` frames, or to the end.
@@ -123,7 +132,9 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
       if result['frames'] < config.total_environment_frames:
         result = train_interval(config, interval)
         last.write_text(json.dumps(result))
-      tune.report(result, checkpoint=tune.Checkpoint.from_directory(logdir))
+      whole = whole_intervals(result['frames'], interval)
+      tune.report({**result, 'interval_frames': whole},
+                  checkpoint=tune.Checkpoint.from_directory(logdir))
 
 
 @contextlib.contextmanager
@@ -157,7 +168,7 @@ def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
     return tune.Tuner.restore(str(out / 'tune'), trainable,
                               resume_errored=True).fit()
   scheduler = None if args.sweep else schedulers.PopulationBasedTraining(
-      time_attr='frames', perturbation_interval=args.interval,
+      time_attr='interval_frames', perturbation_interval=args.interval,
       burn_in_period=args.burn_in, custom_explore_fn=explore)
   return tune.Tuner(
       trainable, param_space=RANGES,
@@ -226,7 +237,13 @@ def main(argv: Sequence[str] | None = None) -> int:
       results = run(args, config)
   except errors.UserError as e:
     parser.error(str(e))
+  except ConnectionError as e:
+    parser.error(f'--ray_address={args.ray_address}: {e}')
   report(results, args.out.absolute())
+  if any(r.metrics.get('frames', 0) < config.total_environment_frames
+         for r in results if not r.error):
+    print('Stopped. The same command goes on from the end of the last interval '
+          'of each member.')
   for error in results.errors:
     print(f'A member has failed: {str(error).strip().splitlines()[-1]}',
           file=sys.stderr)

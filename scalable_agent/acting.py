@@ -140,7 +140,7 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
   make_one = lambda index, jit_compile: policies.AgentPolicy(
       algorithms.make_agent(config, spec, config.derive_seed(
           'actor', first + index, part, share.incarnation)),
-      jit_compile=jit_compile, state_on_host=config.dynamic_batching)
+      jit_compile=jit_compile, state_on_host=bool(config.dynamic_batching))
   if config.dynamic_batching:
     return [policies.SharedPolicy(make_one(0, False))] * num_groups
   return [make_one(index, config.xla != 'none') for index in range(num_groups)]

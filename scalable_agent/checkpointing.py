@@ -180,6 +180,7 @@ class Checkpointer:
     # `.data-*` before `.index`: a checkpoint with an index counts as whole.
     for file in sorted(os.listdir(self._logdir)):
       if file.startswith(f'{_UNFINISHED}.'):
+        _sync(os.path.join(self._logdir, file))
         os.replace(os.path.join(self._logdir, file),
                    path + file[len(_UNFINISHED):])
     self._write_state(name)
@@ -482,7 +483,17 @@ def _write_if_new(path, text):
 def _write_whole(path, text):
   with open(path + '.tmp', 'w', encoding='utf-8') as f:
     f.write(text)
+  _sync(path + '.tmp')
   os.replace(path + '.tmp', path)
+
+
+def _sync(path):
+  """Makes sure that a file stays whole if the machine goes down."""
+  descriptor = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)
 
 
 def _check_directory(logdir, identity, allow_other_level):

@@ -124,6 +124,8 @@ class Config(
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
+    if self.mode != 'train':
+      return
     if self.num_learners == 1:
       self._check('collectives', self.collectives == 'tensorflow',
                   'has no effect without --num_learners')

@@ -79,7 +79,7 @@ class EnvironmentValueError(UserError):
 
 
 class SaveError(UserError):
-  """A checkpoint could not be written, as the disk is full, for example."""
+  """A checkpoint or a table of scores could not be written."""
   exit_code = 1
 
 

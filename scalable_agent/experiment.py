@@ -254,8 +254,11 @@ def _parse_flags(argv):
   try:
     return _set(flags.FLAGS, argv)
   except (errors.ConfigError, flags.Error) as e:
-    print(f'scalable_agent: {str(e).removeprefix("ERROR:: ")}', file=sys.stderr)
-    sys.exit(errors.ConfigError.exit_code)
+    text = str(e).removeprefix('ERROR:: ')
+  except UnicodeDecodeError:
+    text = 'A file of --flagfile is no text.'
+  print(f'scalable_agent: {text}', file=sys.stderr)
+  sys.exit(errors.ConfigError.exit_code)
 
 
 def main(argv: Sequence[str]) -> int:

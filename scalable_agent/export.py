@@ -223,11 +223,13 @@ def _add_tflite(module, directory, is_wanted):
   try:
     if any(spec.dtype == tf.string for spec in inputs.values()):
       raise ValueError('it hashes words, which TensorFlow Lite cannot do')
-    with tempfile.TemporaryDirectory() as saved:
+    with tempfile.TemporaryDirectory(dir=directory) as saved:
       tf.saved_model.save(tf.Module(), saved, signatures={
           _GREEDY: step_greedy.get_concrete_function(**inputs)})
       data = tf.lite.TFLiteConverter.from_saved_model(
           saved, signature_keys=[_GREEDY]).convert()
+  except (OSError, MemoryError, tf.errors.ResourceExhaustedError):
+    raise  # It says nothing of the network.
   except Exception as e:  # pylint: disable=broad-except
     reason = next((line for line in str(e).splitlines() if line.strip()),
                   type(e).__name__)

@@ -93,7 +93,10 @@ def _say(process, is_closed):
   """Prints what the user should know of a film: its path, or the error."""
   output, _ = process.communicate()
   lines = [line for line in output.splitlines() if line.startswith('Wrote')]
-  if process.returncode > 0 and not is_closed.is_set():
+  if process.returncode and not is_closed.is_set():
     lines = [f'No film: {line}' for line in output.splitlines()[-1:]]
+    if process.returncode < 0:
+      lines = [f'No film: its process was ended by signal {-process.returncode}'
+               ' (9 is often a lack of memory).']
   for line in lines:
     print(line, flush=True)

@@ -43,6 +43,7 @@ CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 
 _PRIORITISED = Needs('selector', ('prioritised', 'recent_prioritised'))
 _RECENT = Needs('selector', ('recent', 'recent_prioritised'))
+_VTRACE = Needs('correction', ('vtrace',))
 _RMSPROP = Needs('optimizer', ('rmsprop', 'torch_rmsprop'))
 _ADAM = Needs('optimizer', ('adam',))
 _HINDSIGHT = Needs('hindsight', ('future', 'final', 'episode'))
@@ -233,7 +234,7 @@ class EnvironmentSettings(_Section):
       By({'Atari or DeepMind Lab': 4, 'others': 1}),
       'Environment frames per agent step: each action is repeated this many '
       'times, and the rewards are summed. An Atari observation is the maximum '
-      'over the last two frames.',
+      'over the last two frames of a step; with 1, there is only one.',
       POSITIVE)
   width: int = setting(
       96, 'DeepMind Lab (multiples of 4) and ViZDoom: width of the frames in '
@@ -258,7 +259,8 @@ class EnvironmentSettings(_Section):
       'Atari: a game begins with 0 to this many frames without action.',
       NOT_NEGATIVE, ALE_COUNT)
   fire_on_reset: bool = setting(
-      False, 'Atari: press FIRE at the start of a game.')
+      False, 'Atari: press FIRE at the start of a game, in place of one of the '
+      'frames without action.')
   max_episode_frames: int = setting(
       108_000, 'Atari: a game is cut off after this many frames.',
       POSITIVE, ALE_COUNT)
@@ -554,16 +556,16 @@ class ImpalaSettings(RewardSettings):
   lambda_: float = setting(
       1., 'V-trace: lambda, a factor of each step of a trace. Smaller values '
       'shorten traces.', FRACTION,
-      algorithms=('impala',))
+      algorithms=('impala',), needs=_VTRACE)
   clip_rho: float = setting(
       1., 'V-trace: largest importance weight of a step.', POSITIVE,
-      algorithms=('impala',))
+      algorithms=('impala',), needs=_VTRACE)
   clip_c: float = setting(
       1., 'V-trace: largest factor of a trace.', POSITIVE,
-      algorithms=('impala',))
+      algorithms=('impala',), needs=_VTRACE)
   clip_pg_rho: float = setting(
       1., 'V-trace: largest importance weight in the policy loss.', POSITIVE,
-      algorithms=('impala',))
+      algorithms=('impala',), needs=_VTRACE)
   reduction: str = setting(
       'sum',
       'Whether the loss is the sum or the mean over the steps of a batch. The '

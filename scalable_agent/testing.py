@@ -2,6 +2,7 @@
 """Test mode: whole games with the latest checkpoint, and a table of scores."""
 
 import dataclasses
+import os
 
 from scalable_agent import checkpointing
 from scalable_agent import config as config_lib
@@ -35,6 +36,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
 
   Raises:
     ConfigError: if `logdir` holds no checkpoint.
+    SaveError: in the end, if the table cannot be written.
   """
   tf.keras.utils.set_random_seed(config.seed)
   networks.set_compute_dtype(config.compute_dtype)
@@ -51,9 +53,11 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
       levels_lib.level_names(config.level_name, config.is_test)))
   # A wrong level ends the test now, not after hours on the levels before it.
   environments.check_levels(level_names, config)
+  num_envs = _num_environments(config, trained_with)
+  print(f'Environments that play at a time: {num_envs}.', flush=True)
   policy, path, rows = None, None, []
   for level in level_names:
-    with _make_environments(config, level) as env:
+    with _make_environments(config, level, num_envs) as env:
       if policy is None:  # All levels have one spec: one agent.
         config = config.resolved(
             env.spec.observation, on_cpu=networks.on_cpu(), num_groups=1)
@@ -69,13 +73,24 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
           flush=True)
     table = table_lib.make_table(
         [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
-    path, written = _write_table(table, path)
-  print(f'\n{files.to_markdown(table)}\n{written}', flush=True)
+    path, error = _write_table(table, path)
+  print(f'\n{files.to_markdown(table)}', flush=True)
+  if error:
+    raise errors.SaveError(error)
+  print(f'Wrote {path}.json, .csv and .md.', flush=True)
   return {row.level: list(row.returns) for row in rows}
 
 
-def _make_environments(config, level):
+def _num_environments(config, trained_with):
   num_envs = min(config.num_actors, config.test_num_episodes)
+  # A cluster had them, and nobody has named another number for this machine.
+  if trained_with and trained_with.ray_address and (
+      trained_with.num_actors == config.num_actors):
+    num_envs = min(num_envs, os.cpu_count() or 1)
+  return num_envs
+
+
+def _make_environments(config, level, num_envs):
   return environments.make_vec(
       [level] * num_envs,
       [config.derive_seed('test', index) for index in range(num_envs)], config)
@@ -93,9 +108,9 @@ def _count_games(config, level):
 
 
 def _write_table(table, path):
-  """Writes the table to a new path; returns the path and a message.
+  """Writes the table to a new path; returns the path and the error, or ''.
 
-  If it cannot be written, the message says so: the test goes on.
+  If it cannot be written, the test goes on.
   """
   [run_of_table] = table.runs
   try:
@@ -105,4 +120,4 @@ def _write_table(table, path):
   except OSError as e:
     return path, (f'{path or run_of_table.config.logdir} could not be '
                   f'written: {e.strerror}.')
-  return path, f'Wrote {path}.json, .csv and .md.'
+  return path, ''

@@ -369,8 +369,8 @@ def _vtrace(log_rhos, discounts, rewards, values, bootstrap_value,
 
   vs_t_plus_1 = _shift(vs, bootstrap_value)
   if mix_advantages:
-    vs_t_plus_1 = (lambda_ * vs_t_plus_1
-                   + (1 - lambda_) * _shift(values, bootstrap_value))
+    vs_t_plus_1 = tf.math.multiply_no_nan(vs_t_plus_1, lambda_) + (
+        tf.math.multiply_no_nan(_shift(values, bootstrap_value), 1 - lambda_))
   qs = rewards + tf.math.multiply_no_nan(vs_t_plus_1, discounts)
   return vs, tf.minimum(clip_pg_rho_threshold, rhos) * (qs - values)
 

@@ -39,7 +39,9 @@ class FlagsTest(parameterized.TestCase):
     root, user = (pathlib.Path(self.create_tempdir().full_path)
                   for _ in range(2))
     (root / 'experiment.py').write_text(
-        "import sys; print(open('a.flags').read(), *sys.argv[1:4])")
+        "import sys; print(open('a.flags').read(), *sys.argv[1:4])\n"
+        "print('8 of 8 frames' if sys.argv[4] == '--seed=2' else '7 of 8 '"
+        "'frames')")
     (user / 'a.flags').write_text('of the user')
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(user)
@@ -47,10 +49,14 @@ class FlagsTest(parameterized.TestCase):
     with mock.patch.object(ablation.runs, 'ROOT', root), \
         contextlib.redirect_stdout(io.StringIO()):
       failures = ablation.run_all([cell], user / 'out', ['--x'], 1, 600)
+      [stopped] = ablation.run_all(
+          [cell._replace(seed=3)], user / 'out', ['--x'], 1, 600)
     self.assertEqual(
         (cell.directory(user / 'out') / 'log.txt').read_text(),
-        'of the user --x --correction=none --replay_capacity=7\n')
+        'of the user --x --correction=none --replay_capacity=7\n'
+        '8 of 8 frames\n')
     self.assertEmpty(failures)
+    self.assertEndsWith(stopped, 'seed3: stopped before its end')
     self.assertTrue(ablation.is_finished(cell, user / 'out', ['--x']))
 
 

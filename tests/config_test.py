@@ -526,6 +526,11 @@ class AlgorithmsTest(parameterized.TestCase):
     config_lib.Config(mode='test', **settings)
     with self.assertRaisesRegex(errors.ConfigError, 'num_actor_workers=8 must'):
       config_lib.Config(**settings)
+    settings = dict(num_actors=2, num_learners=4, batch_size=4,
+                    ray_address='auto')
+    config_lib.Config(mode='test', **settings)
+    with self.assertRaisesRegex(errors.ConfigError, 'num_learners=4 must not'):
+      config_lib.Config(**settings)
 
   @parameterized.parameters(
       (' ALE/Pong-v5', 'ALE/Pong-v5'), ('ALE/Pong-v5 , ALE/Breakout-v5',

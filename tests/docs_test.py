@@ -23,10 +23,10 @@ _MAX_README_LINES = 130
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
     flagfile help helpfull address head env directory burn_in every_s faults
-    first first_seed game interval jobs kills kinds learners limit_min mark
-    network networks num_trials only out parts peers population programs
-    repeats replay rounds rungs runs search seconds seeds simulate step_ms
-    sweep to_limit try_settings variants warm_up_s what window_s
+    first first_seed foreground game interval jobs kills kinds learners
+    limit_min mark network networks num_trials only out parts peers population
+    programs repeats replay rounds rungs runs search seconds seeds simulate
+    step_ms sweep to_limit try_settings variants warm_up_s what window_s
 """.split())
 
 

@@ -271,9 +271,16 @@ class ConnectionTest(absltest.TestCase):
     self.addCleanup(self.connection.close)
     self.enter_context(mock.patch.object(cluster, '_CONNECT_TIMEOUT_S', .1))
 
+  def _wait_until(self, now_s):
+    """Lets time pass, in which the process runs."""
+    while self.time.monotonic.return_value < now_s:
+      self.time.monotonic.return_value = min(
+          self.time.monotonic.return_value + 1., now_s)
+      self.connection.lost_for_s()
+
   def _answer(self, now_s):
     """Lets the head answer; waits until this is noticed."""
-    self.time.monotonic.return_value = now_s
+    self._wait_until(now_s)
     self.may_answer.release()
     num_answers = self.num_answers
     while self.num_answers == num_answers:
@@ -282,22 +289,34 @@ class ConnectionTest(absltest.TestCase):
       time.sleep(.001)
 
   def test_the_head_is_lost_after_half_of_what_ray_waits(self):
-    self.time.monotonic.return_value = 9.
+    self._wait_until(9.)
     self.assertEqual(self.connection.problem(), '')
     self._answer(9.)
-    self.time.monotonic.return_value = 18.
+    self._wait_until(18.)
     self.assertEqual(self.connection.lost_for_s(), 0.)
-    self.time.monotonic.return_value = 22.
+    self._wait_until(22.)
     self.assertEqual(self.connection.lost_for_s(), 3.)
     self.assertRegex(self.connection.problem(),
                      '^The head .*head:1, has not answered for 13 s ')
     self._answer(23.)  # It is back.
     self.assertEqual(self.connection.problem(), '')
 
+  def test_time_in_which_this_process_is_stopped_does_not_count(self):
+    self._answer(5.)
+    self.time.monotonic.return_value = 105.  # Ctrl-Z, and `fg`.
+    self.assertEqual(self.connection.problem(), '')
+    self._wait_until(114.)
+    self.assertEqual(self.connection.problem(), '')
+    self._wait_until(117.)
+    self.assertEqual(self.connection.lost_for_s(), 2.)
+    self.time.monotonic.return_value = 999.
+    self.assertEqual(self.connection.lost_for_s(), 2.)
+    self.assertRegex(self.connection.problem(), ' for 12 s ')
+
   def test_wait_for_head(self):
     stop = threading.Event()
     self._answer(1.)
-    self.time.monotonic.return_value = 2.
+    self._wait_until(2.)
     with mock.patch.object(cluster, '_POLL_S', .01):
       waiting = threading.Thread(
           target=self.connection.wait_for_head, args=(stop,), daemon=True)
@@ -306,10 +325,10 @@ class ConnectionTest(absltest.TestCase):
       self.assertTrue(waiting.is_alive())
       self._answer(3.)
       waiting.join()
-      self.time.monotonic.return_value = 5.
+      self._wait_until(5.)
       stop.set()
       self.connection.wait_for_head(stop)
-      self.time.monotonic.return_value = 20.  # It is lost.
+      self._wait_until(20.)  # It is lost.
       waiting = threading.Thread(
           target=self.connection.wait_for_head, args=(threading.Event(),),
           daemon=True)
@@ -323,7 +342,7 @@ class ConnectionTest(absltest.TestCase):
     self.is_alive = False
     self._answer(8.)
     self._answer(8.5)  # So all is done with the answer before.
-    self.time.monotonic.return_value = 9.
+    self._wait_until(9.)
     self.assertEqual(self.connection.lost_for_s(), 1.)
     self.assertRegex(self.connection.problem(), "^ray's processes on .* have")
     self._answer(20.)

@@ -764,10 +764,16 @@ class LevelErrorsTest(parameterized.TestCase):
   def test_levels_that_do_not_go_together(self, names, message):
     self.assert_refused(errors.EnvironmentSpecError, names, message)
 
+  def test_default_settings_are_those_of_the_levels(self):
+    with environments.make_vec(['CartPole-v1'], [1]) as env:
+      self.assertEqual(env.spec.num_action_repeats, 1)
+    with environments.make_vec(['ALE/Pong-v5'], [1]) as env:
+      self.assertEqual(env.spec.num_action_repeats, 4)
+
   def test_atari_without_ale_py(self):
     with mock.patch.dict(sys.modules, {'ale_py': None}):
       self.assert_refused(errors.MissingDependencyError,
-                          ['ALE/Pong-v5'], r'scalable_agent\[atari\]')
+                          ['ALE/Pong-v5'], r'pip install -e "\.\[atari\]"')
 
   def test_missing_packages(self):
     self.assert_refused(errors.MissingDependencyError,

@@ -548,10 +548,12 @@ class TestModeTest(absltest.TestCase):
     shutil.copytree(self.trained_logdir, logdir)
     self.settings = dict(self.settings_of_class, logdir=logdir, mode='test')
 
-  def _test(self, **settings):
+  def _test(self, error='', **settings):
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.returns = testing.test(
-          config_lib.Config(**{**self.settings, **settings}))
+      with (self.assertRaisesRegex(errors.SaveError, error) if error
+            else contextlib.nullcontext()):
+        self.returns = testing.test(
+            config_lib.Config(**{**self.settings, **settings}))
     return stdout.getvalue()
 
   def _levels_of_table(self, name='scores-2-1.json'):
@@ -591,16 +593,29 @@ class TestModeTest(absltest.TestCase):
   def test_full_disk(self):
     with mock.patch.object(score_files, 'write',
                            side_effect=OSError(28, 'No space left')):
-      output = self._test()
-    self.assertIn('could not be written: No space left.', output)
-    self.assertIn('| MountainCar-v0 |', output)
+      output = self._test('could not be written: No space left.')
+      self.assertIn('| MountainCar-v0 |', output)
+      self.assertNotIn('Wrote', output)
+      with flagsaver.flagsaver(mode='table', logdir=self.settings['logdir']), \
+          contextlib.redirect_stdout(io.StringIO()), \
+          contextlib.redirect_stderr(io.StringIO()) as stderr:
+        # It has left an empty file, which is no test.
+        self.assertEqual(experiment.main(['experiment.py']), 2)
+    self.assertIn('holds no table of a test', stderr.getvalue())
+    self._test()
+    with mock.patch.object(score_files, 'write',
+                           side_effect=OSError(28, 'No space left')), \
+        flagsaver.flagsaver(mode='table', logdir=self.settings['logdir']), \
+        contextlib.redirect_stdout(io.StringIO()), \
+        contextlib.redirect_stderr(io.StringIO()) as stderr:
+      self.assertEqual(experiment.main(['experiment.py']), 1)
+    self.assertIn('could not be written: No space left.', stderr.getvalue())
 
   def test_directory_that_cannot_be_written(self):
     with mock.patch.object(score_files, 'reserve_path',
                            side_effect=OSError(30, 'Read-only file system')):
-      output = self._test()
-    self.assertIn(f'{self.settings["logdir"]} could not be written: Read-only',
-                  output)
+      output = self._test(
+          f'{self.settings["logdir"]} could not be written: Read-only')
     self.assertIn('| MountainCar-v0 |', output)
 
   def test_nothing_is_written_before_a_level_is_over(self):
@@ -610,6 +625,19 @@ class TestModeTest(absltest.TestCase):
       with self.assertRaises(KeyboardInterrupt):
         self._test()
     self.assertEqual(os.listdir(self.settings['logdir']), before)
+
+  @mock.patch.object(os, 'cpu_count', return_value=4)
+  def test_number_of_environments(self, unused_count):
+    number = lambda trained_with, **settings: testing._num_environments(
+        config_lib.Config(mode='test', **settings), trained_with)
+    here = config_lib.Config(num_actors=99)
+    cluster = config_lib.Config(num_actors=99, ray_address='auto')
+    for trained_with, num_actors, num_episodes, expected in (
+        (None, 99, 50, 50), (here, 99, 50, 50), (here, 99, 200, 99),
+        (cluster, 99, 50, 4), (cluster, 99, 3, 3), (cluster, 98, 50, 50)):
+      self.assertEqual(expected, number(
+          trained_with, num_actors=num_actors, test_num_episodes=num_episodes))
+    self.assertIn('Environments that play at a time: 1.\n', self._test())
 
   def test_says_how_far_it_is(self):
     output = self._test(progress_secs=1e-9, level_name='counting')
@@ -667,8 +695,10 @@ def _made(config):
   """
   config = config.resolved(_VECTOR.observation, on_cpu=networks.on_cpu(),
                            num_groups=config.num_actor_groups)
-  with mock.patch.object(agents, 'make_agent'), mock.patch.object(
-      learner_lib, 'Learner') as learner:
+  agent = mock.Mock(output_spec=structs.AgentOutput((), (), ()))
+  agent.initial_state.return_value = ()
+  with mock.patch.object(agents, 'make_agent', return_value=agent), \
+      mock.patch.object(learner_lib, 'Learner') as learner:
     used = acting.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs

@@ -214,6 +214,25 @@ class ExportTest(parameterized.TestCase):
                      'export cannot be written: No space left.$')
     self.assertEqual(sorted(os.listdir(directory)), before)
 
+  def test_full_disk_while_tensorflow_lite_is_made(self):
+    directory = os.path.join(self._logdir('values'), 'export')
+    self._export('values', '--export_format=saved_model')
+    before = sorted(os.listdir(directory))
+    save, calls = tf.saved_model.save, []
+
+    def save_once(*args, **kwargs):
+      calls.append(args)
+      if len(calls) > 1:
+        raise OSError(28, 'No space left on device')
+      save(*args, **kwargs)
+
+    with mock.patch.object(tf.saved_model, 'save', save_once):
+      code, output = self._main('values')
+    self.assertEqual(code, 2)
+    self.assertRegex(output.splitlines()[-1],
+                     'export cannot be written: No space left on device.$')
+    self.assertEqual(sorted(os.listdir(directory)), before)
+
 
 def _inputs(agent, name):
   """Returns an observation, the inputs of a step, and the state before it."""

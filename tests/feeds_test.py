@@ -633,7 +633,22 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
         weights, [(.51 / 15.01)**e for e in (.2, .6, 1)], rtol=1e-3)
 
 
-class PrioritiesTest(tf.test.TestCase):
+class RecentTest(tf.test.TestCase):
+
+  def test_batches_are_drawn_from_newer_and_newer_steps(self):
+    counts = []
+    config = _config(selector='recent', recent_eta=.99, recent_min_steps=30,
+                     min_replay_steps=600, num_actor_groups=1,
+                     updates_per_step=5., updates_per_call=1, batch_size=64)
+    for ready in _take(config, 50):
+      # The steps of three environments count from 0 on.
+      counts.append(ready.batch.data.observation[:, 0])
+    # 50 batches are a round. It ends with the last 30 steps of all together.
+    self.assertLess(np.mean(counts[0]), 120)
+    self.assertGreater(np.min(counts[-1]), 180)
+
+
+class PrioritiesTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_errors_decide_what_is_drawn(self):
     config = _config(
@@ -654,11 +669,12 @@ class PrioritiesTest(tf.test.TestCase):
     self.assertLess(shares[0], .2)
     self.assertGreater(np.mean(shares[30:]), .4)
 
-  def test_the_exponent_of_weights_rises(self):
+  @parameterized.parameters('prioritised', 'recent_prioritised')
+  def test_the_exponent_of_weights_rises(self, selector):
     weights = []
     for num_env_frames in (0, 500, 1000):
       config = _config(
-          selector='prioritised', priority_exponent=1.,
+          selector=selector, priority_exponent=1.,
           importance_exponent=0.2, batch_size=64,
           total_environment_frames=1000)
       learner = _Learner(2, num_env_frames)

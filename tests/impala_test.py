@@ -6,8 +6,12 @@ formulas. `learner_test.py` also tests that the loss takes the right entries of
 unrolls.
 """
 
+from unittest import mock
+
 from absl.testing import parameterized
 import numpy as np
+from scalable_agent import algorithms
+from scalable_agent import config as config_lib
 from scalable_agent import heads
 from scalable_agent import sections
 from scalable_agent import structs
@@ -80,11 +84,11 @@ def _random_case(seed, on_policy=False):
   return agent, _batch(rng, behaviour_logits)
 
 
-def _loss_and_gradients(agent, batch, correction, weights=None):
+def _loss_and_gradients(agent, batch, correction, weights=None, **settings):
   algorithm = impala.Impala(agent, sections.ImpalaSettings(
       discounting=_DISCOUNTING, baseline_cost=_BASELINE_COST,
       entropy_cost=_ENTROPY_COST, reward_clipping='abs_one',
-      correction=correction))
+      correction=correction, **settings))
   with tf.GradientTape() as tape:
     loss = algorithm.loss(batch, weights, ['agent'], tf.constant([0, 0]))
   gradients = tape.gradient(loss.by_group['agent'], algorithm.groups['agent'])
@@ -96,7 +100,8 @@ def _softmax(logits):
   return e / np.sum(e, -1, keepdims=True)
 
 
-def _expected(agent, batch, correction):
+def _expected(agent, batch, correction, clip_rho=1, clip_c=1, clip_pg_rho=1,
+              lambda_=1):
   """Returns policy loss, baseline loss and the gradients of the whole loss."""
   to_numpy = lambda x: x.numpy().astype(np.float64)
   pi = _softmax(to_numpy(agent.logits)[:-1])
@@ -109,7 +114,7 @@ def _expected(agent, batch, correction):
              + _DISCOUNTING * to_numpy(batch.steps.truncation_values)[1:])
   one_hot = np.eye(_A)[actions]
   taken = lambda p: np.sum(p * one_hot, -1)
-  clipped = np.minimum(1, taken(pi) / taken(mu))  # [T, B]
+  rhos = taken(pi) / taken(mu)  # [T, B]
 
   def n_step_return(s, b):
     total, discount = 0, 1
@@ -122,8 +127,8 @@ def _expected(agent, batch, correction):
     total, factor = values[s, b], 1
     for t in range(s, _T):
       delta = rewards[t, b] + discounts[t, b] * values[t + 1, b] - values[t, b]
-      total += factor * clipped[t, b] * delta
-      factor *= discounts[t, b] * clipped[t, b]
+      total += factor * min(clip_rho, rhos[t, b]) * delta
+      factor *= discounts[t, b] * lambda_ * min(clip_c, rhos[t, b])
     return total
 
   targets, advantages = np.zeros([2, _T, _B])
@@ -132,11 +137,11 @@ def _expected(agent, batch, correction):
       if correction == 'vtrace':
         targets[t, b] = v_trace(t, b)
         after = v_trace(t + 1, b) if t + 1 < _T else values[_T, b]
-        advantages[t, b] = clipped[t, b] * (
+        advantages[t, b] = min(clip_pg_rho, rhos[t, b]) * (
             rewards[t, b] + discounts[t, b] * after - values[t, b])
       else:
         targets[t, b] = n_step_return(t, b)
-        weight = clipped[t, b] if correction == 'one_step' else 1
+        weight = min(1, rhos[t, b]) if correction == 'one_step' else 1
         advantages[t, b] = weight * (targets[t, b] - values[t, b])
   epsilon = 1e-6 if correction == 'epsilon' else 0
 
@@ -163,6 +168,23 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(sums['baseline_loss'], baseline_loss, rtol=1e-4)
     for one, other in zip(found, expected):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
+
+  @parameterized.parameters(
+      dict(clip_rho=.6), dict(clip_c=.6), dict(clip_pg_rho=.6),
+      dict(lambda_=.6),
+      dict(clip_rho=.6, clip_c=.8, clip_pg_rho=1.7, lambda_=.7))
+  def test_settings_of_v_trace(self, **settings):
+    agent, batch = _random_case(3)
+    policy_loss, baseline_loss, expected = _expected(
+        agent, batch, 'vtrace', **settings)
+    sums, _, found = _loss_and_gradients(agent, batch, 'vtrace', **settings)
+    self.assertAllClose(sums['policy_loss'], policy_loss, rtol=1e-4)
+    self.assertAllClose(sums['baseline_loss'], baseline_loss, rtol=1e-4)
+    for one, other in zip(found, expected):
+      self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
+    # They matter here.
+    self.assertNotAllClose(
+        _expected(agent, batch, 'vtrace')[2][0], expected[0], rtol=1e-3)
 
   @parameterized.parameters(*sections.CORRECTIONS)
   def test_weights_multiply_the_loss_of_a_column(self, correction):
@@ -203,6 +225,27 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(other.sums[name], 0.25 * value)
     self.assertAllClose(one.means, other.means)
     self.assertAllClose(one.errors, other.errors)
+
+  @parameterized.parameters(('sum', 1), ('mean', 1 / (4 * 6)))
+  def test_reduction(self, reduction, scale):
+    config = config_lib.Config(reduction=reduction, batch_size=4,
+                               unroll_length=6, agent='mlp')
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((2,), np.dtype(np.float32)),
+        structs.ActionSpec((3,)), 1)
+    with mock.patch.object(impala, 'Impala') as made:
+      algorithms.make(config, spec, seed=1)
+    self.assertEqual(made.call_args.args[2], scale)
+
+  @parameterized.parameters(True, False)
+  def test_squashed_actions(self, squashed):
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((2,), np.dtype(np.float32)),
+        structs.ActionSpec(size=2), 1)
+    agent = algorithms.make_agent(config_lib.Config(
+        agent='mlp', squash_actions=squashed), spec, seed=1)
+    actions = agent.explore(tf.zeros([1000, 4]), tf.ones([3, 2], tf.int32))
+    self.assertEqual(np.max(np.abs(actions)) <= 1, squashed)
 
   def test_corrections_differ_off_policy(self):
     agent, batch = _random_case(0)

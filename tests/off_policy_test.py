@@ -832,6 +832,15 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
 
 class MakeTest(parameterized.TestCase, tf.test.TestCase):
 
+  @parameterized.product(case=('ddpg', 'td3'), noise=(0., .2, .3))
+  def test_exploration_noise(self, case, noise):
+    agent = algorithms.make_agent(
+        _config(case, exploration_noise=noise), _spec(case), seed=1)
+    agent.set_epsilon(0.)
+    actions = agent.explore(
+        tf.zeros([4000, 2]), tf.constant([[1, 2], [3, 4], [5, 6]]))
+    self.assertAllClose(np.std(actions, 0), [noise] * 2, atol=.02)
+
   @parameterized.named_parameters(*zip(_DEFAULTS, _DEFAULTS))
   def test_instances_share_nothing(self, case):
     make = lambda seed: algorithms.make(_config(case), _spec(case), seed)

@@ -34,6 +34,14 @@ class ExploreTest(absltest.TestCase):
     self.assertEqual(settings['seed'], 3)
 
 
+  def test_no_interval_is_too_short(self):
+    interval, frames, ends = 2030, 0, [0]
+    for _ in range(20):  # Updates of 80 frames, up to the next multiple.
+      frames = -(-(ends[-1] + interval) // 80) * 80
+      ends.append(pbt.whole_intervals(frames, interval))
+    self.assertEqual(ends, [interval * i for i in range(21)])
+
+
 class PopulationTest(absltest.TestCase):
 
   @pytest.mark.storm
@@ -41,7 +49,8 @@ class PopulationTest(absltest.TestCase):
     out = self.create_tempdir().full_path
     run = subprocess.run(
         [sys.executable, 'examples/pbt.py', f'--out={out}', '--population=4',
-         '--cpus_per_member=0.5', '--interval=2000', '--',
+         # Not a multiple of the 80 frames of an update.
+         '--cpus_per_member=0.5', '--interval=2030', '--',
          '--recipe=catch', '--total_environment_frames=6000'],
         cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     self.assertEqual(run.returncode, 0, run.stdout)

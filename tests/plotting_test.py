@@ -212,6 +212,18 @@ class PlottingTest(parameterized.TestCase):
     code, stdout, stderr = self._main(logdir=logdir)
     self.assertEqual((code, stderr), (0, ''), stdout)
 
+  def test_evaluations_of_levels_without_an_episode(self):
+    # The training plays two levels; of one, no episode is over.
+    logdir = self._logdir([(100, 60, 'catch', 1)])
+    config_lib.Config(logdir=logdir, level_name='catch,memory',
+                      num_actors=2).save()
+    evaluations.start(logdir, 0)
+    evaluations.append(logdir, evaluations.Evaluation(110, 1, 66, (1., -1.)))
+    with mock.patch.object(plotting, 'draw', wraps=plotting.draw) as drawn:
+      self.assertEqual(self._main(logdir=logdir)[0], 0)
+    found = drawn.call_args.args[2]['run']
+    self.assertEqual(list(found), ['mean over 2 levels'])
+
   def test_scores_far_away_do_not_press_curves_flat(self):
     curve = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [2., 22.]]))
     figure = plotting.draw({'a': {'ALE/Breakout-v5': curve}}, num_episodes=1)

@@ -2,6 +2,7 @@
 """Tests of processes: what runs there, what ends them, what replaces them."""
 
 import contextlib
+import fcntl
 import io
 import multiprocessing
 import os
@@ -495,6 +496,27 @@ def _server(program):
 
 
 class StartTest(absltest.TestCase):
+
+  def test_locks_that_strangers_may_have_made(self):
+    for make in (os.mkfifo, lambda lock: os.symlink('/nowhere/file', lock),
+                 lambda lock: os.symlink(__file__, lock), os.mkdir):
+      path = os.path.join(self.create_tempdir().full_path, 'pymp-x')
+      os.mkdir(path)
+      make(os.path.join(path, processes._LOCK))
+      self.assertFalse(processes._removed(path))  # Nor does it wait.
+      self.assertLen(os.listdir(path), 1)
+    path = os.path.join(self.create_tempdir().full_path, 'pymp-x')
+    os.mkdir(path)
+    lock = os.path.join(path, processes._LOCK)
+    open(lock, 'x').close()
+    with mock.patch.object(os, 'getuid', return_value=os.getuid() + 1):
+      self.assertFalse(processes._removed(path))
+    with open(lock, 'ab') as file:
+      fcntl.flock(file, fcntl.LOCK_EX)
+      self.assertFalse(processes._removed(path))
+    self.assertTrue(processes._removed(path))
+    self.assertFalse(os.path.exists(path))
+    self.assertTrue(processes._removed(path))
 
   def test_directories_of_killed_programs_are_removed(self):
     directory = self.enter_context(tempfile.TemporaryDirectory(dir='/tmp'))

@@ -154,6 +154,28 @@ class SavingTest(parameterized.TestCase):
     # A segment is kept as long as one of its steps is needed.
     self.assertLessEqual(sizes, 2 * (_LENGTH + 2 * max(every, 5)))
 
+  def test_a_stream_that_stands_still(self):
+    directory = self.create_tempdir().full_path
+    logs = _logs()
+    replay = _make()
+    for start in range(0, _STEPS, 5):
+      for environment in [0, 1] if start < 10 else [0]:
+        replay.add(replay_logs.unroll(logs, [environment], start, 5))
+      replay.save(directory, {'num_steps': start})
+    # Its two segments, and those of the other stream's ring of four unrolls.
+    segments = [n for n in os.listdir(directory) if n != 'state.npz']
+    self.assertLessEqual(len(segments), 2 + 5)
+    copy = _make(seed=2)
+    copy.load(directory)
+    _assert_equal(copy, replay)
+    # It goes on, in this part and in the next one.
+    for replay_of_part in (replay, copy):
+      replay_of_part.add(replay_logs.unroll(logs, [1], 10, 5))
+    copy.save(directory, {})
+    again = _make(seed=3)
+    again.load(directory)
+    _assert_equal(again, copy)
+
   def test_streams_begin_anew_after_a_resume(self):
     directory = self.create_tempdir().full_path
     logs = _logs()

@@ -186,6 +186,18 @@ class PrioritisedTest(parameterized.TestCase):
     for position, weight in ((3, 4 ** -.4), (4, 1), (5, 2 ** -.4)):
       np.testing.assert_allclose(weights[drawn == position], weight, rtol=1e-6)
 
+  @parameterized.parameters((1., .5), (.5, 1.), (.6, 0.), (0., .6))
+  def test_state_of_another_exponent(self, before, after):
+    items = _Items([0], [4], 6)
+    errors = [1., 2, 3, 4]
+    selector = _filled(items, errors, exponent=before, epsilon=1e-9)
+    copy = replay_lib.Prioritised(exponent=after, epsilon=1e-9)
+    copy.state = selector.state
+    expected = _filled(items, errors if before else [1.] * 4, exponent=after,
+                       epsilon=1e-9)
+    for name, value in expected.state.items():
+      np.testing.assert_allclose(copy.state[name], value, rtol=1e-6)
+
   def test_state(self):
     items = _ITEMS()
     selector = _filled(items, np.arange(25), epsilon=.1)

@@ -401,6 +401,16 @@ class FilmingTest(absltest.TestCase):
       films._saying.join()
     self.assertEqual((films._process.returncode, output.getvalue()), (1, ''))
 
+  def test_a_film_whose_process_was_killed(self):
+    films = filming.Filming(config_lib.Config())
+    films._command = ['sh', '-c', 'kill -9 $$']
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      films(1)
+      films._saying.join()
+    self.assertEqual(output.getvalue(), 'No film: its process was ended by '
+                     'signal 9 (9 is often a lack of memory).\n')
+
   @pytest.mark.slow
   def test_the_program(self):
     empty = self.create_tempdir().full_path

@@ -19,6 +19,7 @@ import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import structs
+from scalable_agent.environments import vizdoom
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _UNSCALED = environments.EnvironmentSettings(width=160, height=120)
@@ -167,6 +168,21 @@ class VizdoomTest(parameterized.TestCase):
       process.wait()
     self.assertEqual([trace for trace in traces if os.path.exists(trace)], [])
 
+  @pytest.mark.slow
+  def test_the_picture_after_the_end_is_the_last_one(self):
+    env = vizdoom.Screen(gymnasium.make(
+        'VizdoomBasic-v1', disable_env_checker=True, render_mode='rgb_array',
+        frame_skip=4, screen_resolution='RES_160X120'), 160, 120)
+    self.addCleanup(env.close)
+    env.reset(seed=1)
+    is_over = False
+    while not is_over:
+      before = env.render()
+      _, _, terminated, truncated, _ = env.step(0)
+      is_over = terminated or truncated
+    self.assertGreater(np.ptp(before), 0)
+    np.testing.assert_array_equal(env.render(), before)
+
   @parameterized.parameters(
       ('VizdoomBasc-v1', 'VizdoomBasic-v1'),
       ('vizdoombasic-v1', 'VizdoomBasic-v1'))
@@ -181,7 +197,7 @@ class VizdoomTest(parameterized.TestCase):
     with mock.patch.dict(sys.modules, {'vizdoom': None}):
       self.assert_refused(
           errors.MissingDependencyError, 'VizdoomBasic-v1',
-          r'pip install "scalable_agent\[vizdoom\]"')
+          r'pip install -e "\.\[vizdoom\]"')
 
   def assert_refused(self, error, name, message):
     with self.assertRaisesRegex(error, message) as caught:

@@ -308,6 +308,12 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
         clip_c_threshold=None, lambda_=0.0)
     self._assert_returns(found, [[1.9], [2.9]], [[1 + .9 * 2.9], [1.9]])
 
+  def test_lambda_zero_hides_an_infinite_target_of_advantages(self):
+    found = vtrace.from_importance_weights(
+        [[0.], [200.]], [[.9], [.9]], [[1.], [2.]], [[0.], [1.]], [1.],
+        None, lambda_=[[0.], [1.]], mix_advantages=True)
+    self._assert_returns(found, [[1.9], [np.inf]], [[1.9], [1.9]])
+
   def test_infinite_weights(self):
     arguments = [[[x]] for x in (200., .9, 1., 0.)] + [[1.]]
     self._assert_returns(vtrace.from_importance_weights(*arguments),

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -25,6 +26,9 @@ _HEAD_TIMEOUT_VARIABLE = 'RAY_gcs_rpc_server_reconnect_timeout_s'
 _HEAD_TIMEOUT_S = 60.
 _HEAD_SHARE = 0.5
 _WATCH_PERIOD_S = 2.
+_TICK_S = 0.5
+# Whoever ticks so late was stopped meanwhile.
+_LATE_TICK_S = 3.
 _POLL_S = 0.5
 # `experiment.py` sets them for its process; those elsewhere need them, too.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
@@ -81,7 +85,13 @@ def _start(start):
   """Starts ray; tries again, as a busy machine may need too long."""
   for num_left in reversed(range(_NUM_STARTS)):
     try:
-      start()
+      # A terminal that closes sends SIGHUP to ray's processes, too. They would
+      # end before there is a checkpoint.
+      mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+      try:
+        start()
+      finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       return
     except Exception as e:  # pylint: disable=broad-exception-caught
       if type(e) is not Exception:  # ray has none of its own for this.
@@ -130,6 +140,35 @@ def listens(address: str) -> bool:
   return True
 
 
+class _RunningClock:
+  """Time in which this process runs.
+
+  Time in which it is stopped, as by Ctrl-Z, does not count: it is no fault of
+  others that they were not heard then.
+  """
+
+  def __init__(self, is_closed: threading.Event):
+    """Starts it; its thread ends after `is_closed`."""
+    self._lock = threading.Lock()
+    self._last_s = time.monotonic()
+    self._stopped_s = 0.
+    self._is_closed = is_closed
+    threading.Thread(target=self._tick, name='clock', daemon=True).start()
+
+  def now_s(self) -> float:
+    """Returns seconds since some moment."""
+    with self._lock:
+      now_s = time.monotonic()
+      if now_s - self._last_s > _LATE_TICK_S:
+        self._stopped_s += now_s - self._last_s
+      self._last_s = now_s
+      return now_s - self._stopped_s
+
+  def _tick(self):
+    while not self._is_closed.wait(_TICK_S):
+      self.now_s()
+
+
 class Connection:
   """Watches over what the driver needs of the cluster.
 
@@ -144,9 +183,10 @@ class Connection:
     self._node = this_node()
     self._limit_s = _HEAD_SHARE * float(
         os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S))
-    self._seen_s = time.monotonic()  # When the head has answered last.
-    self._died_s: float | None = None  # When this machine was lost.
     self._is_closed = threading.Event()
+    self._clock = _RunningClock(self._is_closed)
+    self._seen_s = self._clock.now_s()  # When the head has answered last.
+    self._died_s: float | None = None  # When this machine was lost.
     self._thread = threading.Thread(
         target=self._watch, name='connection', daemon=True)
     self._thread.start()
@@ -163,21 +203,21 @@ class Connection:
     if self._died_s is not None:
       return f"ray's processes on {socket.gethostname()} have died."
     return (f"The head of ray's cluster, {self._head}, has not answered for "
-            f'{time.monotonic() - self._seen_s:.0f} s '
+            f'{self._clock.now_s() - self._seen_s:.0f} s '
             f'({_HEAD_TIMEOUT_VARIABLE}).')
 
   def lost_for_s(self) -> float:
     """Returns for how many seconds there is a problem; 0 if there is none."""
     since_s = (self._seen_s + self._limit_s if self._died_s is None
                else self._died_s)
-    return max(0., time.monotonic() - since_s)
+    return max(0., self._clock.now_s() - since_s)
 
   def wait_for_head(self, stop: threading.Event) -> None:
     """Waits until the head answers, `stop` is set, or there is a problem.
 
     Without the head, what starts processes waits until ray ends all.
     """
-    begin_s = time.monotonic()
+    begin_s = self._clock.now_s()
     while self._seen_s < begin_s and not self.problem():
       if stop.wait(_POLL_S):
         return
@@ -188,7 +228,7 @@ class Connection:
         nodes = ray.nodes()  # Without the head, it waits.
       except ray.exceptions.RayError:
         continue
-      self._seen_s = time.monotonic()
+      self._seen_s = self._clock.now_s()
       if self._died_s is None and not any(
           node['Alive'] and node['NodeID'] == self._node for node in nodes):
         self._died_s = self._seen_s

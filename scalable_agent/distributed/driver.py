@@ -110,9 +110,7 @@ def _run_learners(config, token, stop, connection):
       checkpoint = newer
       losses.append(str(e))
       if stop.is_set():
-        raise errors.LearnerLostError(
-            f'The learner {e}. The same command goes on from the last '
-            'checkpoint.') from None
+        raise _stopped_meanwhile(e) from None
       if len(losses) > config.max_learner_restarts:
         raise errors.LearnerLostError(
             f'The learner {losses[0]}. It was lost again and again, '
@@ -123,6 +121,13 @@ def _run_learners(config, token, stop, connection):
       stop.wait(cluster.pause_s(len(losses)))
       connection.wait_for_head(stop)
       _check(connection)
+      if stop.is_set():
+        raise _stopped_meanwhile(e) from None
+
+
+def _stopped_meanwhile(loss):
+  return errors.LearnerLostError(
+      f'The learner {loss}. The same command goes on from the last checkpoint.')
 
 
 def _check(connection, patience_s=0.):

@@ -94,7 +94,7 @@ FAMILIES = (
 def make_vec(
     level_names: Sequence[str],
     seeds: Sequence[int],
-    settings: EnvironmentSettings = EnvironmentSettings(),  # noqa: B008
+    settings: EnvironmentSettings | None = None,
     num_threads: int = 0,
     first_index: int = 0,
     restarts: Restarts | None = None,
@@ -107,7 +107,7 @@ def make_vec(
       observations and actions.
     seeds: `E` ints within `[0, 2**31)`. The same levels, seeds and actions give
       the same stream.
-    settings: `EnvironmentSettings`.
+    settings: `EnvironmentSettings`; None for the defaults of the levels.
     num_threads: threads for Atari games; 0 for one per core.
     first_index: which environment of the run the first one is.
     restarts: how often processes that die or hang may be replaced; then
@@ -126,6 +126,10 @@ def make_vec(
     ValueError: no levels, or seeds that do not fit.
   """
   _check_arguments(level_names, seeds)
+  if settings is None:
+    is_repeated = all(
+        atari.is_level(name) or dmlab.is_level(name) for name in level_names)
+    settings = EnvironmentSettings(num_action_repeats=4 if is_repeated else 1)
   found = _look_up_all(level_names, settings)
 
   make: Callable[..., VectorEnvironment] = _family(level_names[0]).make_vector

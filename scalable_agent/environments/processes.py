@@ -17,6 +17,7 @@ import multiprocessing.util
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import threading
@@ -200,15 +201,23 @@ def _prepare_directory():
       glob.escape(tempfile.gettempdir()), 'pymp-*', _LOCK)):
     _removed(os.path.dirname(path))
   path = os.path.join(multiprocessing.util.get_temp_dir(), _LOCK)
-  _locks.append(open(path, 'ab'))  # Open, and so locked, until the end.
+  _locks.append(open(f'{path}.new', 'ab'))  # Open, and so locked, to the end.
   with contextlib.suppress(OSError):  # The file system may have no locks.
     fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+  # Another run never sees it without its lock.
+  os.replace(f'{path}.new', path)
 
 
 def _removed(path):
   """Removes the directory of a run that has ended; returns whether it did."""
+  lock = os.path.join(path, _LOCK)
   try:
-    with open(os.path.join(path, _LOCK), 'ab') as file:
+    # What a stranger has put there may be a pipe, or lead elsewhere.
+    if any(os.lstat(p).st_uid != os.getuid() for p in (path, lock)) or not (
+        stat.S_ISREG(os.lstat(lock).st_mode)):
+      return False
+    with open(lock, 'r+b', opener=lambda name, flags: os.open(
+        name, flags | os.O_NOFOLLOW)) as file:
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
       shutil.rmtree(path)
   except FileNotFoundError:

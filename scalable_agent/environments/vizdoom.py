@@ -112,6 +112,7 @@ class Screen(gymnasium.Wrapper):
     self.observation_space = gymnasium.spaces.Box(
         0, 255, (height, width, 3), np.uint8)
     self._clean_up: subprocess.Popen | None = None
+    self._picture: np.ndarray | None = None
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
@@ -133,6 +134,15 @@ class Screen(gymnasium.Wrapper):
       self._frame = self._scaled(observation['screen'])
     # If time runs out, ViZDoom also sets `terminated`.
     return (self._frame, reward, terminated and not truncated, truncated, info)
+
+  def render(self) -> np.ndarray | None:
+    """Returns the screen, uint8 `[H, W, 3]`; after the end, the one before.
+
+    None if nothing was rendered before the end.
+    """
+    if self.env.unwrapped.state is not None:
+      self._picture = self.env.render()
+    return self._picture
 
   def close(self) -> None:
     """Ends the engine, and removes the memory that it shares."""

@@ -31,8 +31,8 @@ class Saver:
   def __init__(self, directory: str):
     """Names the directory; nothing is read or written."""
     self._directory = directory
-    # The counts at the end of each segment.
-    self._segments: dict[str, list[int]] = {}
+    # The counts at the start and at the end of each segment.
+    self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
   def save(self, store: steps.StepStore, state: dict[str, Any]) -> None:
     """Writes the new steps of `store`, and `state`; deletes what is too old.
@@ -42,17 +42,21 @@ class Saver:
       state: arrays and numbers by name.
     """
     os.makedirs(self._directory, exist_ok=True)
-    saved = np.array(list(self._segments.values())[-1] if self._segments
-                     else np.zeros_like(store.count))
+    _, saved = (list(self._segments.values())[-1] if self._segments
+                else (None, np.zeros_like(store.count)))
     oldest = np.maximum(store.count - store.length, 0)
-    segments = {name: end for name, end in self._segments.items()
-                if np.any(np.array(end) > oldest)}
+    # A stream that stands still has no steps in the later ones.
+    segments = {name: (start, end)
+                for name, (start, end) in self._segments.items()
+                if np.any((end > oldest) & (end > start))}
     if np.any(store.count > saved):
       name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
-      self._write(name, _segment(store, np.maximum(saved, oldest)))
-      segments[name] = store.count.tolist()
+      start = np.maximum(saved, oldest)
+      self._write(name, _segment(store, start))
+      segments[name] = start, store.count.copy()
+    ends = {name: end.tolist() for name, (_, end) in segments.items()}
     self._write(_STATE, {
-        **state, 'segments': json.dumps(segments), 'form': _form(store)})
+        **state, 'segments': json.dumps(ends), 'form': _form(store)})
     self._segments = segments
     self._delete_others()
 
@@ -78,9 +82,11 @@ class Saver:
           f'{self._directory} has a replay of {form}, and not of '
           f'{_form(store)}: use the settings of before, or delete '
           f'{self._directory}. The run then fills its replay anew.')
+    self._segments = {}
     for name in segments:
-      _append(store, self._read(name))
-    self._segments = segments
+      arrays = self._read(name)
+      _append(store, arrays)
+      self._segments[name] = arrays['start'], arrays['end']
     self._delete_others()
     return state
 

@@ -173,14 +173,21 @@ class Prioritised:
 
   @property
   def state(self) -> dict[str, Any]:
-    """See `Selector.state`: priorities, and the largest ever."""
-    return {'largest': self._largest,
+    """See `Selector.state`: priorities, and the largest ever.
+
+    They become those of the exponent here if they are set with another one.
+    """
+    return {'largest': self._largest, 'exponent': self._exponent,
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
+    # Without an exponent, all are 1, and stay so until they are updated.
+    exponent = float(state['exponent'])
+    power = self._exponent / exponent if exponent else 0.0
     priorities = np.asarray(state['priorities'])
-    self._largest = float(state['largest'])
+    priorities = np.where(priorities > 0, priorities ** power, 0.0)
+    self._largest = float(state['largest']) ** power
     self._allocate(len(priorities))
     self._set(np.arange(len(priorities)), priorities)
 

@@ -33,6 +33,7 @@ def compare(config: config_lib.Config) -> int:
 
   Raises:
     ConfigError: if there is no test, or one cannot be read.
+    SaveError: if the table cannot be written.
   """
   table = score_table.make_table(
       [read(path) for path in config.logdirs])
@@ -41,9 +42,10 @@ def compare(config: config_lib.Config) -> int:
   try:
     path = reserve_path(logdir, f'{len(table.runs)}_agents')
     write(table, path)
-    print(f'Wrote {path}.json, .csv and .md.')
   except OSError as e:
-    print(f'{logdir} could not be written: {e.strerror}.')
+    raise errors.SaveError(
+        f'{logdir} could not be written: {e.strerror}.') from e
+  print(f'Wrote {path}.json, .csv and .md.')
   return 0
 
 
@@ -306,9 +308,13 @@ def read(path: str) -> score_table.Run:
     ConfigError: if there is none, or if it cannot be read.
   """
   if os.path.isdir(path):
-    # A test that could not be written, on a full disk, has left an empty file.
-    found = [match for match in map(_NAME.fullmatch, os.listdir(path))
-             if match and os.path.getsize(os.path.join(path, match[0]))]
+    try:
+      # A test that could not be written has left an empty file.
+      found = [match for match in map(_NAME.fullmatch, os.listdir(path))
+               if match and os.path.getsize(os.path.join(path, match[0]))]
+    except OSError as e:
+      raise errors.ConfigError(
+          f'--logdir={path} cannot be read: {e.strerror}.') from e
     if not found:
       raise errors.ConfigError(
           f'--logdir={path} holds no table of a test (scores-*.json). Test '

@@ -18,7 +18,8 @@ class Score(NamedTuple):
   Attributes:
     algorithm: as the source names it.
     environment: as the source names it.
-    num_agent_steps: length of the training in agent steps, not frames.
+    num_agent_steps: length of the training in agent steps, not frames, unless
+      `protocol` says otherwise.
     mean: the mean return.
     std: a standard deviation; `protocol` says of what. None if there is none.
     protocol: how it was measured.
@@ -54,6 +55,7 @@ def task_of(environment: str) -> str:
   """
   name = environment.rpartition(':')[2].removeprefix('ALE/')
   name = name.replace('dm_control/', 'dm_control ')
+  name = name.replace('ball_in_cup', 'cup')
   return re.sub(r'(NoFrameskip)?-v\d+.*| sticky.*', '', name)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import evaluations as evaluations_lib
+from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import suites
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ def run(config: config_lib.Config) -> int:
   """
   logdirs = config.logdirs
   runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
-  evaluations = {label: read_evaluations(logdir, runs[label])
-                 for label, logdir in zip(runs, logdirs)}
+  evaluations = {
+      label: read_evaluations(logdir, _levels_played(logdir) or runs[label])
+      for label, logdir in zip(runs, logdirs)}
   # Two names, so that a comparison never replaces the picture of a run.
   path = config.plot_file or os.path.join(
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
@@ -74,6 +76,20 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
+def _levels_played(logdir):
+  """Returns the levels of the training, also those without an episode."""
+  config = _trained_with(logdir)
+  return config and levels_lib.played(levels_lib.level_names(
+      config.level_name, config.is_test), config.num_actors)
+
+
+def _trained_with(logdir):
+  try:
+    return config_lib.trained_with(logdir)
+  except errors.ConfigError:  # Damaged, or of another version.
+    return None
+
+
 def seeds_of_one(logdirs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
   """Returns the groups of runs that differ only in their seeds.
 
@@ -85,10 +101,7 @@ def seeds_of_one(logdirs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
   """
   groups: dict[tuple, list[str]] = {}
   for label, logdir in logdirs.items() if len(logdirs) >= _MIN_SEEDS else ():
-    try:
-      config = config_lib.trained_with(logdir)
-    except errors.ConfigError:  # Damaged, or of another version.
-      config = None
+    config = _trained_with(logdir)
     if config:
       settings = tuple(
           (field.name, getattr(config, field.name))
@@ -157,7 +170,7 @@ def read_evaluations(
 
   Args:
     logdir: the directory of the run.
-    levels: the levels that it has played.
+    levels: the levels that were evaluated.
 
   Returns:
     A curve of means by level. Means over several levels have a panel of their

@@ -179,7 +179,8 @@ def _atari_environment(config):
   if config.repeat_action_probability:
     yield ('Sticky actions: an action is repeated with probability '
            f'{config.repeat_action_probability:g} here, never in the paper.')
-  yield (f'No-op frames at the start of a game: 0 to {config.max_noops} here, '
+  max_noops = max(config.max_noops - config.fire_on_reset, 0)
+  yield (f'No-op frames at the start of a game: 0 to {max_noops} here, '
          '1 to 30 in the paper.')
   if config.test_greedy and not config.repeat_action_probability:
     yield (f'Different games: at most {config.max_noops + 1} per level here, '
