@@ -1343,21 +1343,24 @@ _FLAT_FUNCTION = (
 _SAVING = (
     ('half a file is left', "os.remove(f'{path}.tmp')", 'pass'),
     ('old segments are dropped too early',
-     'np.any(np.array(end) > oldest)', 'np.all(np.array(end) > oldest)'),
+     'np.any((end > oldest) & (end > start))',
+     'np.all((end > oldest) & (end > start))'),
+    ('those of streams that stand still are kept',
+     'np.any((end > oldest) & (end > start))', 'np.any(end > oldest)'),
     ('steps since the first save only', 'np.maximum(saved, oldest)', 'oldest'),
     ('state before its segment',
-     """    if np.any(store.count > saved):
-      name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
-      self._write(name, _segment(store, np.maximum(saved, oldest)))
-      segments[name] = store.count.tolist()
+     """      self._write(name, _segment(store, start))
+      segments[name] = start, store.count.copy()
+    ends = {name: end.tolist() for name, (_, end) in segments.items()}
     self._write(_STATE, {
-        **state, 'segments': json.dumps(segments), 'form': _form(store)})
+        **state, 'segments': json.dumps(ends), 'form': _form(store)})
 """,
-     """    name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
-    segments[name] = store.count.tolist()
+     """      segments[name] = start, store.count.copy()
+    ends = {name: end.tolist() for name, (_, end) in segments.items()}
     self._write(_STATE, {
-        **state, 'segments': json.dumps(segments), 'form': _form(store)})
-    self._write(name, _segment(store, np.maximum(saved, oldest)))
+        **state, 'segments': json.dumps(ends), 'form': _form(store)})
+    if np.any(store.count > saved):
+      self._write(name, _segment(store, start))
 """),
     ('not renamed', "os.replace(f'{path}.tmp', path)", "os.rename(path, path)"),
     ('nothing deleted',
@@ -1538,7 +1541,9 @@ _FILMING = (
     ('always due', 'time.monotonic() < self._last_s + self._period_s', 'False'),
     ('several at a time',
      'or self._process and self._process.poll() is None', 'or False'),
-    ('errors are not said', 'process.returncode > 0 and', 'False and'),
+    ('errors are not said', 'process.returncode and', 'False and'),
+    ('a killed film is not said', 'process.returncode and',
+     'process.returncode > 0 and'),
     ('an ended film is an error', ' and not is_closed.is_set()', ''),
     ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
 )
@@ -1748,8 +1753,8 @@ GROUPS = (
      'Weights or micro or clipped or published'),
     ('algorithms/base', _BASE, 'tests/off_policy_test.py', '-k',
      'losses and td3 or follow and td3 or begin or checkpoint and td3'),
-    ('algorithms/impala', _IMPALA, 'tests/learner_test.py', '-k',
-     'loss_are_one'),
+    ('algorithms/impala', _IMPALA, 'tests/learner_test.py',
+     'tests/impala_test.py', '-k', 'loss_are_one or of_v_trace'),
     ('algorithms/ddqn', _DDQN, 'tests/off_policy_test.py', '-k',
      'dqn or dueling'),
     ('algorithms/ddpg', _DDPG, 'tests/off_policy_test.py', '-k',
