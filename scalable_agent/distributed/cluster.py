@@ -52,6 +52,7 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   os.environ.setdefault('RAY_IGNORE_UNHANDLED_ERRORS', '1')
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
+  handler = signal.getsignal(signal.SIGTERM)
   if config.ray_address == 'local':
     _start(functools.partial(
         connect, address='local', num_cpus=_num_local_cpus(config),
@@ -68,6 +69,8 @@ def connected(config: config_lib.Config) -> Iterator[None]:
       raise errors.ConfigError(
           f'--ray_address={config.ray_address}: {e} A cluster is started with '
           '"ray start --head"; --ray_address=local needs none.') from e
+  # ray's own handler ends the program with 15, and without its goodbyes.
+  signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
   try:
     yield
   finally:

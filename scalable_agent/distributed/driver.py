@@ -62,7 +62,6 @@ def train(config: config_lib.Config) -> int:
     return hosts.join(config)
   # The directory of a learner's process is another one.
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
-  # ray has handlers of its own for signals; ours come after them.
   with logdirs.locked(config.logdir), hosts.head(config), \
       cluster.connected(config), signals.stop_on_signals() as stop:
     try:
