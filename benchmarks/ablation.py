@@ -51,6 +51,7 @@ _FLAGS = (
     '--batch_size=8', '--unroll_length=10', '--total_environment_frames=64000',
     '--optimizer=adam', '--learning_rate=0.003', '--epsilon=0.00001',
     '--entropy_cost=0.01', '--min_policy_lag=50')
+_NOT_VTRACE = ('--lambda_=1', '--clip_rho=1', '--clip_c=1', '--clip_pg_rho=1')
 _NUM_BINS = 50
 
 
@@ -71,8 +72,11 @@ class Cell(NamedTuple):
         f'seed{self.seed}')
 
   def flags(self, common: list[str]) -> list[str]:
+    # Recipes may have other values of V-trace, which only V-trace has.
+    others = [] if self.correction == 'vtrace' else _NOT_VTRACE
     return [*common, f'--correction={self.correction}',
-            f'--replay_capacity={self.replay_capacity}', f'--seed={self.seed}']
+            f'--replay_capacity={self.replay_capacity}', f'--seed={self.seed}',
+            *others]
 
 
 class Interval(NamedTuple):
@@ -126,18 +130,19 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
                          time.monotonic() + timeout_s)
       time.sleep(0.2)
       for cell, (child, deadline) in list(running.items()):
-        if child.poll() is None and time.monotonic() < deadline:
+        code = child.poll()
+        if code is None and time.monotonic() < deadline:
           continue
         del running[cell]
         directory = cell.directory(out)
         result = 'finished'
-        if child.poll() == 0 and runs.is_at_end(directory / 'log.txt'):
+        if code == 0 and runs.is_at_end(directory / 'log.txt'):
           (directory / 'finished.json').write_text(
               json.dumps(cell.flags(common)))
         else:
-          result = ('stopped before its end' if child.poll() == 0 else
-                    f'exit code {child.returncode}, see log.txt'
-                    if child.poll() else f'took more than {timeout_s:g} s')
+          result = ('stopped before its end' if code == 0 else
+                    f'exit code {code}, see log.txt' if code else
+                    f'took more than {timeout_s:g} s')
           runs.stop(child)
           failures.append(f'{directory}: {result}')
         print(f'{directory}: {result}, {len(waiting) + len(running)} to go',

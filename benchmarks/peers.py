@@ -52,10 +52,11 @@ import time
 from typing import NamedTuple
 
 import psutil
-from scalable_agent import signals
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
+from scalable_agent import signals
 import venvs
 
 WORKERS = pathlib.Path(__file__).resolve().parent / 'peers'

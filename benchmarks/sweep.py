@@ -138,12 +138,13 @@ class Sweep:
           running[trial] = self._start(trial)
         time.sleep(_POLL_S)
         for trial, child in list(running.items()):
-          log = trial.directory(self._out) / 'log.txt'
-          if child.poll() == 0 and runs.is_at_end(log):
+          code = child.poll()
+          if code == 0 and runs.is_at_end(
+              trial.directory(self._out) / 'log.txt'):
             self._end(trial).touch()
-          elif child.poll() == 0:
+          elif code == 0:
             self.failed[trial] = 'it was stopped'
-          elif child.poll() is not None:
+          elif code is not None:
             self.failed[trial] = runs.last_words(trial.directory(self._out))
           elif self.is_at(trial, rung):
             runs.stop(child)

@@ -22,7 +22,7 @@ clock of all starts with the program: imports and compilation count.
 
 The programs take turns, seed by seed. Each run is a line of results.csv, and
 its games are in a file of their own. A run that is in results.csv is not made
-again, also if its limit was another one; one that was cut off or failed starts
+again, even if it had another limit; one that was cut off or failed starts
 again. "Others" is the number of cores that other programs took; if it is not
 near 0, the minutes are not valid. Draws GAME-MARK.png: all runs over minutes.
 """
@@ -189,18 +189,17 @@ def _watch(program, args):
     games = program.games()
     if not args.to_limit and held(games.means(), args.mark) is not None:
       break
-    if program.run.has_finished():  # At the number of frames of its settings.
-      error = '' if program.is_at_end() else 'it was stopped'
+    try:
+      program.run.check()
+    except peers.RunError as e:
+      error = str(e)
+      if program.run.has_finished():  # At the number of frames it was given.
+        error = '' if program.is_at_end() else 'it was stopped'
       break
     if len(games.returns) > num_games:
       num_games, last_s = len(games.returns), time.monotonic()
     elif time.monotonic() - last_s > _HANG_S:
       error = f'no game has ended for {_HANG_S:.0f} s'
-      break
-    try:
-      program.run.check()
-    except peers.RunError as e:
-      error = str(e)
       break
   others = (peers.busy_seconds() - busy_s - sum(own_s.values())) / (
       time.monotonic() - start_s)
@@ -294,13 +293,18 @@ def table(rows: list[dict]) -> str:
   for (program, game, mark), group in groups.items():
     numbers = functools.partial(_numbers, group)
     minutes = numbers('minutes_to_mark')
-    # A run that did not get there took longer than all that did.
+    # A run that did not get there took longer than it was given.
+    longest = max((m for m in minutes if m is not None), default=0.)
+    is_known = all(m is not None or given >= longest for m, given in zip(
+        minutes, numbers('minutes')))
     median = statistics.median(
         float('inf') if m is None else m for m in minutes)
+    median_text = ('?' if not is_known else
+                   '-' if median == float('inf') else f'{median:.1f}')
     title = program if program == 'ours' else _PEERS[program].title
     lines.append(
         f'| {title} | {game} | {mark:g} | {text(minutes)} | '
-        f'{"-" if median == float("inf") else f"{median:.1f}"} | '
+        f'{median_text} | '
         f'{text(numbers("minutes_held"))} | '
         f'{text(numbers("frames_to_mark", 1e-6))} | '
         f'{text(numbers("last_mean"))} | {text(numbers("minutes"))} | '

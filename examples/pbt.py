@@ -141,14 +141,18 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
 def _ray(args):
   # ray does not hide GPUs from those who ask for none.
   hidden = {} if args.gpus_per_member else {'CUDA_VISIBLE_DEVICES': ''}
-  ray.init(address=args.ray_address, runtime_env={'env_vars': {
+  variables = {
       'TF_NUM_INTRAOP_THREADS': str(max(1, int(args.cpus_per_member))),
       'TF_CPP_MIN_LOG_LEVEL': '3', 'TF_FORCE_GPU_ALLOW_GROWTH': 'true',
       'TF_ENABLE_ONEDNN_OPTS': '1',
       'PYTHONPATH': os.pathsep.join(
           [str(_ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]),
-      **hidden}},
-           log_to_driver=False)
+      **hidden}
+  try:
+    ray.init(address=args.ray_address, log_to_driver=False,
+             runtime_env={'env_vars': variables})
+  except ConnectionError as e:
+    raise errors.ConfigError(f'--ray_address={args.ray_address}: {e}') from e
   try:
     yield
   finally:
@@ -237,8 +241,6 @@ def main(argv: Sequence[str] | None = None) -> int:
       results = run(args, config)
   except errors.UserError as e:
     parser.error(str(e))
-  except ConnectionError as e:
-    parser.error(f'--ray_address={args.ray_address}: {e}')
   report(results, args.out.absolute())
   if any(r.metrics.get('frames', 0) < config.total_environment_frames
          for r in results if not r.error):

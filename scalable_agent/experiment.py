@@ -256,7 +256,7 @@ def _parse_flags(argv):
   except (errors.ConfigError, flags.Error) as e:
     text = str(e).removeprefix('ERROR:: ')
   except UnicodeDecodeError:
-    text = 'A file of --flagfile is no text.'
+    text = 'A file of --flagfile is not a text file.'
   print(f'scalable_agent: {text}', file=sys.stderr)
   sys.exit(errors.ConfigError.exit_code)
 

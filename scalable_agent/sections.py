@@ -259,8 +259,8 @@ class EnvironmentSettings(_Section):
       'Atari: a game begins with 0 to this many frames without action.',
       NOT_NEGATIVE, ALE_COUNT)
   fire_on_reset: bool = setting(
-      False, 'Atari: press FIRE at the start of a game, in place of one of the '
-      'frames without action.')
+      False, 'Atari: press FIRE at the start of a game that has it, in place '
+      'of one of the frames without action.')
   max_episode_frames: int = setting(
       108_000, 'Atari: a game is cut off after this many frames.',
       POSITIVE, ALE_COUNT)

@@ -125,6 +125,7 @@ class LearnersTest(parameterized.TestCase):
     self.connection = mock.Mock(spec=cluster.Connection)
     self.connection.problem.return_value = ''
     self.connection.lost_for_s.return_value = 0.
+    self.connection.now_s = time.monotonic
     config = config_lib.Config(
         num_actors=4, batch_size=4, ray_address='auto', num_learners=2,
         actor_timeout_s=2.)
@@ -209,6 +210,16 @@ class LearnersTest(parameterized.TestCase):
     def end():
       self.answers |= {'run 0': 0, 'run 1': 0}
     self.handles[1].stop.remote.side_effect = end
+
+  def test_time_in_which_the_driver_is_stopped_is_no_silence(self):
+    # It wakes up after an hour. No new sign of the learners has come yet.
+    self._end_when_stopped()
+    self.connection.now_s = mock.Mock(return_value=5.)
+    stop = threading.Event()
+    with mock.patch.object(driver, 'time') as now:
+      now.monotonic.side_effect = [0., *[3600. * i for i in range(1, 99)]]
+      self.handles[0].output.remote.side_effect = stop.set
+      self.assertEqual(self.learners.run_to_end(stop), 0)
 
   @parameterized.parameters(False, True)
   def test_learners_save_if_the_cluster_is_lost(self, comes_back):
@@ -414,6 +425,7 @@ class RestartsTest(parameterized.TestCase):
     causes = iter(['has died: No module x', 'has died', 'has died'])
     self.connection = mock.Mock(spec=cluster.Connection)
     self.connection.lost_for_s.return_value = 0.
+    self.connection.now_s = time.monotonic
 
     def run_to_end(unused_self, unused_stop):
       raise driver._LearnerLost(next(causes))

@@ -749,12 +749,16 @@ class FlagsTest(parameterized.TestCase):
       (dict(num_actors=4, num_actor_groups=4, dynamic_batching=False), False),
       (dict(num_actors=2, num_actor_groups=2, dynamic_batching=True), True))
   def test_actors_share_a_policy(self, settings, is_shared):
-    config, used, _ = _made(config_lib.Config(agent='mlp', **settings))
+    with mock.patch.object(policies, 'AgentPolicy',
+                           wraps=policies.AgentPolicy) as made:
+      config, used, _ = _made(config_lib.Config(agent='mlp', **settings))
     self.assertIs(config.dynamic_batching, is_shared)
     self.assertLen(used, settings['num_actor_groups'])
     self.assertLen(set(used), 1 if is_shared else len(used))
     self.assertEqual(
         {isinstance(p, policies.SharedPolicy) for p in used}, {is_shared})
+    # Its states come from the device together with its outputs.
+    self.assertEqual({made.call_args.kwargs['state_on_host']}, {is_shared})
     for policy in set(used):
       policy.close(timeout_s=60)
 

@@ -91,7 +91,7 @@ _VTRACE = (
      'tf.minimum(clip_pg_rho_threshold, rhos)', 'rhos'),
     ('no discount in q',
      'tf.math.multiply_no_nan(vs_t_plus_1, discounts)', 'vs_t_plus_1'),
-    ('lambda mixed the wrong way round',
+    ('one minus lambda in place of lambda',
      'multiply_no_nan(vs_t_plus_1, lambda_) +',
      'multiply_no_nan(vs_t_plus_1, 1 - lambda_) +'),
     ('infinite targets where lambda is 0',
@@ -1634,7 +1634,9 @@ _DRIVER = (
     ('learners may save for ever when the cluster is lost',
      '    _check(self._connection, _SAVE_TIMEOUT_S)\n', ''),
     ('learners are waited for when the cluster is lost',
-     '      _check(self._connection)\n      if time', '      if time'),
+     '      _check(self._connection)\n      if self', '      if self'),
+    ('silence while the driver is stopped counts',
+     'now_s = self._connection.now_s()', 'now_s = time.monotonic()'),
 )
 _CLUSTER = (
     ('the head is lost at once', 'self._seen_s + self._limit_s if',

@@ -33,7 +33,6 @@ class ExploreTest(absltest.TestCase):
     self.assertGreater(len({copy['seed'] for copy in copies}), 5900)
     self.assertEqual(settings['seed'], 3)
 
-
   def test_no_interval_is_too_short(self):
     interval, frames, ends = 2030, 0, [0]
     for _ in range(20):  # Updates of 80 frames, up to the next multiple.
@@ -51,11 +50,11 @@ class PopulationTest(absltest.TestCase):
         [sys.executable, 'examples/pbt.py', f'--out={out}', '--population=4',
          # Not a multiple of the 80 frames of an update.
          '--cpus_per_member=0.5', '--interval=2030', '--',
-         '--recipe=catch', '--total_environment_frames=6000'],
+         '--recipe=catch', '--total_environment_frames=12000'],
         cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     self.assertEqual(run.returncode, 0, run.stdout)
     rows = json.loads(pathlib.Path(out, 'members.json').read_text())
-    self.assertEqual([row['frames'] for row in rows], [6000] * 4)
+    self.assertEqual([row['frames'] for row in rows], [12_000] * 4)
     self.assertEqual([row['mean_return'] for row in rows],
                      sorted((row['mean_return'] for row in rows), reverse=True))
     episodes = [pathlib.Path(row['logdir'], 'episodes.csv').read_text()

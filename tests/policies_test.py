@@ -35,7 +35,6 @@ class AgentPolicyTest(tf.test.TestCase, parameterized.TestCase):
                             policy.initial_state(2))
     self.assertAllEqual(chosen.action, [2, 1])
 
-
   @parameterized.parameters(
       (False, False), (True, False), (False, True))
   def test_a_step_takes_one_copy_from_the_device(self, on_host, is_shared):

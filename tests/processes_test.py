@@ -517,6 +517,10 @@ class StartTest(absltest.TestCase):
     self.assertTrue(processes._removed(path))
     self.assertFalse(os.path.exists(path))
     self.assertTrue(processes._removed(path))
+    os.mkdir(path)
+    open(os.path.join(path, 'rest'), 'x').close()  # Its lock is gone already.
+    self.assertTrue(processes._removed(path))
+    self.assertFalse(os.path.exists(path))
 
   def test_directories_of_killed_programs_are_removed(self):
     directory = self.enter_context(tempfile.TemporaryDirectory(dir='/tmp'))

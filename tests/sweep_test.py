@@ -214,6 +214,10 @@ class MarkTest(parameterized.TestCase):
         [row('1', '40'), row('2', ''), row('3', '')]).splitlines()[2]
     self.assertIn('| 40.0, -, - | - |', line)
     self.assertIn('| 18.5, 18.5, 18.5 | 60.0, 60.0, 60.0 | 0.10 |', line)
+    # The second one was given less than the third one took.
+    line = time_to_score.table([row('1', '40'), {
+        **row('2', ''), 'minutes': '45'}, row('3', '50')]).splitlines()[2]
+    self.assertIn('| 40.0, -, 50.0 | ? |', line)
     # What failed did not fall short of the mark.
     lines = time_to_score.table(
         [row('1', '40'), {**row('2', ''), 'error': 'no opencv'}]).splitlines()

@@ -16,6 +16,7 @@ from ray.util import scheduling_strategies
 import scalable_agent
 from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent import signals
 
 _CONNECT_TIMEOUT_S = 5.
 _LEAVE_TIMEOUT_S = 20.
@@ -50,9 +51,22 @@ def connected(config: config_lib.Config) -> Iterator[None]:
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
   # The driver handles the errors of lost processes, and says what it does.
   os.environ.setdefault('RAY_IGNORE_UNHANDLED_ERRORS', '1')
+  handler = signal.getsignal(signal.SIGTERM)
+  try:
+    _connect(config)
+  except SystemExit as e:  # Of ray's own handler, which ends programs with 15.
+    raise signals.Stopped(128 + signal.SIGTERM) from e
+  finally:
+    signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
+  try:
+    yield
+  finally:
+    call_in_time(ray.shutdown)
+
+
+def _connect(config):
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
-  handler = signal.getsignal(signal.SIGTERM)
   if config.ray_address == 'local':
     _start(functools.partial(
         connect, address='local', num_cpus=_num_local_cpus(config),
@@ -69,12 +83,6 @@ def connected(config: config_lib.Config) -> Iterator[None]:
       raise errors.ConfigError(
           f'--ray_address={config.ray_address}: {e} A cluster is started with '
           '"ray start --head"; --ray_address=local needs none.') from e
-  # ray's own handler ends the program with 15, and without its goodbyes.
-  signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
-  try:
-    yield
-  finally:
-    call_in_time(ray.shutdown)
 
 
 def call_in_time(function: Callable[[], None]) -> None:
@@ -199,6 +207,10 @@ class Connection:
     self._is_closed.set()
     self._thread.join(_CONNECT_TIMEOUT_S)
 
+  def now_s(self) -> float:
+    """Returns seconds since some moment, in which this process has run."""
+    return self._clock.now_s()
+
   def problem(self) -> str:
     """Returns what is lost, in a sentence; '' if nothing is."""
     if not self.lost_for_s():
@@ -206,21 +218,21 @@ class Connection:
     if self._died_s is not None:
       return f"ray's processes on {socket.gethostname()} have died."
     return (f"The head of ray's cluster, {self._head}, has not answered for "
-            f'{self._clock.now_s() - self._seen_s:.0f} s '
+            f'{self.now_s() - self._seen_s:.0f} s '
             f'({_HEAD_TIMEOUT_VARIABLE}).')
 
   def lost_for_s(self) -> float:
     """Returns for how many seconds there is a problem; 0 if there is none."""
     since_s = (self._seen_s + self._limit_s if self._died_s is None
                else self._died_s)
-    return max(0., self._clock.now_s() - since_s)
+    return max(0., self.now_s() - since_s)
 
   def wait_for_head(self, stop: threading.Event) -> None:
     """Waits until the head answers, `stop` is set, or there is a problem.
 
     Without the head, what starts processes waits until ray ends all.
     """
-    begin_s = self._clock.now_s()
+    begin_s = self.now_s()
     while self._seen_s < begin_s and not self.problem():
       if stop.wait(_POLL_S):
         return
@@ -231,7 +243,7 @@ class Connection:
         nodes = ray.nodes()  # Without the head, it waits.
       except ray.exceptions.RayError:
         continue
-      self._seen_s = self._clock.now_s()
+      self._seen_s = self.now_s()
       if self._died_s is None and not any(
           node['Alive'] and node['NodeID'] == self._node for node in nodes):
         self._died_s = self._seen_s

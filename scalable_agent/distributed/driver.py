@@ -334,7 +334,7 @@ class _Learners:
         if stopping_s is None:
           problem = '' if stop.is_set() else self._connection.problem()
           if stop.is_set() or self._print_error or problem:
-            stopping_s = time.monotonic()
+            stopping_s = self._connection.now_s()
             for handle in self._handles:
               handle.stop.remote()
         self._check_time(stopping_s)
@@ -351,12 +351,12 @@ class _Learners:
   def _addresses(self, stop):
     """Waits until all processes run; returns None if it was stopped."""
     calls = [h.address.remote() for h in self._handles]
-    deadline_s = time.monotonic() + self._config.actor_timeout_s
+    deadline_s = self._connection.now_s() + self._config.actor_timeout_s
     while ray.wait(calls, num_returns=len(calls), timeout=_POLL_S)[1]:
       if stop.is_set():
         return None
       _check(self._connection)
-      if time.monotonic() > deadline_s:
+      if self._connection.now_s() > deadline_s:
         free = ray.available_resources()
         raise errors.ClusterError(
             f'There was no room for {len(calls)} learners within '
@@ -364,7 +364,7 @@ class _Learners:
             f'{self._config.num_cpus_per_learner} CPUs each. The cluster has '
             f'{free.get("CPU", 0):g} CPUs and {free.get("GPU", 0):g} GPUs that '
             'are free.')
-    self._sign_s = [time.monotonic()] * len(calls)
+    self._sign_s = [self._connection.now_s()] * len(calls)
     try:
       return ray.get(calls)
     except ray.exceptions.RayError as e:
@@ -416,7 +416,7 @@ class _Learners:
         print(text, end='', flush=True)
       except OSError as e:  # The learners are to save before all ends.
         self._print_error = e
-    self._sign_s[rank] = time.monotonic() - silent_s
+    self._sign_s[rank] = self._connection.now_s() - silent_s
 
   def _pass_reports_on(self):
     """Passes what the others report on to the first learner."""
@@ -428,7 +428,7 @@ class _Learners:
 
   def _check_time(self, stopping_s):
     _check(self._connection, _SAVE_TIMEOUT_S)
-    now_s = time.monotonic()
+    now_s = self._connection.now_s()
     if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
       raise _LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')
     # The others wait for one that hangs, or that waits for its actors.

@@ -220,8 +220,9 @@ def _removed(path):
         name, flags | os.O_NOFOLLOW)) as file:
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
       shutil.rmtree(path)
-  except FileNotFoundError:
-    return True
+  except FileNotFoundError:  # Somebody removes it, the lock before the rest.
+    shutil.rmtree(path, ignore_errors=True)
+    return not os.path.lexists(path)
   except OSError:
     return False
   return True

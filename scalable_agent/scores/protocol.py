@@ -179,9 +179,9 @@ def _atari_environment(config):
   if config.repeat_action_probability:
     yield ('Sticky actions: an action is repeated with probability '
            f'{config.repeat_action_probability:g} here, never in the paper.')
-  max_noops = max(config.max_noops - config.fire_on_reset, 0)
-  yield (f'No-op frames at the start of a game: 0 to {max_noops} here, '
-         '1 to 30 in the paper.')
+  fire = ' (one less where FIRE is pressed)' if config.fire_on_reset else ''
+  yield (f'No-op frames at the start of a game: 0 to {config.max_noops}{fire} '
+         'here, 1 to 30 in the paper.')
   if config.test_greedy and not config.repeat_action_probability:
     yield (f'Different games: at most {config.max_noops + 1} per level here, '
            'as nothing but the no-op frames is random; the rest are copies, '
