@@ -504,6 +504,25 @@ def _acted(num_steps):
   return entries, states
 
 
+def _check_unrolls(test, ready, num_added, entries, states):
+  """Checks that a batch has the unrolls of its positions, as they were `_acted`.
+
+  There are eight of four steps, from the last thirty of `num_added`. Three
+  environments count in step; their unrolls come in turn.
+  """
+  (env_outputs, agent_outputs, _), start, _ = ready.batch.data
+  test.assertEqual(ready.positions.shape, (8,))
+  for column, position in enumerate(ready.positions.tolist()):
+    test.assertBetween(position, max(0, num_added - 30), num_added - 1)
+    number, environment = divmod(position, 3)
+    found = zip(*[x[:, column].tolist() for x in (
+        env_outputs.observation, env_outputs.reward, env_outputs.done,
+        agent_outputs.action, agent_outputs.policy)], strict=True)
+    test.assertEqual(list(found), entries[4 * number:4 * number + 5])
+    test.assertEqual(start.agent_state[0][column], states[4 * number])
+    test.assertEqual(start.environment[column], environment)
+
+
 class SequencesTest(tf.test.TestCase):
   """Tests of unrolls that an agent with an LSTM learns from."""
 
@@ -524,22 +543,11 @@ class SequencesTest(tf.test.TestCase):
     num_added, seen = 0, set()
     for index, ready in enumerate(taken):
       if index % 3 == 0:
-        # Three environments that count in step; their unrolls come in turn.
         num_added += 3 * len(taken[index + 2].notes)
       self.assertEqual(ready.batch.num_new_frames, 12 * len(ready.notes))
-      (env_outputs, agent_outputs, _), start, _ = ready.batch.data
       self.assertAllEqual(ready.batch.weights, np.ones([8]))
-      self.assertEqual(ready.positions.shape, (8,))
-      for column, position in enumerate(ready.positions.tolist()):
-        self.assertBetween(position, max(0, num_added - 30), num_added - 1)
-        number, environment = divmod(position, 3)
-        found = zip(*[x[:, column].tolist() for x in (
-            env_outputs.observation, env_outputs.reward, env_outputs.done,
-            agent_outputs.action, agent_outputs.policy)], strict=True)
-        self.assertEqual(list(found), entries[4 * number:4 * number + 5])
-        self.assertEqual(start.agent_state[0][column], states[4 * number])
-        self.assertEqual(start.environment[column], environment)
-        seen.add(position)
+      _check_unrolls(self, ready, num_added, entries, states)
+      seen.update(ready.positions.tolist())
     # 48 steps owe nothing, and 60 batches are owed for four steps each.
     self.assertEqual(4 * num_added, 48 + 60 * 4)
     self.assertGreater(len(seen), .9 * num_added)
@@ -583,19 +591,8 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
                             np.arange(num_added - num_fresh, num_added))
       elif index % 2 == 0:
         num_added += 6
-      (env_outputs, agent_outputs, _), start, _ = ready.batch.data
-      self.assertEqual(ready.positions.shape, (8,))
-      for column, position in enumerate(ready.positions.tolist()):
-        self.assertBetween(position, max(0, num_added - 30), num_added - 1)
-        # Three environments that count in step; their unrolls come in turn.
-        number, environment = divmod(position, 3)
-        found = zip(*[x[:, column].tolist() for x in (
-            env_outputs.observation, env_outputs.reward, env_outputs.done,
-            agent_outputs.action, agent_outputs.policy)], strict=True)
-        self.assertEqual(list(found), entries[4 * number:4 * number + 5])
-        self.assertEqual(start.agent_state[0][column], states[4 * number])
-        self.assertEqual(start.environment[column], environment)
-        seen.add(position)
+      _check_unrolls(self, ready, num_added, entries, states)
+      seen.update(ready.positions.tolist())
     self.assertGreater(len(seen), .8 * num_added)
 
   @parameterized.parameters(4, 0)
