@@ -505,7 +505,7 @@ def _acted(num_steps):
 
 
 def _check_unrolls(test, ready, num_added, entries, states):
-  """Checks that a batch has the unrolls of its positions, as they were `_acted`.
+  """Checks that a batch has the unrolls of its positions, as they were acted.
 
   There are eight of four steps, from the last thirty of `num_added`. Three
   environments count in step; their unrolls come in turn.
