@@ -305,9 +305,9 @@ def main(argv: Sequence[str]) -> int:
       raise
     _say(text)
     return 1
-  except KeyboardInterrupt as e:  # If there is something to save, none comes.
+  except KeyboardInterrupt as e:  # Others come while a cluster is left.
     what = (' before there was anything to save' if flags.FLAGS.mode == 'train'
-            else '')
+            and isinstance(e, signals.Stopped) else '')
     _say(f'stopped by a signal{what}.')
     return e.args[0] if e.args else 130
 
