@@ -77,10 +77,8 @@ class AgentPolicy:
     self._greedy = greedy
     self._state_on_host = state_on_host
     state = agent.initial_state(1) if state_on_host else ()
-    # What is copied from the device: its structure, and the spec of each part.
-    self._copied = structs.AgentOutput(
-        *(0 if spec else () for spec in agent.output_spec)), (
-            tree.map_structure(lambda _: 0, state))
+    self._state_structure = tree.map_structure(lambda _: 0, state)
+    # Of each part that is copied from the device.
     self._copied_specs = [spec for spec in agent.output_spec if spec] + [
         structs.ArraySpec(tuple(part.shape[1:]), part.dtype.as_numpy_dtype)
         for part in tree.flatten(state)]
@@ -109,9 +107,12 @@ class AgentPolicy:
     """See `Policy`; the next state is tensors, unless `state_on_host`."""
     env_output = self._agent.tokenize(env_output.for_agent())
     packed, kept = self._step(last_action, env_output, state)
-    output, state = tree.unflatten_as(
-        self._copied, _unpack(packed.numpy(), self._copied_specs))
-    return output, state if self._state_on_host else kept
+    parts = iter(_unpack(packed.numpy(), self._copied_specs))
+    output = structs.AgentOutput(
+        *(next(parts) if spec else () for spec in self.output_spec))
+    if self._state_on_host:
+      return output, tree.unflatten_as(self._state_structure, list(parts))
+    return output, kept
 
   def close(self, timeout_s: float) -> None:
     """See `Policy`; there are no threads to end."""

@@ -107,6 +107,19 @@ def _watch(arrived, numbers, stop):
               'program at once.', flush=True)
 
 
+@contextlib.contextmanager
+def blocked(number: signal.Signals) -> Iterator[None]:
+  """Children that this thread starts within never see a signal.
+
+  They keep it blocked also while they import. Here it waits until the end.
+  """
+  previous = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+  try:
+    yield
+  finally:
+    signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
 def send_when_parent_dies(number: signal.Signals) -> None:
   """Lets Linux send a signal to this process when its parent dies."""
   if _LIBC is not None:

@@ -1323,7 +1323,8 @@ _POLICIES = (
      'self._assign(list(weights.values))\n'
      '      self._version = weights.version\n    return weights.version'),
     ('never greedy', 'env_output, state, self._greedy)', 'env_output, state)'),
-    ('state of before', 'state if self._state_on_host else kept', 'kept'),
+    ('no state', '    if self._state_on_host:\n      return output',
+     '    if False:\n      return output'),
     ('parts overlap', '    start = end\n', '    start += 1\n'),
     ('refreshed within a step',
      '    with self._lock:\n      return self._policy.refresh(weights)',

@@ -25,6 +25,11 @@ from scalable_agent.scores import plotting
 _FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
 
 
+def _configs(logdirs):
+  return {label: plotting._trained_with(logdir)
+          for label, logdir in logdirs.items()}
+
+
 class PlottingTest(parameterized.TestCase):
 
   def _logdir(self, episodes, name='run', text=''):
@@ -79,7 +84,7 @@ class PlottingTest(parameterized.TestCase):
           name=f'run{seed}'))
       config_lib.Config(seed=seed, logdir=logdirs[-1], **other).save()
     by_label = dict(zip(plotting.labels(logdirs), logdirs))
-    bands = plotting.seeds_of_one(by_label)
+    bands = plotting.seeds_of_one(_configs(by_label))
     [(name, group)] = bands.items()
     self.assertEqual(group, ('run1', 'run2', 'run4'))
     self.assertEqual(name, 'run1 and 2 other seeds: median, least and most')
@@ -106,7 +111,7 @@ class PlottingTest(parameterized.TestCase):
     # A run whose settings cannot be read has a curve of its own.
     with open(os.path.join(logdirs[1], 'settings.json'), 'w') as f:
       f.write('{')
-    self.assertEmpty(plotting.seeds_of_one(by_label))
+    self.assertEmpty(plotting.seeds_of_one(_configs(by_label)))
 
   def test_a_band_begins_where_curves_do(self):
     # Of 100 episodes in a mean, the first 20 are no mean.
@@ -142,7 +147,7 @@ class PlottingTest(parameterized.TestCase):
                for i in range(2)]
     for logdir in logdirs:
       config_lib.Config(logdir=logdir).save()
-    self.assertEmpty(plotting.seeds_of_one(dict(zip('ab', logdirs))))
+    self.assertEmpty(plotting.seeds_of_one(_configs(dict(zip('ab', logdirs)))))
 
   def test_curves_and_published_scores(self):
     pong = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [-20., 4.]]))

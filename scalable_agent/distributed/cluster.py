@@ -98,11 +98,8 @@ def _start(start):
     try:
       # A terminal that closes sends SIGHUP to ray's processes, too. They would
       # end before there is a checkpoint.
-      mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
-      try:
+      with signals.blocked(signal.SIGHUP):
         start()
-      finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       return
     except Exception as e:  # pylint: disable=broad-exception-caught
       if type(e) is not Exception:  # ray has none of its own for this.

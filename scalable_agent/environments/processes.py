@@ -53,7 +53,8 @@ def start(target: Callable[..., None], args: tuple, name: str
   """Starts a process that calls `target(*args)`; the caller calls `end`."""
   process = CONTEXT.Process(
       target=_run, args=(target, args, _server_pid), name=name, daemon=True)
-  with _start_lock, _main_module_hidden(), _interrupts_blocked():
+  with _start_lock, _main_module_hidden(), \
+      signals.blocked(signal.SIGINT):
     if _server_pid.value:
       continue_server()
     else:
@@ -288,16 +289,6 @@ def _main_module_hidden() -> Iterator[None]:
     yield
   finally:
     sys.modules['__main__'] = main_module
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-  """Children started within do not see Ctrl-C, not even while they import."""
-  previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-  try:
-    yield
-  finally:
-    signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 @atexit.register

@@ -53,8 +53,10 @@ def run(config: config_lib.Config) -> int:
   """
   logdirs = config.logdirs
   runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
+  configs = dict(zip(runs, map(_trained_with, logdirs)))
   evaluations = {
-      label: read_evaluations(logdir, _levels_played(logdir) or runs[label])
+      label: read_evaluations(
+          logdir, _levels_played(configs[label]) or runs[label])
       for label, logdir in zip(runs, logdirs)}
   # Two names, so that a comparison never replaces the picture of a run.
   path = config.plot_file or os.path.join(
@@ -65,7 +67,7 @@ def run(config: config_lib.Config) -> int:
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
   figure = draw(runs, config.plot_num_episodes, evaluations,
-                seeds_of_one(dict(zip(runs, logdirs))))
+                seeds_of_one(configs))
   try:
     # To the file itself: its name tells matplotlib the format.
     figure.savefig(path, dpi=110)
@@ -76,9 +78,8 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
-def _levels_played(logdir):
+def _levels_played(config):
   """Returns the levels of the training, also those without an episode."""
-  config = _trained_with(logdir)
   return config and levels_lib.played(levels_lib.level_names(
       config.level_name, config.is_test), config.num_actors)
 
@@ -90,18 +91,18 @@ def _trained_with(logdir):
     return None
 
 
-def seeds_of_one(logdirs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
+                 ) -> dict[str, tuple[str, ...]]:
   """Returns the groups of runs that differ only in their seeds.
 
   Args:
-    logdirs: the directories, by label of the run.
+    configs: what they were trained with, by label; None if it is not known.
 
   Returns:
     The labels of each group of three runs or more, by a label for all of them.
   """
   groups: dict[tuple, list[str]] = {}
-  for label, logdir in logdirs.items() if len(logdirs) >= _MIN_SEEDS else ():
-    config = _trained_with(logdir)
+  for label, config in configs.items():
     if config:
       settings = tuple(
           (field.name, getattr(config, field.name))
