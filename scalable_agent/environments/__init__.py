@@ -127,9 +127,9 @@ def make_vec(
   """
   _check_arguments(level_names, seeds)
   if settings is None:
-    is_repeated = all(
-        atari.is_level(name) or dmlab.is_level(name) for name in level_names)
-    settings = EnvironmentSettings(num_action_repeats=4 if is_repeated else 1)
+    settings = EnvironmentSettings()  # Those of Atari and DeepMind Lab.
+    if not all(atari.is_level(n) or dmlab.is_level(n) for n in level_names):
+      settings = EnvironmentSettings(num_action_repeats=1)
   found = _look_up_all(level_names, settings)
 
   make: Callable[..., VectorEnvironment] = _family(level_names[0]).make_vector

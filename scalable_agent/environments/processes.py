@@ -53,8 +53,7 @@ def start(target: Callable[..., None], args: tuple, name: str
   """Starts a process that calls `target(*args)`; the caller calls `end`."""
   process = CONTEXT.Process(
       target=_run, args=(target, args, _server_pid), name=name, daemon=True)
-  with _start_lock, _main_module_hidden(), \
-      signals.blocked(signal.SIGINT):
+  with _start_lock, _main_module_hidden(), signals.blocked(signal.SIGINT):
     if _server_pid.value:
       continue_server()
     else:
