@@ -56,7 +56,7 @@ setuptools.setup(
     packages=setuptools.find_packages(include=['scalable_agent*']),
     package_data={
         'scalable_agent': ['py.typed'],
-        'scalable_agent.recipes': ['*.flags'],
+        'scalable_agent.settings.recipes': ['*.flags'],
         'scalable_agent.scores.data': ['*.csv'],
     },
     entry_points={'console_scripts': [

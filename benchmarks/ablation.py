@@ -41,9 +41,9 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import runs
-from scalable_agent import config as config_lib
-from scalable_agent import sections
 from scalable_agent.scores import vtrace_ablation
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 
 _FLAGS = (
     '--level_name=catch', '--agent=mlp', '--nouse_lstm',

@@ -150,8 +150,8 @@ def _environment_turns(stack, args):
 
 def _make_policy(env, network, mode):
   # pylint: disable=g-import-not-at-top
-  from scalable_agent import agents
-  from scalable_agent import policies
+  from scalable_agent.acting import policies
+  from scalable_agent.networks import agents
   recurrent = network == 'deep-lstm'
   agent = agents.make_agent(
       network.removesuffix('-lstm'), env.spec.observation, env.spec.action,
@@ -179,10 +179,10 @@ def _policy_turns(stack, args):
 def _actor_turns(stack, args):
   """Returns `{(what, number of environments): turn}`."""
   # pylint: disable=g-import-not-at-top
-  from scalable_agent import actor
-  from scalable_agent import metrics
-  from scalable_agent import queues
-  from scalable_agent import structs
+  from scalable_agent.acting import actor
+  from scalable_agent.experience import queues
+  from scalable_agent.experience import structs
+  from scalable_agent.experience import timing
 
   def turn(seconds, actors, steps):
     act = lambda a: steps * _per_s(lambda: a.make_unroll().release(), seconds)
@@ -199,7 +199,7 @@ def _actor_turns(stack, args):
           env, _make_policy(env, network, mode),
           published=lambda: structs.Weights(-1, []),  # None are newer.
           inbox=queues.BoundedQueue(1), unroll_length=args.unroll_length,
-          timer=metrics.StageTimer()))
+          timer=timing.StageTimer()))
     turns[f'{network}, {mode}, {num_groups} groups', args.num_envs] = (
         lambda seconds, a=actors, n=num_envs * args.unroll_length:
         turn(seconds, a, n))

@@ -107,11 +107,11 @@ def measure(num_workers: int, height: int, pack: str, address: str) -> dict:
   # They import TensorFlow.
   import numpy as np  # pylint: disable=g-import-not-at-top
   import ray  # pylint: disable=g-import-not-at-top
-  from scalable_agent import config as config_lib
-  from scalable_agent import queues
-  from scalable_agent import structs
-  from scalable_agent import unrolls
   from scalable_agent.distributed import remote_actors
+  from scalable_agent.experience import queues
+  from scalable_agent.experience import structs
+  from scalable_agent.experience import unrolls
+  from scalable_agent.settings import config as config_lib
   if not ray.is_initialized():
     options = {'num_cpus': 64} if address == 'local' else {}
     ray.init(address=address, log_to_driver=False, include_dashboard=False

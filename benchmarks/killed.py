@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 import runs
-from scalable_agent import signals
+from scalable_agent.processes import signals
 
 _SAVE_S = 5
 _MOST_LOST_S = 2 * _SAVE_S  # It may be writing a checkpoint.

@@ -42,12 +42,12 @@ os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')  # As experiment.py does.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
 # pylint: disable=wrong-import-position
-from scalable_agent import agents
-from scalable_agent import learner as learner_lib
-from scalable_agent import optimizers
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import impala
+from scalable_agent.experience import structs
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import optimizers
+from scalable_agent.networks import agents
+from scalable_agent.settings import sections
 import tensorflow as tf
 import venvs
 

@@ -37,8 +37,8 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import ablation
-from scalable_agent import config as config_lib
 from scalable_agent.scores import evaluations
+from scalable_agent.settings import config as config_lib
 
 
 class Recipe(NamedTuple):

@@ -56,7 +56,7 @@ import psutil
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
-from scalable_agent import signals
+from scalable_agent.processes import signals
 import venvs
 
 WORKERS = pathlib.Path(__file__).resolve().parent / 'peers'

@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # pylint: disable=wrong-import-position
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 _VECTORS = structs.EnvironmentSpec(
     structs.ArraySpec((17,), np.dtype(np.float32)), structs.ActionSpec(size=6),

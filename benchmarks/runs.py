@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
-from scalable_agent import signals
+from scalable_agent.processes import signals
 from scalable_agent.scores import plotting
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

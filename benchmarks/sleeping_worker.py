@@ -10,11 +10,11 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent import packing
-from scalable_agent import queues
-from scalable_agent import structs
-from scalable_agent import unrolls
 from scalable_agent.distributed import descriptions
+from scalable_agent.experience import packing
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
 import tree
 
 UNROLL_LENGTH = 20

@@ -9,8 +9,8 @@ is left out. A page for each public module is added, and the pages in
 `_ROOT_PAGES`. Links to other files of the repository lead to copies of them in
 the site.
 
-Only `flags` imports the package, namely `scalable_agent.config`, which needs
-NumPy but no TensorFlow.
+Only `flags` imports the package, namely `scalable_agent.settings.config`, which
+needs NumPy but no TensorFlow.
 """
 
 import ast
@@ -23,7 +23,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 _DOCS = ROOT / 'docs'
-_RECIPES = ROOT / 'scalable_agent' / 'recipes'
+_RECIPES = ROOT / 'scalable_agent' / 'settings' / 'recipes'
 _DATA = ROOT / 'scalable_agent' / 'scores' / 'data'
 
 # Pages of the site that are at the root of the repository.
@@ -50,7 +50,7 @@ def flags() -> str:
   """Returns a table of flags for each section of the settings."""
   import dataclasses  # pylint: disable=g-import-not-at-top
 
-  from scalable_agent import config  # pylint: disable=g-import-not-at-top
+  from scalable_agent.settings import config  # pylint: disable=g-import-not-at-top
   seen: set[str] = set()
   parts = []
   for section in config.SECTIONS:

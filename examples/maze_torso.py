@@ -6,7 +6,7 @@ seen all of it, then a dense layer. Policy, value and, if wanted, an LSTM come
 after what it puts out.
 """
 
-from scalable_agent import structs
+from scalable_agent.experience import structs
 import tensorflow as tf
 
 

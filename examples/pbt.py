@@ -42,10 +42,10 @@ import ray
 from ray import tune
 from ray.tune import schedulers
 from ray.tune import search
-from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent import logdirs
+from scalable_agent.runs import logdirs
+from scalable_agent.settings import config as config_lib
 
 # Of appendix D of the IMPALA paper.
 RANGES = {'learning_rate': tune.loguniform(5e-6, 5e-3),
@@ -87,8 +87,8 @@ def train_interval(config: config_lib.Config, interval: int
     ConfigError: no episode has ended.
   """
   # TensorFlow is not for the process that watches over the members.
-  from scalable_agent import acting  # pylint: disable=g-import-not-at-top
-  from scalable_agent import training  # pylint: disable=g-import-not-at-top
+  from scalable_agent.acting import local  # pylint: disable=g-import-not-at-top
+  from scalable_agent.runs import training  # pylint: disable=g-import-not-at-top
   stop = threading.Event()
   returns: collections.deque[float] = collections.deque(maxlen=_NUM_RETURNS)
   frames: list[int] = []
@@ -99,7 +99,7 @@ def train_interval(config: config_lib.Config, interval: int
     if frames[-1] >= -(-frames[0] // interval) * interval:
       stop.set()
 
-  training.run(config, acting.make_local, stop, hooks=[hook])
+  training.run(config, local.make_local, stop, hooks=[hook])
   if not frames:
     raise errors.ConfigError(
         f'--logdir={config.logdir} has ended already, without a result.')

@@ -8,7 +8,8 @@ from typing import Any
 
 # What programs use. Each is imported when it is used for the first time:
 # processes of environments must not import TensorFlow.
-_LAZY = {'Config': 'config', 'load': 'loading', 'train': 'training'}
+_LAZY = {'Config': 'settings.config', 'load': 'modes.loading',
+         'train': 'runs.training'}
 __all__ = ['Config', 'load', 'train']
 
 

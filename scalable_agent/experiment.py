@@ -10,7 +10,7 @@
 
 Where the package is installed, `scalable-agent` is the same program. --help
 lists the flags by name, --helpfull by section. Programs can use
-`scalable_agent.config.Config` without flags.
+`scalable_agent.settings.config.Config` without flags.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,23 +31,23 @@ from typing import TextIO
 from absl import app
 from absl import flags
 from absl import logging
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import logdirs
-from scalable_agent import recipes
-from scalable_agent import signals
+from scalable_agent.processes import signals
+from scalable_agent.runs import logdirs
 from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import recipes
 
 # The function of every mode takes a Config and returns the exit code. Its
 # module is imported only when it is needed: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
-MODES = {'train': ('scalable_agent.training', 'train'),
-         'test': ('scalable_agent.testing', 'run'),
+MODES = {'train': ('scalable_agent.runs.training', 'train'),
+         'test': ('scalable_agent.modes.test', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
-         'video': ('scalable_agent.video', 'run'),
-         'export': ('scalable_agent.export', 'run')}
+         'video': ('scalable_agent.modes.video', 'run'),
+         'export': ('scalable_agent.modes.export', 'run')}
 # Those that take the settings of the training.
 _OF_TRAINED = ('test', 'video', 'export')
 

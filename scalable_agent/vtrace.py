@@ -187,8 +187,8 @@ def from_action_log_probs(
     dtype: tf.DType = tf.float32) -> VTraceFromLogitsReturns:
   """V-trace for any policy, from the log-probabilities of its actions.
 
-  `scalable_agent.distributions` has policies with continuous and with several
-  discrete actions.
+  `scalable_agent.networks.distributions` has policies with continuous and with
+  several discrete actions.
 
   Args:
     behaviour_action_log_probs: `[T, B]`, `log mu(a_t | x_t)`, logarithms of

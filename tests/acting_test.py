@@ -7,13 +7,13 @@ from unittest import mock
 from absl.testing import absltest
 import counting_agent
 import numpy as np
-from scalable_agent import acting
-from scalable_agent import config as config_lib
 from scalable_agent import environments
-from scalable_agent import policies
-from scalable_agent import queues
-from scalable_agent import shares
-from scalable_agent import structs
+from scalable_agent.acting import local as local_lib
+from scalable_agent.acting import policies
+from scalable_agent.acting import shares
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 
@@ -35,7 +35,7 @@ class LocalTest(absltest.TestCase):
     self.inbox = queues.BoundedQueue(1)
 
   def _start(self, *actor_policies):
-    local = acting.Local(self.envs, lambda: actor_policies, range(3),
+    local = local_lib.Local(self.envs, lambda: actor_policies, range(3),
                          unroll_length=2, num_buffers=2,
                          bootstrap_truncated=False)
     self.addCleanup(local.stop, 10)

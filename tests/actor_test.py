@@ -8,13 +8,13 @@ equality.
 from absl.testing import parameterized
 import counting_agent
 import numpy as np
-from scalable_agent import actor as actor_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import metrics
-from scalable_agent import policies
-from scalable_agent import queues
-from scalable_agent import structs
+from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import policies
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
 import tensorflow as tf
 import tree
 
@@ -25,7 +25,7 @@ def _make_actor(env, unroll_length, published=None, inbox=None, agent=None,
   return actor_lib.Actor(
       env, policies.AgentPolicy(agent or counting_agent.CountingAgent()),
       published, queues.BoundedQueue(1) if inbox is None else inbox,
-      unroll_length, metrics.StageTimer(),
+      unroll_length, timing.StageTimer(),
       bootstrap_truncated=bootstrap_truncated)
 
 

@@ -5,9 +5,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import eager
 import numpy as np
-from scalable_agent import config as config_lib
-from scalable_agent import structs
-from scalable_agent import training
+from scalable_agent.experience import structs
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _SPEC = structs.EnvironmentSpec(

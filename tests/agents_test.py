@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import agents
 from scalable_agent import algorithms
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import networks
-from scalable_agent import structs
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.networks import layers
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _NUM_ACTIONS = 4
@@ -186,11 +186,11 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(features(257), [[0, 0, 1, 0], [1, 0, 0, 0],
                                         [0, 0, 0, 1], [0, 0, 0, 0]])
     encoder, = (l for l in agent.layers
-                if isinstance(l, networks.InstructionEncoder))
-    codes = encoder(networks.hash_words(['go', '', 'up', 'go']))
+                if isinstance(l, layers.InstructionEncoder))
+    codes = encoder(layers.hash_words(['go', '', 'up', 'go']))
     self.assertAllClose(features(261), codes[:, :_NUM_ACTIONS])
     self.assertAllClose(features(321), codes[:, 60:])
-    torso, = (l for l in agent.layers if isinstance(l, networks.DeepTorso))
+    torso, = (l for l in agent.layers if isinstance(l, layers.DeepTorso))
     visual = torso(env_outputs.observation['frame'][:, 0])
     self.assertAllClose(features(0), visual[:, :_NUM_ACTIONS], 1e-5, 1e-6)
     self.assertAllClose(features(252), visual[:, 252:], 1e-5, 1e-6)

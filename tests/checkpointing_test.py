@@ -13,10 +13,10 @@ from absl.testing import parameterized
 import learner_test
 import numpy as np
 import pytest
-from scalable_agent import checkpointing
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent import training
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import training
 import tensorflow as tf
 import tree
 

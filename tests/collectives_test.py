@@ -20,12 +20,12 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import collectives as collectives_lib
-from scalable_agent import config as config_lib
-from scalable_agent import learner as learner_lib
-from scalable_agent import structs
-from scalable_agent import training
-from scalable_agent import unrolls
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _BATCH_SIZE = 8

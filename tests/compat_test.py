@@ -9,11 +9,11 @@ import sys
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import distributions
-from scalable_agent import optimizers
 from scalable_agent import vtrace
 from scalable_agent.compat import di_engine
 from scalable_agent.compat import pytorch_seed_rl
+from scalable_agent.learning import optimizers
+from scalable_agent.networks import distributions
 import tensorflow as tf
 
 _T, _B, _N = 6, 3, 4

@@ -16,13 +16,13 @@ from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent import sections
-from scalable_agent import settings as settings_lib
-from scalable_agent import structs
+from scalable_agent.experience import structs
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare as settings_lib
+from scalable_agent.settings import sections
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # DeepMind's flags and defaults; only the default of the level is ours.
@@ -194,7 +194,9 @@ class DefaultsTest(absltest.TestCase):
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
         "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors', "
-        "'scalable_agent.sections', 'scalable_agent.settings']")
+        "'scalable_agent.settings', 'scalable_agent.settings.config', "
+        "'scalable_agent.settings.declare', "
+        "'scalable_agent.settings.sections']")
 
 
 class ChecksTest(parameterized.TestCase):

@@ -2,7 +2,7 @@
 """An agent whose outputs show its inputs."""
 
 import numpy as np
-from scalable_agent import structs
+from scalable_agent.experience import structs
 import tensorflow as tf
 
 

@@ -12,8 +12,8 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import errors
+from scalable_agent.settings import config as config_lib
 
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position

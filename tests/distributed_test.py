@@ -18,14 +18,14 @@ from absl.testing import parameterized
 import numpy as np
 import psutil
 import pytest
-from scalable_agent import collectives
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import queues
-from scalable_agent import reports
-from scalable_agent import structs
-from scalable_agent import training
-from scalable_agent import unrolls
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives
+from scalable_agent.runs import reports
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 import tree
 

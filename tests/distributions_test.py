@@ -9,8 +9,8 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import distributions
 from scalable_agent import vtrace
+from scalable_agent.networks import distributions
 import tensorflow as tf
 
 _T, _B = 5, 3
@@ -472,7 +472,7 @@ class ImportTest(absltest.TestCase):
   def test_processes_that_act_need_no_tensorflow_probability(self):
     subprocess.run(
         [sys.executable, '-c',
-         'import sys; from scalable_agent import distributions, mpo_losses; '
+         'import sys; from scalable_agent.losses import mpo; '
          'sys.exit("tensorflow_probability" in sys.modules)'], check=True)
 
 

@@ -26,18 +26,18 @@ import numpy as np
 import packing_test
 import psutil
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import structs
-from scalable_agent import testing
-from scalable_agent import training
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
-from scalable_agent.environments import processes
-from scalable_agent.environments import workers
+from scalable_agent.experience import structs
+from scalable_agent.modes import test
+from scalable_agent.processes import processes
+from scalable_agent.processes import workers
+from scalable_agent.runs import training
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
+from scalable_agent.settings import config as config_lib
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -754,7 +754,7 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
         num_actor_groups=1, total_environment_frames=200, test_num_episodes=2)
     self.assertEqual(training.train(config_lib.Config(**values)), 0)
     self.assertNotEmpty(os.listdir(cache))
-    returns = testing.test(config_lib.Config(mode='test', **values))
+    returns = test.test(config_lib.Config(mode='test', **values))
     self.assertEqual(
         {level: len(r) for level, r in returns.items()},
         {'language_select_described_object': 2, 'rooms_watermaze': 2})

@@ -12,10 +12,10 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent import reports
+from scalable_agent.runs import reports
+from scalable_agent.settings import config as config_lib
 
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position

@@ -10,7 +10,7 @@ from unittest import mock
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import dynamic_batching
+from scalable_agent.acting import dynamic_batching
 import tensorflow as tf
 import tree
 

@@ -25,11 +25,11 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import toys
-from scalable_agent.environments import workers
+from scalable_agent.experience import structs
+from scalable_agent.processes import workers
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -487,7 +487,7 @@ class GymnasiumTest(parameterized.TestCase):
         r'^  File "\S*fake_environments.py", line \d+, in step\n.*\n'
         r'  File "\S*fake_environments.py", line \d+, in _fail\n.*\n$'))
     self.assertRegex(caught.exception.all_frames,
-                     r'environments/workers.py", (.|\n)*in _fail\n')
+                     r'processes/workers.py", (.|\n)*in _fail\n')
     self.assert_ended(env)
 
   def test_error_in_reset(self):

@@ -14,16 +14,16 @@ from absl.testing import parameterized
 import counting_agent
 import numpy as np
 import pytest
-from scalable_agent import checkpointing
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import evaluation
-from scalable_agent import policies
-from scalable_agent import structs
-from scalable_agent import testing
-from scalable_agent import training
+from scalable_agent.acting import policies
+from scalable_agent.experience import structs
+from scalable_agent.modes import test
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import evaluation
+from scalable_agent.runs import training
 from scalable_agent.scores import evaluations
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 
@@ -376,7 +376,7 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual((trained_with.algorithm, trained_with.logdir),
                      (settings['algorithm'], logdir))
     with contextlib.redirect_stdout(io.StringIO()) as out:
-      testing.test(config_lib.Config.from_values({
+      test.test(config_lib.Config.from_values({
           **vars(config), 'mode': 'test', 'logdir': logdir}))
     self.assertIn(f'at {best.num_env_frames:,} frames', out.getvalue())
     with open(os.path.join(logdir, 'means.json')) as f:

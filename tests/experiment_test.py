@@ -28,21 +28,21 @@ import metrics_test
 import numpy as np
 import psutil
 import pytest
-from scalable_agent import acting
-from scalable_agent import actor as actor_lib
-from scalable_agent import agents
-from scalable_agent import checkpointing
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import evaluation
 from scalable_agent import experiment
-from scalable_agent import learner as learner_lib
-from scalable_agent import networks
-from scalable_agent import policies
-from scalable_agent import structs
-from scalable_agent import testing
-from scalable_agent import training
+from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import local
+from scalable_agent.acting import policies
+from scalable_agent.experience import structs
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.modes import test
+from scalable_agent.networks import agents
+from scalable_agent.networks import layers
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import evaluation
+from scalable_agent.runs import training
 from scalable_agent.scores import files as score_files
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -552,7 +552,7 @@ class TestModeTest(absltest.TestCase):
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
       with (self.assertRaisesRegex(errors.SaveError, error) if error
             else contextlib.nullcontext()):
-        self.returns = testing.test(
+        self.returns = test.test(
             config_lib.Config(**{**self.settings, **settings}))
     return stdout.getvalue()
 
@@ -628,7 +628,7 @@ class TestModeTest(absltest.TestCase):
 
   @mock.patch.object(os, 'cpu_count', return_value=4)
   def test_number_of_environments(self, unused_count):
-    number = lambda trained_with, **settings: testing._num_environments(
+    number = lambda trained_with, **settings: test._num_environments(
         config_lib.Config(mode='test', **settings), trained_with)
     here = config_lib.Config(num_actors=99)
     cluster = config_lib.Config(num_actors=99, ray_address='auto')
@@ -645,8 +645,8 @@ class TestModeTest(absltest.TestCase):
     self.assertNotIn('of 2 games', self._test(progress_secs=1e9))
 
   def test_games_go_on_when_a_life_is_lost(self):
-    with mock.patch.object(testing.environments, 'make_vec',
-                           wraps=testing.environments.make_vec) as make_vec:
+    with mock.patch.object(test.environments, 'make_vec',
+                           wraps=test.environments.make_vec) as make_vec:
       self._test()
     for call in make_vec.call_args_list:
       self.assertFalse(call.args[2].life_loss_ends_episode)
@@ -693,13 +693,13 @@ def _made(config):
     The settings as they were resolved, the policy of each group and the
     settings of the learner.
   """
-  config = config.resolved(_VECTOR.observation, on_cpu=networks.on_cpu(),
+  config = config.resolved(_VECTOR.observation, on_cpu=layers.on_cpu(),
                            num_groups=config.num_actor_groups)
   agent = mock.Mock(output_spec=structs.AgentOutput((), (), ()))
   agent.initial_state.return_value = ()
   with mock.patch.object(agents, 'make_agent', return_value=agent), \
       mock.patch.object(learner_lib, 'Learner') as learner:
-    used = acting.make_policies(config, _VECTOR, config.num_actor_groups, 0)
+    used = local.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs
 
@@ -710,8 +710,8 @@ class FlagsTest(parameterized.TestCase):
   def test_what_was_chosen_is_said_and_saved(self):
     logdir = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()) as stdout, \
-        mock.patch.object(acting, 'make_policies',
-                          wraps=acting.make_policies) as make_policies, \
+        mock.patch.object(local, 'make_policies',
+                          wraps=local.make_policies) as make_policies, \
         mock.patch.object(training, 'make_learner',
                           wraps=training.make_learner) as make_learner:
       training.train(config_lib.Config(

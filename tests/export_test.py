@@ -13,11 +13,11 @@ from absl.testing import parameterized
 import in_process
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
-from scalable_agent import loading
-from scalable_agent import networks
-from scalable_agent import structs
-from scalable_agent import training
+from scalable_agent.experience import structs
+from scalable_agent.modes import loading
+from scalable_agent.networks import layers
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 # Runs where there is TensorFlow only: anything else cannot be imported.
@@ -63,14 +63,14 @@ class WordsTest(absltest.TestCase):
   def test_hashes_are_those_of_the_agents(self):
     texts = ['go to the red ball', '', '  two  spaces ', 'a', 'ä\tb c', 'Go to',
              'one two three four five six seven eight nine']
-    expected = networks.hash_words(texts)
-    found = tf.function(networks.hash_words_in_graph)(tf.constant(texts))
+    expected = layers.hash_words(texts)
+    found = tf.function(layers.hash_words_in_graph)(tf.constant(texts))
     width = max(expected.shape[1], found.shape[1])
     pad = lambda ids: np.pad(ids, [[0, 0], [0, width - ids.shape[1]]],
                              constant_values=-1)
     np.testing.assert_array_equal(pad(found.numpy()), pad(expected))
     self.assertEqual(
-        networks.hash_words_in_graph(tf.constant([''])).numpy().tolist(),
+        layers.hash_words_in_graph(tf.constant([''])).numpy().tolist(),
         [[-1]])
 
 

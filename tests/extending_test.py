@@ -11,14 +11,14 @@ from absl.testing import parameterized
 import fake_torsos
 import numpy as np
 import pytest
-from scalable_agent import agents
 from scalable_agent import algorithms
-from scalable_agent import checkpointing
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import loading
-from scalable_agent import structs
-from scalable_agent import training
+from scalable_agent.experience import structs
+from scalable_agent.modes import loading
+from scalable_agent.networks import agents
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent

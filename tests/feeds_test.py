@@ -18,20 +18,20 @@ from absl.testing import parameterized
 import counting_agent
 import numpy as np
 import pytest
-from scalable_agent import acting
 from scalable_agent import algorithms
-from scalable_agent import collectives as collectives_lib
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import feeds
-from scalable_agent import heads
-from scalable_agent import learner as learner_lib
-from scalable_agent import policies
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
-from scalable_agent import training
-from scalable_agent import unrolls
+from scalable_agent.acting import local
+from scalable_agent.acting import policies
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.networks import heads
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _GAMMA = 0.9
@@ -113,12 +113,12 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent,
       feed = feeds.Feed(config, envs[0].spec, learner,
                         collectives=collectives, first_environment=first)
     if agent is None:
-      used = acting.make_policies(config, envs[0].spec, len(envs), 0)
+      used = local.make_policies(config, envs[0].spec, len(envs), 0)
       weights = training.make_learner(config, envs[0].spec).weights()
     else:
       used = [policies.AgentPolicy(agent()) for _ in envs]
       weights = structs.Weights(0, [tf.constant(1.0)])
-    actors = acting.Local(
+    actors = local.Local(
         envs, lambda: used, range(first, first + config.num_actors),
         unroll_length=config.unroll_length, num_buffers=2,
         bootstrap_truncated=False)

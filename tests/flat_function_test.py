@@ -6,7 +6,7 @@ from typing import NamedTuple
 from absl.testing import parameterized
 import eager
 import numpy as np
-from scalable_agent import flat_function
+from scalable_agent.networks import flat_function
 import tensorflow as tf
 
 

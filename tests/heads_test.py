@@ -3,10 +3,10 @@
 
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import agents
-from scalable_agent import distributions
-from scalable_agent import heads
-from scalable_agent import structs
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.networks import distributions
+from scalable_agent.networks import heads
 import tensorflow as tf
 
 _DISCRETE = structs.ActionSpec((4,))

@@ -11,11 +11,11 @@ from unittest import mock
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent import algorithms
-from scalable_agent import config as config_lib
-from scalable_agent import heads
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import impala
+from scalable_agent.experience import structs
+from scalable_agent.networks import heads
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 import tensorflow as tf
 
 _T, _B, _A = 6, 4, 3

@@ -15,51 +15,47 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
 import house  # pylint: disable=g-import-not-at-top,wrong-import-position
 
-# The number of a layer and its rooms, the lowest layer first. A room is a
-# module or a family (a sub-package). It imports only from rooms in the lines
-# above its own, and not from other rooms in its line.
+# The number of a layer and its wings, the lowest layer first. A wing is a
+# folder or a module of the top folder. It imports only from wings in the lines
+# above its own, and not from other wings in its line.
 _LAYERS = (
-    (0, 'errors recipes'),
-    (0, 'logdirs memory reports structs settings signals user_code'),
-    (0, 'sections'),
-    (0, 'config'),
-    (0, 'scores'),
-    (1, 'environments queues'),
-    (1, 'packing shares unrolls'),
-    (1, 'replay'),
-    (2, 'vtrace losses q_losses distributions optimizers flat_function'),
-    (2, 'mpo_losses'),
-    (3, 'networks compat'),
-    (3, 'heads'),
-    (3, 'agents'),
-    (4, 'algorithms'),
-    (5, 'collectives metrics dynamic_batching'),
-    (5, 'panel policies learner'),
-    (5, 'actor checkpointing feeds filming'),
-    (5, 'evaluation'),
-    (6, 'acting loading log'),
-    (6, 'training testing video export'),
+    (0, 'errors'),
+    (0, 'settings experience'),
+    (0, 'processes scores'),
+    (1, 'environments replay'),
+    (2, 'vtrace networks'),
+    (2, 'losses'),
+    (3, 'algorithms compat'),
+    (4, 'acting learning'),
+    (5, 'runs'),
+    (6, 'modes'),
     (7, 'distributed'),
     (8, 'experiment'),
+    (9, 'config structs training'),  # Public paths of modules in wings.
 )
-_PLACES = {room: place for place, (_, rooms) in enumerate(_LAYERS)
-           for room in rooms.split()}
+# Used by processes that step environments, and by the driver of a cluster.
+_WITHOUT_TENSORFLOW_TOO = frozenset(
+    f'scalable_agent.{module}'
+    for module in ('acting.shares', 'runs.logdirs', 'runs.reports'))
+_PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
+           for wing in wings.split()}
 _LONGEST_CHAIN = 11  # On a cluster; three less on one machine.
 _TENSORFLOW = {'tensorflow', 'tensorflow_probability', 'keras', 'tf_keras'}
 
 _IMPORTS = house.imports(_ROOT)
 
 
-def _room(module):
-  """Returns the room of a module; '' for the package itself."""
+def _wing(module):
+  """Returns the wing of a module; '' for the package itself."""
   return (module.removeprefix('scalable_agent').removeprefix('.')
           .partition('.')[0])
 
 
 def _without_tensorflow():
-  """Returns the modules of layers 0 and 1."""
-  return [module for module in _IMPORTS if _room(module)
-          and _LAYERS[_PLACES[_room(module)]][0] <= 1]
+  """Returns the modules that must not import TensorFlow."""
+  return [module for module in _IMPORTS if _wing(module) and (
+      _LAYERS[_PLACES[_wing(module)]][0] <= 1
+      or module in _WITHOUT_TENSORFLOW_TOO)]
 
 
 def _imported_by(module):
@@ -80,7 +76,7 @@ def _imported_by(module):
 class LayersTest(absltest.TestCase):
 
   def test_every_module_has_a_place(self):
-    missing = {_room(module) for module in _IMPORTS} - set(_PLACES) - {''}
+    missing = {_wing(module) for module in _IMPORTS} - set(_PLACES) - {''}
     self.assertEmpty(
         missing, 'Give these modules a line in _LAYERS of tests/layers_test.py')
 
@@ -88,7 +84,7 @@ class LayersTest(absltest.TestCase):
     wrong = []
     for module, imported in _IMPORTS.items():
       for other in sorted(imported & _IMPORTS.keys()):
-        here, there = _room(module), _room(other)
+        here, there = _wing(module), _wing(other)
         if here != there and there and (
             not here or _PLACES[there] >= _PLACES[here]):
           wrong.append(f'{module} imports {other}')
@@ -118,7 +114,8 @@ class LayersTest(absltest.TestCase):
     # Libraries of others could import it, too.
     modules = _without_tensorflow()
     self.assertContainsSubset(
-        ['scalable_agent.structs', 'scalable_agent.environments'], modules)
+        ['scalable_agent.experience.structs', 'scalable_agent.environments'],
+        modules)
     code = (f'import {", ".join(modules)}, sys\n'
             f'print(*sorted({_TENSORFLOW!r} & set(sys.modules)))')
     run = subprocess.run(
@@ -129,7 +126,7 @@ class LayersTest(absltest.TestCase):
   def test_ray_is_in_one_place(self):
     self.assertEmpty(
         [module for module, imported in _IMPORTS.items()
-         if 'ray' in imported and _room(module) != 'distributed'])
+         if 'ray' in imported and _wing(module) != 'distributed'])
 
 
 class HouseTest(absltest.TestCase):

@@ -8,20 +8,20 @@ from absl.testing import parameterized
 import eager
 import numpy as np
 import pytest
-from scalable_agent import actor as actor_lib
-from scalable_agent import agents
 from scalable_agent import environments
-from scalable_agent import heads
-from scalable_agent import learner as learner_lib
-from scalable_agent import metrics
-from scalable_agent import optimizers
-from scalable_agent import policies
-from scalable_agent import queues
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent import vtrace
+from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import policies
 from scalable_agent.algorithms import base
 from scalable_agent.algorithms import impala
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import optimizers
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 import tree
 
@@ -182,7 +182,7 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
       variable.assign_add(0.1 * rng.normal(size=variable.shape))
     actor = actor_lib.Actor(
         env, policies.AgentPolicy(make(2)), learner.weights,
-        queues.BoundedQueue(1), unroll_length, metrics.StageTimer())
+        queues.BoundedQueue(1), unroll_length, timing.StageTimer())
 
     def played():
       for _ in range(num_unrolls):

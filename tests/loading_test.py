@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 import scalable_agent
 from scalable_agent import errors
-from scalable_agent import structs
-from scalable_agent import testing
 from scalable_agent.environments import given
+from scalable_agent.experience import structs
+from scalable_agent.modes import test
 import tensorflow as tf
 
 _Mode = gymnasium.vector.AutoresetMode
@@ -155,7 +155,7 @@ class LoadTest(parameterized.TestCase):
   @parameterized.parameters('CartPole-v1', 'Pendulum-v1')
   def test_plays_as_the_test_does(self, level):
     agent = scalable_agent.load(self.trained(level))
-    expected = testing.test(dataclasses.replace(
+    expected = test.test(dataclasses.replace(
         agent.config, mode='test', test_greedy=True, test_num_episodes=3))
     self.assertEqual(agent.play(num_episodes=3, greedy=True), expected[level])
 

@@ -18,11 +18,11 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 from scalable_agent import errors
-from scalable_agent import logdirs
+from scalable_agent.runs import logdirs
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HOLD = ('import sys\n'
-         'from scalable_agent import logdirs\n'
+         'from scalable_agent.runs import logdirs\n'
          'with logdirs.locked(sys.argv[1]):\n'
          '  print("locked", flush=True)\n'
          '  sys.stdin.read()\n')

@@ -3,9 +3,9 @@
 
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import distributions
-from scalable_agent import losses
 from scalable_agent import vtrace
+from scalable_agent.losses import actor_critic
+from scalable_agent.networks import distributions
 from scalable_agent.replay import views
 import tensorflow as tf
 
@@ -30,23 +30,24 @@ def _softmax(logits):
 
 
 def _entropy_loss(logits):
-  return losses.compute_entropy_loss(
+  return actor_critic.compute_entropy_loss(
       distributions.categorical(logits).entropy())
 
 
 def _policy_gradient_loss(logits, actions, advantages):
-  return losses.compute_policy_gradient_loss(
+  return actor_critic.compute_policy_gradient_loss(
       distributions.categorical(logits).log_prob(actions), advantages)
 
 
 class LossesTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_baseline_loss(self):
-    self.assertAllClose(0.444298, losses.compute_baseline_loss(_VS - _VALUES))
+    self.assertAllClose(
+        0.444298, actor_critic.compute_baseline_loss(_VS - _VALUES))
     _, _, advantages = _random(0)
     x = tf.Variable(advantages)
     with tf.GradientTape() as tape:
-      loss = losses.compute_baseline_loss(x)
+      loss = actor_critic.compute_baseline_loss(x)
     self.assertAllClose(0.5 * np.sum(advantages ** 2), loss)
     self.assertAllClose(advantages, tape.gradient(loss, x))
 
@@ -93,7 +94,7 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
     log_probs = tf.math.log([[.25, 1.], [0., .5]])
     self.assertAllClose(
         -(np.log(.35) + 2 * np.log(1.1) + 3 * np.log(.1) + 4 * np.log(.6)),
-        losses.compute_policy_gradient_loss(
+        actor_critic.compute_policy_gradient_loss(
             log_probs, np.float32([[1, 2], [3, 4]]), epsilon=.1))
 
   @parameterized.parameters([[3]], [[5, 1]], [[5, 3, 1]])
@@ -107,8 +108,8 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
     twice = lambda x, axis: np.concatenate([x, x], axis)
     for axis in (0, 1):
       self.assertAllClose(
-          2 * losses.compute_baseline_loss(advantages),
-          losses.compute_baseline_loss(twice(advantages, axis)))
+          2 * actor_critic.compute_baseline_loss(advantages),
+          actor_critic.compute_baseline_loss(twice(advantages, axis)))
       self.assertAllClose(2 * _entropy_loss(logits),
                           _entropy_loss(twice(logits, axis)))
       self.assertAllClose(
@@ -128,7 +129,7 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
       total = (
           _policy_gradient_loss(
               logits, _ACTIONS, returns.pg_advantages)
-          + .5 * losses.compute_baseline_loss(returns.vs - values)
+          + .5 * actor_critic.compute_baseline_loss(returns.vs - values)
           + .00025 * _entropy_loss(logits))
     self.assertAllClose(0.233673037644, total)
     by_values, by_logits, *rest = tape.gradient(
@@ -148,20 +149,20 @@ class ClipRewardsTest(tf.test.TestCase, parameterized.TestCase):
         .498339973125, .986876601125, 3.807970779779, 4.996646498695]))
   def test_modes(self, mode, expected):
     rewards = np.array([-20, -5, -1, -.5, 0, .5, 1, 5, 20], np.float32)
-    self.assertAllClose(expected, losses.clip_rewards(rewards, mode))
+    self.assertAllClose(expected, actor_critic.clip_rewards(rewards, mode))
     clipped = views.clip_rewards(rewards, mode)  # For transitions.
     self.assertAllClose(expected, clipped)
     self.assertEqual(clipped.dtype, np.float32)
 
   def test_none(self):
     rewards = [-20, -1, 0.5, 20]
-    self.assertAllEqual(rewards, losses.clip_rewards(rewards, 'none'))
+    self.assertAllEqual(rewards, actor_critic.clip_rewards(rewards, 'none'))
     self.assertAllEqual(rewards, views.clip_rewards(rewards, 'none'))
 
   def test_unknown_mode(self):
     with self.assertRaisesRegex(
         ValueError, "'sign': must be none, abs_one or soft"):
-      losses.clip_rewards(tf.zeros([1]), 'sign')
+      actor_critic.clip_rewards(tf.zeros([1]), 'sign')
     with self.assertRaisesRegex(ValueError, "'sign'"):
       views.clip_rewards(np.zeros([1]), 'sign')
 

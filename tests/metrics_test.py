@@ -13,8 +13,10 @@ import numpy as np
 import psutil
 import pytest
 from scalable_agent import errors
-from scalable_agent import metrics
-from scalable_agent import structs
+from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.runs import metrics
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import plotting
 import tensorflow as tf
@@ -48,7 +50,7 @@ def _write(logdir, *returns, level='a', frames=100):
   """Writes an episode for each return, as a part of a run does."""
   writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
   writer.write_episodes(
-      [metrics.Episode(level, r, 25) for r in returns], frames, 1.25)
+      [episodes_lib.Episode(level, r, 25) for r in returns], frames, 1.25)
   writer.close()
 
 
@@ -62,7 +64,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
         episode_return=[[1, 2], [3, 4], [5, 6]],
         episode_step=[[10, 20], [30, 40], [50, 60]],
         done=np.ones([3, 2], bool))
-    self.assertEqual(metrics.finished_episodes(batch),
+    self.assertEqual(episodes_lib.finished_episodes(batch),
                      [('b', 4.0, 40), ('a', 5.0, 50)])
 
   @pytest.mark.storm
@@ -72,7 +74,8 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
 
     def write(numbers):
       for i in numbers:
-        writer.write_episodes([metrics.Episode('a', i + 0.5, i)], i, i + 0.25)
+        writer.write_episodes(
+            [episodes_lib.Episode('a', i + 0.5, i)], i, i + 0.25)
         if i % 10 == 0:  # It takes ten times as long.
           writer.write_scalars({f'b{k}': i + k / 100 for k in range(20)},
                                np.array([[0, 1]]), i)
@@ -86,7 +89,8 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     logdir = self.create_tempdir().full_path
     for frames in (100, 200):  # The second opens what the first has written.
       writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
-      writer.write_episodes([metrics.Episode('a,b', -3.5, 25)], frames, 1.25)
+      writer.write_episodes(
+          [episodes_lib.Episode('a,b', -3.5, 25)], frames, 1.25)
       writer.write_scalars({'total_loss': frames / 10.0},
                            np.array([[0, 1]]), frames)
       writer.close()
@@ -174,7 +178,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
     # Halfway between random and human play, but twice human on one level.
     *levels, last = dmlab30.LEVEL_MAPPING
-    halfway = lambda level, share=0.5: metrics.Episode(
+    halfway = lambda level, share=0.5: episodes_lib.Episode(
         level, share * dmlab30.HUMAN_SCORES[dmlab30.LEVEL_MAPPING[level]]
         + (1 - share) * dmlab30.RANDOM_SCORES[dmlab30.LEVEL_MAPPING[level]], 9)
     writer.write_episodes([halfway(level) for level in levels], 100, 1.0)
@@ -190,7 +194,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     logdir = self.create_tempdir().full_path
     writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
     self.addCleanup(writer.close)
-    writer.write_episodes([metrics.Episode('a', 1.0, 25)], 100, 1.25)
+    writer.write_episodes([episodes_lib.Episode('a', 1.0, 25)], 100, 1.25)
     writer.flush()
     with open(os.path.join(logdir, 'episodes.csv'), newline='') as f:
       self.assertLen(list(csv.DictReader(f)), 1)
@@ -209,7 +213,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     with contextlib.redirect_stdout(io.StringIO()) as output:
       writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
       for _ in range(1000):  # More than Python keeps in memory.
-        writer.write_episodes([metrics.Episode('a', 1.0, 25)], 100, 1.25)
+        writer.write_episodes([episodes_lib.Episode('a', 1.0, 25)], 100, 1.25)
       writer.write_scalars({'x': 1.}, np.zeros(3), 100)
       writer.close()
     self.assertEqual(
@@ -221,7 +225,8 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     progress = metrics.Progress(1000, 10_000, num_recent=2)
     self.assertTrue(np.isnan(progress.mean_return))
     self.assertIn('no episode finished yet', str(progress.measure(1500, 2.0)))
-    progress.add_episodes([metrics.Episode('a', r, 1) for r in (9., 1., 2.)])
+    progress.add_episodes(
+        [episodes_lib.Episode('a', r, 1) for r in (9., 1., 2.)])
     line = str(progress.measure(2000, 2.5))
     self.assertStartsWith(line, '2,000 of 10,000 frames (20.0 %), ')
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
@@ -230,7 +235,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
   def test_an_end_that_is_too_far_away(self):
     progress = metrics.Progress(0, 10**18, num_recent=2)
     # A frame in three seconds: 10**11 years, which `timedelta` cannot hold.
-    with mock.patch.object(metrics.time, 'perf_counter',
+    with mock.patch.object(timing.time, 'perf_counter',
                            side_effect=[0., 3.]):
       progress.restart(0)
       measured = progress.measure(1, 0.)
@@ -256,13 +261,13 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEmpty(bottleneck({}, {'wait': 45, 'policy': 1045}))  # One was.
 
   def test_totals(self):
-    timers = [metrics.StageTimer() for _ in range(2)]
+    timers = [timing.StageTimer() for _ in range(2)]
     for timer in timers:
       timer.seconds['policy'] += 2.0
     timers[0].seconds['wait'] += 1.0
-    self.assertEqual(metrics.totals(
+    self.assertEqual(timing.totals(
         timer.seconds for timer in timers), {'policy': 4, 'wait': 1})
-    self.assertEqual(repr(metrics.totals([{'a': 1}, {'b': 2}, {'a': 3}])),
+    self.assertEqual(repr(timing.totals([{'a': 1}, {'b': 2}, {'a': 3}])),
                      "{'a': 4, 'b': 2}")  # Whole numbers stay so.
     with timers[0].stage('environment'):
       pass

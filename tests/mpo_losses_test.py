@@ -5,8 +5,8 @@ import math
 
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import distributions
-from scalable_agent import mpo_losses
+from scalable_agent.losses import mpo
+from scalable_agent.networks import distributions
 import tensorflow as tf
 
 _J, _B, _N = 6, 4, 3
@@ -91,7 +91,7 @@ class EStepTest(_TestCase):
     for j, b in np.ndindex(_J, _B):
       expected[j, b] = prior[j, b] * math.exp(q[j, b] / .4) / sum(
           prior[i, b] * math.exp(q[i, b] / .4) for i in range(_J))
-    found = mpo_losses.weights(
+    found = mpo.weights(
         q.astype(dtype), tf.constant(.4, dtype),
         log_priors if log_priors is None else log_priors.astype(dtype))
     self._assert_close(expected, found, dtype)
@@ -105,7 +105,7 @@ class EStepTest(_TestCase):
       log_priors = log_priors.astype(dtype)
     eta = tf.Variable(.4, dtype=dtype)
     with tf.GradientTape() as tape:
-      found = mpo_losses.temperature_loss(q.astype(dtype), eta, .1, log_priors)
+      found = mpo.temperature_loss(q.astype(dtype), eta, .1, log_priors)
     self._assert_close(_dual(q, .4, .1, prior), found, dtype)
     h = 1e-5
     self.assertAllClose(
@@ -114,63 +114,63 @@ class EStepTest(_TestCase):
 
   def test_huge_values(self):
     q = np.float32([[3e4, 0], [0, -3e4]])
-    self.assertAllEqual([[1, 1], [0, 0]], mpo_losses.weights(q, .1))
+    self.assertAllEqual([[1, 1], [0, 0]], mpo.weights(q, .1))
     self.assertAllClose(1.5e4 + .1 * (.1 - math.log(2)),
-                        mpo_losses.temperature_loss(q, .1, .1))
+                        mpo.temperature_loss(q, .1, .1))
     # It has no finite optimum above 0 while epsilon exceeds log(2).
-    self.assertAllClose(1e-6, mpo_losses.exact_temperature(q, .8), rtol=1e-4)
-    self.assertAllInRange(mpo_losses.exact_temperature(q, .1), 1e4, 1e5)
+    self.assertAllClose(1e-6, mpo.exact_temperature(q, .8), rtol=1e-4)
+    self.assertAllInRange(mpo.exact_temperature(q, .1), 1e4, 1e5)
 
   def test_gradients(self):
     inputs = dict(q_values=_random(4, _J, _B), temperature=np.float64(.4),
                   log_priors=_prior(5, True)[1])
-    self._assert_flows(lambda **x: [mpo_losses.weights(**x)], '', **inputs)
+    self._assert_flows(lambda **x: [mpo.weights(**x)], '', **inputs)
     self._assert_flows(
-        lambda **x: [mpo_losses.temperature_loss(**x, epsilon=.1)],
+        lambda **x: [mpo.temperature_loss(**x, epsilon=.1)],
         'temperature', **inputs)
     del inputs['temperature']
     self._assert_flows(
-        lambda **x: [mpo_losses.exact_temperature(**x, epsilon=.1)], '',
+        lambda **x: [mpo.exact_temperature(**x, epsilon=.1)], '',
         **inputs)
 
   def test_known_numbers_of_discrete_actions(self):
     log_priors = _log_priors()
-    self.assertAllClose(2.684553247269, mpo_losses.temperature_loss(
+    self.assertAllClose(2.684553247269, mpo.temperature_loss(
         _Q, 1., .1, log_priors), rtol=1e-11)
-    self.assertAllClose(3.053163131573, mpo_losses.temperature_loss(
+    self.assertAllClose(3.053163131573, mpo.temperature_loss(
         _Q, .5, .1, log_priors), rtol=1e-11)
     eta = tf.Variable(1., dtype=tf.float64)
     with tf.GradientTape() as tape:
-      loss = mpo_losses.temperature_loss(_Q, eta, .1, log_priors)
+      loss = mpo.temperature_loss(_Q, eta, .1, log_priors)
     self.assertAllClose(-.6013921, tape.gradient(loss, eta))
-    eta = mpo_losses.exact_temperature(_Q, .1, log_priors)
+    eta = mpo.exact_temperature(_Q, .1, log_priors)
     self.assertAllClose(3.4785159, eta, rtol=1e-8)
     self.assertAllClose(
-        2.2147242, mpo_losses.temperature_loss(_Q, eta, .1, log_priors),
+        2.2147242, mpo.temperature_loss(_Q, eta, .1, log_priors),
         rtol=1e-7)
     # The original leaves the prior out; these are its weights, at this eta.
     self.assertAllClose([[.639906, .240504], [.360094, .759496]],
-                        mpo_losses.weights(_Q, eta), atol=1e-6)
-    found = mpo_losses.weights(_Q, eta, log_priors)
+                        mpo.weights(_Q, eta), atol=1e-6)
+    found = mpo.weights(_Q, eta, log_priors)
     self.assertAllClose(
         [[.639906, .462591], [.360094, .537409]], found, atol=1e-6)
     # The bound of the E-step is met.
     self.assertAllClose(.1, np.mean(np.sum(
         found * (np.log(found) - log_priors), 0)), rtol=1e-9)
-    self.assertAllClose(1.0774570, mpo_losses.policy_loss(
+    self.assertAllClose(1.0774570, mpo.policy_loss(
         found, _log_priors(_ONLINE_LOGITS)), rtol=1e-7)
 
   def test_known_numbers_of_samples(self):
-    self.assertAllClose(2.979391788920, mpo_losses.temperature_loss(
+    self.assertAllClose(2.979391788920, mpo.temperature_loss(
         _Q, 1., .1), rtol=1e-11)
-    eta = mpo_losses.exact_temperature(_Q, .1)
+    eta = mpo.exact_temperature(_Q, .1)
     self.assertAllClose(3.2863817, eta, rtol=1e-8)
     self.assertAllClose(
-        2.690736, mpo_losses.temperature_loss(_Q, eta, .1), rtol=1e-6)
+        2.690736, mpo.temperature_loss(_Q, eta, .1), rtol=1e-6)
     self.assertAllClose(
         [.1847614, .7709603, .0442783],
-        mpo_losses.weights(_SAMPLE_Q, .7)[:, 0], rtol=1e-6)
-    self.assertAllClose(1.9160845, mpo_losses.temperature_loss(
+        mpo.weights(_SAMPLE_Q, .7)[:, 0], rtol=1e-6)
+    self.assertAllClose(1.9160845, mpo.temperature_loss(
         _SAMPLE_Q, .7, .1), rtol=1e-7)
 
   @parameterized.product(
@@ -178,24 +178,24 @@ class EStepTest(_TestCase):
   def test_exact_temperature_is_the_minimum(self, scale, epsilon, is_discrete):
     q = scale * _random(6, _J, _B)
     prior, log_priors = _prior(7, is_discrete)
-    find = tf.function(mpo_losses.exact_temperature, jit_compile=is_discrete)
+    find = tf.function(mpo.exact_temperature, jit_compile=is_discrete)
     eta = find(q, epsilon, log_priors).numpy()
     value = _dual(q, eta, epsilon, prior)
     for factor in (.99, 1.01):
       self.assertLess(value, _dual(q, eta * factor, epsilon, prior))
     if log_priors is not None:
       log_priors = log_priors.astype(np.float32)
-    self.assertAllClose(eta, mpo_losses.exact_temperature(
+    self.assertAllClose(eta, mpo.exact_temperature(
         q.astype(np.float32), epsilon, log_priors), rtol=1e-3)
 
   def test_equal_values_have_no_temperature(self):
-    self.assertAllClose(1e-6, mpo_losses.exact_temperature(
+    self.assertAllClose(1e-6, mpo.exact_temperature(
         tf.ones([_J, _B]), .1), rtol=1e-4)
 
   @parameterized.parameters([[_J]], [[_B]], [[_B, _J]])
   def test_priors_of_wrong_shape(self, shape):
     with self.assertRaisesRegex(ValueError, r'log_priors: Shape .* must be'):
-      mpo_losses.weights(tf.zeros([_J, _B]), 1., tf.zeros(shape))
+      mpo.weights(tf.zeros([_J, _B]), 1., tf.zeros(shape))
 
 
 class MStepTest(_TestCase):
@@ -205,18 +205,18 @@ class MStepTest(_TestCase):
     self._assert_close(
         -sum(weights[j, b] * log_probs[j, b]
              for j, b in np.ndindex(_J, _B)) / _B,
-        mpo_losses.policy_loss(weights, log_probs))
-    self._assert_flows(lambda **x: [mpo_losses.policy_loss(**x)], 'log_probs',
+        mpo.policy_loss(weights, log_probs))
+    self._assert_flows(lambda **x: [mpo.policy_loss(**x)], 'log_probs',
                        action_weights=weights, log_probs=log_probs)
     with self.assertRaisesRegex(ValueError, 'log_probs: Shape .* must be'):
-      mpo_losses.policy_loss(weights, log_probs[0])
+      mpo.policy_loss(weights, log_probs[0])
 
   def test_known_policy_losses(self):
-    weights = mpo_losses.weights(_SAMPLE_Q, .7)
-    policies = mpo_losses.decoupled(*_known_policies())
-    self.assertAllClose(2.5994952, mpo_losses.policy_loss(
+    weights = mpo.weights(_SAMPLE_Q, .7)
+    policies = mpo.decoupled(*_known_policies())
+    self.assertAllClose(2.5994952, mpo.policy_loss(
         weights, policies.mean.log_prob(_SAMPLES)), rtol=1e-7)
-    self.assertAllClose(2.6976840, mpo_losses.policy_loss(
+    self.assertAllClose(2.6976840, mpo.policy_loss(
         weights, policies.scale.log_prob(_SAMPLES)), rtol=1e-7)
 
   def _gaussian_inputs(self, seed):
@@ -229,7 +229,7 @@ class MStepTest(_TestCase):
     actions = _random(10, _J, _B, _N)
 
     def log_probs(loc, scale, target_loc, target_scale):
-      policies = mpo_losses.decoupled(
+      policies = mpo.decoupled(
           distributions.Normal(loc, scale),
           distributions.Normal(target_loc, target_scale))
       return [policy.log_prob(actions) for policy in policies]
@@ -246,7 +246,7 @@ class MStepTest(_TestCase):
     inputs = self._gaussian_inputs(11)
 
     def kls(loc, scale, target_loc, target_scale):
-      return mpo_losses.gaussian_kls(
+      return mpo.gaussian_kls(
           distributions.Normal(loc, scale),
           distributions.Normal(target_loc, target_scale))
 
@@ -268,7 +268,7 @@ class MStepTest(_TestCase):
     self._assert_flows(kls, 'loc', 'scale', **inputs)
 
   def test_known_gaussian_kls(self):
-    mean_kls, scale_kls = mpo_losses.gaussian_kls(*_known_policies())
+    mean_kls, scale_kls = mpo.gaussian_kls(*_known_policies())
     self.assertAllClose([.0425, .055625], np.mean(mean_kls, 0), rtol=1e-12)
     self.assertAllClose([.0290532, .0653753], np.mean(scale_kls, 0), atol=1e-7)
     # Variances of 0.5 and 0.25, means that differ by 1 and 2.
@@ -276,9 +276,9 @@ class MStepTest(_TestCase):
     online = distributions.Normal(
         tf.constant([[1., 2.]]), tf.fill([1, 2], math.sqrt(.5)))
     self.assertAllClose([10, .193147], [
-        np.sum(x) for x in mpo_losses.gaussian_kls(online, target)])
+        np.sum(x) for x in mpo.gaussian_kls(online, target)])
     self.assertAllEqual(np.zeros([2, 1, 2]),
-                        mpo_losses.gaussian_kls(target, target))
+                        mpo.gaussian_kls(target, target))
 
   def test_categorical_kls(self):
     online, target = _random(12, 2, _B, _J)
@@ -286,14 +286,14 @@ class MStepTest(_TestCase):
     self._assert_close(
         [sum(math.exp(log_p[b, j]) * (log_p[b, j] - log_q[b, j])
              for j in range(_J)) for b in range(_B)],
-        mpo_losses.categorical_kls(online, target))
+        mpo.categorical_kls(online, target))
     self._assert_flows(
-        lambda **x: [mpo_losses.categorical_kls(**x)], 'online_logits',
+        lambda **x: [mpo.categorical_kls(**x)], 'online_logits',
         online_logits=online, target_logits=target)
     # The other direction has .0890374.
-    self.assertAllClose(.1013611, np.mean(mpo_losses.categorical_kls(
+    self.assertAllClose(.1013611, np.mean(mpo.categorical_kls(
         _ONLINE_LOGITS, _TARGET_LOGITS)), rtol=1e-6)
-    self.assertAllClose(.0890374, np.mean(mpo_losses.categorical_kls(
+    self.assertAllClose(.0890374, np.mean(mpo.categorical_kls(
         _TARGET_LOGITS, _ONLINE_LOGITS)), rtol=1e-6)
 
   @parameterized.parameters([[]], [[_N]])
@@ -302,24 +302,24 @@ class MStepTest(_TestCase):
     means = np.zeros(shape)
     for b in range(_B):
       means += kls[b] / _B
-    penalty, loss = mpo_losses.kl_losses(kls, tf.constant(alphas), .01)
+    penalty, loss = mpo.kl_losses(kls, tf.constant(alphas), .01)
     self._assert_close(np.sum(alphas * means), penalty)
     self._assert_close(np.sum(alphas * (.01 - means)), loss)
     self._assert_flows(
-        lambda **x: mpo_losses.kl_losses(**x, epsilon=.01), 'kls',
+        lambda **x: mpo.kl_losses(**x, epsilon=.01), 'kls',
         'multipliers', kls=kls, multipliers=alphas)
     gradients = _gradients(
-        lambda **x: mpo_losses.kl_losses(**x, epsilon=.01), kls=kls,
+        lambda **x: mpo.kl_losses(**x, epsilon=.01), kls=kls,
         multipliers=alphas)
     self.assertAllClose(
         np.broadcast_to(alphas / _B, kls.shape), gradients[0]['kls'])
     self.assertAllClose(.01 - means, gradients[1]['multipliers'])
 
   def test_known_kl_losses(self):
-    mean_kls, scale_kls = mpo_losses.gaussian_kls(*_known_policies())
-    mean_penalty, mean_loss = mpo_losses.kl_losses(
+    mean_kls, scale_kls = mpo.gaussian_kls(*_known_policies())
+    mean_penalty, mean_loss = mpo.kl_losses(
         mean_kls, np.float64([1, 2]), .0025)
-    scale_penalty, scale_loss = mpo_losses.kl_losses(
+    scale_penalty, scale_loss = mpo.kl_losses(
         scale_kls, np.float64([.5, .1]), 1e-6)
     self.assertAllClose(.1748141, mean_penalty + scale_penalty, rtol=1e-6)
     self.assertAllClose(-.14625, mean_loss, rtol=1e-9)
@@ -327,7 +327,7 @@ class MStepTest(_TestCase):
 
   def test_multipliers_of_wrong_shape(self):
     with self.assertRaisesRegex(ValueError, 'multipliers: Shape .* must be'):
-      mpo_losses.kl_losses(tf.zeros([_B, _N]), tf.zeros([]), .1)
+      mpo.kl_losses(tf.zeros([_B, _N]), tf.zeros([]), .1)
 
 
 class DualsTest(_TestCase):
@@ -335,22 +335,22 @@ class DualsTest(_TestCase):
   def test_out_of_bounds_costs(self):
     # The row of 0 and -1 is of the second state.
     self.assertAllEqual([[0, 0], [0, -1], [0, -1]],
-                        mpo_losses.out_of_bounds_costs(_SAMPLES))
+                        mpo.out_of_bounds_costs(_SAMPLES))
     actions = 2 * _random(15, _J, _B, _N)
     expected = np.zeros([_J, _B])
     for j, b in np.ndindex(_J, _B):
       expected[j, b] = -math.sqrt(sum(
           max(0, abs(x) - 1) ** 2 for x in actions[j, b]))
-    self._assert_close(expected, mpo_losses.out_of_bounds_costs(actions))
+    self._assert_close(expected, mpo.out_of_bounds_costs(actions))
     self._assert_flows(
-        lambda **x: [mpo_losses.out_of_bounds_costs(**x)], '', actions=actions)
+        lambda **x: [mpo.out_of_bounds_costs(**x)], '', actions=actions)
 
   def test_duals(self):
     x = tf.Variable([-100., -18., -1., 0., 30.], dtype=tf.float64)
-    projected = mpo_losses.projected_dual(x)
+    projected = mpo.projected_dual(x)
     self.assertAllEqual([-18, -18, -1, 0, 30], projected)
     with tf.GradientTape() as tape:
-      value = mpo_losses.positive(x)
+      value = mpo.positive(x)
     self.assertAllClose([1e-8, 1e-8 + math.exp(-18), math.log1p(math.exp(-1)),
                          math.log(2), 30], value, rtol=1e-5, atol=0)
     self.assertAllClose(1 / (1 + np.exp(-x.numpy())), tape.gradient(value, x))
@@ -359,11 +359,11 @@ class DualsTest(_TestCase):
     dual = tf.Variable(0., dtype=tf.float64)
     for _ in range(300):
       with tf.GradientTape() as tape:
-        loss = mpo_losses.temperature_loss(
-            _Q, mpo_losses.positive(dual), .1, _log_priors())
-      dual.assign(mpo_losses.projected_dual(
+        loss = mpo.temperature_loss(
+            _Q, mpo.positive(dual), .1, _log_priors())
+      dual.assign(mpo.projected_dual(
           dual - 3. * tape.gradient(loss, dual)))
-    self.assertAllClose(3.4785159, mpo_losses.positive(dual), rtol=1e-3)
+    self.assertAllClose(3.4785159, mpo.positive(dual), rtol=1e-3)
 
 
 if __name__ == '__main__':

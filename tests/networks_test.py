@@ -4,7 +4,7 @@
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import networks
+from scalable_agent.networks import layers
 import tensorflow as tf
 
 
@@ -44,7 +44,7 @@ def _lstm_data(num_steps, batch_size=3, num_inputs=4, units=5):
   rng = np.random.default_rng(num_steps)
   normal = lambda *shape: rng.normal(size=shape).astype(np.float32)
   reset = rng.random([num_steps, batch_size]) < .3
-  layer = networks.LSTM(units)
+  layer = layers.LSTM(units)
   layer.build([None, None, num_inputs])
   layer.kernel.assign(normal(num_inputs + units, 4 * units))
   layer.bias.assign(normal(4 * units))
@@ -55,7 +55,7 @@ def _lstm_data(num_steps, batch_size=3, num_inputs=4, units=5):
 class LSTMTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_one_step_has_known_values(self):
-    layer = networks.LSTM(2)
+    layer = layers.LSTM(2)
     layer.build([None, None, 2])
     i, j = np.indices([4, 8])
     layer.kernel.assign((8 * i + j - 16) / 20)
@@ -127,14 +127,14 @@ class LSTMTest(tf.test.TestCase, parameterized.TestCase):
   def test_state_is_float32_under_mixed_precision(self):
     tf.keras.config.set_dtype_policy('mixed_bfloat16')
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
-    layer = networks.LSTM(5)
+    layer = layers.LSTM(5)
     layer.build([None, None, 4])
     state = (tf.fill([2, 5], 1.001), tf.zeros([2, 5]))
     outputs, (c, h) = layer(tf.zeros([3, 2, 4], tf.bfloat16), state)
     self.assertEqual({outputs.dtype, c.dtype, h.dtype}, {tf.float32})
     # bfloat16 cannot tell 1.001 from 1.
     tf.keras.config.set_dtype_policy('float32')
-    full = networks.LSTM(5)
+    full = layers.LSTM(5)
     full.build([None, None, 4])
     full.set_weights(layer.get_weights())
     _, (expected_c, _) = full(tf.zeros([1, 2, 4]), state)
@@ -142,7 +142,7 @@ class LSTMTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(c, expected_c, 1e-5)
 
   def test_initial_weights(self):
-    layer = networks.LSTM(256, tf.keras.random.SeedGenerator(1))
+    layer = layers.LSTM(256, tf.keras.random.SeedGenerator(1))
     layer.build([None, None, 330])
     limit = np.sqrt(6 / (586 + 1024))  # Of the joint kernel.
     self.assertAllInRange(layer.kernel, -limit, limit)
@@ -158,7 +158,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(pooled[0, 0, :, 0], [2, 4, 5])
 
   def test_section_pools_like_that(self):
-    section = networks.ResNetSection(1, None)
+    section = layers.ResNetSection(1, None)
     line = tf.range(6, dtype=tf.float32)[tf.newaxis, tf.newaxis, :, tf.newaxis]
     section(line)
     section.set_weights([np.zeros_like(w) for w in section.get_weights()])
@@ -168,7 +168,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(section(line)[0, 0, :, 0], [2, 4, 5])
 
   def test_deep_is_the_definition(self):
-    torso = networks.DeepTorso()
+    torso = layers.DeepTorso()
     frames = _frames(2, 13, 18, 3)
     torso(frames)
     rng = np.random.default_rng(0)
@@ -186,10 +186,10 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(torso(frames), x, 1e-4, 1e-3)
 
   @parameterized.parameters(
-      (networks.DeepTorso, (72, 96, 3), 97600 + 884992),
-      (networks.ShallowTorso, (84, 84, 4),
+      (layers.DeepTorso, (72, 96, 3), 97600 + 884992),
+      (layers.ShallowTorso, (84, 84, 4),
        8 * 8 * 4 * 16 + 16 + 4 * 4 * 16 * 32 + 32 + 9 * 9 * 32 * 256 + 256),
-      (networks.NatureTorso, (84, 84, 4), 8224 + 32832 + 36928 + 1606144, 512))
+      (layers.NatureTorso, (84, 84, 4), 8224 + 32832 + 36928 + 1606144, 512))
   def test_sizes(self, torso_class, shape, num_parameters, num_features=256):
     torso = torso_class()
     self.assertEqual(torso(tf.zeros([2, *shape], tf.uint8)).shape,
@@ -197,7 +197,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertEqual(torso.count_params(), num_parameters)
 
   def test_flattened_width(self):
-    torso = networks.DeepTorso()
+    torso = layers.DeepTorso()
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))
     self.assertIn((3456, 256), [tuple(w.shape) for w in torso.weights])
 
@@ -207,7 +207,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     frames = _frames(2, *size, 4)
     pixels = tf.constant(np.transpose(frames, [0, 3, 1, 2]))
     frames = tf.constant(frames / np.float32(255))
-    torso = networks.ShallowTorso(
+    torso = layers.ShallowTorso(
         'channels_first' if as_given_by_atari else 'channels_last')
     seen = pixels if as_given_by_atari else frames
     torso(seen)
@@ -243,7 +243,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                      size=[8, 4, 84, 21]) + rng.integers(
                          2**16, size=[8, 4, 84, 21], dtype=np.uint32)
     frames = odd.view(np.uint8)
-    last, first = map(networks.ShallowTorso, (
+    last, first = map(layers.ShallowTorso, (
         'channels_last', 'channels_first'))
     expected = last(np.transpose(frames, [0, 2, 3, 1]))
     first(frames)
@@ -256,7 +256,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                          as_given_by_atari=(False, True))
   def test_nature_is_the_definition(self, size, as_given_by_atari):
     frames = _frames(2, *size, 4)
-    torso = networks.NatureTorso(
+    torso = layers.NatureTorso(
         'channels_first' if as_given_by_atari else 'channels_last')
     seen = np.transpose(frames, [0, 3, 1, 2]) if as_given_by_atari else frames
     torso(seen)
@@ -271,7 +271,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(torso(seen), x, 1e-4, 1e-5)
 
   @parameterized.parameters(
-      networks.DeepTorso, networks.ShallowTorso, networks.NatureTorso)
+      layers.DeepTorso, layers.ShallowTorso, layers.NatureTorso)
   @pytest.mark.slow
   def test_channels_first_is_transposed(self, torso_class):
     frames = _frames(3, 40, 44, 4)
@@ -286,8 +286,8 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(first(transposed / np.float32(255)), expected,
                         1e-5, 1e-5)
 
-  @parameterized.parameters(networks.DeepTorso, networks.ShallowTorso,
-                            networks.NatureTorso, networks.MLPTorso)
+  @parameterized.parameters(layers.DeepTorso, layers.ShallowTorso,
+                            layers.NatureTorso, layers.MLPTorso)
   def test_uint8_is_scaled_and_float_is_not(self, torso_class):
     torso = torso_class()
     frames = _frames(3, 40, 44, 2)
@@ -295,7 +295,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                         1e-5, 1e-5)
 
   def test_mlp_is_the_definition(self):
-    torso = networks.MLPTorso([6, 7])
+    torso = layers.MLPTorso([6, 7])
     x = np.random.default_rng(0).normal(size=[3, 5, 2]).astype(np.float32)
     features = torso(x)
     k1, b1, k2, b2 = torso.get_weights()
@@ -303,7 +303,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(features, x, 1e-5, 1e-6)
 
   def test_layer_norm_is_the_definition(self):
-    torso = networks.MLPTorso([6, 7, 5], 'relu', layer_norm=True)
+    torso = layers.MLPTorso([6, 7, 5], 'relu', layer_norm=True)
     x = np.random.default_rng(0).normal(size=[3, 4]).astype(np.float32)
     torso(x)
     # Scale and offset of the normalisation are not 1 and 0 either.
@@ -319,7 +319,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(torso(x), y, 1e-4, 1e-5)
 
   def test_initial_weights(self):
-    torso = networks.DeepTorso(seed=tf.keras.random.SeedGenerator(3))
+    torso = layers.DeepTorso(seed=tf.keras.random.SeedGenerator(3))
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))
     # A normal cut at 2 sigma keeps .8796 of its stddev.
     kernels = [w.numpy() for w in torso.weights if len(w.shape) > 1]
@@ -333,7 +333,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllEqual(bias, np.zeros(bias.shape))
 
   def test_seed_gives_layers_of_one_shape_different_weights(self):
-    make = lambda: networks.MLPTorso(
+    make = lambda: layers.MLPTorso(
         [4, 4, 4], seed=tf.keras.random.SeedGenerator(1))
     first, second = make(), make()
     first(tf.zeros([1, 4])), second(tf.zeros([1, 4]))
@@ -353,13 +353,13 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
       ('ball', 199), ('blue', 345), ('balloon', 352), ('suitcase', 594),
       ('pick', 763), ('up', 849))
   def test_buckets(self, word, bucket):
-    self.assertAllEqual(networks.hash_words([word]), [[bucket] + [-1] * 7])
+    self.assertAllEqual(layers.hash_words([word]), [[bucket] + [-1] * 7])
 
   def test_empty_word_is_the_reference_padding(self):
     self.assertEqual(tf.strings.to_hash_bucket_fast('', 1000), 263)
-    encoder = networks.InstructionEncoder()
+    encoder = layers.InstructionEncoder()
     with tf.GradientTape() as tape:
-      loss = tf.reduce_sum(encoder(networks.hash_words(['go up', 'pick'])))
+      loss = tf.reduce_sum(encoder(layers.hash_words(['go up', 'pick'])))
     gradient = tape.gradient(loss, encoder.embeddings)
     self.assertIsInstance(gradient, tf.IndexedSlices)
     self.assertSetEqual(set(gradient.indices.numpy()), {681, 849, 763, 263})
@@ -368,29 +368,29 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
     self.assertTrue(dense[849].all())
 
   def test_words_are_between_spaces(self):
-    ids = networks.hash_words(['go  to the red ball', '', ' x ', 'a\tb '])
+    ids = layers.hash_words(['go  to the red ball', '', ' x ', 'a\tb '])
     self.assertEqual(ids.dtype, np.int32)
     self.assertAllEqual((ids >= 0).sum(axis=1), [5, 0, 1, 1])
     self.assertAllEqual(ids[0], [681, 641, 354, 910, 199, -1, -1, -1])
 
   @parameterized.parameters((0, 1), (1, 8), (8, 8), (9, 16), (16, 16))
   def test_few_widths(self, num_words, width):
-    self.assertEqual(networks.hash_words(['', 'a ' * num_words]).shape,
+    self.assertEqual(layers.hash_words(['', 'a ' * num_words]).shape,
                      (2, width))
 
   def test_any_rank(self):
     words = np.array([[b'go', b'up', b''], [b'the ball', b'', b'up']], object)
-    ids = networks.hash_words(words)
+    ids = layers.hash_words(words)
     self.assertEqual(ids.shape, (2, 3, 8))
     self.assertAllEqual(ids[1, 0, :2], [354, 199])
     self.assertAllEqual(ids[1, 2, :2], [849, -1])
-    self.assertAllEqual(networks.hash_words(tf.constant('up'))[0], 849)
-    self.assertEqual(networks.hash_words([]).shape, (0, 1))
+    self.assertAllEqual(layers.hash_words(tf.constant('up'))[0], 849)
+    self.assertEqual(layers.hash_words([]).shape, (0, 1))
 
   def test_encoding_is_the_output_at_the_last_word(self):
-    encoder = networks.InstructionEncoder(tf.keras.random.SeedGenerator(0))
+    encoder = layers.InstructionEncoder(tf.keras.random.SeedGenerator(0))
     sentences = ['go to the red ball', '', 'up', 'pick up the blue ball ' * 2]
-    codes = encoder(networks.hash_words(sentences))
+    codes = encoder(layers.hash_words(sentences))
     embeddings, kernel, bias = encoder.get_weights()
     self.assertEqual(embeddings.shape, (1000, 20))
     for sentence, code in zip(sentences, codes):
@@ -404,21 +404,21 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllClose(code, h[0], 1e-5, 1e-5)
 
   def test_no_words_give_zeros(self):
-    encoder = networks.InstructionEncoder()
+    encoder = layers.InstructionEncoder()
     # Biases that are not zero, or steps over padding would not show.
-    encoder(networks.hash_words(['']))
+    encoder(layers.hash_words(['']))
     encoder.set_weights([np.random.normal(size=w.shape)
                          for w in encoder.get_weights()])
-    codes = encoder(networks.hash_words(['', 'go', ' ']))
+    codes = encoder(layers.hash_words(['', 'go', ' ']))
     self.assertAllEqual(codes[0], np.zeros(64))
     self.assertAllEqual(codes[2], np.zeros(64))
     self.assertTrue(codes[1].numpy().all())
-    self.assertAllEqual(encoder(networks.hash_words(['', ''])),
+    self.assertAllEqual(encoder(layers.hash_words(['', ''])),
                         np.zeros([2, 64]))
 
   def test_initial_weights(self):
-    encoder = networks.InstructionEncoder(tf.keras.random.SeedGenerator(2))
-    encoder(networks.hash_words(['']))
+    encoder = layers.InstructionEncoder(tf.keras.random.SeedGenerator(2))
+    encoder(layers.hash_words(['']))
     self.assertAllClose(np.std(encoder.embeddings), 1, .02)
     self.assertEqual(encoder.count_params(), 20000 + 21760)
 

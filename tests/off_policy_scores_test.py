@@ -7,10 +7,10 @@ import json
 
 from absl.testing import absltest
 from absl.testing import parameterized
-from scalable_agent import config as config_lib
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import table as score_table
+from scalable_agent.settings import config as config_lib
 
 
 def _run(level, returns, num_env_frames, algorithm, trained_with=None,

@@ -11,13 +11,13 @@ from absl.testing import parameterized
 import eager
 import numpy as np
 import pytest
-from scalable_agent import agents
 from scalable_agent import algorithms
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import policies
-from scalable_agent import structs
-from scalable_agent import training
+from scalable_agent.acting import policies
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _B = 6

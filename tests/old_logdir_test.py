@@ -12,10 +12,10 @@ import shutil
 
 from absl.testing import absltest
 import pytest
-from scalable_agent import config as config_lib
-from scalable_agent import testing
-from scalable_agent import training
+from scalable_agent.modes import test
+from scalable_agent.runs import training
 from scalable_agent.scores import plotting
+from scalable_agent.settings import config as config_lib
 
 _OLD = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'old_logdir')
 
@@ -54,7 +54,7 @@ class OldLogdirTest(absltest.TestCase):
     self.assertAlmostEqual(updates[0][2], 0.00048 / 2, places=9)
 
   def test_it_is_tested_and_drawn(self):
-    output = self._printed(testing.test, dataclasses.replace(
+    output = self._printed(test.test, dataclasses.replace(
         self.config, mode='test', test_num_episodes=2))
     self.assertIn('after 200 frames', output)
     [level] = plotting.read_curves(self.logdir)

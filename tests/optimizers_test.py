@@ -6,7 +6,7 @@ import os
 
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import optimizers
+from scalable_agent.learning import optimizers
 import tensorflow as tf
 
 

@@ -9,13 +9,13 @@ import hypothesis
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from scalable_agent import acting
-from scalable_agent import config
-from scalable_agent import packing
-from scalable_agent import queues
-from scalable_agent import structs
-from scalable_agent import training
-from scalable_agent import unrolls
+from scalable_agent.acting import local
+from scalable_agent.experience import packing
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.runs import training
+from scalable_agent.settings import config
 import tree
 
 _OUTPUT = structs.AgentOutput(
@@ -73,7 +73,7 @@ def _stacks(rng, num_frames, num_columns, length, begins):
 
 def packed_unrolls(test, settings, count=6):
   """Yields unrolls of actors, packed; tests that they are as they were."""
-  actors = acting.make_local(settings, part=0)
+  actors = local.make_local(settings, part=0)
   test.addCleanup(actors.close)
   learner = training.make_learner(settings.resolved(
       actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)

@@ -8,8 +8,8 @@ from unittest import mock
 
 from absl.testing import absltest
 import rich.console
-from scalable_agent import metrics
-from scalable_agent import panel
+from scalable_agent.runs import metrics
+from scalable_agent.runs import panel
 
 
 def _measured(frames=500, mean_return=1.5):

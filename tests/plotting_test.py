@@ -14,13 +14,13 @@ from absl.testing import parameterized
 from matplotlib import image
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent import metrics
+from scalable_agent.runs import metrics
 from scalable_agent.scores import atari57
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import plotting
+from scalable_agent.settings import config as config_lib
 
 _FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
 

@@ -10,13 +10,13 @@ from absl.testing import parameterized
 import counting_agent
 import numpy as np
 import pytest
-from scalable_agent import actor as actor_lib
-from scalable_agent import agents
 from scalable_agent import environments
-from scalable_agent import metrics
-from scalable_agent import policies
-from scalable_agent import queues
-from scalable_agent import structs
+from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import policies
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.networks import agents
 import tensorflow as tf
 import tree
 
@@ -236,7 +236,7 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
 def _make_actor(env, policy):
   weights = structs.Weights(0, [tf.constant(1.0)])
   return actor_lib.Actor(env, policy, lambda: weights, queues.BoundedQueue(1),
-                         4, metrics.StageTimer())
+                         4, timing.StageTimer())
 
 
 def _make_unrolls(env, policy, num_unrolls):

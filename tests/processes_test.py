@@ -25,9 +25,9 @@ import psutil
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import user_code
-from scalable_agent.environments import processes
-from scalable_agent.environments import remote
+from scalable_agent.processes import processes
+from scalable_agent.processes import remote
+from scalable_agent.processes import user_code
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -232,7 +232,7 @@ class RemoteTest(parameterized.TestCase):
     program = textwrap.dedent("""
         import termios
         import processes_test
-        from scalable_agent.environments import remote
+        from scalable_agent.processes import remote
         attributes = termios.tcgetattr(0)
         attributes[3] |= termios.TOSTOP
         termios.tcsetattr(0, termios.TCSANOW, attributes)

@@ -9,9 +9,9 @@ import math
 
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import distributions
-from scalable_agent import optimizers
-from scalable_agent import q_losses
+from scalable_agent.learning import optimizers
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import distributions
 import tensorflow as tf
 
 _B, _A, _C, _N = 5, 4, 3, 2
@@ -79,54 +79,54 @@ class ValuesTest(_TestCase):
     q, actions = _random(0, _C, _B, _A), np.random.RandomState(1).randint(
         _A, size=_B)
     expected = [[q[c, b, actions[b]] for b in range(_B)] for c in range(_C)]
-    self._assert_close(expected, q_losses.chosen_values(q, actions))
-    self._assert_close(expected[0], q_losses.chosen_values(q[0], actions))
+    self._assert_close(expected, q_learning.chosen_values(q, actions))
+    self._assert_close(expected[0], q_learning.chosen_values(q[0], actions))
     one_hot = np.broadcast_to(np.eye(_A)[actions], q.shape)
     self._assert_gradients(
-        lambda q: q_losses.chosen_values(q, actions), dict(q=one_hot), q=q)
+        lambda q: q_learning.chosen_values(q, actions), dict(q=one_hot), q=q)
 
   def test_other_actions_do_not_count(self):
     q = np.float32([[np.nan, 2, np.inf]])
-    self.assertAllEqual([2], q_losses.chosen_values(q, [1]))
+    self.assertAllEqual([2], q_learning.chosen_values(q, [1]))
 
   def test_greedy_values(self):
     q, selector = _random(2, _B, _A), _random(3, _B, _A)
-    self._assert_close([max(row) for row in q], q_losses.greedy_values(q, q))
+    self._assert_close([max(row) for row in q], q_learning.greedy_values(q, q))
     expected = [q[b, list(selector[b]).index(max(selector[b]))]
                 for b in range(_B)]
-    self._assert_close(expected, q_losses.greedy_values(q, selector))
+    self._assert_close(expected, q_learning.greedy_values(q, selector))
     self.assertNotAllClose([max(row) for row in q], expected)
 
   def test_smallest(self):
     q = _random(4, _C, _B, _A)
     self._assert_close(
         [[min(q[:, b, a]) for a in range(_A)] for b in range(_B)],
-        q_losses.smallest(q))
-    self.assertAllEqual(np.min(q, 0), q_losses.smallest(list(q)))
+        q_learning.smallest(q))
+    self.assertAllEqual(np.min(q, 0), q_learning.smallest(list(q)))
 
   def test_expected_values(self):
     q, logits = _random(5, _B, _A), _random(6, _B, _A)
     p = _softmax(logits)
     self._assert_close(
         [sum(p[b, a] * q[b, a] for a in range(_A)) for b in range(_B)],
-        q_losses.expected_values(q, logits))
+        q_learning.expected_values(q, logits))
 
   def test_soft_values(self):
     q, log_probs = _random(7, _B), _random(8, _B)
     self._assert_close([q[b] - .3 * log_probs[b] for b in range(_B)],
-                       q_losses.soft_values(q, log_probs, .3))
+                       q_learning.soft_values(q, log_probs, .3))
 
   def test_expected_soft_values(self):
     q, logits = _random(9, _B, _A), _random(10, _B, _A)
     p = _softmax(logits)
     self._assert_close(
         [sum(p[b, a] * (q[b, a] - .3 * math.log(p[b, a])) for a in range(_A))
-         for b in range(_B)], q_losses.expected_soft_values(q, logits, .3))
+         for b in range(_B)], q_learning.expected_soft_values(q, logits, .3))
 
   def test_impossible_actions_do_not_count(self):
     logits = np.float32([[0, -1e4]])
-    self.assertAllEqual([0], q_losses.negative_entropy(logits))
-    self.assertAllEqual([2], q_losses.expected_soft_values(
+    self.assertAllEqual([0], q_learning.negative_entropy(logits))
+    self.assertAllEqual([2], q_learning.expected_soft_values(
         np.float32([[2, 3]]), logits, 1.))
 
   def test_negative_entropy(self):
@@ -134,9 +134,9 @@ class ValuesTest(_TestCase):
     p = _softmax(logits)
     self._assert_close(
         [sum(p[b, a] * math.log(p[b, a]) for a in range(_A))
-         for b in range(_B)], q_losses.negative_entropy(logits))
+         for b in range(_B)], q_learning.negative_entropy(logits))
     self._assert_close([-.582203, -.365334],
-                       q_losses.negative_entropy(_LOGITS), tf.float32)
+                       q_learning.negative_entropy(_LOGITS), tf.float32)
 
 
 class TargetsTest(_TestCase):
@@ -147,16 +147,16 @@ class TargetsTest(_TestCase):
     discounts = np.array([.9, .81, 0, .5, 1], dtype)
     self._assert_close(
         [rewards[b] + discounts[b] * values[b] for b in range(_B)],
-        q_losses.td_targets(rewards, discounts, values), dtype)
+        q_learning.td_targets(rewards, discounts, values), dtype)
 
   def test_no_gradient(self):
     self._assert_gradients(
-        q_losses.td_targets, {}, rewards=_REWARDS, discounts=_DISCOUNTS,
+        q_learning.td_targets, {}, rewards=_REWARDS, discounts=_DISCOUNTS,
         values_t=_Q_T[0])
 
   def test_nothing_passes_a_discount_of_zero(self):
     self.assertAllEqual(
-        [-1, 2], q_losses.td_targets(
+        [-1, 2], q_learning.td_targets(
             np.float32([-1, 2]), np.zeros(2, np.float32),
             np.float32([np.nan, np.inf])))
 
@@ -165,33 +165,33 @@ class TargetsTest(_TestCase):
     arguments = dict(rewards=_REWARDS, discounts=_DISCOUNTS, values_t=_Q_T[0])
     arguments[name] = arguments[name][:, None]
     with self.assertRaisesRegex(ValueError, r'Shape .* must be \(2,'):
-      q_losses.td_targets(**arguments)
+      q_learning.td_targets(**arguments)
 
   def test_known_targets(self):
-    targets = lambda values: q_losses.td_targets(_REWARDS, _DISCOUNTS, values)
+    targets = lambda values: q_learning.td_targets(_REWARDS, _DISCOUNTS, values)
     q_t = np.float32([[3, 1], [0, 4]])
     online = np.float32([[.2, .7], [2, 1]])
-    smallest = q_losses.smallest(_Q_T)
+    smallest = q_learning.smallest(_Q_T)
     for expected, values in (
-        ([3.7, -1], q_losses.greedy_values(q_t, q_t)),
-        ([1.9, -1], q_losses.greedy_values(q_t, online)),
+        ([3.7, -1], q_learning.greedy_values(q_t, q_t)),
+        ([1.9, -1], q_learning.greedy_values(q_t, online)),
         ([3.7, -1], _Q_T[0]),
         ([3.25, -1], smallest),
-        ([3.34, -1], q_losses.soft_values(smallest, _LOG_PROBS, .2)),
-        ([2.8, -1], q_losses.expected_values(
+        ([3.34, -1], q_learning.soft_values(smallest, _LOG_PROBS, .2)),
+        ([2.8, -1], q_learning.expected_values(
             q_t, np.float32([[0, 0], [1, 0]])))):
       self.assertAllClose(expected, targets(values))
     # An episode that was truncated goes on.
-    self.assertAllClose([3.34, 2.816], q_losses.td_targets(
+    self.assertAllClose([3.34, 2.816], q_learning.td_targets(
         _REWARDS, np.float32([.9, .9]),
-        q_losses.soft_values(smallest, _LOG_PROBS, .2)))
+        q_learning.soft_values(smallest, _LOG_PROBS, .2)))
     # The mean of the critics instead of the minimum.
-    self.assertAllClose(2.6968438, targets(q_losses.expected_soft_values(
+    self.assertAllClose(2.6968438, targets(q_learning.expected_soft_values(
         np.mean(_DISCRETE_Q_T, 0), _LOGITS, .2))[0])
 
   def test_known_smoothing(self):
     self.assertAllClose(
-        [[1, -.5]], q_losses.smoothed_actions(
+        [[1, -.5]], q_learning.smoothed_actions(
             np.float32([[.9, -.4]]), np.float32([[.7, -.1]]), .5))
 
   def test_smoothing(self):
@@ -203,12 +203,12 @@ class TargetsTest(_TestCase):
     self.assertTrue(np.any(np.abs(noise) > .3))
     self.assertTrue(np.any(np.abs(expected) == 1))
     self._assert_close(
-        expected, q_losses.smoothed_actions(actions, noise, .3))
+        expected, q_learning.smoothed_actions(actions, noise, .3))
 
   @parameterized.parameters([[]], [[_N]], [[_B, 1]])
   def test_noise_is_of_each_element(self, shape):
     with self.assertRaisesRegex(ValueError, r'noise: Shape .* must be \(5,'):
-      q_losses.smoothed_actions(tf.zeros([_B, _N]), tf.zeros(shape), .5)
+      q_learning.smoothed_actions(tf.zeros([_B, _N]), tf.zeros(shape), .5)
 
 
 class CriticLossTest(_TestCase):
@@ -233,80 +233,80 @@ class CriticLossTest(_TestCase):
     self.assertTrue(np.any(sizes < .7) and np.any(sizes > .7))
     cast = lambda x: None if x is None else x.astype(dtype)
     self._assert_close(
-        loss(q), q_losses.critic_loss(cast(q), cast(y), cast(weights), huber),
+        loss(q), q_learning.critic_loss(cast(q), cast(y), cast(weights), huber),
         dtype)
     if dtype == np.float64:
       inputs = dict(q_values=q, targets=y)
       if weights is not None:
         inputs['weights'] = weights
       self._assert_gradients(
-          lambda **x: q_losses.critic_loss(**x, huber=huber),
+          lambda **x: q_learning.critic_loss(**x, huber=huber),
           dict(q_values=_numerical_gradient(loss, q)), **inputs)
 
   def test_no_error_has_no_gradient(self):
     for huber in (None, 1.):
       gradients = _gradients(
-          lambda q, h=huber: q_losses.critic_loss(q, _REWARDS, huber=h),
+          lambda q, h=huber: q_learning.critic_loss(q, _REWARDS, huber=h),
           q=_REWARDS[None])
       self.assertAllEqual([[0, 0]], gradients['q'])
 
   def test_known_losses(self):
-    chosen = q_losses.chosen_values(_DISCRETE_Q[:1], _ACTIONS)
+    chosen = q_learning.chosen_values(_DISCRETE_Q[:1], _ACTIONS)
     y = np.float32([3.7, -1])
     # Twice, as the mean of squares without a half is 2.57.
-    self.assertAllClose(2.57, 2 * q_losses.critic_loss(chosen, y))
-    self.assertAllClose([1.7, 1.5], q_losses.smallest_errors(chosen, y))
-    self.assertAllClose([1.7, 1.5], q_losses.mean_errors(chosen, y))
+    self.assertAllClose(2.57, 2 * q_learning.critic_loss(chosen, y))
+    self.assertAllClose([1.7, 1.5], q_learning.smallest_errors(chosen, y))
+    self.assertAllClose([1.7, 1.5], q_learning.mean_errors(chosen, y))
     y = np.float32([1 + .729 * 3, -1])
-    self.assertAllClose(1.8294845, 2 * q_losses.critic_loss(chosen, y))
-    self.assertAllClose([1.187, 1.5], q_losses.smallest_errors(chosen, y))
+    self.assertAllClose(1.8294845, 2 * q_learning.critic_loss(chosen, y))
+    self.assertAllClose([1.187, 1.5], q_learning.smallest_errors(chosen, y))
     y = np.float32([1.9, -1])
-    self.assertAllClose(1.13, 2 * q_losses.critic_loss(chosen, y))
-    self.assertAllClose([.1, 1.5], q_losses.mean_errors(chosen, y))
-    self.assertAllClose(.5025, q_losses.critic_loss(chosen, y, huber=1.))
-    self.assertAllClose(.6545191, 2 * q_losses.critic_loss(
+    self.assertAllClose(1.13, 2 * q_learning.critic_loss(chosen, y))
+    self.assertAllClose([.1, 1.5], q_learning.mean_errors(chosen, y))
+    self.assertAllClose(.5025, q_learning.critic_loss(chosen, y, huber=1.))
+    self.assertAllClose(.6545191, 2 * q_learning.critic_loss(
         chosen, y, np.float32([1, .57735])))
     y = np.float32([2.8, -1])
-    self.assertAllClose(.7225, q_losses.critic_loss(chosen, y))
-    self.assertAllClose([.8, 1.5], q_losses.smallest_errors(chosen, y))
+    self.assertAllClose(.7225, q_learning.critic_loss(chosen, y))
+    self.assertAllClose([.8, 1.5], q_learning.smallest_errors(chosen, y))
 
   def test_known_losses_of_ddpg(self):
     y = np.float32([3.7, -1])
-    self.assertAllClose(4.0725, q_losses.critic_loss(_Q[:1], y))
-    self.assertAllClose([2.7, 3], q_losses.smallest_errors(_Q[:1], y))
+    self.assertAllClose(4.0725, q_learning.critic_loss(_Q[:1], y))
+    self.assertAllClose([2.7, 3], q_learning.smallest_errors(_Q[:1], y))
     y = np.float32([1 + .81 * 3, -1])
-    self.assertAllClose(2.601225, q_losses.critic_loss(_Q[:1], y, _WEIGHTS))
+    self.assertAllClose(2.601225, q_learning.critic_loss(_Q[:1], y, _WEIGHTS))
 
   def test_known_losses_of_two_critics(self):
     y = np.float32([3.25, -1])
-    self.assertAllClose(7.03125, 2 * q_losses.critic_loss(_Q[:1], y))
-    self.assertAllClose(3.53125, 2 * q_losses.critic_loss(_Q[1:], y))
-    self.assertAllClose(5.28125, q_losses.critic_loss(_Q, y))
-    self.assertAllClose([2.25, 2], q_losses.smallest_errors(_Q, y))
+    self.assertAllClose(7.03125, 2 * q_learning.critic_loss(_Q[:1], y))
+    self.assertAllClose(3.53125, 2 * q_learning.critic_loss(_Q[1:], y))
+    self.assertAllClose(5.28125, q_learning.critic_loss(_Q, y))
+    self.assertAllClose([2.25, 2], q_learning.smallest_errors(_Q, y))
     y = np.float32([3.34, -1])
-    self.assertAllClose(7.2378, 2 * q_losses.critic_loss(_Q[:1], y))
-    self.assertAllClose(3.6928, 2 * q_losses.critic_loss(_Q[1:], y))
-    self.assertAllClose(5.4653, q_losses.critic_loss(_Q, y))
-    self.assertAllClose([2.09, 2.5], q_losses.mean_errors(_Q, y))
+    self.assertAllClose(7.2378, 2 * q_learning.critic_loss(_Q[:1], y))
+    self.assertAllClose(3.6928, 2 * q_learning.critic_loss(_Q[1:], y))
+    self.assertAllClose(5.4653, q_learning.critic_loss(_Q, y))
+    self.assertAllClose([2.09, 2.5], q_learning.mean_errors(_Q, y))
 
   def test_known_losses_of_discrete_sac(self):
-    y = q_losses.td_targets(
-        _REWARDS, _DISCOUNTS, q_losses.expected_soft_values(
-            q_losses.smallest(_DISCRETE_Q_T), _LOGITS, .2))
-    chosen = q_losses.chosen_values(_DISCRETE_Q, _ACTIONS)
-    self.assertAllClose(1.155466, 2 * q_losses.critic_loss(chosen[:1], y))
-    self.assertAllClose(1.277310, 2 * q_losses.critic_loss(chosen[1:], y))
-    self.assertAllClose(1.216388, q_losses.critic_loss(chosen, y))
-    self.assertAllClose([.746844, 1.25], q_losses.mean_errors(chosen, y))
+    y = q_learning.td_targets(
+        _REWARDS, _DISCOUNTS, q_learning.expected_soft_values(
+            q_learning.smallest(_DISCRETE_Q_T), _LOGITS, .2))
+    chosen = q_learning.chosen_values(_DISCRETE_Q, _ACTIONS)
+    self.assertAllClose(1.155466, 2 * q_learning.critic_loss(chosen[:1], y))
+    self.assertAllClose(1.277310, 2 * q_learning.critic_loss(chosen[1:], y))
+    self.assertAllClose(1.216388, q_learning.critic_loss(chosen, y))
+    self.assertAllClose([.746844, 1.25], q_learning.mean_errors(chosen, y))
 
   def test_errors(self):
     q, y = _random(3, _C, _B), _random(4, _B)
     self._assert_close(
         [abs(min(q[:, b]) - y[b]) for b in range(_B)],
-        q_losses.smallest_errors(q, y))
+        q_learning.smallest_errors(q, y))
     self._assert_close(
         [sum(abs(q[c, b] - y[b]) for c in range(_C)) / _C for b in range(_B)],
-        q_losses.mean_errors(q, y))
+        q_learning.mean_errors(q, y))
 
   @parameterized.parameters(
       ('targets', [_B, 1]), ('targets', [_C, _B]), ('weights', [_B, 1]),
@@ -315,9 +315,9 @@ class CriticLossTest(_TestCase):
     arguments = dict(q_values=tf.zeros([_C, _B]), targets=tf.zeros([_B]))
     arguments[name] = tf.zeros(shape)
     with self.assertRaisesRegex(ValueError, f'{name}: Shape .* must be'):
-      q_losses.critic_loss(**arguments)
+      q_learning.critic_loss(**arguments)
     if name == 'targets':
-      for errors in q_losses.smallest_errors, q_losses.mean_errors:
+      for errors in q_learning.smallest_errors, q_learning.mean_errors:
         with self.assertRaisesRegex(ValueError, 'targets: Shape .* must be'):
           errors(**arguments)
 
@@ -329,15 +329,15 @@ class PolicyLossTest(_TestCase):
     q = _random(5, _B)
     w = np.ones(_B) if weights is None else weights
     self._assert_close(-sum(w[b] * q[b] for b in range(_B)) / _B,
-                       q_losses.deterministic_policy_loss(q, weights))
+                       q_learning.deterministic_policy_loss(q, weights))
     self._assert_gradients(
-        lambda q: q_losses.deterministic_policy_loss(q, weights),
+        lambda q: q_learning.deterministic_policy_loss(q, weights),
         dict(q=-w / _B), q=q)
 
   def test_known_deterministic(self):
-    self.assertAllClose(-1.5, q_losses.deterministic_policy_loss(_Q[0]))
+    self.assertAllClose(-1.5, q_learning.deterministic_policy_loss(_Q[0]))
     self.assertAllClose(
-        -1, q_losses.deterministic_policy_loss(_Q[0], _WEIGHTS))
+        -1, q_learning.deterministic_policy_loss(_Q[0], _WEIGHTS))
 
   @parameterized.parameters((None,), (_weights(2),))
   def test_soft(self, weights):
@@ -345,9 +345,9 @@ class PolicyLossTest(_TestCase):
     w = np.ones(_B) if weights is None else weights
     self._assert_close(
         sum(w[b] * (.3 * log_probs[b] - q[b]) for b in range(_B)) / _B,
-        q_losses.soft_policy_loss(q, log_probs, .3, weights))
+        q_learning.soft_policy_loss(q, log_probs, .3, weights))
     self._assert_gradients(
-        lambda **x: q_losses.soft_policy_loss(**x, weights=weights),
+        lambda **x: q_learning.soft_policy_loss(**x, weights=weights),
         dict(q_values=-w / _B, log_probs=.3 * w / _B), q_values=q,
         log_probs=log_probs, temperature=np.float64(.3))
 
@@ -363,17 +363,17 @@ class PolicyLossTest(_TestCase):
 
     self._assert_close(
         loss(logits),
-        q_losses.expected_soft_policy_loss(q, logits, .3, weights))
+        q_learning.expected_soft_policy_loss(q, logits, .3, weights))
     self._assert_gradients(
-        lambda **x: q_losses.expected_soft_policy_loss(**x, weights=weights),
+        lambda **x: q_learning.expected_soft_policy_loss(**x, weights=weights),
         dict(logits=_numerical_gradient(loss, logits)), q_values=q,
         logits=logits, temperature=np.float64(.3))
 
   def test_known_soft(self):
-    self.assertAllClose(-1.17, q_losses.soft_policy_loss(
-        q_losses.smallest(_Q), _LOG_PROBS, .2))
-    smallest = q_losses.smallest(_DISCRETE_Q)
-    loss = lambda logits: q_losses.expected_soft_policy_loss(
+    self.assertAllClose(-1.17, q_learning.soft_policy_loss(
+        q_learning.smallest(_Q), _LOG_PROBS, .2))
+    smallest = q_learning.smallest(_DISCRETE_Q)
+    loss = lambda logits: q_learning.expected_soft_policy_loss(
         smallest, logits, .2)
     self.assertAllClose(-.564953, loss(_LOGITS))
     self.assertAllClose(
@@ -397,7 +397,7 @@ class PolicyLossTest(_TestCase):
       actions, log_probs = distributions.tanh_normal(
           params).sample_and_log_prob(noise=noise)
       q = -tf.reduce_sum(tf.square(actions - best), -1)
-      return q_losses.soft_policy_loss(q, log_probs, .3)
+      return q_learning.soft_policy_loss(q, log_probs, .3)
 
     self._assert_close(loss(params), ours(params))
     self._assert_gradients(
@@ -411,10 +411,10 @@ class TemperatureTest(_TestCase):
     log_probs = _random(11, _B)
     w = np.ones(_B) if weights is None else weights
     slope = -sum(w[b] * (log_probs[b] - 1.5) for b in range(_B)) / _B
-    self._assert_close(.7 * slope, q_losses.temperature_loss(
+    self._assert_close(.7 * slope, q_learning.temperature_loss(
         tf.constant(.7, tf.float64), log_probs, -1.5, weights))
     self._assert_gradients(
-        lambda **x: q_losses.temperature_loss(
+        lambda **x: q_learning.temperature_loss(
             **x, target_entropy=-1.5, weights=weights),
         dict(log_temperature=slope), log_temperature=np.float64(.7),
         log_probs=log_probs)
@@ -423,7 +423,7 @@ class TemperatureTest(_TestCase):
     x = tf.Variable(math.log(.2))
     optimizer = optimizers.Adam(3e-4, epsilon=1e-8)
     with tf.GradientTape() as tape:
-      loss = q_losses.temperature_loss(x, _LOG_PROBS, -2.0)
+      loss = q_learning.temperature_loss(x, _LOG_PROBS, -2.0)
     gradient = tape.gradient(loss, x)
     self.assertAllClose(-4.586898, loss)
     self.assertAllClose(2.85, gradient)
@@ -431,12 +431,12 @@ class TemperatureTest(_TestCase):
     self.assertAllClose(-1.6097379, x, rtol=0, atol=2e-7)
 
   def test_known_numbers_of_discrete_actions(self):
-    target = q_losses.discrete_target_entropy(2)
+    target = q_learning.discrete_target_entropy(2)
     self.assertAllClose(.679284, target)
     self.assertAllClose(.7 * math.log(6),
-                        q_losses.discrete_target_entropy(6, .7))
-    self.assertAllClose(.330765, q_losses.temperature_loss(
-        math.log(.2), q_losses.negative_entropy(_LOGITS), target))
+                        q_learning.discrete_target_entropy(6, .7))
+    self.assertAllClose(.330765, q_learning.temperature_loss(
+        math.log(.2), q_learning.negative_entropy(_LOGITS), target))
 
 
 class TargetNetworkTest(_TestCase):
@@ -445,7 +445,7 @@ class TargetNetworkTest(_TestCase):
   def test_known_numbers(self, dtype):
     value, found = tf.zeros([2], dtype), []
     for _ in range(10):
-      value = q_losses.updated(value, tf.constant([1, 2], dtype), .005)
+      value = q_learning.updated(value, tf.constant([1, 2], dtype), .005)
       found.append(value[0])
     self.assertEqual(value.dtype, dtype)
     self.assertAllClose([.005, .009975, .0488899],
@@ -454,11 +454,11 @@ class TargetNetworkTest(_TestCase):
 
   def test_copies_are_exact(self):
     target, online = _random(12, 2, 100).astype(np.float32)
-    self.assertAllEqual(online, q_losses.updated(target, online, 1.))
-    self.assertAllEqual(target, q_losses.updated(target, online, 0.))
+    self.assertAllEqual(online, q_learning.updated(target, online, 1.))
+    self.assertAllEqual(target, q_learning.updated(target, online, 0.))
 
   def test_period(self):
-    rates = [q_losses.periodic_rate(.25, 3, tf.constant(n))
+    rates = [q_learning.periodic_rate(.25, 3, tf.constant(n))
              for n in range(1, 8)]
     self.assertAllEqual([0, 0, .25, 0, 0, .25, 0], rates)
 

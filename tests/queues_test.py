@@ -4,7 +4,7 @@
 import threading
 
 from absl.testing import absltest
-from scalable_agent import queues
+from scalable_agent.experience import queues
 
 
 def _in_thread(fn):

@@ -7,14 +7,14 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import packing
-from scalable_agent import queues
-from scalable_agent import shares
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.acting import shares
+from scalable_agent.experience import packing
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.settings import config as config_lib
 
 pytest.importorskip('ray')
 # pylint: disable=wrong-import-position

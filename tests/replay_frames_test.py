@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import replay as replay_lib
-from scalable_agent import sections
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.settings import sections
 
 _OUTPUT = structs.AgentOutput(
     structs.ArraySpec((), np.dtype(np.int32)),

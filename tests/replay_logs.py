@@ -4,7 +4,7 @@
 import dataclasses
 
 import numpy as np
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 
 @dataclasses.dataclass

@@ -8,9 +8,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import replay_logs
-from scalable_agent import queues
 from scalable_agent import replay as replay_lib
-from scalable_agent import unrolls
+from scalable_agent.experience import queues
+from scalable_agent.experience import unrolls
 
 
 def _deliveries(num_envs, unroll_length, count, released):

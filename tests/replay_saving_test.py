@@ -12,7 +12,7 @@ import numpy as np
 import replay_logs
 from scalable_agent import errors
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 _LENGTH = 20
 _STEPS = 120

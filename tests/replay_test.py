@@ -10,15 +10,15 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import learner as learner_lib
-from scalable_agent import policies
-from scalable_agent import queues
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
-from scalable_agent import training
-from scalable_agent import unrolls
+from scalable_agent.acting import policies
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tree
 
 _TEXT = {'frame': structs.ArraySpec((2,), np.dtype(np.uint8)),

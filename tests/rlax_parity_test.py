@@ -19,11 +19,11 @@ optax = pytest.importorskip('optax')
 rlax = pytest.importorskip('rlax')
 
 from absl.testing import parameterized
-from scalable_agent import distributions
-from scalable_agent import mpo_losses
-from scalable_agent import optimizers
-from scalable_agent import q_losses
 from scalable_agent import vtrace
+from scalable_agent.learning import optimizers
+from scalable_agent.losses import mpo
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import distributions
 import tensorflow as tf
 
 _T, _B, _A, _N, _M = 9, 6, 4, 3, 5
@@ -65,23 +65,23 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
     (value, errors), gradient = jax.value_and_grad(loss, has_aux=True)(q, q_t)
 
     def targets(q_t):
-      return q_losses.td_targets(
-          rewards, discounts, q_losses.greedy_values(
+      return q_learning.td_targets(
+          rewards, discounts, q_learning.greedy_values(
               q_t, selector if is_double else q_t))
 
     found, gradients = _value_and_gradients(
-        lambda q, q_t: q_losses.critic_loss(
-            [q_losses.chosen_values(q, actions)], targets(q_t)), q, q_t)
+        lambda q, q_t: q_learning.critic_loss(
+            [q_learning.chosen_values(q, actions)], targets(q_t)), q, q_t)
     self._assert_same(value, found)
     self._assert_same(gradient, gradients[0])
     self.assertIsNone(gradients[1])
-    self._assert_same(np.abs(errors), q_losses.smallest_errors(
-        [q_losses.chosen_values(q, actions)], targets(q_t)))
+    self._assert_same(np.abs(errors), q_learning.smallest_errors(
+        [q_learning.chosen_values(q, actions)], targets(q_t)))
 
   def test_huber(self):
     q, y = 2 * _random(3, 2, _B)
     self._assert_same(optax.huber_loss(q, y, delta=.7).mean(),
-                      q_losses.critic_loss([q], y, huber=.7))
+                      q_learning.critic_loss([q], y, huber=.7))
 
   def test_deterministic_policy_gradient(self):
     actions, best = _random(4, 2, _B, _N)
@@ -91,7 +91,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
     theirs = jax.grad(lambda a: jax.vmap(rlax.dpg_loss)(
         a, slopes).sum(-1).mean())(actions)
     _, gradients = _value_and_gradients(
-        lambda a: q_losses.deterministic_policy_loss(
+        lambda a: q_learning.deterministic_policy_loss(
             -tf.reduce_sum(tf.square(a - best), -1)), actions)
     self._assert_same(theirs, gradients[0])
 
@@ -113,7 +113,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
     online = distributions.Normal(mean, np.exp(log_std))
     target = distributions.Normal(target_mean, np.exp(target_log_std))
     mean_kls, scale_kls = (
-        x.numpy() for x in mpo_losses.gaussian_kls(online, target))
+        x.numpy() for x in mpo.gaussian_kls(online, target))
     self._assert_same(
         rlax.multivariate_normal_kl_divergence(
             target_mean, np.exp(target_log_std), mean, np.exp(target_log_std)),
@@ -134,11 +134,11 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
       return per_example.mean(), outputs
 
     def ours(log_probs, eta, alphas, mean_kls, scale_kls):
-      mean_losses = mpo_losses.kl_losses(mean_kls, alphas[0], .0025)
-      scale_losses = mpo_losses.kl_losses(scale_kls, alphas[1], 1e-3)
+      mean_losses = mpo.kl_losses(mean_kls, alphas[0], .0025)
+      scale_losses = mpo.kl_losses(scale_kls, alphas[1], 1e-3)
       return (
-          mpo_losses.policy_loss(mpo_losses.weights(q, eta), log_probs)
-          + mpo_losses.temperature_loss(q, eta, .1)
+          mpo.policy_loss(mpo.weights(q, eta), log_probs)
+          + mpo.temperature_loss(q, eta, .1)
           + tf.add_n(mean_losses) + tf.add_n(scale_losses))
 
     inputs = log_probs, eta, alphas, mean_kls, scale_kls
@@ -146,7 +146,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
         loss, argnums=range(5), has_aux=True)(*inputs)
     found, found_gradients = _value_and_gradients(ours, *inputs)
     self._assert_same(value, found)
-    self._assert_same(outputs.normalized_weights, mpo_losses.weights(q, eta))
+    self._assert_same(outputs.normalized_weights, mpo.weights(q, eta))
     for theirs, gradient in zip(gradients, found_gradients):
       self._assert_same(theirs, tf.convert_to_tensor(gradient))
 
@@ -169,7 +169,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
   def test_target_networks(self):
     target, online = _random(9, 2, _N)
     self._assert_same(optax.incremental_update(online, target, .005),
-                      q_losses.updated(target, online, .005))
+                      q_learning.updated(target, online, .005))
 
   @parameterized.parameters(False, True)
   def test_vtrace_with_a_lambda_of_each_step(self, is_cut):

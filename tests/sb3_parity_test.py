@@ -21,10 +21,10 @@ from absl.testing import parameterized
 import gymnasium
 import replay_logs
 from scalable_agent import algorithms
-from scalable_agent import config as config_lib
-from scalable_agent import q_losses
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
+from scalable_agent.experience import structs
+from scalable_agent.losses import q_learning
+from scalable_agent.settings import config as config_lib
 from stable_baselines3.common import buffers
 from stable_baselines3.common import logger as logger_lib
 from stable_baselines3.common import type_aliases
@@ -330,7 +330,7 @@ class ReplayTest(tf.test.TestCase, parameterized.TestCase):
     online, target = rng.normal(size=[2, 7]).astype('f')
     theirs = torch.as_tensor(target.copy())
     utils.polyak_update([torch.as_tensor(online)], [theirs], 0.3)
-    self.assertAllClose(theirs, q_losses.updated(target, online, 0.3))
+    self.assertAllClose(theirs, q_learning.updated(target, online, 0.3))
 
 
 if __name__ == '__main__':

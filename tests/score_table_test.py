@@ -14,13 +14,13 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
+from scalable_agent.settings import config as config_lib
 
 # The paper's recipe of the experts, as flags.
 _PAPER = dict(

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import structs
 from scalable_agent.environments import robotics
+from scalable_agent.experience import structs
 
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
 _FLOAT32 = np.dtype(np.float32)

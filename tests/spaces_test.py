@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import structs
 from scalable_agent.environments import goals
 from scalable_agent.environments import spaces
+from scalable_agent.experience import structs
 
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
 

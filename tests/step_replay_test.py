@@ -9,7 +9,7 @@ import numpy as np
 import replay_logs
 from scalable_agent import errors
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 
 def _alive(store):

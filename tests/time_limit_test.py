@@ -9,8 +9,8 @@ is 1 / (1 - gamma) = 10. If the task ends, that of the first observation is
 from absl.testing import parameterized
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
-from scalable_agent import training
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 

@@ -12,16 +12,16 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import collectives as collectives_lib
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import feeds
-from scalable_agent import learner as learner_lib
-from scalable_agent import log
-from scalable_agent import metrics
-from scalable_agent import reports
-from scalable_agent import structs
-from scalable_agent import training
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import log
+from scalable_agent.runs import reports
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 
 
 class _Learner:
@@ -73,7 +73,7 @@ class LearnTest(absltest.TestCase):
     self.stop = threading.Event()
 
   def _learn(self, batches, hooks=(), total=1000, collectives=None):
-    timer = metrics.StageTimer()
+    timer = timing.StageTimer()
     training.learn(
         self.learner, iter(batches), end_frames=total,
         publish=lambda weights: self.tape.append(f'publish {weights.version}'),
@@ -217,9 +217,9 @@ class ThreadsTest(parameterized.TestCase):
     # In a program of its own, as TensorFlow starts its threads only once.
     script = f"""
 import sys
-from scalable_agent import config
-from scalable_agent import training
-from scalable_agent.environments import workers
+from scalable_agent.settings import config
+from scalable_agent.runs import training
+from scalable_agent.processes import workers
 import tensorflow as tf
 workers.num_cores = lambda: 2
 threads = tf.config.threading

@@ -6,9 +6,9 @@ import pickle
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent import queues
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
 import tree
 
 _SPEC = structs.ArraySpec((2,), np.dtype(np.uint8))

@@ -23,13 +23,13 @@ import imageio_ffmpeg
 import in_process
 import numpy as np
 import pytest
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import filming
-from scalable_agent import sections
-from scalable_agent import training
 from scalable_agent.environments import recording as recording_lib
+from scalable_agent.runs import filming
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 
 _SETTINGS = sections.EnvironmentSettings(mode='video', num_action_repeats=1)
 

@@ -18,8 +18,8 @@ import psutil
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import structs
 from scalable_agent.environments import vizdoom
+from scalable_agent.experience import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _UNSCALED = environments.EnvironmentSettings(width=160, height=120)

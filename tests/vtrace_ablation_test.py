@@ -3,8 +3,8 @@
 
 from absl.testing import absltest
 from absl.testing import parameterized
-from scalable_agent import sections
 from scalable_agent.scores import vtrace_ablation
+from scalable_agent.settings import sections
 
 
 class VTraceAblationTest(parameterized.TestCase):

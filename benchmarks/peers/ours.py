@@ -19,7 +19,7 @@ sys.path.insert(0, _ROOT)
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
 from scalable_agent import experiment
-from scalable_agent import training
+from scalable_agent.runs import training
 
 
 def note(num_samples, update):

@@ -22,8 +22,8 @@ os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 import numpy as np
 from scalable_agent import experiment
 from scalable_agent import replay as replay_lib
-from scalable_agent import structs
-from scalable_agent import training
+from scalable_agent.experience import structs
+from scalable_agent.runs import training
 import tree
 
 _SPEC = structs.EnvironmentSpec(  # HalfCheetah's.

@@ -12,10 +12,7 @@ with an LSTM).
 
 import functools
 
-from scalable_agent import agents
 from scalable_agent import errors
-from scalable_agent import heads
-from scalable_agent import structs
 from scalable_agent.algorithms import base
 from scalable_agent.algorithms import ddpg
 from scalable_agent.algorithms import ddqn
@@ -23,7 +20,10 @@ from scalable_agent.algorithms import impala
 from scalable_agent.algorithms import mpo
 from scalable_agent.algorithms import sac
 from scalable_agent.algorithms import td3
-from scalable_agent.config import Config
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.settings.config import Config
 
 
 def make_agent(config: Config, spec: structs.EnvironmentSpec,

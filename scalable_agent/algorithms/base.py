@@ -11,10 +11,10 @@ size.
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
-from scalable_agent import agents
 from scalable_agent import errors
-from scalable_agent import q_losses
-from scalable_agent import structs
+from scalable_agent.experience import structs
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
 import tensorflow as tf
 
 
@@ -137,7 +137,7 @@ class Target:
   def follow(self, rate: float | tf.Tensor) -> None:
     """Moves the weights by `rate` of the way to those of the online model."""
     for target, online in zip(self.variables, self._online, strict=True):
-      target.assign(q_losses.updated(target, online, rate))
+      target.assign(q_learning.updated(target, online, rate))
 
 
 def _floats(model):

@@ -10,12 +10,12 @@ Source: Lillicrap et al. 2016 (arXiv 1509.02971).
 
 from collections.abc import Callable, Collection
 
-from scalable_agent import agents
-from scalable_agent import heads
-from scalable_agent import q_losses
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 
 
@@ -51,16 +51,16 @@ class Ddpg:
     action_t = tf.tanh(self._target.model.params(data.next_observation))
     [value_t] = tf.unstack(
         self._critics.target_values(data.next_observation, action_t))
-    y = q_losses.td_targets(data.reward, data.discount, value_t)
+    y = q_learning.td_targets(data.reward, data.discount, value_t)
     q = self._critics.values(data.observation, data.action)
     action = tf.tanh(self.agent.params(data.observation))
     losses = {
-        'critic': q_losses.critic_loss(q, y, weights),
-        'policy': q_losses.deterministic_policy_loss(
+        'critic': q_learning.critic_loss(q, y, weights),
+        'policy': q_learning.deterministic_policy_loss(
             self._critics.first(data.observation, action), weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
-    return base.Loss(losses, {}, means, q_losses.mean_errors(q, y))
+    return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

@@ -16,13 +16,13 @@ Kapturowski et al. 2019, R2D2).
 
 from collections.abc import Callable, Collection
 
-from scalable_agent import agents
-from scalable_agent import heads
-from scalable_agent import losses
-from scalable_agent import q_losses
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import actor_critic
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 
 
@@ -59,14 +59,15 @@ class Ddqn:
     target_q_t = self._target.model.params(data.next_observation)
     selector_q_t = (self.agent.params(data.next_observation)
                     if self._settings.double_q else target_q_t)
-    y = q_losses.td_targets(data.reward, data.discount, q_losses.greedy_values(
-        target_q_t, selector_q_t))
-    q = q_losses.chosen_values(
+    y = q_learning.td_targets(
+        data.reward, data.discount,
+        q_learning.greedy_values(target_q_t, selector_q_t))
+    q = q_learning.chosen_values(
         self.agent.params(data.observation), data.action)[tf.newaxis]
-    return self._loss(q, y, weights, q_losses.mean_errors(q, y))
+    return self._loss(q, y, weights, q_learning.mean_errors(q, y))
 
   def _loss(self, q, y, weights, errors):
-    loss = q_losses.critic_loss(
+    loss = q_learning.critic_loss(
         q, y, weights, self._settings.huber_delta or None)
     means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q),
              'epsilon': tf.identity(self.agent.epsilon)}
@@ -83,16 +84,16 @@ class Ddqn:
     # followed from it. Time and batch become one axis.
     flat = lambda x: tf.reshape(x, [-1, *x.shape[2:]])
     done, truncated = env_outputs.done[1:], env_outputs.truncated[1:]
-    y = q_losses.td_targets(
-        flat(losses.clip_rewards(
+    y = q_learning.td_targets(
+        flat(actor_critic.clip_rewards(
             env_outputs.reward[1:], settings.reward_clipping)),
         flat(tf.cast(~done, tf.float32) * settings.discounting),
-        q_losses.greedy_values(flat(target_q[1:]), flat(selector_q[1:])))
-    q = q_losses.chosen_values(
+        q_learning.greedy_values(flat(target_q[1:]), flat(selector_q[1:])))
+    q = q_learning.chosen_values(
         flat(all_q[:-1]), flat(agent_outputs.action[1:]))[tf.newaxis]
     # What follows the last observation before a time limit is not known here.
     known = tf.cast(~truncated, tf.float32)
-    errors = known * tf.reshape(q_losses.mean_errors(q, y), tf.shape(known))
+    errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
     if weights is not None:
       known *= weights
     return self._loss(q, y, flat(known), (
@@ -117,7 +118,7 @@ class Ddqn:
     """Moves the target and lowers epsilon."""
     del groups
     settings = self._settings
-    self._target.follow(q_losses.periodic_rate(
+    self._target.follow(q_learning.periodic_rate(
         settings.target_update_rate, settings.target_update_period,
         progress.num_updates))
     self.agent.set_epsilon(self._epsilon(progress))

@@ -24,13 +24,13 @@ all variants, the entropy loss is that of `pi`.
 
 from collections.abc import Collection
 
-from scalable_agent import agents
-from scalable_agent import heads
-from scalable_agent import losses
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent import vtrace
 from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import actor_critic
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 import tree
 
@@ -73,7 +73,7 @@ class Impala:
     # and whether it ended the episode. Entry t of the learner's outputs belongs
     # to observation t.
     behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
-    rewards = losses.clip_rewards(
+    rewards = actor_critic.clip_rewards(
         env_outputs.reward[1:], settings.reward_clipping)
     done = env_outputs.done[1:]
     policy = heads.policy_of(self.agent.head, learner_outputs.policy[:-1])
@@ -111,11 +111,11 @@ class Impala:
       # All three are sums, and the baseline loss is one of squares.
       advantages, entropies = weights * advantages, weights * entropies
       errors *= tf.sqrt(weights)
-    policy_loss = losses.compute_policy_gradient_loss(
+    policy_loss = actor_critic.compute_policy_gradient_loss(
         log_probs, advantages,
         epsilon=_EPSILON if settings.correction == 'epsilon' else 0.0)
-    baseline_loss = losses.compute_baseline_loss(errors)
-    entropy_loss = losses.compute_entropy_loss(entropies)
+    baseline_loss = actor_critic.compute_baseline_loss(errors)
+    entropy_loss = actor_critic.compute_entropy_loss(entropies)
     sums = {
         'total_loss': (policy_loss + settings.baseline_cost * baseline_loss
                        + settings.entropy_cost * entropy_loss),

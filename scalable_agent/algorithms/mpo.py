@@ -9,14 +9,14 @@ serve both the critic's target and the policy, so they are evaluated once.
 from collections.abc import Callable, Collection
 
 import numpy as np
-from scalable_agent import agents
-from scalable_agent import distributions
-from scalable_agent import heads
-from scalable_agent import mpo_losses
-from scalable_agent import q_losses
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import mpo
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
+from scalable_agent.networks import distributions
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 
 
@@ -72,50 +72,50 @@ class Mpo:
     if self._is_discrete:
       value_t, policy_loss, duals_loss = self._discrete(
           observation_t, params, params_t, weights)
-      q = q_losses.chosen_values(
+      q = q_learning.chosen_values(
           self._critics.values(data.observation), data.action)
     else:
       value_t, policy_loss, duals_loss = self._continuous(
           observation_t, params, params_t, weights, seed)
       q = self._critics.values(data.observation, data.action)
-    y = q_losses.td_targets(data.reward, data.discount, value_t)
-    losses = {'critic': q_losses.critic_loss(q, y, weights),
+    y = q_learning.td_targets(data.reward, data.discount, value_t)
+    losses = {'critic': q_learning.critic_loss(q, y, weights),
               'policy': policy_loss, 'duals': duals_loss}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
-    means.update({name: tf.reduce_mean(mpo_losses.positive(dual))
+    means.update({name: tf.reduce_mean(mpo.positive(dual))
                   for name, dual in self._duals.items()})
     means['entropy'] = tf.reduce_mean(
         heads.policy_of(self.agent.head, params).entropy())
-    return base.Loss(losses, {}, means, q_losses.mean_errors(q, y))
+    return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
     """Moves the targets, projects the duals, ends the warm-up."""
     del groups
     settings = self._settings
-    rate = q_losses.periodic_rate(
+    rate = q_learning.periodic_rate(
         settings.target_update_rate, settings.target_update_period,
         progress.num_updates)
     self._target.follow(rate)
     self._critics.follow(rate)
     for dual in self._duals.values():
-      dual.assign(mpo_losses.projected_dual(dual))
+      dual.assign(mpo.projected_dual(dual))
     self.agent.set_epsilon(0.0)
 
   def _discrete(self, observation_t, logits, logits_t, weights):
     """Returns the value of o', the loss of the policy and that of the duals."""
-    q_t = q_losses.smallest(self._critics.target_values(observation_t))
-    value_t = q_losses.expected_values(q_t, logits_t)
+    q_t = q_learning.smallest(self._critics.target_values(observation_t))
+    value_t = q_learning.expected_values(q_t, logits_t)
     q_t, log_priors, log_probs = map(tf.transpose, (
         q_t, tf.nn.log_softmax(logits_t), tf.nn.log_softmax(logits)))
     action_weights, duals_loss = self._e_step(
         q_t, 'temperature', self._settings.epsilon_temperature, log_priors)
-    penalty, multiplier_loss = mpo_losses.kl_losses(
-        mpo_losses.categorical_kls(logits, logits_t),
-        mpo_losses.positive(self._duals['mean_multipliers']),
+    penalty, multiplier_loss = mpo.kl_losses(
+        mpo.categorical_kls(logits, logits_t),
+        mpo.positive(self._duals['mean_multipliers']),
         self._settings.epsilon_mean)
-    policy_loss = mpo_losses.policy_loss(
+    policy_loss = mpo.policy_loss(
         _weighted(action_weights, weights), log_probs)
     return value_t, policy_loss + penalty, duals_loss + multiplier_loss
 
@@ -129,19 +129,19 @@ class Mpo:
     action_weights, duals_loss = self._e_step(
         q_t, 'temperature', settings.epsilon_temperature)
     bounds_weights, bounds_loss = self._e_step(
-        mpo_losses.out_of_bounds_costs(actions), 'bounds_temperature',
+        mpo.out_of_bounds_costs(actions), 'bounds_temperature',
         settings.epsilon_bounds)
     action_weights = _weighted(action_weights + bounds_weights, weights)
     duals_loss += bounds_loss
     policy_loss = tf.add_n([
-        mpo_losses.policy_loss(action_weights, half.log_prob(actions))
-        for half in mpo_losses.decoupled(online, target)])
+        mpo.policy_loss(action_weights, half.log_prob(actions))
+        for half in mpo.decoupled(online, target)])
     for name, kls, epsilon in zip(
         ('mean_multipliers', 'scale_multipliers'),
-        mpo_losses.gaussian_kls(online, target),
+        mpo.gaussian_kls(online, target),
         (settings.epsilon_mean, settings.epsilon_scale), strict=True):
-      penalty, multiplier_loss = mpo_losses.kl_losses(
-          kls, mpo_losses.positive(self._duals[name]), epsilon)
+      penalty, multiplier_loss = mpo.kl_losses(
+          kls, mpo.positive(self._duals[name]), epsilon)
       policy_loss += penalty
       duals_loss += multiplier_loss
     return value_t, policy_loss, duals_loss
@@ -149,17 +149,17 @@ class Mpo:
   def _e_step(self, q_t, name, epsilon, log_priors=None):
     """Returns the weights of actions and the loss of the temperature."""
     if self._settings.exact_temperature:
-      temperature = mpo_losses.exact_temperature(q_t, epsilon, log_priors)
-      return mpo_losses.weights(q_t, temperature, log_priors), 0.0
-    temperature = mpo_losses.positive(self._duals[name])
-    return (mpo_losses.weights(q_t, temperature, log_priors),
-            mpo_losses.temperature_loss(q_t, temperature, epsilon, log_priors))
+      temperature = mpo.exact_temperature(q_t, epsilon, log_priors)
+      return mpo.weights(q_t, temperature, log_priors), 0.0
+    temperature = mpo.positive(self._duals[name])
+    return (mpo.weights(q_t, temperature, log_priors),
+            mpo.temperature_loss(q_t, temperature, epsilon, log_priors))
 
   def _target_values(self, observation, actions):
     """Returns the smallest target values `[M, B]` of actions `[M, B, N]`."""
     num_samples = actions.shape[0]
     tile = lambda x: tf.tile(x, [num_samples] + [1] * (x.shape.rank - 1))
-    q_t = q_losses.smallest(self._critics.target_values(
+    q_t = q_learning.smallest(self._critics.target_values(
         tf.nest.map_structure(tile, observation),
         tf.reshape(tf.clip_by_value(actions, -1.0, 1.0),
                    [-1, actions.shape[-1]])))

@@ -16,13 +16,13 @@ over all actions take the place of samples.
 from collections.abc import Callable, Collection
 
 import numpy as np
-from scalable_agent import agents
-from scalable_agent import distributions
-from scalable_agent import heads
-from scalable_agent import q_losses
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
+from scalable_agent.networks import distributions
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 
 
@@ -55,7 +55,7 @@ class Sac:
     spec = self.agent.action_spec
     self._is_discrete = not spec.size
     self._target_entropy = (
-        q_losses.discrete_target_entropy(
+        q_learning.discrete_target_entropy(
             spec.num_values[0], settings.target_entropy_ratio)
         if self._is_discrete else
         settings.target_entropy_per_part * spec.size)
@@ -68,23 +68,23 @@ class Sac:
     critic, policy = (self._discrete if self._is_discrete
                       else self._continuous)(data, temperature, weights, seed)
     (q, value_t), (policy_loss, log_probs) = critic, policy
-    y = q_losses.td_targets(data.reward, data.discount, value_t)
+    y = q_learning.td_targets(data.reward, data.discount, value_t)
     losses = {
-        'critic': q_losses.critic_loss(q, y, weights),
+        'critic': q_learning.critic_loss(q, y, weights),
         'policy': policy_loss,
-        'temperature': q_losses.temperature_loss(
+        'temperature': q_learning.temperature_loss(
             self._log_temperature, log_probs, self._target_entropy, weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means.update(mean_q=tf.reduce_mean(q), temperature=temperature,
                  entropy=-tf.reduce_mean(log_probs))
-    return base.Loss(losses, {}, means, q_losses.mean_errors(q, y))
+    return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
     """Moves the targets; ends the warm-up."""
     del groups
     settings = self._settings
-    self._critics.follow(q_losses.periodic_rate(
+    self._critics.follow(q_learning.periodic_rate(
         settings.target_update_rate, settings.target_update_period,
         progress.num_updates))
     self.agent.set_epsilon(0.0)
@@ -93,13 +93,13 @@ class Sac:
     """Returns (q, value of o'), (loss of the policy, its log-probs)."""
     seeds = tf.random.experimental.stateless_split(seed, 2)
     action_t, log_prob_t = self._sample(data.next_observation, seeds[0])
-    value_t = q_losses.soft_values(
-        q_losses.smallest(self._critics.target_values(
+    value_t = q_learning.soft_values(
+        q_learning.smallest(self._critics.target_values(
             data.next_observation, action_t)), log_prob_t, temperature)
     q = self._critics.values(data.observation, data.action)
     action, log_prob = self._sample(data.observation, seeds[1])
-    policy_loss = q_losses.soft_policy_loss(
-        q_losses.smallest(self._critics.values(data.observation, action)),
+    policy_loss = q_learning.soft_policy_loss(
+        q_learning.smallest(self._critics.values(data.observation, action)),
         log_prob, temperature, weights)
     return (q, value_t), (policy_loss, log_prob)
 
@@ -109,15 +109,15 @@ class Sac:
 
   def _discrete(self, data, temperature, weights, unused_seed):
     """Returns what `_continuous` returns, as means over the actions."""
-    value_t = q_losses.expected_soft_values(
-        q_losses.smallest(self._critics.target_values(data.next_observation)),
+    value_t = q_learning.expected_soft_values(
+        q_learning.smallest(self._critics.target_values(data.next_observation)),
         self.agent.params(data.next_observation), temperature)
     all_q = self._critics.values(data.observation)
     logits = self.agent.params(data.observation)
-    policy_loss = q_losses.expected_soft_policy_loss(
-        q_losses.smallest(all_q), logits, temperature, weights)
-    return ((q_losses.chosen_values(all_q, data.action), value_t),
-            (policy_loss, q_losses.negative_entropy(logits)))
+    policy_loss = q_learning.expected_soft_policy_loss(
+        q_learning.smallest(all_q), logits, temperature, weights)
+    return ((q_learning.chosen_values(all_q, data.action), value_t),
+            (policy_loss, q_learning.negative_entropy(logits)))
 
 
 def make_head(spec: structs.ActionSpec) -> heads.Head:

@@ -13,12 +13,12 @@ With one critic, without delay and noise, this is DDPG.
 
 from collections.abc import Callable, Collection
 
-from scalable_agent import agents
-from scalable_agent import heads
-from scalable_agent import q_losses
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.settings import sections
 import tensorflow as tf
 
 
@@ -54,19 +54,19 @@ class Td3:
     action_t = tf.tanh(self._target.model.params(data.next_observation))
     noise = settings.target_noise * tf.random.stateless_normal(
         tf.shape(action_t), seed)
-    action_t = q_losses.smoothed_actions(
+    action_t = q_learning.smoothed_actions(
         action_t, noise, settings.target_noise_clip)
-    y = q_losses.td_targets(data.reward, data.discount, q_losses.smallest(
+    y = q_learning.td_targets(data.reward, data.discount, q_learning.smallest(
         self._critics.target_values(data.next_observation, action_t)))
     q = self._critics.values(data.observation, data.action)
-    losses = {'critic': q_losses.critic_loss(q, y, weights)}
+    losses = {'critic': q_learning.critic_loss(q, y, weights)}
     if 'policy' in groups:
       action = tf.tanh(self.agent.params(data.observation))
-      losses['policy'] = q_losses.deterministic_policy_loss(
+      losses['policy'] = q_learning.deterministic_policy_loss(
           self._critics.first(data.observation, action), weights)
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
-    return base.Loss(losses, {}, means, q_losses.smallest_errors(q, y))
+    return base.Loss(losses, {}, means, q_learning.smallest_errors(q, y))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

@@ -3,7 +3,7 @@
 
 Names, order of arguments and fields are pytorch_seed_rl's: values and bootstrap
 value come before the actions, and `behavior` is spelled so. Results are those
-of `scalable_agent.vtrace.from_logits` and `scalable_agent.losses`.
+of `scalable_agent.vtrace.from_logits` and `scalable_agent.losses.actor_critic`.
 
 Differences from the original:
 
@@ -34,9 +34,9 @@ not, so it never learns from the transition between two of them.
 
 from typing import NamedTuple, TypeAlias
 
-from scalable_agent import distributions
-from scalable_agent import losses
 from scalable_agent import vtrace
+from scalable_agent.losses import actor_critic
+from scalable_agent.networks import distributions
 import tensorflow as tf
 
 TensorLike: TypeAlias = vtrace.TensorLike
@@ -60,7 +60,7 @@ def entropy(logits: TensorLike) -> tf.Tensor:
   Returns:
     Scalar, at most 0.
   """
-  return losses.compute_entropy_loss(
+  return actor_critic.compute_entropy_loss(
       distributions.categorical(logits).entropy())
 
 
@@ -84,7 +84,7 @@ def policy_gradient(logits: TensorLike, actions: TensorLike,
   if not advantages.shape.is_compatible_with(actions.shape):
     raise ValueError(f'advantages: Shape {advantages.shape} does not fit shape '
                      f'{actions.shape} of actions')
-  return losses.compute_policy_gradient_loss(
+  return actor_critic.compute_policy_gradient_loss(
       distributions.categorical(logits).log_prob(actions), advantages)
 
 

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 import ray
-from scalable_agent import acting
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import networks
-from scalable_agent import queues
-from scalable_agent import shares
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.acting import local
+from scalable_agent.acting import shares
 from scalable_agent.distributed import crew as crew_lib
 from scalable_agent.distributed import environment_worker
 from scalable_agent.environments import base
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.networks import layers
+from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.1
 
@@ -118,7 +118,7 @@ class CentralActors:
       ConfigError: if there is no accelerator, and none was said to be.
       Exception: any error of `crew.Crew.wait_until_ready`.
     """
-    if networks.on_cpu() and config.inference != 'central_on_cpu':
+    if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(
           '--inference=central is for accelerators, and there is none here. On '
           "a CPU, all actors' policy steps would take the cores of the "
@@ -143,7 +143,7 @@ class CentralActors:
         self._vectors.append(vector)
         envs.append(environments.FlowEnvironment(
             vector, shares.level_names(config, numbers), numbers.start))
-    self._local = acting.make_around(
+    self._local = local.make_around(
         envs, config, part, self._crew.workers[0].share._replace(
             environments=self._crew.environments))
 

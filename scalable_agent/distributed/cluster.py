@@ -14,9 +14,9 @@ import time
 import ray
 from ray.util import scheduling_strategies
 import scalable_agent
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import signals
+from scalable_agent.processes import signals
+from scalable_agent.settings import config as config_lib
 
 _CONNECT_TIMEOUT_S = 5.
 _LEAVE_TIMEOUT_S = 20.

@@ -15,14 +15,14 @@ import traceback
 
 import numpy as np
 import ray
-from scalable_agent import config as config_lib
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import shares
-from scalable_agent import structs
+from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import versions
+from scalable_agent.experience import structs
+from scalable_agent.settings import config as config_lib
 
 # An environment's error ends the run if it comes so often in a row, without a
 # result in between.

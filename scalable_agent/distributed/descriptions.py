@@ -5,8 +5,8 @@ import os
 import socket
 from typing import NamedTuple
 
-from scalable_agent import structs
 from scalable_agent.distributed import versions
+from scalable_agent.experience import structs
 
 
 class Description(NamedTuple):

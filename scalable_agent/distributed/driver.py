@@ -19,15 +19,15 @@ from typing import Any
 import uuid
 
 import ray
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import logdirs
-from scalable_agent import reports
-from scalable_agent import signals
 from scalable_agent.distributed import adder as adder_lib
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import hosts
 from scalable_agent.distributed import versions
+from scalable_agent.processes import signals
+from scalable_agent.runs import logdirs
+from scalable_agent.runs import reports
+from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
 # How the names of files begin that say that a directory is shared.

@@ -7,10 +7,10 @@ Their process does not import TensorFlow: who learns also chooses the actions.
 import socket
 
 import numpy as np
-from scalable_agent import config as config_lib
-from scalable_agent import shares
+from scalable_agent.acting import shares
 from scalable_agent.distributed import descriptions
 from scalable_agent.environments import base
+from scalable_agent.settings import config as config_lib
 
 
 class EnvironmentWorker:

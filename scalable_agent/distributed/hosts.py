@@ -21,10 +21,10 @@ import time
 from typing import IO
 
 import ray
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import signals
 from scalable_agent.distributed import cluster
+from scalable_agent.processes import signals
+from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
 # On a busy host, ray's processes do not always find each other in time.

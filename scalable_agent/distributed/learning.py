@@ -6,15 +6,15 @@ import functools
 import threading
 from typing import Any
 
-from scalable_agent import collectives
-from scalable_agent import config as config_lib
-from scalable_agent import reports as reports_lib
-from scalable_agent import training
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import ray_collectives
 from scalable_agent.distributed import remote_actors
+from scalable_agent.learning import collectives
+from scalable_agent.runs import reports as reports_lib
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 # ray and TensorFlow take no infinite time.

@@ -7,7 +7,7 @@ Slower than TensorFlow's collectives, but nothing listens beside ray.
 from typing import Any
 
 import ray
-from scalable_agent import collectives
+from scalable_agent.learning import collectives
 import tensorflow as tf
 
 

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import ray
-from scalable_agent import acting
-from scalable_agent import config as config_lib
 from scalable_agent import errors
-from scalable_agent import metrics
-from scalable_agent import networks
-from scalable_agent import packing
-from scalable_agent import queues
-from scalable_agent import shares
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.acting import local
+from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
+from scalable_agent.experience import packing
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.experience import unrolls
+from scalable_agent.networks import layers
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 # Of its store, ray keeps so much in memory.
@@ -74,10 +74,10 @@ class ActorWorker:
   def open(self) -> descriptions.Description:
     """Makes the environments."""
     tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
-    networks.set_compute_dtype(self._config.compute_dtype)
+    layers.set_compute_dtype(self._config.compute_dtype)
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
-    self._actors = acting.make_local(self._config, self._part, self._share)
+    self._actors = local.make_local(self._config, self._part, self._share)
     return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
@@ -217,7 +217,7 @@ class RemoteActors:
 
   def seconds(self) -> dict[str, float]:
     """See `actor.Acting`."""
-    return metrics.totals(seconds for s in self._senders.values()
+    return timing.totals(seconds for s in self._senders.values()
                           for seconds in (s.seconds, s.past_seconds))
 
   def counts(self) -> dict[str, int]:
@@ -230,7 +230,7 @@ class RemoteActors:
     sender = self._senders[worker.share.worker]
     if isinstance(result, descriptions.Description):
       sender.version = -1  # The worker is new.
-      sender.past_seconds = metrics.totals(
+      sender.past_seconds = timing.totals(
           [sender.past_seconds, sender.seconds])
       sender.seconds = {}
     else:

@@ -26,8 +26,6 @@ from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import minigrid
-from scalable_agent.environments import processes
-from scalable_agent.environments import remote
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
 from scalable_agent.environments import vizdoom
@@ -39,9 +37,13 @@ from scalable_agent.environments.recording import RecordedAtari
 from scalable_agent.environments.recording import Recording
 from scalable_agent.environments.restarts import RestartedVector
 from scalable_agent.environments.restarts import Restarts
-from scalable_agent.sections import EnvironmentSettings
+from scalable_agent.processes import processes
+from scalable_agent.processes import remote
+from scalable_agent.settings.sections import EnvironmentSettings
 
-processes.CONTEXT.set_forkserver_preload([f'{__name__}.preload'])
+# The server imports the adapters once, for all environments that it forks.
+processes.CONTEXT.set_forkserver_preload(
+    [__name__, 'scalable_agent.processes.preload'])
 
 
 class Levels(Protocol):

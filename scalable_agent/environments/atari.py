@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import memory
-from scalable_agent import sections
-from scalable_agent import settings as settings_lib
-from scalable_agent import structs
 from scalable_agent.environments import base
+from scalable_agent.experience import structs
+from scalable_agent.processes import memory
 from scalable_agent.scores import atari57
+from scalable_agent.settings import declare as settings_lib
+from scalable_agent.settings import sections
 
 _FRAME_SIZE = 84
 _NUM_STACKED_FRAMES = 4

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypedDict
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 # Of one environment, or with the axis `E` of a vector.
 Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]

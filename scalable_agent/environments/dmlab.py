@@ -22,10 +22,10 @@ import uuid
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import sections
 from scalable_agent.environments import base
-from scalable_agent.environments import processes
+from scalable_agent.processes import processes
 from scalable_agent.scores import dmlab30
+from scalable_agent.settings import sections
 
 # What is said when environments start, which may take minutes.
 COMPILING = (

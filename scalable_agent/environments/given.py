@@ -4,9 +4,9 @@
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import structs
 from scalable_agent.environments import base
 from scalable_agent.environments import spaces
+from scalable_agent.experience import structs
 
 _AutoresetMode = gymnasium.vector.AutoresetMode
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import memory
-from scalable_agent import sections
-from scalable_agent import structs
 from scalable_agent.environments import base
-from scalable_agent.environments import remote
 from scalable_agent.environments import spaces
-from scalable_agent.environments import workers
+from scalable_agent.experience import structs
+from scalable_agent.processes import memory
+from scalable_agent.processes import remote
+from scalable_agent.processes import workers
+from scalable_agent.settings import sections
 
 # Levels of gymnasium that need an extra: their module, the package, the extra.
 _EXTRAS = (('gymnasium.envs.mujoco', 'mujoco', 'mujoco'),

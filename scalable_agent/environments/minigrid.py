@@ -15,8 +15,8 @@ import string
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import sections
 from scalable_agent.environments import base
+from scalable_agent.settings import sections
 
 # The deep network halves 56 pixels three times, to 7: one place per tile. The
 # shallow network's first kernel has the size of a tile.

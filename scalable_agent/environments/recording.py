@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import sections
 from scalable_agent.environments import atari
 from scalable_agent.environments import base
+from scalable_agent.settings import sections
 
 _DEFAULT_FPS = 30.
 _MAX_GIF_FPS = 25.

@@ -12,8 +12,8 @@ import io
 
 import gymnasium
 from scalable_agent import errors
-from scalable_agent import sections
 from scalable_agent.environments import base
+from scalable_agent.settings import sections
 
 _PREFIXES = (
     'fetchpickandplace', 'fetchpush', 'fetchreach', 'fetchslide',

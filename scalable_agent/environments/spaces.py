@@ -13,7 +13,7 @@ import gymnasium
 from gymnasium import spaces
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 # The name of the array if observations are not dictionaries.
 _ONLY_ARRAY = 'frame'

@@ -15,8 +15,8 @@ import re
 
 import gymnasium
 import numpy as np
-from scalable_agent import sections
 from scalable_agent.environments import base
+from scalable_agent.settings import sections
 
 _CHOICE = gymnasium.spaces.Discrete(2)
 _NUMBER = gymnasium.spaces.Box(-1, 1, (1,), np.float32)

@@ -17,8 +17,8 @@ import tempfile
 import gymnasium
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import sections
 from scalable_agent.environments import base
+from scalable_agent.settings import sections
 
 # Width and height of the engine's screens. Frames are scaled down from the
 # smallest screen that is large enough: rendering takes most of the engine's

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import dataclasses
 
 import numpy as np
-from scalable_agent import structs
+from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 from scalable_agent.replay import views
 

@@ -6,8 +6,8 @@ import fractions
 import threading
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
 
 _T = TypeVar('_T')
 _N = TypeVar('_N')

@@ -18,7 +18,7 @@ import zipfile
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import structs
+from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 
 _STATE = 'state.npz'

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import structs
+from scalable_agent.experience import structs
 
 # What is known about the step that led to a slot; bits of its flags.
 TERMINATED = 1  # It ended an episode: a game, or one life.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import structs
+from scalable_agent.experience import structs
 from scalable_agent.replay import saving
 from scalable_agent.replay import selectors
 from scalable_agent.replay import steps

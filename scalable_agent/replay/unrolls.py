@@ -11,8 +11,8 @@ import threading
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scalable_agent import structs
-from scalable_agent import unrolls
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
 from scalable_agent.replay import rate
 from scalable_agent.replay import selectors
 import tree

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Protocol
 
 import numpy as np
-from scalable_agent import structs
+from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 
 

@@ -10,10 +10,10 @@ import json
 import os
 import re
 
-from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
+from scalable_agent.settings import config as config_lib
 
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 

@@ -8,11 +8,11 @@ import os
 from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
-from scalable_agent import config as config_lib
 from scalable_agent import errors
 from scalable_agent.scores import evaluations as evaluations_lib
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import suites
+from scalable_agent.settings import config as config_lib
 
 if TYPE_CHECKING:
   from matplotlib.figure import Figure

@@ -3,12 +3,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from scalable_agent import config as config_lib
-from scalable_agent import settings
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import suites
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 
 _PAPER_FRAMES_PER_GAME = 200_000_000
 _REFERENCE_DMLAB30_FRAMES = 10_000_000_000
@@ -94,7 +94,7 @@ def differences(
     yield ('Actions: the most likely ones here (--test_greedy); the '
            "reference's code samples them.")
   if trained_with is None:
-    yield ('Settings of training: not known, as settings.json in the logdir is '
+    yield ('Settings of training: not known, as declare.json in the logdir is '
            'missing or damaged.')
   else:
     yield from _training(suite, trained_with, num_env_frames)
@@ -141,7 +141,7 @@ def _trained_levels(trained_with):
 def _environment_settings(levels):
   """Yields the names of the settings that change the levels."""
   yield 'num_action_repeats'
-  if any(map(settings.is_atari, levels)):
+  if any(map(declare.is_atari, levels)):
     yield from _ATARI_SETTINGS
   if any(map(levels_lib.has_frame_size, levels)):
     yield from ('width', 'height')

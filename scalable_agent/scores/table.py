@@ -12,10 +12,10 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent import config as config_lib
 from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import protocol
 from scalable_agent.scores import suites
+from scalable_agent.settings import config as config_lib
 
 # With fewer games, the interval misses the true mean too often. It contains the
 # mean of normal, exponential and log-normal returns in 90, 88 and 78 of 100

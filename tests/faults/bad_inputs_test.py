@@ -19,7 +19,7 @@ from absl.testing import flagsaver
 from absl.testing import parameterized
 import pytest
 from scalable_agent import experiment
-from scalable_agent import training
+from scalable_agent.runs import training
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(_HERE))

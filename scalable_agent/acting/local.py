@@ -1,0 +1,195 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Acting: the actors of this process, in threads."""
+
+from collections.abc import Callable, Sequence
+from concurrent import futures
+import functools
+import threading
+import time
+
+from scalable_agent import algorithms
+from scalable_agent import environments
+from scalable_agent.acting import actor
+from scalable_agent.acting import policies
+from scalable_agent.acting import shares
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.experience import unrolls
+from scalable_agent.networks import layers
+from scalable_agent.settings import config as config_lib
+
+
+class Local:
+  """Actors in threads of this process; implements `actor.Acting`."""
+
+  def __init__(self, envs: Sequence[environments.FlowEnvironment],
+               make_policies: Callable[[], Sequence[policies.Policy]],
+               numbers: range, *,
+               unroll_length: int, num_buffers: int,
+               bootstrap_truncated: bool,
+               restarts: environments.Restarts | None = None):
+    """Makes the object; `start` starts the threads.
+
+    Args:
+      envs: the environments of each actor.
+      make_policies: makes the policy of each actor; called by `start`. Several
+        actors can have the same `policies.SharedPolicy`. `stop` closes them.
+      numbers: those of all environments in the run.
+      unroll_length: agent steps.
+      num_buffers: number of unrolls that each actor uses in turn.
+      bootstrap_truncated: see `actor.Actor`.
+      restarts: counts those of `envs`, if they are replaced.
+    """
+    self._restarts = restarts
+    self._envs = list(envs)
+    self._make_policies = make_policies
+    self._numbers = numbers
+    self._policies: list[policies.Policy] = []
+    self._make_actor = functools.partial(
+        actor.Actor, unroll_length=unroll_length, num_buffers=num_buffers,
+        bootstrap_truncated=bootstrap_truncated)
+    self._timers = [timing.StageTimer() for _ in self._envs]
+    self._actors: list[actor.Actor] = []
+    self._threads: list[threading.Thread] = []
+
+  @property
+  def spec(self) -> structs.EnvironmentSpec:
+    """See `actor.Acting`."""
+    return self._envs[0].spec
+
+  @property
+  def num_groups(self) -> int:
+    """See `actor.Acting`."""
+    return len(self._envs)
+
+  @property
+  def environments(self) -> range:
+    """See `actor.Acting`."""
+    return self._numbers
+
+  @property
+  def num_environments(self) -> int:
+    """See `actor.Acting`."""
+    return len(self._numbers)
+
+  def start(self, published: Callable[[], structs.Weights],
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
+    """See `actor.Acting`."""
+
+    def act(one):
+      try:
+        one.run()
+      except BaseException as e:  # pylint: disable=broad-except
+        inbox.fail(e)
+
+    self._policies = list(self._make_policies())
+    self._actors = [
+        self._make_actor(env, policy, published, inbox, timer=timer)
+        for env, policy, timer in zip(
+            self._envs, self._policies, self._timers, strict=True)]
+    self._threads = [
+        threading.Thread(
+            target=act, args=(one,), name=f'actor-{index}', daemon=True)
+        for index, one in enumerate(self._actors)]
+    for thread in self._threads:
+      thread.start()
+
+  def stop(self, timeout_s: float) -> None:
+    """See `actor.Acting`."""
+    deadline_s = time.monotonic() + timeout_s
+    left_s = lambda: max(deadline_s - time.monotonic(), 0)
+    for one in self._actors:
+      one.close()
+    for policy in set(self._policies):
+      policy.close(left_s())
+    for thread in self._threads:
+      if thread.ident is not None:  # It was started.
+        thread.join(left_s())
+
+  def close(self) -> None:
+    """See `actor.Acting`."""
+    # At the same time: those that hang are waited for.
+    with futures.ThreadPoolExecutor(len(self._envs)) as executor:
+      for closed in [executor.submit(env.close) for env in self._envs]:
+        closed.result()
+
+  def seconds(self) -> dict[str, float]:
+    """See `actor.Acting`."""
+    return timing.totals(dict(timer.seconds) for timer in self._timers)
+
+  def counts(self) -> dict[str, int]:
+    """See `actor.Acting`."""
+    return {'lost_groups': self._restarts.count} if self._restarts else {}
+
+
+def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                  num_groups: int, part: int,
+                  share: shares.Share | None = None) -> list[policies.Policy]:
+  """Returns the policy of each group: its own, or the one that all share.
+
+  Args:
+    config: the settings, resolved.
+    spec: of the environments.
+    num_groups: number of groups of environments.
+    part: a number that differs between the parts of a run.
+    share: of the process that acts, for the seeds; None for the only one.
+  """
+  share = share or shares.Share(range(config.num_actors))
+  first = share.worker * config.num_actor_groups
+  make_one = lambda index, jit_compile: policies.AgentPolicy(
+      algorithms.make_agent(config, spec, config.derive_seed(
+          'actor', first + index, part, share.incarnation)),
+      jit_compile=jit_compile, state_on_host=bool(config.dynamic_batching))
+  if config.dynamic_batching:
+    return [policies.SharedPolicy(make_one(0, False))] * num_groups
+  return [make_one(index, config.xla != 'none') for index in range(num_groups)]
+
+
+def make_local(config: config_lib.Config, part: int,
+               share: shares.Share | None = None) -> Local:
+  """Makes actors in threads of this process, with environments of its own.
+
+  Args:
+    config: the settings.
+    part: a number that differs between the parts of a run.
+    share: the environments; None for all of the run. Then processes that are
+      lost are replaced, unless the run is to be deterministic.
+
+  Raises:
+    Exception: any error of `environments.make_groups`.
+  """
+  restarts = None
+  if share is None and not config.deterministic:
+    restarts = environments.Restarts(config.max_environment_restarts)
+  share = share or shares.Share(range(config.num_actors))
+  return make_around(
+      shares.make_environments(config, part, share, restarts), config, part,
+      share, restarts)
+
+
+def make_around(envs: Sequence[environments.FlowEnvironment],
+                config: config_lib.Config, part: int,
+                share: shares.Share,
+                restarts: environments.Restarts | None = None) -> Local:
+  """Makes actors in threads of this process, one for each group of `envs`.
+
+  Args:
+    envs: the environments of `share`.
+    config: the settings.
+    part: a number that differs between the parts of a run.
+    share: says which environments they are.
+    restarts: counts those of `envs`.
+  """
+  spec, num_groups = envs[0].spec, len(envs)
+
+  def make():
+    resolved = config.resolved(
+        spec.observation, on_cpu=layers.on_cpu(), num_groups=num_groups,
+        num_environments=len(share.environments))
+    return make_policies(resolved, spec, num_groups, part, share)
+
+  return Local(
+      envs, make, share.environments, unroll_length=config.unroll_length,
+      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
+      bootstrap_truncated=config.bootstrap_truncated, restarts=restarts)

@@ -1,0 +1,218 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Policies: they choose the actions of an actor's environments.
+
+`E` is the number of environments of one actor.
+"""
+
+import math
+import threading
+from typing import Protocol
+import weakref
+
+import numpy as np
+from scalable_agent.acting import dynamic_batching
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.networks import flat_function
+import tensorflow as tf
+import tree
+
+
+class Policy(Protocol):
+  """What an actor needs from a policy."""
+
+  @property
+  def output_spec(self) -> structs.AgentOutput:
+    """`AgentOutput` of `ArraySpec`s of one environment."""
+
+  def refresh(self, weights: structs.Weights) -> int:
+    """Acts with `weights` from now on, unless it has newer ones.
+
+    Returns:
+      The version of the weights that it acts with.
+    """
+
+  def initial_state(self, batch_size: int) -> structs.State:
+    """Returns the recurrent state at the start, a nest of `[E, ...]`."""
+
+  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
+           state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
+    """Chooses one action per environment.
+
+    Args:
+      last_action: `[E, ...]`, the actions that led to `env_output`.
+      env_output: `StepOutput` of `[E, ...]`.
+      state: nest of `[E, ...]`, the recurrent state.
+
+    Returns:
+      `AgentOutput` of arrays `[E, ...]` and the next state.
+    """
+
+  def close(self, timeout_s: float) -> None:
+    """Ends its threads, if it has any; waits at most `timeout_s`."""
+
+
+class AgentPolicy:
+  """A `Policy` with an agent of its own.
+
+  Only `refresh` changes the agent's variables, so one policy step never mixes
+  two versions. Only one thread may use it at a time.
+  """
+
+  def __init__(self, agent: agents.Agent, greedy: bool = False,
+               jit_compile: bool = False, state_on_host: bool = False):
+    """Makes a policy; `refresh` gives it weights.
+
+    Args:
+      agent: the agent that acts; its variables are overwritten.
+      greedy: whether to take the best known actions, without exploration.
+      jit_compile: whether XLA compiles the policy step.
+      state_on_host: whether the next state is arrays, which are copied from the
+        device together with the outputs; otherwise it stays there.
+    """
+    self.output_spec = agent.output_spec
+    self._agent = agent
+    self._greedy = greedy
+    self._state_on_host = state_on_host
+    state = agent.initial_state(1) if state_on_host else ()
+    self._state_structure = tree.map_structure(lambda _: 0, state)
+    # Of each part that is copied from the device.
+    self._copied_specs = [spec for spec in agent.output_spec if spec] + [
+        structs.ArraySpec(tuple(part.shape[1:]), part.dtype.as_numpy_dtype)
+        for part in tree.flatten(state)]
+    self._version = -1
+    # A shared policy makes steps of many sizes, which need not be traced one
+    # by one. XLA must know the size.
+    self._step = flat_function.FlatFunction(
+        self._policy_step, jit_compile=jit_compile,
+        reduce_retracing=not jit_compile)
+    self._assign = flat_function.FlatFunction(self._assign_weights)
+
+  def refresh(self, weights: structs.Weights) -> int:
+    """See `Policy`."""
+    if weights.version > self._version:
+      self._assign(list(weights.values))
+      self._version = weights.version
+    return self._version
+
+  def initial_state(self, batch_size: int) -> structs.State:
+    """See `Policy`; returns tensors."""
+    return self._agent.initial_state(batch_size)
+
+  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
+           state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
+    """See `Policy`; the next state is tensors, unless `state_on_host`."""
+    env_output = self._agent.tokenize(env_output.for_agent())
+    packed, kept = self._step(last_action, env_output, state)
+    parts = iter(_unpack(packed.numpy(), self._copied_specs))
+    output = structs.AgentOutput(
+        *(next(parts) if spec else () for spec in self.output_spec))
+    if self._state_on_host:
+      return output, tree.unflatten_as(self._state_structure, list(parts))
+    return output, kept
+
+  def close(self, timeout_s: float) -> None:
+    """See `Policy`; there are no threads to end."""
+
+  def _policy_step(self, last_action, env_output, state):
+    output, state = self._agent.step(
+        last_action, env_output, state, self._greedy)
+    if self._state_on_host:
+      return _pack((output, state)), ()
+    return _pack(output), state
+
+  def _assign_weights(self, values):
+    for variable, value in zip(self._agent.variables, values, strict=True):
+      variable.assign(value)
+
+
+def _pack(nest):
+  """Returns tensors `[E, ...]` of four bytes side by side, uint32 `[E, N]`.
+
+  One array takes one copy from the device, and one wait for it. They are
+  integers, because copies can change the bits of a float, and not int32, which
+  TensorFlow keeps on the host also where there is a GPU.
+  """
+  parts = [tf.bitcast(part, tf.uint32) for part in tf.nest.flatten(nest)]
+  return tf.concat(
+      [tf.reshape(part, [tf.shape(part)[0], -1]) for part in parts], axis=1)
+
+
+def _unpack(packed, specs):
+  """Returns the arrays that `_pack` has packed; there is a spec of each."""
+  parts, start = [], 0
+  for spec in specs:
+    end = start + math.prod(spec.shape)
+    part = np.ascontiguousarray(packed[:, start:end]).view(spec.dtype)
+    parts.append(part.reshape(-1, *spec.shape))
+    start = end
+  return parts
+
+
+class SharedPolicy:
+  """A `Policy` for several actors; it computes their steps in batches.
+
+  Weights change between two batches, never within one. If one actor calls
+  `refresh`, all actors act with the new weights. So the weights of the first
+  step of an unroll can be newer than the version that the actor's own `refresh`
+  returned, but not older.
+  """
+
+  def __init__(self, policy: AgentPolicy, minimum_batch_size: int = 1,
+               maximum_batch_size: int = 1024,
+               timeout_ms: float | None = 100):
+    """Makes a policy that many threads may call.
+
+    Args:
+      policy: makes the steps; nothing else may call it from now on.
+      minimum_batch_size: number of environments that a step waits for.
+      maximum_batch_size: the largest number of environments of a step. If it is
+        at least the number of all environments, no actor's step is divided.
+      timeout_ms: see `dynamic_batching.Batcher`.
+    """
+    lock = threading.Lock()
+
+    def step(*args):
+      with lock:
+        return policy.step(*args)
+
+    self.output_spec = policy.output_spec
+    self._policy = policy
+    self._lock = lock
+    self._service = dynamic_batching.Service(
+        step, dynamic_batching.Batcher(
+            minimum_batch_size, maximum_batch_size, timeout_ms), 'policy')
+    weakref.finalize(self, self._service.close)
+
+  def refresh(self, weights: structs.Weights) -> int:
+    """See `Policy`."""
+    with self._lock:
+      return self._policy.refresh(weights)
+
+  def initial_state(self, batch_size: int) -> structs.State:
+    """See `Policy`."""
+    return self._policy.initial_state(batch_size)
+
+  def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
+           state: structs.State
+           ) -> tuple[structs.AgentOutput, structs.State]:
+    """See `Policy`; the next state is arrays.
+
+    Raises:
+      QueueClosed: if `close` was called.
+      Exception: the error of a step of this actor or of another one.
+    """
+    try:
+      return self._service(last_action, env_output.for_agent(), state)
+    except tf.errors.CancelledError as e:
+      if e.__cause__ is not None:
+        raise e.__cause__  # noqa: B904  (It is the cause, not its effect.)
+      raise queues.QueueClosed() from e
+
+  def close(self, timeout_s: float) -> None:
+    """Makes every `step` raise `QueueClosed`, which ends `Actor.run`."""
+    self._service.close()
+    self._service.join(timeout_s)

@@ -1,0 +1,53 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Which environments of a run a process has. Without TensorFlow."""
+
+from typing import NamedTuple
+
+from scalable_agent import environments
+from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+
+
+class Share(NamedTuple):
+  """The environments that one process steps.
+
+  Attributes:
+    environments: their numbers in the run, in a row.
+    worker: the number of the process.
+    incarnation: how many processes there were in its place before it.
+  """
+  environments: range
+  worker: int = 0
+  incarnation: int = 0
+
+
+def level_names(config: config_lib.Config, numbers: range) -> list[str]:
+  """Returns the levels of environments, by their numbers in the run."""
+  names = levels.level_names(config.level_name, config.is_test)
+  return [names[i % len(names)] for i in numbers]
+
+
+def make_environments(config: config_lib.Config, part: int, share: Share,
+                      restarts: environments.Restarts | None = None
+                      ) -> list[environments.FlowEnvironment]:
+  """Makes a share of the environments, in `config.num_actor_groups` groups.
+
+  Args:
+    config: the settings.
+    part: a number that differs between the parts of a run.
+    share: the environments.
+    restarts: see `environments.make_vec`.
+
+  Raises:
+    Exception: any error of `environments.make_groups`.
+  """
+  # A part of a run has other seeds than the part before.
+  return environments.make_groups(
+      level_names(config, share.environments),
+      [config.derive_seed('environment', i, part, share.incarnation)
+       for i in share.environments],
+      config, config.num_actor_groups,
+      # A worker has its CPUs only, and not all cores of its machine.
+      config.num_cpus_per_actor_worker if config.ray_address else 0,
+      first_index=share.environments.start,
+      restarts=restarts)

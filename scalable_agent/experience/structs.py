@@ -1,0 +1,308 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The vocabulary: what travels between environments, actors and learner.
+
+`T` is the unroll length, `B` the batch size, `E` the number of environments of
+one actor, `A` the number of actions, `K` the number of updates that the learner
+makes in one call. Time is the first axis, but for `K`, which is in front.
+
+A glossary:
+
+*   agent step: one action of one environment, with all its repeats.
+*   frames: environment frames, which are agent steps x action repeats. Users
+    see frames only. As an observation, a frame is an image.
+*   actor: a thread that steps the `E` environments of one group with a policy.
+*   group: the environments of one actor. In a learner, a group is the variables
+    that one optimizer changes.
+*   unroll: `T` agent steps in a row of one group.
+*   column: the part of an unroll that comes from one environment. It is itself
+    an unroll, of one environment. A batch of unrolls has `B` columns.
+*   transition: an observation, the action that was chosen for it, and what
+    followed. A batch of the off-policy algorithms has `B` transitions.
+*   replay: earlier unrolls or steps, which are learned from again. A position
+    names what was drawn from it.
+*   part: of a run, what one start of the program adds. Each start goes on from
+    the latest checkpoint. Of an action, one of its numbers.
+*   version: the number of updates that made some weights.
+*   lag: the number of updates between the weights that acted and the weights
+    that learn from it.
+
+The one time convention (the reference's):
+
+*   Entry `t` of an unroll holds the `StepOutput` at `t` and the `AgentOutput`
+    whose action *led to it*. The action of entry `t` was computed from the
+    observation of entry `t - 1`.
+*   An unroll has `T + 1` entries. Its first entry is the last entry of the
+    unroll before, bit for bit.
+*   `done[t]` says that observation `t` begins a new episode: environments reset
+    in the step that ends an episode, and the recurrent state is set to zero
+    before observation `t` is processed.
+
+Fields are NumPy arrays on the acting side and tensors on the learning side.
+This module must not import TensorFlow: environment processes import it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, Union
+
+import numpy as np
+
+# An array of NumPy or a tensor, whose type this module cannot name; `()` where
+# it is left out.
+Array: TypeAlias = Any
+# An array, or a tuple or dictionary of nests, such as an observation.
+Nest: TypeAlias = Any
+# A recurrent state: a nest of `[E, ...]`, `()` for feed-forward agents.
+State: TypeAlias = Nest
+
+
+class ArraySpec(NamedTuple):
+  """Shape and dtype of an array of one environment.
+
+  Attributes:
+    shape: tuple of int, without the axes of time and environment.
+    dtype: NumPy dtype; `object` means strings (`bytes`), of shape `()`.
+  """
+  shape: tuple[int, ...]
+  dtype: np.dtype
+
+
+# Specs of observations: one array, or a dictionary of them.
+ObservationSpec = Union[ArraySpec, 'dict[str, ArraySpec]']
+
+
+class ActionSpec(NamedTuple):
+  """The actions of an environment. Exactly one of the two fields is set.
+
+  Attributes:
+    num_values: for discrete actions, the number of values of each part of an
+      action. An action of one part is a plain number, int32 `[]`. An action of
+      `N` parts is int32 `[N]`.
+    size: for continuous actions, the number of parts, `N`. An action is float32
+      `[N]` within [-1, 1].
+  """
+  num_values: tuple[int, ...] = ()
+  size: int = 0
+
+  @property
+  def array(self) -> ArraySpec:
+    """The array that is an action of one environment."""
+    if self.size:
+      return ArraySpec((self.size,), np.dtype(np.float32))
+    parts = len(self.num_values)
+    return ArraySpec((parts,) if parts > 1 else (), np.dtype(np.int32))
+
+
+class EnvironmentSpec(NamedTuple):
+  """What agents and learners need to know about an environment.
+
+  Attributes:
+    observation: an `ArraySpec`, or a dictionary of them.
+    action: the `ActionSpec`.
+    num_action_repeats: environment frames per agent step.
+  """
+  observation: ObservationSpec
+  action: ActionSpec
+  num_action_repeats: int
+
+  def to_json(self) -> dict[str, Any]:
+    """Returns the spec in numbers, strings, lists and dictionaries."""
+    part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
+    observation = (
+        {'parts': {name: part(spec) for name, spec in self.observation.items()}}
+        if isinstance(self.observation, dict) else part(self.observation))
+    return {'observation': observation, 'action': self.action._asdict(),
+            'num_action_repeats': self.num_action_repeats}
+
+  @classmethod
+  def from_json(cls, data: Mapping[str, Any]) -> 'EnvironmentSpec':
+    """Returns the spec that `to_json` has described.
+
+    Raises:
+      LookupError, TypeError, ValueError: it was something else.
+    """
+    part = lambda data: ArraySpec(
+        tuple(map(int, data['shape'])), np.dtype(data['dtype']))
+    observation, action = data['observation'], data['action']
+    return cls(
+        {name: part(spec) for name, spec in observation['parts'].items()}
+        if 'parts' in observation else part(observation),
+        ActionSpec(tuple(map(int, action['num_values'])), int(action['size'])),
+        int(data['num_action_repeats']))
+
+
+class StepOutputInfo(NamedTuple):
+  """Statistics of the running episode, up to and including this step.
+
+  Here, an episode is a whole game. It goes on when a lost life sets `done` for
+  the learner.
+
+  Attributes:
+    episode_return: float32 `[...]`, sum of the unclipped rewards.
+    episode_step: int32 `[...]`, number of agent steps (not frames).
+    episode_end: bool `[...]`, whether the whole game ended in this step.
+  """
+  episode_return: Array
+  episode_step: Array
+  episode_end: Array
+
+
+# The `info` of what agents see.
+NO_INFO = StepOutputInfo((), (), ())
+
+
+class StepOutput(NamedTuple):
+  """What an environment returns for one step.
+
+  Attributes:
+    reward: float32 `[...]`, unclipped reward that led to `observation`.
+    info: `StepOutputInfo`.
+    done: bool `[...]`, whether `observation` begins a new episode.
+    observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or
+      `[C, H, W]` for stacked Atari frames), a vector, or a dictionary of these
+      and, if wanted, an `instruction` (bytes).
+    truncated: bool `[...]`, whether a time limit, and nothing else, ended an
+      episode in this step. Then `done` is True, too.
+    last_observation: nest `[E, ...]` like `observation`. Where
+      `info.episode_end`, it is the last observation of the episode. Other
+      entries have no meaning. `()` in a step without an end, and in unrolls.
+  """
+  reward: Array
+  info: StepOutputInfo
+  done: Array
+  observation: Nest
+  truncated: Array = ()
+  last_observation: Nest = ()
+
+  def for_agent(self) -> 'StepOutput':
+    """Returns what agents see: reward, done and observation."""
+    return self._replace(info=NO_INFO, truncated=(), last_observation=())
+
+
+class AgentOutput(NamedTuple):
+  """What an agent returns for one step.
+
+  Attributes:
+    action: `[..., *shape]` of `ActionSpec.array`.
+    policy: float32 `[..., P]`, the parameters of the policy's distribution. For
+      a softmax policy over `A` actions, these are its `A` logits. `()` if no
+      loss needs them.
+    baseline: float32 `[...]`, estimate of the value; `()` if there is none.
+  """
+  action: Array
+  policy: Array
+  baseline: Array
+
+
+class Steps(NamedTuple):
+  """The entries of an unroll, or of a batch of unrolls, along time.
+
+  Attributes:
+    env_outputs: `StepOutput` of `[T + 1, E, ...]`.
+    agent_outputs: `AgentOutput` of `[T + 1, E, ...]`.
+    truncation_values: float32 `[T + 1, E]`. Where `truncated`, the actor's
+      estimate of the value of the last observation. 0 elsewhere, and
+      everywhere without `bootstrap_truncated`.
+  """
+  env_outputs: StepOutput
+  agent_outputs: AgentOutput
+  truncation_values: Array
+
+
+class Start(NamedTuple):
+  """What is known about each column at the start of its unroll.
+
+  Attributes:
+    level_name: object `[E]`, level names.
+    environment: int64 `[E]`, which environment of the run it is. The unrolls of
+      an environment come one after the other, without a gap.
+    agent_state: nest of `[E, ...]`, the recurrent state before the observation
+      of entry 0 is processed; `()` for feed-forward agents.
+    policy_version: int64 `[E]`, the version of the weights that chose the first
+      action. With a shared policy, these weights can be newer.
+  """
+  level_name: Array
+  environment: Array
+  agent_state: State
+  policy_version: Array
+
+
+class LastObservation(NamedTuple):
+  """The last observation of an episode.
+
+  Attributes:
+    time: index of the entry that has `info.episode_end`, along time.
+    column: column of this entry.
+    observation: nest of arrays, without the axes of time and column.
+  """
+  time: int
+  column: int
+  observation: Nest
+
+
+class Unroll(NamedTuple):
+  """The message from acting to learning: `T + 1` steps of `E` environments.
+
+  Pure data: it can be pickled and sent anywhere. A batch has the same form,
+  with one column per unroll of a single environment.
+
+  Attributes:
+    steps: `Steps` of `[T + 1, E, ...]`.
+    start: `Start` of `[E, ...]`.
+    last_observations: one `LastObservation` for each entry from 1 on that has
+      `info.episode_end`; there are few.
+  """
+  steps: Steps
+  start: Start
+  last_observations: tuple[LastObservation, ...] = ()
+
+  @property
+  def num_columns(self) -> int:
+    """The number of columns: `E`, or `B` for a batch."""
+    return self.steps.env_outputs.reward.shape[1]
+
+
+class Transition(NamedTuple):
+  """What follows from an action, over one agent step or `n` of them.
+
+  Attributes:
+    observation: nest of `[B, ...]`, what the action was chosen for.
+    action: `[B, *shape]` of `ActionSpec.array`, the action as the environment
+      executed it, so continuous ones are within [-1, 1].
+    reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
+    discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
+      step. If a time limit cut it off, it is `gamma^k`.
+    next_observation: nest of `[B, ...]`, after `k` steps. If the episode was
+      cut off there, its last observation.
+  """
+  observation: Nest
+  action: Array
+  reward: Array
+  discount: Array
+  next_observation: Nest
+
+
+class Batch(NamedTuple):
+  """What one call of the learner learns from; tensors.
+
+  If the learner makes `K > 1` updates in a call, all arrays have an axis `K` in
+  front.
+
+  Attributes:
+    data: `Unroll` or `Transition`. Fields that no loss reads are `()`.
+    num_new_frames: environment frames that have arrived since the last batch.
+    weights: float32 `[B]`, weights of the losses; None for ones.
+  """
+  data: Unroll | Transition
+  num_new_frames: int
+  weights: Array | None = None
+
+
+class Weights(NamedTuple):
+  """A published version of an agent's weights. It never changes.
+
+  Attributes:
+    version: number of updates that made them.
+    values: one array or tensor per variable, in the order of `agent.variables`.
+  """
+  version: int
+  values: Sequence[Array]

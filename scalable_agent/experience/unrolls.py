@@ -1,0 +1,177 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Steps become unrolls, unrolls become batches. NumPy only.
+
+An observation is copied from the environment into a preallocated unroll, and
+from there into a preallocated batch, which TensorFlow copies to its device.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scalable_agent.experience import structs
+import tree
+
+
+class Delivery(NamedTuple):
+  """An unroll in the inbox of a learner.
+
+  Attributes:
+    unroll: the `structs.Unroll`.
+    release: to be called when `unroll` has been read. Its arrays may be
+      overwritten from then on.
+  """
+  unroll: structs.Unroll
+  release: Callable[[], None]
+
+
+class Inbox(Protocol):
+  """Where a learner gets unrolls from, such as a `queues.BoundedQueue`."""
+
+  def get(self) -> Delivery:
+    """Waits for an unroll and returns it; raises errors and `QueueClosed`."""
+
+
+def allocate(unroll_length: int, level_names: Sequence[str],
+             observation_spec: structs.ObservationSpec,
+             output_spec: structs.AgentOutput,
+             agent_state: structs.State) -> structs.Unroll:
+  """Allocates an unroll (or a batch) with one column per level name.
+
+  Args:
+    unroll_length: `T`; the arrays have `T + 1` entries along time.
+    level_names: the level of every column.
+    observation_spec: an `ArraySpec`, or a dictionary of them.
+    output_spec: `AgentOutput` of `ArraySpec`s, see `Agent.output_spec`.
+    agent_state: nest of float32 `[..., *shape]` to take shapes from.
+
+  Returns:
+    An `Unroll` of uninitialised arrays.
+  """
+  columns = len(level_names)
+  steps = (unroll_length + 1, columns)
+  empty = lambda spec: np.empty((*steps, *spec.shape), spec.dtype)
+  return structs.Unroll(
+      steps=structs.Steps(
+          env_outputs=structs.StepOutput(
+              reward=np.empty(steps, np.float32),
+              info=structs.StepOutputInfo(
+                  episode_return=np.empty(steps, np.float32),
+                  episode_step=np.empty(steps, np.int32),
+                  episode_end=np.empty(steps, np.bool_)),
+              done=np.empty(steps, np.bool_),
+              observation=_map_spec(empty, observation_spec),
+              truncated=np.empty(steps, np.bool_)),
+          agent_outputs=structs.AgentOutput(
+              *[empty(spec) if spec else () for spec in output_spec]),
+          truncation_values=np.empty(steps, np.float32)),
+      start=structs.Start(
+          level_name=np.array(level_names, dtype=object),
+          environment=np.arange(columns, dtype=np.int64),
+          agent_state=tree.map_structure(
+              lambda s: np.empty((columns, *s.shape[1:]), np.float32),
+              agent_state),
+          policy_version=np.empty([columns], np.int64)))
+
+
+def _map_spec(fn, spec):
+  # A spec is a named tuple itself, so tree.map_structure would walk into it.
+  if isinstance(spec, dict):
+    return {name: fn(entry) for name, entry in spec.items()}
+  return fn(spec)
+
+
+def write(unroll: structs.Unroll, index: int, env_output: structs.StepOutput,
+          agent_output: structs.AgentOutput,
+          truncation_value: np.ndarray) -> None:
+  """Copies one step of all environments into entry `index` along time."""
+  env_output = env_output._replace(last_observation=())
+  _write(unroll.steps.env_outputs, index, env_output)
+  _write(unroll.steps.agent_outputs, index, agent_output)
+  unroll.steps.truncation_values[index] = truncation_value
+
+
+def _write(arrays, index, values):
+  for array, value in zip(tree.flatten(arrays), tree.flatten(values),
+                          strict=True):
+    array[index] = value
+
+
+def last_observations(
+    index: int, env_output: structs.StepOutput
+) -> list[structs.LastObservation]:
+  """Returns copies of the last observations of episodes that end in a step.
+
+  Args:
+    index: the entry of the step in its unroll.
+    env_output: `StepOutput` of `[E, ...]`.
+  """
+  return [
+      structs.LastObservation(index, int(column), tree.map_structure(
+          lambda array, column=column: np.array(array[column]),
+          env_output.last_observation))
+      for column in np.flatnonzero(env_output.info.episode_end)]
+
+
+def columns(unroll: structs.Unroll, start: int, end: int) -> structs.Unroll:
+  """Returns the columns `start` to `end`, which share the memory of `unroll`.
+
+  An unroll of tensors must not have last observations.
+  """
+  return structs.Unroll(
+      steps=tree.map_structure(lambda x: x[:, start:end], unroll.steps),
+      start=tree.map_structure(lambda x: x[start:end], unroll.start),
+      last_observations=tuple(
+          last._replace(column=last.column - start)
+          for last in unroll.last_observations if start <= last.column < end))
+
+
+def batches(inbox: Inbox,
+            batch: structs.Unroll) -> Iterator[structs.Unroll]:
+  """Fills `batch` with the columns of unrolls, first in, first out.
+
+  The batch size need not be a multiple of the number of environments, nor the
+  other way round: the rest of an unroll goes into the next batch. No column is
+  dropped or repeated. Last observations are left out: only a replay of steps
+  reads them, from the unrolls themselves.
+
+  Args:
+    inbox: the source of `Delivery`s. Each one is released when all its columns
+      are copied. The `QueueClosed` or the error of the inbox is raised here.
+    batch: from `allocate`, with one column per unroll of the batch.
+
+  Yields:
+    `batch`, filled anew; its arrays are overwritten for the next one.
+  """
+  delivery: Delivery | None = None
+  start = 0
+  while True:
+    filled = 0
+    while filled < batch.num_columns:
+      if delivery is None:
+        delivery, start = inbox.get(), 0
+      unroll = delivery.unroll
+      count = min(batch.num_columns - filled, unroll.num_columns - start)
+      copy_columns(batch, filled, unroll, start, count)
+      filled, start = filled + count, start + count
+      if start == unroll.num_columns:
+        delivery.release()
+        delivery = None
+    yield batch
+
+
+def copy_columns(batch: structs.Unroll, batch_start: int,
+                 unroll: structs.Unroll, unroll_start: int,
+                 count: int) -> None:
+  """Copies the arrays of `count` columns of `unroll` into those of `batch`."""
+  to = slice(batch_start, batch_start + count)
+  source = slice(unroll_start, unroll_start + count)
+
+  def copy_start(into, values):
+    into[to] = values[source]
+
+  def copy_steps(into, values):
+    into[:, to] = values[:, source]
+
+  tree.map_structure(copy_start, batch.start, unroll.start)
+  tree.map_structure(copy_steps, batch.steps, unroll.steps)

@@ -1,0 +1,243 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Export mode: a trained agent as a SavedModel, and for TensorFlow Lite.
+
+These need TensorFlow, or TensorFlow Lite, and nothing of this package.
+"""
+
+import dataclasses
+import json
+import os
+import tempfile
+
+from scalable_agent import errors
+from scalable_agent.experience import structs
+from scalable_agent.modes import loading
+from scalable_agent.networks import agents
+from scalable_agent.networks import layers
+from scalable_agent.runs import logdirs
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+DIRECTORY = 'export'
+_GREEDY = 'step_greedy'
+
+
+class ExportedAgent(tf.Module):
+  """An agent whose functions take and return named tensors.
+
+  `B`, the number of environments, is free. `inputs` names what the functions
+  take, by agent: of the observation `observation`, or `observation_NAME` for
+  each part of a dictionary, where `observation_instruction` is string `[B]`;
+  `last_action` and `reward` if it sees them; `done`, `c` and `h` with an LSTM.
+
+  Attributes:
+    inputs: the inputs of `step` and `step_greedy`, a `tf.TensorSpec` by name.
+  """
+
+  def __init__(self, agent: agents.Agent, spec: structs.EnvironmentSpec,
+               sees_last_action_reward: bool):
+    """Makes it of an agent with its weights.
+
+    Args:
+      agent: the agent.
+      spec: what it observes and does.
+      sees_last_action_reward: whether it sees its last action and reward.
+    """
+    super().__init__()
+    self._agent = agent
+    self._action_spec = spec.action
+    self._observation_names = (
+        {name: f'observation_{name}' for name in spec.observation}
+        if isinstance(spec.observation, dict) else 'observation')
+    tensor = lambda spec: tf.TensorSpec(
+        [None, *spec.shape],
+        tf.string if spec.dtype == object else tf.as_dtype(spec.dtype))
+    self.inputs = dict(zip(
+        tf.nest.flatten(self._observation_names),
+        [tensor(spec.observation[name]) for name in self._observation_names]
+        if isinstance(spec.observation, dict) else [tensor(spec.observation)]))
+    if sees_last_action_reward:
+      self.inputs['last_action'] = tensor(spec.action.array)
+      self.inputs['reward'] = tf.TensorSpec([None], tf.float32)
+    if len(agent.initial_state(1)):
+      self.inputs['done'] = tf.TensorSpec([None], tf.bool)
+      for name, part in zip('ch', agent.initial_state(1)):
+        self.inputs[name] = tf.TensorSpec([None, part.shape[1]], tf.float32)
+
+  @property
+  def variables_of_agent(self) -> list[tf.keras.Variable]:
+    """The variables of the Keras model."""
+    return self._agent.variables
+
+  def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns the state before the first step of `B` environments.
+
+    Args:
+      batch_size: `B`, int32 `[]`.
+
+    Returns:
+      Those of `c`, `h` and `last_action` that `step` takes; if there is none,
+      `batch_size`, because a signature must return something.
+    """
+    state = dict(zip('ch', self._agent.initial_state(batch_size)))
+    if 'last_action' in self.inputs:
+      shape, dtype = self._action_spec.array
+      state['last_action'] = tf.zeros(
+          [batch_size, *shape], tf.as_dtype(dtype))
+    return state or {'batch_size': tf.identity(batch_size)}
+
+  def step(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Chooses actions as in training.
+
+    Args:
+      **inputs: by name, see the class.
+
+    Returns:
+      `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1]; with
+      the other outputs of `step_greedy`.
+    """
+    outputs = self.step_greedy(**inputs)
+    seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
+    return {**outputs,
+            'action': self._agent.explore(outputs['policy'], seeds)}
+
+  def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Chooses the best known actions.
+
+    Args:
+      **inputs: by name, see the class.
+
+    Returns:
+      `action`, see `step`; `policy`, float32 `[B, P]`, the parameters of the
+      policy, which are logits for discrete actions; `baseline`, float32 `[B]`,
+      if there is one; with an LSTM the next `c` and `h`.
+    """
+    observation = tf.nest.map_structure(inputs.get, self._observation_names)
+    if 'observation_instruction' in inputs:
+      observation['instruction'] = layers.hash_words_in_graph(
+          inputs['observation_instruction'])
+    batch_size = tf.shape(tf.nest.flatten(observation)[0])[0]
+    shape, dtype = self._action_spec.array
+    add_time = lambda tensor: tensor[tf.newaxis]
+    outputs, state = self._agent.unroll(
+        add_time(inputs.get('last_action', tf.zeros(
+            [batch_size, *shape], tf.as_dtype(dtype)))),
+        structs.StepOutput(
+            add_time(inputs.get('reward', tf.zeros([batch_size]))),
+            structs.NO_INFO,
+            add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),
+            tf.nest.map_structure(add_time, observation)),
+        tuple(inputs[name] for name in 'ch' if name in inputs))
+    result = {'action': self._agent.head.distribution(
+        outputs.policy[0]).mode(), 'policy': outputs.policy[0]}
+    if not isinstance(outputs.baseline, tuple):
+      result['baseline'] = outputs.baseline[0]
+    return {**result, **dict(zip('ch', state))}
+
+  def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
+    """Returns the three functions, by name, for `tf.saved_model.save`."""
+    inputs = {name: tf.TensorSpec(spec.shape, spec.dtype, name)
+              for name, spec in self.inputs.items()}
+    of = lambda method, **specs: tf.function(
+        method).get_concrete_function(**specs)
+    return {
+        'initial_state': of(self.initial_state, batch_size=tf.TensorSpec(
+            [], tf.int32, 'batch_size')),
+        'step': of(self.step, **inputs),
+        _GREEDY: of(self.step_greedy, **inputs)}
+
+
+def run(config: config_lib.Config) -> int:
+  """Exports as `export` does; returns the exit code of the program."""
+  export(config)
+  return 0
+
+
+def export(config: config_lib.Config) -> str:
+  """Writes the latest checkpoint of `logdir` to its directory `export`.
+
+  Returns:
+    The new directory. It has a SavedModel, `agent.json` (its settings, and what
+    it observes and does) and perhaps `agent.tflite`.
+
+  Raises:
+    ConfigError: `logdir` holds no checkpoint, the network cannot be converted
+      as `export_format` asks for, or the files cannot be written.
+  """
+  changes = config_lib.changes_said(
+      loading.trained_config(config.logdir), config)
+  if changes:
+    raise errors.ConfigError(
+        'An export has the settings of the training; leave the others out. '
+        + changes)
+  loaded = loading.load(config.logdir)
+  module = ExportedAgent(loaded.agent, loaded.spec,
+                         bool(loaded.config.use_last_action_reward))
+  parent = os.path.join(config.logdir, DIRECTORY)
+  try:
+    with logdirs.unfinished(parent) as unfinished:
+      new = os.path.join(unfinished, 'agent')
+      tf.saved_model.save(module, new, signatures=module.signatures())
+      with open(os.path.join(new, 'agent.json'), 'w', encoding='utf-8') as f:
+        json.dump(_description(loaded), f, indent=1)
+      said = ''
+      if config.export_format != 'saved_model':
+        said = _add_tflite(module, new, config.export_format == 'tflite')
+      path = logdirs.keep(
+          new, os.path.join(parent, str(loaded.num_env_frames)))
+  except (OSError, tf.errors.OpError) as e:
+    raise errors.ConfigError(
+        f'{parent} cannot be written: {errors.reason(e)}.') from e
+  print(f'Wrote {path}: {loaded.config.algorithm} agent for '
+        f'{loaded.config.level_name}, {loaded.num_env_frames:,} frames, as a '
+        f'SavedModel{said}\nIts inputs: '
+        + ', '.join(f'{name} {spec.dtype.name} {spec.shape}'
+                    for name, spec in module.inputs.items()), flush=True)
+  return path
+
+
+def _description(loaded):
+  return {'num_env_frames': loaded.num_env_frames,
+          'spec': loaded.spec.to_json(),
+          'settings': dataclasses.asdict(loaded.config)}
+
+
+def _add_tflite(module, directory, is_wanted):
+  """Adds `agent.tflite`; returns what to say about it.
+
+  Raises:
+    ConfigError: it `is_wanted`, but cannot be made.
+  """
+  # One environment, whose shapes are known.
+  inputs = {name: tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, name)
+            for name, spec in module.inputs.items()}
+  # With variables, the converter leaves the weights out.
+  weights = [(variable, tf.constant(variable.numpy()))
+             for variable in module.variables_of_agent]
+
+  @tf.function
+  def step_greedy(**inputs):
+    with tf.keras.StatelessScope(state_mapping=weights):
+      return module.step_greedy(**inputs)
+
+  try:
+    if any(spec.dtype == tf.string for spec in inputs.values()):
+      raise ValueError('it hashes words, which TensorFlow Lite cannot do')
+    with tempfile.TemporaryDirectory(dir=directory) as saved:
+      tf.saved_model.save(tf.Module(), saved, signatures={
+          _GREEDY: step_greedy.get_concrete_function(**inputs)})
+      data = tf.lite.TFLiteConverter.from_saved_model(
+          saved, signature_keys=[_GREEDY]).convert()
+  except (OSError, MemoryError, tf.errors.ResourceExhaustedError):
+    raise  # It says nothing of the network.
+  except Exception as e:  # pylint: disable=broad-except
+    reason = next((line for line in str(e).splitlines() if line.strip()),
+                  type(e).__name__)
+    if is_wanted:
+      raise errors.ConfigError(
+          'TensorFlow Lite does not take this network: '
+          f'{reason.rstrip(".")}. Use --export_format=saved_model.') from e
+    return f'. TensorFlow Lite does not take this network: {reason}.'
+  with open(os.path.join(directory, 'agent.tflite'), 'wb') as f:
+    f.write(data)
+  return f' and agent.tflite, {len(data):,} bytes.'

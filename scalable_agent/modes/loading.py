@@ -1,0 +1,214 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Trained agents, for use in other programs: `scalable_agent.load(logdir)`."""
+
+import dataclasses
+import os
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+from scalable_agent import algorithms
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.acting import policies
+from scalable_agent.environments import given
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.networks import layers
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import evaluation
+from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+
+
+class State(NamedTuple):
+  """What a loaded agent remembers of `E` environments.
+
+  Attributes:
+    last_action: `[E, ...]`, the actions before; zeros at first.
+    core: the recurrent state; `()` for feed-forward agents.
+  """
+  last_action: np.ndarray
+  core: structs.State
+
+
+class LoadedAgent:
+  """A trained agent that acts.
+
+  Attributes:
+    config: the settings of its training.
+    spec: what it observes and does.
+    num_env_frames: environment frames that it was trained for.
+    agent: the network, a Keras model.
+  """
+
+  def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
+               agent: agents.Agent, num_env_frames: int):
+    """Most callers want `load`."""
+    self.config = config
+    self.spec = spec
+    self.agent = agent
+    self.num_env_frames = num_env_frames
+    self._policies = {greedy: policies.AgentPolicy(agent, greedy)
+                      for greedy in (False, True)}
+
+  def __repr__(self) -> str:
+    return (f'<{self.config.algorithm} agent for {self.config.level_name}, '
+            f'trained for {self.num_env_frames:,} frames>')
+
+  def initial_state(self, batch_size: int) -> State:
+    """Returns the state before the first step of `batch_size` environments."""
+    shape, dtype = self.spec.action.array
+    return State(np.zeros([batch_size, *shape], dtype),
+                 self.agent.initial_state(batch_size))
+
+  def step(self, observation: structs.Nest, state: State,
+           reward: np.ndarray | float = 0., done: np.ndarray | bool = False,
+           greedy: bool | None = None) -> tuple[np.ndarray, State]:
+    """Chooses an action for each of `E` environments.
+
+    Args:
+      observation: nest of arrays `[E, ...]`, as `spec.observation` says.
+        Other numbers are converted to its dtypes.
+      state: of the step before, or of `initial_state`.
+      reward: float `[E]` or one number, the rewards that led to `observation`.
+        Only agents with `use_last_action_reward` see them.
+      done: bool `[E]` or one, whether `observation` begins an episode. Only
+        agents with an LSTM see it.
+      greedy: whether to take the best known actions. None for what tests do,
+        `config.test_greedy`.
+
+    Returns:
+      The actions, `[E, ...]` of `spec.action.array`: integers from 0 on, or
+      floats within [-1, 1], which `environments.spaces.to_space` scales to the
+      bounds of a space. And the next state.
+
+    Raises:
+      errors.EnvironmentSpecError: an observation has another shape.
+    """
+    num_envs = len(state.last_action)
+    observation = _as_spec(observation, self.spec.observation, num_envs)
+    policy = self._policies[self._is_greedy(greedy)]
+    fill = lambda value, dtype: np.broadcast_to(
+        np.asarray(value, dtype), [num_envs])
+    output, core = policy.step(
+        state.last_action, structs.StepOutput(
+            fill(reward, np.float32), structs.NO_INFO, fill(done, bool),
+            observation), state.core)
+    return output.action, State(output.action, core)
+
+  def play(self,
+           env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
+           num_episodes: int = 10, greedy: bool | None = None) -> list[float]:
+    """Plays whole episodes.
+
+    Args:
+      env: where to play; stays open. Actions are not repeated. None for the
+        level of the training, in processes of their own.
+      num_episodes: how many episodes. Of several environments, each one plays
+        the same number, or one less.
+      greedy: see `step`.
+
+    Returns:
+      The sum of the rewards of each episode.
+
+    Raises:
+      errors.EnvironmentSpecError: the agent does not fit the environment.
+      Exception: any error of the environment.
+    """
+    if num_episodes < 1:
+      raise ValueError(f'num_episodes must be positive, not {num_episodes}.')
+    policy = self._policies[self._is_greedy(greedy)]
+    with self._make_level(num_episodes) if env is None else given.wrap(
+        env) as flow:
+      given.check_fits(self.spec, flow)
+      return evaluation.episode_returns(flow, policy, num_episodes)
+
+  def _is_greedy(self, greedy):
+    return bool(self.config.test_greedy if greedy is None else greedy)
+
+  def _make_level(self, num_episodes):
+    names = levels.level_names(self.config.level_name, True)
+    if len(set(names)) > 1:
+      raise errors.ConfigError(
+          f'The agent plays several levels, {", ".join(names)}: give play() an '
+          'environment.')
+    num_envs = min(num_episodes, self.config.num_actors)
+    return environments.make_vec(
+        names[:1] * num_envs,
+        [self.config.derive_seed('test', i) for i in range(num_envs)],
+        dataclasses.replace(self.config, life_loss_ends_episode=False))
+
+
+def _as_spec(observation, spec, num_envs):
+  """Returns observations as arrays of a spec; raises if they do not fit."""
+  if isinstance(spec, dict):
+    try:
+      return {name: _as_spec(observation[name], part, num_envs)
+              for name, part in spec.items()}
+    except (IndexError, KeyError, TypeError) as e:
+      raise errors.EnvironmentSpecError(
+          'Observations must be a dictionary of '
+          f'{", ".join(spec)}.') from e
+  array = np.asarray(observation, spec.dtype)
+  if array.shape != (num_envs, *spec.shape):
+    raise errors.EnvironmentSpecError(
+        f'Observations must have the shape {[num_envs, *spec.shape]}, not '
+        f'{list(array.shape)}: the first axis is that of the environments.')
+  return array
+
+
+def load(logdir: str) -> LoadedAgent:
+  """Loads the latest good checkpoint of a training.
+
+  Args:
+    logdir: the `--logdir` of the training, or its directory `best`.
+
+  Raises:
+    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  """
+  logdir = os.path.expanduser(logdir)
+  config = trained_config(logdir)
+  spec = checkpointing.saved_spec(logdir)
+  if spec is None:  # Of an older version.
+    names = levels.level_names(config.level_name, config.is_test)
+    with environments.make_vec(names[:1], [0], config) as env:
+      spec = env.spec
+  layers.set_compute_dtype(config.compute_dtype)
+  config = config.resolved(
+      spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
+  return LoadedAgent(config, spec, *restore(config, spec))
+
+
+def trained_config(logdir: str) -> config_lib.Config:
+  """Returns the settings of the training in `logdir`.
+
+  Raises:
+    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  """
+  if not checkpointing.latest_checkpoint(logdir):
+    raise errors.ConfigError(
+        f'{logdir} holds no checkpoint. Train first, or name the directory of '
+        'a trained agent.')
+  config = config_lib.trained_with(logdir)
+  if config is None:
+    raise errors.ConfigError(
+        f'{logdir} has a checkpoint, but no settings.json.')
+  return dataclasses.replace(config, logdir=logdir)
+
+
+def restore(config: config_lib.Config,
+            spec: structs.EnvironmentSpec) -> tuple[agents.Agent, int]:
+  """Makes the agent of resolved settings, with its trained weights.
+
+  Returns:
+    The agent, and the environment frames that it was trained for.
+
+  Raises:
+    errors.CheckpointError: the checkpoint is of another agent or damaged.
+  """
+  agent = algorithms.make_agent(
+      config, spec, config.derive_seed('learner', 0))
+  num_env_frames = checkpointing.restore_agent(
+      config.logdir, agent, algorithms.describe(config, spec))
+  return agent, num_env_frames

@@ -1,0 +1,124 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Test mode: whole games with the latest checkpoint, and a table of scores."""
+
+import dataclasses
+import os
+
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.acting import policies
+from scalable_agent.experience import timing
+from scalable_agent.modes import loading
+from scalable_agent.networks import layers
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import evaluation
+from scalable_agent.runs import metrics
+from scalable_agent.scores import files
+from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import table as table_lib
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+
+def run(config: config_lib.Config) -> int:
+  """Tests as `test` does; returns the exit code of the program."""
+  test(config)
+  return 0
+
+
+def test(config: config_lib.Config) -> dict[str, list[float]]:
+  """Plays whole games on every level with the latest checkpoint.
+
+  Prints the scores beside published ones and writes them into `logdir`. They
+  are written after every level, so a long test that is stopped loses little.
+
+  Returns:
+    The unclipped returns of each level.
+
+  Raises:
+    ConfigError: if `logdir` holds no checkpoint.
+    SaveError: in the end, if the table cannot be written.
+  """
+  tf.keras.utils.set_random_seed(config.seed)
+  layers.set_compute_dtype(config.compute_dtype)
+  if not checkpointing.latest_checkpoint(config.logdir):
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
+        'or name the directory of a trained agent.')
+  trained_with = config_lib.trained_with(config.logdir)
+  if trained_with:
+    print(config_lib.changes_said(trained_with, config)
+          or 'With the settings of the training.')
+  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  level_names = list(dict.fromkeys(
+      levels_lib.level_names(config.level_name, config.is_test)))
+  # A wrong level ends the test now, not after hours on the levels before it.
+  environments.check_levels(level_names, config)
+  num_envs = _num_environments(config, trained_with)
+  print(f'Environments that play at a time: {num_envs}.', flush=True)
+  policy, path, rows = None, None, []
+  for level in level_names:
+    with _make_environments(config, level, num_envs) as env:
+      if policy is None:  # All levels have one spec: one agent.
+        config = config.resolved(
+            env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
+        agent, num_env_frames = loading.restore(config, env.spec)
+        policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
+                                      jit_compile=config.xla != 'none')
+      row = table_lib.make_row(level, evaluation.episode_returns(
+          env, policy, config.test_num_episodes, _count_games(config, level)))
+    rows.append(row)
+    print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
+          f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
+    print('  returns: ' + ' '.join(map(metrics.shortest, row.returns)),
+          flush=True)
+    table = table_lib.make_table(
+        [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
+    path, error = _write_table(table, path)
+  print(f'\n{files.to_markdown(table)}', flush=True)
+  if error:
+    raise errors.SaveError(error)
+  print(f'Wrote {path}.json, .csv and .md.', flush=True)
+  return {row.level: list(row.returns) for row in rows}
+
+
+def _num_environments(config, trained_with):
+  num_envs = min(config.num_actors, config.test_num_episodes)
+  # A cluster had them, and nobody has named another number for this machine.
+  if trained_with and trained_with.ray_address and (
+      trained_with.num_actors == config.num_actors):
+    num_envs = min(num_envs, os.cpu_count() or 1)
+  return num_envs
+
+
+def _make_environments(config, level, num_envs):
+  return environments.make_vec(
+      [level] * num_envs,
+      [config.derive_seed('test', index) for index in range(num_envs)], config)
+
+
+def _count_games(config, level):
+  """Returns a function that sometimes prints how many games are over."""
+  is_due = timing.Interval(config.progress_secs)
+
+  def report(num_episodes):
+    if is_due():
+      print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
+            flush=True)
+  return report
+
+
+def _write_table(table, path):
+  """Writes the table to a new path; returns the path and the error, or ''.
+
+  If it cannot be written, the test goes on.
+  """
+  [run_of_table] = table.runs
+  try:
+    path = path or files.reserve_path(
+        run_of_table.config.logdir, run_of_table.num_env_frames)
+    files.write(table, path)
+  except OSError as e:
+    return path, (f'{path or run_of_table.config.logdir} could not be '
+                  f'written: {e.strerror}.')
+  return path, ''

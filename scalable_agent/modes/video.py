@@ -1,0 +1,132 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Video mode: films of whole games of the latest checkpoint."""
+
+import ctypes.util
+import dataclasses
+import os
+import re
+
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.acting import policies
+from scalable_agent.environments import recording as recording_lib
+from scalable_agent.modes import loading
+from scalable_agent.networks import layers
+from scalable_agent.runs import evaluation
+from scalable_agent.runs import logdirs
+from scalable_agent.runs import metrics
+from scalable_agent.scores import levels as levels_lib
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+DIRECTORY = 'videos'
+
+
+def run(config: config_lib.Config) -> int:
+  """Makes films as `record` does; returns the exit code of the program."""
+  record(config)
+  return 0
+
+
+def record(config: config_lib.Config) -> list[str]:
+  """Plays whole games on every level; keeps films of the best and the median.
+
+  Returns:
+    The files that were written, in the directory `videos` of `logdir`.
+
+  Raises:
+    ConfigError: `logdir` holds no checkpoint, a package is missing, or the
+      films cannot be written.
+    errors.UserError: a level cannot be filmed.
+  """
+  check_packages(config.video_format)
+  _choose_renderers()
+  tf.keras.utils.set_random_seed(config.seed)
+  layers.set_compute_dtype(config.compute_dtype)
+  trained_with = loading.trained_config(config.logdir)
+  print(config_lib.changes_said(trained_with, config)
+        or 'With the settings of the training.', flush=True)
+  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  try:
+    with logdirs.unfinished(
+        os.path.join(config.logdir, DIRECTORY)) as unfinished:
+      return [path for level in dict.fromkeys(levels_lib.level_names(
+          config.level_name, config.is_test))
+              for path in _record_level(config, level, unfinished)]
+  except OSError as e:
+    raise errors.ConfigError(
+        f'Films cannot be written to {config.logdir}: '
+        f'{errors.reason(e)}.') from e
+
+
+def check_packages(video_format: str) -> None:
+  """Raises MissingDependencyError if films cannot be encoded."""
+  try:
+    import imageio.v2  # noqa: F401
+    if video_format == 'mp4':
+      import imageio_ffmpeg
+      imageio_ffmpeg.get_ffmpeg_exe()
+  except (ImportError, RuntimeError) as e:
+    raise errors.MissingDependencyError(
+        'Films need imageio and ffmpeg: pip install -e ".[video]" '
+        f'({str(e).splitlines()[0]}).') from e
+
+
+def _choose_renderers():
+  """Lets environments draw without a screen, if there is none."""
+  if 'DISPLAY' in os.environ:
+    return
+  os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
+  for library, name in ('EGL', 'egl'), ('OSMesa', 'osmesa'):
+    if ctypes.util.find_library(library):
+      os.environ.setdefault('MUJOCO_GL', name)
+
+
+def _record_level(config, level, unfinished):
+  """Records games of a level; returns the files that were kept."""
+  recording = recording_lib.Recording(
+      unfinished, config.video_format, config.video_text)
+  num_envs = min(config.video_num_episodes, config.num_actors,
+                 os.cpu_count() or 1)
+  seeds = [config.derive_seed('test', i) for i in range(num_envs)]
+  with environments.make_vec(
+      [level] * num_envs, seeds, config, recording=recording) as env:
+    resolved = config.resolved(
+        env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
+    agent, num_env_frames = loading.restore(resolved, env.spec)
+    policy = policies.AgentPolicy(agent, greedy=config.test_greedy)
+    returns = evaluation.returns_by_environment(
+        env, policy, config.video_num_episodes)
+  games = sorted((game_return, recording.path(index, number))
+                 for index, of_env in enumerate(returns)
+                 for number, game_return in enumerate(of_env))
+  kept = {'best': games[-1]}
+  if len(games) > 1:
+    kept['median'] = games[(len(games) - 1) // 2]
+  print(f'{level}: {len(games)} games at {num_env_frames:,} frames, returns '
+        + ' '.join(metrics.shortest(r) for r, _ in games))
+  stem = os.path.join(os.path.dirname(unfinished), re.sub(
+      r'[^\w.-]', '_', f'{level}-{num_env_frames}'))
+  return [_keep(path, f'{stem}-{which}', which, game_return)
+          for which, (game_return, path) in kept.items()]
+
+
+def _keep(path, stem, which, game_return):
+  """Gives a film its name; no other one is replaced."""
+  _check_whole(path)
+  name = logdirs.keep(path, stem, os.path.splitext(path)[1])
+  print(f'Wrote {name}: the {which} one, return '
+        f'{metrics.shortest(game_return)}.', flush=True)
+  return name
+
+
+def _check_whole(path):
+  """Raises OSError if a film cannot be read: the encoder does not say it."""
+  import imageio.v2  # pylint: disable=g-import-not-at-top
+  try:
+    with imageio.v2.get_reader(path) as reader:
+      reader.get_data(0)
+  except (IndexError, OSError, SyntaxError) as e:
+    raise OSError(
+        f'the film {os.path.basename(path)} is not whole; the disk may be full'
+    ) from e

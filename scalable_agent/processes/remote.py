@@ -1,0 +1,113 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""An object in a process of its own: what asks an environment, but no step."""
+
+from collections.abc import Callable
+import contextlib
+import operator
+import threading
+from typing import Any
+
+import gymnasium
+from scalable_agent import errors
+from scalable_agent.processes import processes
+from scalable_agent.processes import user_code
+
+_CLOSE_TIMEOUT_S = 2.0
+
+
+class Remote:
+  """An object in a process of its own; its methods are called one at a time."""
+
+  def __init__(self, name: str, make: Callable[[], object], timeout_s: float):
+    """Starts the process and makes the object in it.
+
+    Args:
+      name: what it is, for errors.
+      make: makes the object.
+      timeout_s: seconds that making it, or a call, may take.
+
+    Raises:
+      UserError: that of `make`.
+      EnvironmentProcessError: any other error of `make`, or the process has
+        died or does not answer.
+    """
+    self._name = name
+    self._timeout_s = timeout_s
+    self._lock = threading.Lock()
+    self._pipe, pipe = processes.CONTEXT.Pipe()
+    with pipe:
+      self._process = processes.start(
+          _serve, (pipe, gymnasium.vector.utils.CloudpickleWrapper(make)),
+          'remote')
+    self._answer()
+
+  def call(self, method: str, *args: object) -> Any:
+    """Calls a method; returns what it returns, or raises as `__init__`."""
+    with self._lock:
+      with contextlib.suppress(OSError):  # If it has died, no answer says so.
+        self._pipe.send((method, args))
+      return self._answer()
+
+  def close(self) -> None:
+    """Ends the process; may be called again."""
+    if self._pipe.closed:
+      return
+    self._pipe.close()
+    self._process.join(_CLOSE_TIMEOUT_S)
+    processes.end([self._process])
+
+  def __enter__(self) -> 'Remote':
+    return self
+
+  def __exit__(self, *exc_info: object) -> None:
+    self.close()
+
+  def _answer(self):
+    try:
+      value, error = self._received()
+    except BaseException:  # Such as Ctrl-C: it may be busy.
+      self._process.kill()
+      self.close()
+      raise
+    if error is None:
+      return value
+    self.close()
+    if isinstance(error, user_code.Report):
+      error = error.error(self._name)
+    raise error
+
+  def _received(self):
+    patience = processes.Patience(self._timeout_s)
+    try:
+      while not patience.wait(self._pipe.poll):
+        if patience.left_s <= 0:
+          raise errors.EnvironmentProcessLostError(
+              f'{self._name} did not answer within {self._timeout_s:g} seconds '
+              '(--step_timeout_s).')
+      return self._pipe.recv()
+    except (EOFError, OSError):
+      self._process.join(_CLOSE_TIMEOUT_S)
+      raise errors.EnvironmentProcessLostError(
+          f'The process of {self._name} died with exit code '
+          f'{self._process.exitcode}; its own message, if any, is in the '
+          'output above.') from None
+
+
+def _serve(pipe, make):
+  """Runs in the process: answers calls until the pipe is closed."""
+  with contextlib.suppress(EOFError, BrokenPipeError):
+    made, error = _tried(make)
+    pipe.send((None, error))
+    while error is None:
+      method, args = pipe.recv()
+      pipe.send(_tried(operator.methodcaller(method, *args), made))
+
+
+def _tried(call, *args):
+  """Returns what a call returns, and the error that it raises."""
+  try:
+    return call(*args), None
+  except errors.UserError as e:
+    return None, e
+  except Exception as e:  # pylint: disable=broad-except
+    return None, user_code.report(e)

@@ -1,0 +1,402 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Worker processes with one environment or several, stepped together.
+
+Parent and workers exchange arrays in shared memory. The parent wakes a worker
+by one byte through a pipe of its own. A worker says that it is done by one byte
+through a pipe that all workers share. An error in a worker is raised in the
+parent. See `processes` for what else is true of workers.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
+import ctypes
+import math
+import multiprocessing
+from multiprocessing import connection
+import os
+import selectors
+import threading
+import time
+from typing import NamedTuple
+import warnings
+
+import gymnasium
+import numpy as np
+from scalable_agent import errors
+from scalable_agent.experience import structs
+from scalable_agent.processes import memory
+from scalable_agent.processes import processes
+from scalable_agent.processes import user_code
+
+# The time that workers have, when closed, to finish a step and then to end.
+_FINISH_TIMEOUT_S = 1.0
+_CLOSE_TIMEOUT_S = 2.0
+# How much of a core an environment may need to start. A map of DeepMind Lab
+# takes up to 11 s, and all may be compiled at the same time.
+_START_TIMEOUT_S = 30.0
+# Numbers of environments of all `Workers` that are not closed.
+_num_open: dict[int, int] = {}
+
+# Commands. A closed pipe reads as nothing, so that is the command to close.
+_RESET, _STEP, _CLOSE = b'r', b's', b''
+# The answers of a worker, and the values of its `status`.
+_DONE_BYTE, _FAILED_BYTE = b'.', b'!'
+_BUSY, _DONE, _FAILED = range(3)
+_MAX_REPORT_BYTES = 16_384
+
+
+class Exchange(NamedTuple):
+  """The arrays in shared memory, valid until the next command.
+
+  Attributes:
+    action: `[E, ...]`, as the environments take it.
+    reward: float32 `[E]`.
+    terminated: bool `[E]`.
+    truncated: bool `[E]`.
+    observation: dictionary of `[E, ...]`; where an episode ended, the first one
+      of the next.
+    last_observation: dictionary of `[E, ...]`; where an episode ended, its last
+      one.
+    status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
+    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: the error of a worker that
+      failed.
+  """
+  action: np.ndarray
+  reward: np.ndarray
+  terminated: np.ndarray
+  truncated: np.ndarray
+  observation: dict[str, np.ndarray]
+  last_observation: dict[str, np.ndarray]
+  status: np.ndarray
+  report: np.ndarray
+
+
+class _NoAnswerError(TimeoutError):
+  """Workers did not answer in time."""
+
+  def __init__(self, timeout_s: float):
+    super().__init__()
+    self.timeout_s = timeout_s
+
+
+class Workers:
+  """`E` environments in processes, stepped together.
+
+  Attributes:
+    exchange: the `Exchange` with the workers.
+  """
+
+  def __init__(self, names: Sequence[str],
+               factories: Sequence[Callable[[], gymnasium.Env]],
+               observation_spec: dict[str, structs.ArraySpec],
+               action_spec: structs.ArraySpec,
+               seeds: Sequence[int], timeout_s: float,
+               num_per_process: int = 1, steps_compile: bool = False):
+    """Starts the processes and builds the environments in them.
+
+    Args:
+      names: `E` names, for errors.
+      factories: build the `E` environments, whose observations are dictionaries
+        of arrays.
+      observation_spec: specs of these arrays, by name.
+      action_spec: spec of an action, as the environments take it.
+      seeds: of the `E` environments.
+      timeout_s: seconds that a step of all environments may take. Building
+        and a reset may take longer if environments share cores.
+      num_per_process: environments that share a process, which steps them one
+        after the other.
+      steps_compile: whether a step may take as long as a reset.
+
+    Raises:
+      errors.EnvironmentProcessError: an environment could not be built.
+    """
+    # Which environments each process has.
+    self._indices = [range(len(factories))[start:start + num_per_process]
+                     for start in range(0, len(factories), num_per_process)]
+    self._names = tuple(names)
+    self._timeout_s = timeout_s
+    self._num_per_process = num_per_process
+    self._steps_compile = steps_compile
+    self._closed = False
+    _num_open[id(self)] = len(factories)
+    # Held while command pipes are written to or closed.
+    self._lock = threading.Lock()
+    self._commands: list[connection.Connection] = []
+    self._processes: list[multiprocessing.process.BaseProcess] = []
+    self._selector = selectors.DefaultSelector()
+    shared = _allocate(len(factories), observation_spec, action_spec)
+    self.exchange: Exchange = _open(shared)
+    self.exchange.status.fill(_BUSY)
+    with self._failures_explained():
+      self._done, done = processes.CONTEXT.Pipe(duplex=False)
+      self._selector.register(self._done, selectors.EVENT_READ)
+      with done:
+        for indices in self._indices:
+          self._start(done, indices, factories, seeds, shared)
+      self._wait(is_start=True)
+
+  def reset(self) -> None:
+    """Resets all environments, with their seeds."""
+    self._command(_RESET, is_start=True)
+
+  def step(self) -> None:
+    """Steps all environments with `exchange.action`; resets those that end."""
+    self._command(_STEP, is_start=self._steps_compile)
+
+  def close(self) -> None:
+    """Closes the environments and ends the processes; may be called again.
+
+    Environments that do not finish their step or do not close in time are
+    killed.
+    """
+    with self._lock:
+      if self._closed:
+        return
+      self._closed = True
+      del _num_open[id(self)]
+      for pipe in self._commands:
+        pipe.close()
+    try:
+      deadline_s = time.monotonic() + _FINISH_TIMEOUT_S
+      while self._busy() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+      for process in self._busy():
+        process.kill()
+      deadline_s = time.monotonic() + _CLOSE_TIMEOUT_S
+      for process in self._processes:
+        process.join(max(deadline_s - time.monotonic(), 0))
+    finally:
+      processes.end(self._processes)
+
+  def _more_s(self):
+    """Returns how much longer it may take while environments start.
+
+    All environments of this program may start at the same time, and those that
+    share a process start one after the other.
+    """
+    per_core = sum(list(_num_open.values())) / num_cores()
+    return _START_TIMEOUT_S * max(per_core, self._num_per_process)
+
+  def _busy(self):
+    return [process for process, indices
+            in zip(self._processes, self._indices)
+            if _BUSY in self.exchange.status[indices] and process.is_alive()]
+
+  def _start(self, done, indices, factories, seeds, shared):
+    commands, command = processes.CONTEXT.Pipe(duplex=False)
+    with commands:
+      self._commands.append(command)
+      process = processes.start(
+          _work, (commands, done, indices, [
+              gymnasium.vector.utils.CloudpickleWrapper(factories[i])
+              for i in indices], [seeds[i] for i in indices], shared),
+          name=f'environment-{indices[0]}')
+    self._processes.append(process)
+    self._selector.register(process.sentinel, selectors.EVENT_READ)
+
+  def _command(self, command: bytes, is_start: bool) -> None:
+    with self._failures_explained():
+      with self._lock:
+        if self._closed:
+          raise EOFError
+        self.exchange.status.fill(_BUSY)
+        for pipe in self._commands:
+          os.write(pipe.fileno(), command)
+      self._wait(is_start)
+
+  def _wait(self, is_start):
+    """Waits for all workers; raises errors that `_explain` explains."""
+    timeout_s = self._timeout_s
+    patience = processes.Patience(timeout_s)
+    num_busy = len(self._processes)
+    while num_busy:
+      ready = patience.wait(self._selector.select)
+      if not ready and patience.left_s <= 0:
+        if not is_start:
+          raise _NoAnswerError(timeout_s)
+        # Not counted before: others may have begun to start after these.
+        is_start, more_s = False, self._more_s()
+        timeout_s += more_s
+        patience.left_s += more_s
+      for key, _ in ready:
+        if key.fileobj is not self._done:
+          raise EOFError  # A process has ended.
+        answers = os.read(key.fd, num_busy)
+        if not answers or _FAILED_BYTE in answers:
+          raise EOFError
+        num_busy -= len(answers)
+
+  @contextlib.contextmanager
+  def _failures_explained(self) -> Iterator[None]:
+    """Ends all workers when one fails, and says which one and why."""
+    try:
+      yield
+    except (EOFError, OSError) as e:
+      explanation = self._explain(e)
+      self.close()
+      raise explanation from None
+    except BaseException:  # Such as Ctrl-C: workers may still be busy.
+      self.close()
+      raise
+
+  def _explain(self, error: Exception) -> errors.UserCodeError:
+    if self._closed:
+      return errors.EnvironmentProcessError(
+          'These environments are closed, or have failed before.')
+    failed = np.flatnonzero(self.exchange.status == _FAILED)
+    if failed.size:
+      return user_code.Report.from_bytes(
+          self.exchange.report[failed[0]].tobytes()).error(
+              self._describe(failed[:1]))
+    if isinstance(error, _NoAnswerError):
+      # Those after it in its process have not begun.
+      hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
+              for indices in self._indices
+              if _BUSY in self.exchange.status[indices]]
+      return errors.EnvironmentProcessLostError(
+          f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
+          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
+          'for each environment per core).')
+    # The pipe breaks a little before the exit code of the process is known.
+    sentinels = [process.sentinel for process in self._processes]
+    timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
+        error, (EOFError, BrokenPipeError)) else 0)
+    if sentinels:
+      connection.wait(sentinels, timeout_s)
+    ended = [process for process in self._processes if not process.is_alive()]
+    dead = [i for indices, process in zip(self._indices, self._processes)
+            if process in ended for i in indices]
+    if not dead:
+      return errors.EnvironmentProcessError(
+          'The processes of environments cannot be started or reached: '
+          f'{error!r}.')
+    exit_codes = sorted({str(process.exitcode) for process in ended})
+    return errors.EnvironmentProcessLostError(
+        f'The process of {self._describe(dead)} died with exit code '
+        f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
+        'often a lack of memory); its own message, if any, is in the '
+        'output above.')
+
+  def _describe(self, indices: Iterable[int]) -> str:
+    return 'environment ' + ', '.join(
+        f'{i} ({self._names[i]})' for i in indices)
+
+
+def num_cores() -> int:
+  """Returns the number of cores that this process may use."""
+  if hasattr(os, 'sched_getaffinity'):  # Not on every system.
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
+def _work(commands, done, indices, factories, seeds, shared):
+  """Runs in a worker: obeys commands until their pipe is closed."""
+  exchange = _open(shared)
+  command, envs = None, []
+  while command != _CLOSE:
+    answer = _DONE_BYTE
+    for i, index in enumerate(indices):
+      try:
+        if command is None:
+          with warnings.catch_warnings():
+            # What has asked one of the level for its spaces has shown them.
+            warnings.simplefilter('ignore')
+            envs.append(factories[i]())
+        elif command == _RESET:
+          observation, _ = envs[i].reset(seed=seeds[i])
+          _write(exchange.observation, index, observation)
+        else:
+          _step(envs[i], exchange, index)
+        exchange.status[index] = _DONE
+      except Exception as e:  # pylint: disable=broad-except
+        text = user_code.report(e).to_bytes(_MAX_REPORT_BYTES)
+        exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
+        exchange.status[indices] = _DONE  # The others are not waited for.
+        exchange.status[index] = _FAILED
+        answer = _FAILED_BYTE
+        break
+    with contextlib.suppress(BrokenPipeError):  # The parent has closed it.
+      os.write(done.fileno(), answer)
+    command = os.read(commands.fileno(), 1)
+  for env in envs:
+    env.close()
+
+
+def _step(env, exchange, index):
+  # A copy, because environments may keep their last action.
+  observation, reward, terminated, truncated, _ = env.step(
+      exchange.action[index].copy())
+  exchange.reward[index] = float(reward)
+  exchange.terminated[index] = terminated
+  exchange.truncated[index] = truncated
+  if terminated or truncated:
+    _write(exchange.last_observation, index, observation)
+    observation, _ = env.reset()
+  _write(exchange.observation, index, observation)
+
+
+def _write(arrays, index, observation):
+  for name, array in arrays.items():
+    value = np.asarray(observation[name])
+    # NumPy would broadcast a wrong shape, and round to a wrong dtype.
+    if value.shape != array.shape[1:] or (
+        value.dtype.kind == 'f' and array.dtype.kind != 'f'):
+      raise ValueError(
+          f'An observation is {value.dtype} {list(value.shape)}, but its space '
+          f'is {array.dtype} {list(array.shape[1:])}.')
+    array[index] = value
+
+
+class _SharedArray(NamedTuple):
+  """An array on its way to a worker."""
+  memory: ctypes.Array[ctypes.c_byte]
+  shape: Sequence[int]
+  dtype: np.dtype
+
+  def open(self) -> np.ndarray:
+    memory = memoryview(self.memory)
+    return np.frombuffer(memory, self.dtype).reshape(self.shape)
+
+
+# The fields of an `Exchange`.
+_Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
+
+
+def _allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
+              action_spec: structs.ArraySpec) -> _Shared:
+  """Allocates the arrays of an `Exchange` in shared memory.
+
+  Raises:
+    ConfigError: if the machine has not so much memory.
+  """
+  sizes = [math.prod(spec.shape) * spec.dtype.itemsize
+           for spec in observation_spec.values()]
+  memory.check(f'What {num_envs} environments (--num_actors) observe, '
+               f'{sum(sizes) / 1e6:,.1f} MB each,', 2 * num_envs * sum(sizes))
+
+  def array(dtype, *shape):
+    shape = (num_envs, *shape)
+    num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
+    memory = processes.CONTEXT.RawArray(ctypes.c_byte, num_bytes)
+    return _SharedArray(memory, shape, np.dtype(dtype))
+
+  def of_spec(spec):
+    return array(spec.dtype, *spec.shape)
+
+  def observation():
+    return {name: of_spec(spec) for name, spec in observation_spec.items()}
+
+  return dict(
+      action=of_spec(action_spec), reward=array(np.float32),
+      terminated=array(np.bool_), truncated=array(np.bool_),
+      observation=observation(), last_observation=observation(),
+      status=array(np.uint8), report=array(np.uint8, _MAX_REPORT_BYTES))
+
+
+def _open(shared: _Shared) -> Exchange:
+  """Returns the arrays, in this process."""
+  arrays: dict[str, structs.Nest] = {
+      field: {name: array.open() for name, array in entry.items()}
+             if isinstance(entry, dict) else entry.open()
+      for field, entry in shared.items()}
+  return Exchange(**arrays)

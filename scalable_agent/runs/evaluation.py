@@ -1,0 +1,165 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Whole games with a trained policy, after the training or during it."""
+
+from collections.abc import Callable
+import dataclasses
+import threading
+
+import numpy as np
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.acting import policies
+from scalable_agent.experience import structs
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.scores import evaluations as file
+from scalable_agent.scores import levels as levels_lib
+from scalable_agent.settings import config as config_lib
+
+
+def episode_returns(
+    env: environments.FlowEnvironment, policy: policies.Policy,
+    num_episodes: int,
+    report: Callable[[int], None] = lambda num_episodes: None) -> list[float]:
+  """Plays whole games in parallel and returns their unclipped returns.
+
+  Every environment plays a fixed number of games, so that short games are not
+  favoured over long ones that are still running.
+
+  Args:
+    env: `E` environments.
+    policy: the policy, with its weights.
+    num_episodes: how many games, at least `E`.
+    report: called after each game with the number of games that are over.
+
+  Returns:
+    `num_episodes` returns: those of environment 0 in order, then those of
+    environment 1, and so on.
+  """
+  returns = _play(env, policy, num_episodes, report, lambda: False)
+  return [r for per_env in returns for r in per_env]
+
+
+def returns_by_environment(
+    env: environments.FlowEnvironment, policy: policies.Policy,
+    num_episodes: int) -> list[list[float]]:
+  """Plays as `episode_returns` does; returns those of each environment."""
+  return _play(env, policy, num_episodes, lambda num_over: None, lambda: False)
+
+
+def _play(env, policy, num_episodes, report, is_stopped):
+  """Returns the returns of each environment."""
+  quotas = np.full([env.num_envs], num_episodes // env.num_envs)
+  quotas[:num_episodes % env.num_envs] += 1
+  returns: list[list[float]] = [[] for _ in range(env.num_envs)]
+
+  env_output: structs.StepOutput = env.initial()
+  action_spec = policy.output_spec.action
+  action = np.zeros([env.num_envs, *action_spec.shape], action_spec.dtype)
+  state = policy.initial_state(env.num_envs)
+  while not is_stopped() and any(
+      len(r) < quota for r, quota in zip(returns, quotas)):
+    output, state = policy.step(action, env_output, state)
+    action = output.action
+    env_output = env.step(action)
+    for index in np.flatnonzero(env_output.info.episode_end):
+      if len(returns[index]) < quotas[index]:
+        returns[index].append(float(env_output.info.episode_return[index]))
+        report(sum(map(len, returns)))
+  return returns
+
+
+class Evaluator:
+  """Evaluates while training, and writes `evaluations.csv`."""
+
+  def __init__(self, env: environments.FlowEnvironment, policy: policies.Policy,
+               learner: learner_lib.Learner, *, logdir: str, every_frames: int,
+               num_episodes: int):
+    """Reads what an earlier part of the run has written to `logdir`.
+
+    Args:
+      env: `E` environments, as `make_environments` makes them.
+      policy: a policy that nothing else uses.
+      learner: what to evaluate, with its frames restored.
+      logdir: the directory of `evaluations.csv`.
+      every_frames: how many frames are between two evaluations.
+      num_episodes: games per level.
+
+    Raises:
+      ConfigError: if `evaluations.csv` cannot be written.
+    """
+    self._env = env
+    self._policy = policy
+    self._learner = learner
+    self._logdir = logdir
+    self._every_frames = every_frames
+    self._num_episodes = num_episodes
+    done = file.start(logdir, learner.num_env_frames)
+    self._last_frames = done[-1].num_env_frames if done else 0
+
+  @property
+  def is_due(self) -> bool:
+    """Whether a multiple of `every_frames` was reached since the last one."""
+    return (self._learner.num_env_frames // self._every_frames
+            > self._last_frames // self._every_frames)
+
+  @property
+  def is_up_to_date(self) -> bool:
+    """Whether no frames have arrived since the last one."""
+    return self._learner.num_env_frames == self._last_frames
+
+  def evaluate(self, train_time_s: float,
+               stop: threading.Event) -> file.Evaluation | None:
+    """Plays the games with the weights of this moment; writes the results.
+
+    Args:
+      train_time_s: seconds trained.
+      stop: ends the games once it is set.
+
+    Returns:
+      The evaluation; None if it was stopped.
+    """
+    learner = self._learner
+    self._policy.refresh(learner.weights())
+    by_level: dict[str, list[float]] = {
+        name: [] for name in self._env.level_names}
+    num_episodes = self._num_episodes * len(by_level)
+    for name, returns in zip(
+        self._env.level_names, self._play(num_episodes, stop)):
+      by_level[name] += returns
+    returns = [r for of_level in by_level.values() for r in of_level]
+    if len(returns) < num_episodes:
+      return None
+    self._last_frames = learner.num_env_frames
+    evaluation = file.Evaluation(
+        learner.num_env_frames, learner.num_updates, train_time_s,
+        tuple(returns))
+    file.append(self._logdir, evaluation)
+    return evaluation
+
+  def _play(self, num_episodes, stop):
+    while True:
+      try:
+        return _play(self._env, self._policy, num_episodes,
+                     lambda num_over: None, stop.is_set)
+      except errors.EnvironmentLostError:  # All games begin anew.
+        pass
+
+
+def make_environments(
+    config: config_lib.Config) -> environments.FlowEnvironment:
+  """Makes the environments of evaluations while training.
+
+  They play the levels that the training plays, with seeds of their own, and
+  whole games. There are at most as many as those of the training.
+  """
+  names = levels_lib.played(
+      levels_lib.level_names(config.level_name, config.is_test),
+      config.num_actors)
+  # The levels take turns, so that each one plays the same number of games.
+  names *= min(config.eval_num_episodes, config.num_actors // len(names))
+  return environments.make_vec(
+      # All parts of a run play the same games.
+      names, [config.derive_seed('evaluation', i) for i in range(len(names))],
+      dataclasses.replace(config, life_loss_ends_episode=False),
+      restarts=None if config.deterministic
+      else environments.Restarts(config.max_environment_restarts))

@@ -1,0 +1,281 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""What a run reports: episodes, scalars, progress, time per stage."""
+
+import collections
+from collections.abc import Mapping
+import contextlib
+import csv
+import datetime
+import os
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent import errors
+from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.experience import timing
+from scalable_agent.scores import dmlab30
+import tensorflow as tf
+
+_MAX_LINE_BYTES = 2**16
+# Larger whole numbers are shorter with an exponent.
+_MAX_WHOLE = 10**16
+# Three hundred years.
+_LONGEST_ETA_S = 1e10
+
+
+
+
+
+
+
+
+
+
+
+
+class Bottleneck:
+  """Says which part the others wait for."""
+
+  def __init__(self):
+    self._before: dict[str, tuple[float, float]] = {}
+    self._text = ''
+
+  def __call__(self, learner: Mapping[str, float],
+               actors: Mapping[str, float]) -> str:
+    """Returns a line, '' if there is no clear answer or the same as before.
+
+    Args:
+      learner: seconds that the learner has spent in each stage so far; one of
+        them is `wait`.
+      actors: those of all actors.
+    """
+    learner_share = self._wait_share('learner', learner)
+    actor_share = self._wait_share('actors', actors)
+    text, share = '', 0.
+    if learner_share > 0.5:
+      text, share = 'Acting is the bottleneck: the learner waits', learner_share
+    elif actor_share > 0.5:
+      text, share = 'Learning is the bottleneck: the actors wait', actor_share
+    is_new, self._text = text != self._text, text
+    return f'{text} {100 * share:.0f} % of the time.' if text and is_new else ''
+
+  def _wait_share(self, role, seconds):
+    """Returns the share of the time since the last call."""
+    now = seconds.get('wait', 0.), sum(seconds.values())
+    before = self._before.get(role, (0., 0.))
+    self._before[role] = now
+    wait, total = now[0] - before[0], now[1] - before[1]
+    # Seconds of a process that was replaced begin at 0 again.
+    return wait / total if 0 <= wait <= total and total else 0.
+
+
+class MetricsWriter:
+  """Writes TensorBoard summaries and one CSV line per finished episode."""
+
+  EPISODE_FIELDS = ('num_env_frames', 'train_time_s', 'level_name',
+                    'episode_return', 'num_agent_steps', 'episode_frames')
+
+  def __init__(self, logdir: str, num_action_repeats: int):
+    """Opens `<logdir>/episodes.csv` and a TensorBoard event file to append.
+
+    Args:
+      logdir: an existing directory.
+      num_action_repeats: environment frames per agent step.
+
+    Raises:
+      ConfigError: if `episodes.csv` cannot be written.
+    """
+    self._num_action_repeats = num_action_repeats
+    path = os.path.join(logdir, 'episodes.csv')
+    try:
+      is_new = not os.path.exists(path) or os.path.getsize(path) == 0
+      end = '' if is_new else _missing_end(path)
+      self._file = open(path, 'a', newline='', encoding='utf-8')
+    except OSError as e:
+      raise errors.ConfigError(
+          f'{path} cannot be written: {e.strerror}. Make it writable or use '
+          'another --logdir.') from e
+    self._path, self._has_failed = path, False
+    self._dmlab30_scores = dmlab30.TrainingScores()
+    self._summaries = tf.summary.create_file_writer(logdir)
+    self._csv = csv.writer(self._file)
+    self._file.write(end)
+    if is_new:
+      self._csv.writerow(self.EPISODE_FIELDS)
+
+  def write_episodes(self, episodes: list[episodes_lib.Episode],
+                     num_env_frames: int, train_time_s: float) -> None:
+    """Writes episodes under the reference's names, at `num_env_frames`.
+
+    When every level of DMLab-30 has a return, it also writes the scores of the
+    suite.
+    """
+    with self._failures_said(), self._as_default(num_env_frames):
+      for episode in episodes:
+        frames = episode.num_agent_steps * self._num_action_repeats
+        self._csv.writerow((
+            num_env_frames, f'{train_time_s:.1f}', episode.level_name,
+            shortest(episode.episode_return), episode.num_agent_steps,
+            frames))
+        _write_scalar(f'{episode.level_name}/episode_return',
+                      episode.episode_return)
+        _write_scalar(f'{episode.level_name}/episode_frames', frames)
+        scores = self._dmlab30_scores.add(
+            episode.level_name, episode.episode_return)
+        for name, score in (scores or {}).items():
+          _write_scalar(name, score)
+
+  def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
+                    num_env_frames: int) -> None:
+    """Writes scalars and the histogram of `actions`, and flushes all files."""
+    with self._failures_said(), self._as_default(num_env_frames):
+      for name, value in scalars.items():
+        _write_scalar(name, value)
+      tf.summary.histogram('action', actions)
+    self.flush()
+
+  def write_test_reward(self, mean: float, num_env_frames: int) -> None:
+    """Writes the mean return of an evaluation, under PyTorchRL's name."""
+    with self._failures_said(), self._as_default(num_env_frames):
+      _write_scalar('TestReward', mean)
+    self.flush()
+
+  def flush(self) -> None:
+    """Passes all that was written to the operating system."""
+    with self._failures_said():
+      self._summaries.flush()
+    with self._failures_said():
+      self._file.flush()
+
+  def close(self) -> None:
+    """Writes what is left, and closes the files."""
+    with self._failures_said():
+      self._summaries.close()
+    with self._failures_said():
+      self._file.close()
+
+  @contextlib.contextmanager
+  def _failures_said(self):
+    """Says once what cannot be written; a run does not end for its curves."""
+    try:
+      yield
+    except (OSError, tf.errors.OpError) as e:
+      if not self._has_failed:
+        print(f'Curves could not be written to {os.path.dirname(self._path)}: '
+              f'{errors.reason(e)}. Training goes on; episodes may be missing '
+              'from them.', flush=True)
+      self._has_failed = True
+
+  def _as_default(self, num_env_frames):
+    return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
+
+
+def _missing_end(path):
+  """Returns what to add to a CSV file whose last line a kill may have cut."""
+  with open(path, 'rb') as f:
+    f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
+    line = f.read().rsplit(b'\n', 1)[-1]
+  if not line:
+    return ''
+  # An open quote would take the next lines into its field.
+  return '"\n' if line.count(b'"') % 2 else '\n'
+
+
+def shortest(value: float) -> str:
+  """Returns the shortest text that is read as the same number.
+
+  If `value` is a float32, it is read as the same float32, else as the same
+  float64.
+  """
+  if value.is_integer() and abs(value) < _MAX_WHOLE:
+    return str(int(value))
+  single = np.float32(value)
+  return str(single if float(single) == value else value)
+
+
+def _write_scalar(name, value):
+  # An array: TensorFlow never frees the tensor of a Python number.
+  tf.summary.scalar(name, np.array(value, np.float32))
+
+
+class Measured(NamedTuple):
+  """Where a run is.
+
+  Attributes:
+    num_env_frames: frames learned from so far.
+    total: frames at the end of the run.
+    frames_per_s: recent speed.
+    eta: time that is left at this speed, in words.
+    mean_return: of the recent episodes; NaN before the first.
+    num_episodes: how many these are.
+    policy_lag: the lag, mean over the batch.
+  """
+  num_env_frames: int
+  total: int
+  frames_per_s: float
+  eta: str
+  mean_return: float
+  num_episodes: int
+  policy_lag: float
+
+  @property
+  def share(self) -> float:
+    """The part of the run that is done; may be a little above 1."""
+    return self.num_env_frames / self.total
+
+  @property
+  def return_text(self) -> str:
+    """The mean return in words."""
+    return (f'return {self.mean_return:.2f} ({self.num_episodes} episodes)'
+            if self.num_episodes else 'no episode finished yet')
+
+  def __str__(self) -> str:
+    return (f'{self.num_env_frames:,} of {self.total:,} frames '
+            f'({100 * self.share:.1f} %), {self.frames_per_s:,.0f} frames/s, '
+            f'ETA {self.eta}, {self.return_text}, '
+            f'policy lag {self.policy_lag:.1f}')
+
+
+class Progress:
+  """Recent returns and speed."""
+
+  def __init__(self, num_env_frames: int, total_environment_frames: int,
+               num_recent: int = 100):
+    """Starts to measure speed.
+
+    Args:
+      num_env_frames: frames already learned from.
+      total_environment_frames: frames at the end of the run.
+      num_recent: number of episodes in the mean return.
+    """
+    self._total = total_environment_frames
+    self._recent: collections.deque[float] = collections.deque(
+        maxlen=num_recent)
+    self.restart(num_env_frames)
+
+  def restart(self, num_env_frames: int) -> None:
+    """Measures the speed from this moment on."""
+    self._speed = timing.Speed(num_env_frames)
+
+  def add_episodes(self, episodes: list[episodes_lib.Episode]) -> None:
+    """Adds the returns of episodes to the recent ones."""
+    self._recent.extend(episode.episode_return for episode in episodes)
+
+  @property
+  def mean_return(self) -> float:
+    """Mean of the recent episodes' returns; NaN before the first."""
+    return float(np.mean(self._recent)) if self._recent else float('nan')
+
+  def measure(self, num_env_frames: int, policy_lag: float) -> Measured:
+    """Returns where the run is, with its speed since the last call.
+
+    Args:
+      num_env_frames: frames learned from so far.
+      policy_lag: the lag, mean over the batch.
+    """
+    frames_per_s = self._speed(num_env_frames)
+    left_s = max(self._total - num_env_frames, 0) / (frames_per_s or np.inf)
+    eta = (str(datetime.timedelta(seconds=round(left_s)))
+           if frames_per_s > 0 and left_s < _LONGEST_ETA_S else '?')
+    return Measured(num_env_frames, self._total, frames_per_s, eta,
+                    self.mean_return, len(self._recent), policy_lag)
