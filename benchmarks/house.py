@@ -15,11 +15,13 @@ import ast
 from collections.abc import Iterator
 import functools
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import tokenize
 from typing import NamedTuple
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -57,6 +59,17 @@ class Function(NamedTuple):
   name: str
   lines: int
   lines_with_docstring: int
+
+
+class Text(NamedTuple):
+  """A docstring, a help text, or the comment of one line or of several."""
+  line: int
+  text: str
+
+
+# Words that stand for a noun, which the reader must look for.
+_PRONOUNS = frozenset(
+    'it they them those these ones others what who whose'.split())
 
 
 def modules(root: pathlib.Path) -> dict[str, pathlib.Path]:
@@ -147,6 +160,58 @@ def functions(root: pathlib.Path) -> list[Function]:
         docstring = _num_lines(node.body[0]) if ast.get_docstring(node) else 0
         found.append(Function(module, node.name, lines - docstring, lines))
   return sorted(found, key=lambda function: -function.lines)
+
+
+def _is_help(call: ast.Call) -> bool:
+  """Returns whether this declares a setting, whose second argument is help."""
+  return (isinstance(call.func, ast.Name) and call.func.id == 'setting'
+          and len(call.args) > 1)
+
+
+def texts(path: pathlib.Path) -> list[Text]:
+  """Returns the docstrings, helps and comments of a file, by line.
+
+  White space is folded. The line of the license is left out.
+  """
+  found = []
+  for node in ast.walk(parse(path)):
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef,
+                         ast.AsyncFunctionDef)):
+      if docstring := ast.get_docstring(node):
+        found.append(Text(node.body[0].lineno, docstring))
+    elif isinstance(node, ast.Call):
+      helps = [keyword.value for keyword in node.keywords
+               if keyword.arg == 'help'] + node.args[1:2] * _is_help(node)
+      found += [Text(node.lineno, help_text.value) for help_text in helps
+                if isinstance(help_text, ast.Constant)]
+  comments: list[tuple[int, int, str]] = []  # Last line, column, text.
+  starts = []
+  with open(path, 'rb') as f:
+    for token in tokenize.tokenize(f.readline):
+      if token.type != tokenize.COMMENT or 'Copyright' in token.string:
+        continue
+      line, column = token.start
+      text = token.string.lstrip('# ')
+      if (comments and comments[-1][:2] == (line - 1, column)
+          and token.line.lstrip().startswith('#')):
+        comments[-1] = line, column, f'{comments[-1][2]} {text}'
+      else:
+        comments.append((line, column, text))
+        starts.append(line)
+  found += [Text(line, text)
+            for line, (_, _, text) in zip(starts, comments)
+            if not text.startswith(('pylint:', 'noqa', 'type:'))]
+  return sorted(Text(line, ' '.join(text.split())) for line, text in found)
+
+
+def pronouns(found: list[Text]) -> tuple[list[Text], int]:
+  """Returns the pronouns of texts, with their lines, and the number of words.
+
+  Code in backquotes counts as a word.
+  """
+  words = [Text(line, word.lower()) for line, text in found
+           for word in re.findall(r"`[^`]*`|[\w'-]+", text)]
+  return [word for word in words if word.text in _PRONOUNS], len(words)
 
 
 def num_anys(root: pathlib.Path) -> int:
