@@ -652,7 +652,7 @@ class FlagsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (['--batch_size=4'], '--batch_size=4 comes before .*, which has '
-       '--batch_size=8: give it after the file'),
+       '--batch_size=8: give the flag after the file'),
       (['--batch_size', '4'], '--batch_size=4 comes before'),
       (['-batch_size=4'], '-batch_size=4 comes before'),
       (['--use_lstm'], '--use_lstm comes before .*, which has --nouse_lstm'),
