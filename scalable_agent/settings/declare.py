@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Declaration of a setting: default, checks and help text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 import dataclasses
 import math
 import re
@@ -58,11 +58,6 @@ IS_LOCAL = Check(
     'share. Mount a remote directory')
 LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
 AT_LEAST_MINUS_ONE = Check(lambda x: x >= -1, 'must be at least -1')
-
-
-# How the names of DeepMind Lab's levels begin.
-_LAB = ('contributed/dmlab30/', 'dmlab30', 'explore_', 'lab/', 'language_',
-        'lasertag_', 'natlab_', 'psychlab_', 'rooms_', 'seekavoid_', 'skymaze_')
 
 
 class Needs(NamedTuple):
@@ -130,18 +125,8 @@ class By(dict[str, Value]):
   `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
   """
 
-  def of(self, settings: Value) -> Value:
-    """Returns the default for the algorithm and the level of a section."""
-    level, algorithm = getattr(settings, 'level_name', ''), settings.algorithm
-    keys = [algorithm, 'others']
-    if algorithm == 'ddqn' and getattr(settings, 'use_lstm', None):
-      keys.insert(0, 'ddqn with LSTM')
-    if is_atari(level):
-      keys = [f'{algorithm} on Atari', *['Atari'][:algorithm != 'impala'],
-              *keys]
-    # `EnvironmentSettings` alone has no level.
-    if not level or is_atari(level) or is_lab(level):
-      keys.insert(0, 'Atari or DeepMind Lab')
+  def of(self, keys: Iterable[str]) -> Value:
+    """Returns the default of the first key that is there."""
     return next(self[key] for key in keys if key in self)
 
   def __str__(self) -> str:
@@ -151,19 +136,15 @@ class By(dict[str, Value]):
 
 def is_atari(level_name: str) -> bool:
   """Returns whether the (first) level is an Atari game, or `atari57`."""
-  return _first(level_name).startswith('ALE/') or (
-      _first(level_name) == 'atari57')
-
-
-def is_lab(level_name: str) -> bool:
-  """Returns whether the (first) level is DeepMind Lab's, or `dmlab30`."""
-  return _first(level_name).startswith(_LAB)
-
-
-def _first(text):
-  return next(iter(names(text)), '')
+  first = first_name(level_name)
+  return first.startswith('ALE/') or first == 'atari57'
 
 
 def names(text: str) -> list[str]:
   """Returns the names in a list `A,B,C`."""
   return [name.strip() for name in text.split(',') if name.strip()]
+
+
+def first_name(text: str) -> str:
+  """Returns the first name in a list `A,B,C`, or ''."""
+  return next(iter(names(text)), '')

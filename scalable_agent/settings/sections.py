@@ -13,6 +13,7 @@ import dataclasses
 import math
 
 from scalable_agent import errors
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings.declare import ALE_COUNT
 from scalable_agent.settings.declare import ALGORITHMS
 from scalable_agent.settings.declare import AT_LEAST_MINUS_ONE
@@ -22,8 +23,10 @@ from scalable_agent.settings.declare import CONTINUOUS
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import DIRECTORIES
 from scalable_agent.settings.declare import FINITE
+from scalable_agent.settings.declare import first_name
 from scalable_agent.settings.declare import FRACTION
 from scalable_agent.settings.declare import IS_AGENT
+from scalable_agent.settings.declare import is_atari
 from scalable_agent.settings.declare import IS_FUNCTION
 from scalable_agent.settings.declare import IS_LOCAL
 from scalable_agent.settings.declare import IS_SCALE
@@ -84,12 +87,23 @@ class _Section:
       value, default = getattr(self, field.name), field.metadata['default']
       if self._is_used(field):
         if value is None and isinstance(default, By):
-          object.__setattr__(self, field.name, default.of(self))
+          object.__setattr__(
+              self, field.name, default.of(self.default_keys()))
         self._check_field(field)
       elif value != field.default:
         self._refuse_unused(field)
     for field in dataclasses.fields(self):
       self._check_needs(field)
+
+  def default_keys(self) -> list[str]:
+    """Returns the keys of `By` that hold for these settings, by priority."""
+    keys = [self.algorithm, 'others']
+    if self.algorithm == 'ddqn' and getattr(self, 'use_lstm', None):
+      keys.insert(0, 'ddqn with LSTM')
+    if is_atari(getattr(self, 'level_name', '')):
+      keys = [f'{self.algorithm} on Atari',
+              *['Atari'][:self.algorithm != 'impala'], *keys]
+    return keys
 
   def check_used(self, names: Collection[str]) -> None:
     """Raises ConfigError if the algorithm does not use one of the settings.
@@ -301,6 +315,13 @@ class EnvironmentSettings(_Section):
       '',
       'DeepMind Lab: directory that keeps compiled maps. The directory grows '
       'with every new map. If empty, maps are not kept.', IS_LOCAL)
+
+  def default_keys(self) -> list[str]:
+    keys = super().default_keys()
+    level = first_name(getattr(self, 'level_name', ''))  # '' in a section.
+    if not level or is_atari(level) or lab_levels.is_level(level):
+      keys.insert(0, 'Atari or DeepMind Lab')
+    return keys
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
