@@ -885,7 +885,7 @@ class SettingsTest(_ProgramTest):
       (['--ray_address=auto', '--num_learners=3'],
        '--num_learners=3 must divide --batch_size=4'),
       (['--ray_address=auto', '--num_learners=4', '--num_actors=8'],
-       '--num_learners=4 must not be more than there are'),
+       '--num_learners=4 must not exceed --num_actor_workers'),
       (['--ray_address=auto', '--num_learners=2', '--replay_capacity=11'],
        '--num_learners=2 must divide --replay_capacity=11'),
       (['--ray_address=auto', '--num_learners=2', '--algorithm=ddqn',

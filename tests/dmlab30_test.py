@@ -26,6 +26,9 @@ class Dmlab30Test(parameterized.TestCase):
     self.assertEqual(names[14:16], ['natlab_varying_map_regrowth',
                                     'natlab_varying_map_randomized'])
     self.assertEqual(names[-1], 'explore_object_rewards_many')
+    # The scores have the same order, which sums depend on.
+    self.assertEqual(list(dmlab30.LEVEL_MAPPING.values()),
+                     list(dmlab30.HUMAN_SCORES))
 
   @parameterized.parameters(
       ('contributed/dmlab30/rooms_watermaze', 'rooms_watermaze'),

@@ -1395,6 +1395,8 @@ _SECTIONS = (
      "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
     ('targets are copied in every update',
      'period is not None and period > 1:', 'period is not None:'),
+    ('Atari defaults for IMPALA, too',
+     "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
     ('settings of others are ignored',
      "elif value != field.default:",
      "elif False:"),
@@ -1402,9 +1404,9 @@ _SECTIONS = (
      'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
 )
 
-_SETTINGS = (
-    ('Atari defaults for IMPALA, too',
-     "*['Atari'][:algorithm != 'impala'],", "'Atari',"),
+_LAB_LEVELS = (
+    ('modules of users are levels of DeepMind Lab',
+     "':' not in level_name and", 'True and'),
 )
 
 _CHECKPOINTING = (
@@ -1791,7 +1793,8 @@ GROUPS = (
     ('acting/policies', _POLICIES, 'tests/policies_test.py'),
     ('settings/config', _CONFIG, 'tests/config_test.py'),
     ('settings/sections', _SECTIONS, 'tests/config_test.py'),
-    ('settings/declare', _SETTINGS, 'tests/config_test.py', '-k', 'Algorithms'),
+    ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
+     'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),
     ('environments/dmlab', _DMLAB, 'tests/dmlab_test.py', '-k',
      'Contract or DmLab or Undecorated'),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.scores import data
+from scalable_agent.settings import lab_levels
 
 
 class PublishedAgent(NamedTuple):
@@ -71,21 +72,15 @@ PUBLISHED: dict[str, PublishedAgent] = {
     key: _published(key, row) for key, row in _SOURCES.items()
     if key not in BASELINE_SOURCES}
 
-# From training level to test level. For two of them these differ.
-LEVEL_MAPPING: dict[str, str] = {
-    name[:-len('_test')] + '_train' if name.endswith('_test') else name: name
-    for name in HUMAN_SCORES}
-
+# From training level to test level; two names differ.
+LEVEL_MAPPING = lab_levels.DMLAB30_LEVELS
 # Every level of training or test.
-ALL_LEVELS = frozenset(LEVEL_MAPPING) | frozenset(LEVEL_MAPPING.values())
-
-# DeepMind Lab's own names of the levels begin with it.
-LAB_PREFIX = 'contributed/dmlab30/'
+ALL_LEVELS = lab_levels.ALL_DMLAB30_LEVELS
 
 
 def plain_name(level_name: str) -> str:
-  """Returns the name without `LAB_PREFIX`, if it is a level of DMLab-30."""
-  name = level_name.removeprefix(LAB_PREFIX)
+  """Returns the name of a DMLab-30 level without `DMLAB30_PREFIX`."""
+  name = level_name.removeprefix(lab_levels.DMLAB30_PREFIX)
   return name if name in ALL_LEVELS else level_name
 
 

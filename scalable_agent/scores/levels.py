@@ -5,10 +5,8 @@ from collections.abc import Sequence
 
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
+from scalable_agent.settings import lab_levels
 
-# DeepMind Lab's levels outside DMLab-30.
-_OTHER_LAB_LEVELS = ('seekavoid_arena_01',)
-_LAB_PREFIXES = (dmlab30.LAB_PREFIX, 'lab/')
 _VIZDOOM_PREFIX = 'vizdoom'
 _NUM_NAMED = 3
 
@@ -72,7 +70,6 @@ def _are(number):
 
 def has_frame_size(level: str) -> bool:
   """Returns whether `--width` and `--height` change this level."""
-  return (level in dmlab30.ALL_LEVELS or level in _OTHER_LAB_LEVELS
-          or level.startswith(_LAB_PREFIXES)
+  return (lab_levels.is_level(level)
           # Without the module of `module:id`.
           or level.split(':')[-1].lower().startswith(_VIZDOOM_PREFIX))
