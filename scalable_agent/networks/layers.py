@@ -2,16 +2,16 @@
 """Keras layers of the agents: torsos, instruction encoder, LSTM with resets.
 
 `N` is a batch, usually `T * B` steps (`T` time, `B` batch), `W` a number of
-words. The layers and their initial distributions are those of
-https://arxiv.org/abs/1802.01561 as published in TensorFlow 1 and Sonnet. They
-differ from Keras' own: a checkpoint of a `tf.keras.layers.LSTM` does not fit.
+words. The layers and the distributions of initial weights come from IMPALA
+(arXiv 1802.01561), as published in TensorFlow 1 and Sonnet. They differ from
+Keras' own: a checkpoint of a `tf.keras.layers.LSTM` does not fit.
 
-Layers take a `seed` for their initial weights: None for Keras' global seed, or
-a `tf.keras.random.SeedGenerator`. With an integer, two kernels of the same
-shape would get the same values.
+Layers take a `seed` for the initial weights: None for Keras' global seed, or a
+`tf.keras.random.SeedGenerator`. With an integer, two kernels of the same shape
+would get the same values.
 
-Sublayers are kept in tuples: if a Keras 3 layer keeps sublayers in a list,
-`tf.train.Checkpoint` leaves them out without an error.
+Sublayers are kept in tuples: `tf.train.Checkpoint` silently leaves out
+sublayers that a Keras 3 layer keeps in a list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ _NUM_HASH_BUCKETS = 1000
 _EMBEDDING_SIZE = 20
 _INSTRUCTION_UNITS = 64
 # Padding is embedded as the empty word, as in the reference. Outputs do not
-# depend on it, but sparse optimizers decay the statistics of rows that are
-# looked up.
+# depend on padding, but sparse optimizers decay the statistics of all rows that
+# are looked up.
 _EMPTY_WORD = 263
 # Instructions are padded to a multiple of this number of words, so that
 # compiled functions see few different shapes.
@@ -39,7 +39,7 @@ Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
 
 def set_compute_dtype(name: str) -> None:
-  """Sets what layers made from now on multiply in.
+  """Sets the type of products in layers that are made from now on.
 
   Args:
     name: `float32` or `bfloat16`. Variables are float32 in any case.
@@ -49,15 +49,15 @@ def set_compute_dtype(name: str) -> None:
 
 
 def on_cpu() -> bool:
-  """Whether TensorFlow computes on a CPU, as it sees no GPU."""
+  """Returns whether TensorFlow computes on a CPU, since no GPU is visible."""
   return not tf.config.get_visible_devices('GPU')
 
 
 class FanInTruncatedNormal(tf.keras.initializers.Initializer):
   """Sonnet's default: normal of stddev `1 / sqrt(fan_in)`, cut at two stddevs.
 
-  The cut makes the variance smaller. Keras' `VarianceScaling` corrects that by
-  a larger stddev; Sonnet does not.
+  The cut lowers the variance. Keras' `VarianceScaling` compensates with a
+  larger stddev; Sonnet does not.
   """
 
   def __init__(self, seed: _Seed = None):
@@ -74,7 +74,7 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
 class ZeroMeanNormal(tf.keras.initializers.Initializer):
   """Normal kernels whose weights sum to zero: no response to a flat surface.
 
-  Their stddev is four times that of `HeNormal`, because frames without their
+  The stddev is four times the stddev of `HeNormal`, because frames without
   flat parts have small values.
   """
 
@@ -95,13 +95,7 @@ class DeepTorso(tf.keras.layers.Layer):
   """The paper's ResNet: 15 convolutions in three sections, then dense 256."""
 
   def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
-    """Makes a torso.
-
-    Args:
-      data_format: `channels_last` or `channels_first`, the layout of the
-        frames.
-      seed: see the module.
-    """
+    """Makes a torso for frames `channels_last` or `channels_first`."""
     super().__init__()
     self._data_format = data_format
     self._sections = tuple(ResNetSection(channels, seed)
@@ -111,7 +105,7 @@ class DeepTorso(tf.keras.layers.Layer):
   def call(self, frames: tf.Tensor) -> tf.Tensor:
     """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
 
-    Frames of uint8 are divided by 255, others are not.
+    Frames of uint8 are divided by 255, float frames are not.
     """
     x = _to_channels_last(frames, self._data_format)
     x = _to_float(x, self.compute_dtype)
@@ -133,7 +127,7 @@ class ResNetSection(tf.keras.layers.Layer):
     """Computes `[N, ceil(H / 2), ceil(W / 2), channels]`.
 
     Args:
-      x: `[N, H, W, C]`, of the type in which layers compute.
+      x: `[N, H, W, C]`, of the compute dtype.
     """
     x = self._conv(x)
     x = tf.nn.max_pool2d(x, ksize=3, strides=2, padding='SAME')
@@ -146,13 +140,7 @@ class ShallowTorso(tf.keras.layers.Layer):
   """The paper's small network: two convolutions, then dense 256 (as in A3C)."""
 
   def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
-    """Makes a torso.
-
-    Args:
-      data_format: `channels_last` or `channels_first`, the layout of the
-        frames.
-      seed: see the module.
-    """
+    """Makes a torso for frames `channels_last` or `channels_first`."""
     super().__init__()
     # The paper does not give the initial weights. Frames of games are mostly
     # background, and kernels whose mean is not zero respond to the background
@@ -167,7 +155,7 @@ class ShallowTorso(tf.keras.layers.Layer):
   def call(self, frames: tf.Tensor) -> tf.Tensor:
     """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
 
-    Frames of uint8 are divided by 255, others are not.
+    Frames of uint8 are divided by 255, float frames are not.
     """
     x = tf.nn.relu(self._first(frames))
     return self._dense(_flatten(self._second(x)))
@@ -177,13 +165,7 @@ class NatureTorso(tf.keras.layers.Layer):
   """DQN's network (Mnih et al. 2015): three convolutions, then dense 512."""
 
   def __init__(self, data_format: str = 'channels_last', seed: _Seed = None):
-    """Makes a torso.
-
-    Args:
-      data_format: `channels_last` or `channels_first`, the layout of the
-        frames.
-      seed: see the module.
-    """
+    """Makes a torso for frames `channels_last` or `channels_first`."""
     super().__init__()
     initializer = tf.keras.initializers.HeNormal(seed)
     conv = functools.partial(tf.keras.layers.Conv2D, activation='relu',
@@ -197,7 +179,7 @@ class NatureTorso(tf.keras.layers.Layer):
   def call(self, frames: tf.Tensor) -> tf.Tensor:
     """Computes features `[N, 512]` of frames `[N, H, W, C]` (or `N, C, H, W`).
 
-    Frames of uint8 are divided by 255, others are not.
+    Frames of uint8 are divided by 255, float frames are not.
     """
     x = tf.nn.relu(self._first(frames))
     return self._dense(_flatten(self._third(self._second(x))))
@@ -206,11 +188,11 @@ class NatureTorso(tf.keras.layers.Layer):
 class _PatchConv(tf.keras.layers.Layer):
   """A VALID convolution whose kernel is twice its stride, of uint8 or float.
 
-  It computes the same numbers as `Conv2D(channels, 2 * stride, stride)`, and is
-  1.2 times as fast on a CPU. Patches of `stride x stride` pixels become
+  The layer computes the same numbers as `Conv2D(channels, 2 * stride, stride)`,
+  and is 1.2 times as fast on a CPU. Patches of `stride x stride` pixels become
   channels (space to depth); then a 2 x 2 convolution of stride 1 is enough.
-  Frames that are channels-first must be transposed anyway, and the same
-  transposition makes the patches.
+  Channels-first frames must be transposed anyway, and the same transposition
+  makes the patches.
   """
 
   def __init__(self, channels: int, stride: int, data_format: str,
@@ -222,7 +204,7 @@ class _PatchConv(tf.keras.layers.Layer):
     self._data_format = data_format
     self._initializer = initializer
 
-  def build(self, shape):
+  def build(self, shape: Sequence[int]) -> None:
     num_inputs = shape[1 if self._data_format == 'channels_first' else -1]
     size = 2 * self._stride
     self._kernel = self.add_weight(
@@ -231,16 +213,16 @@ class _PatchConv(tf.keras.layers.Layer):
     self._bias = self.add_weight(
         shape=(self._channels,), name='bias', initializer='zeros')
 
-  def call(self, frames):
+  def call(self, frames: tf.Tensor) -> tf.Tensor:
     s = self._stride
     if self._data_format == 'channels_first':
       _, c, h, w = frames.shape
       x = frames[:, :, :h - h % s, :w - w % s]
       x = tf.reshape(x, [-1, c, h // s, s, w // s, s])
       if x.dtype == tf.uint8 and s == 4:
-        # Four pixels of a row at once, as a transposition of bytes takes
-        # longer; as floats, because oneDNN transposes no integers. A test shows
-        # that all bits stay.
+        # Moves four pixels of a row at once, since a transposition of bytes
+        # is slower; as floats, because oneDNN transposes no integers. A test
+        # shows that all bits stay.
         x = tf.transpose(tf.bitcast(x, tf.float32), [0, 2, 4, 3, 1])
         x = tf.bitcast(x, tf.uint8)
       else:
@@ -257,7 +239,7 @@ class _PatchConv(tf.keras.layers.Layer):
     kernel = tf.reshape(tf.transpose(kernel, axes),
                         [2, 2, s * s * c, self._channels])
     if self.compute_dtype == 'float32' and x.dtype == tf.uint8:
-      # Scales the kernel, as the frames have many more numbers.
+      # Scales the kernel, since frames have many more numbers.
       x, kernel = tf.cast(x, tf.float32), kernel / 255
     x = tf.nn.conv2d(_to_float(x, self.compute_dtype), kernel, 1, 'VALID')
     return x + self._bias
@@ -273,33 +255,33 @@ class MLPTorso(tf.keras.layers.Layer):
 
     Args:
       hidden_sizes: units per layer.
-      activation: of each layer.
+      activation: activation of each layer.
       seed: see the module.
-      layer_norm: whether the first layer is normalised (Ba et al. 2016, arXiv
-        1607.06450) and goes through tanh, and the others have ELU, whatever
-        `activation` says. So has acme's `LayerNormMLP`, but for the epsilon
-        of the normalisation, which is Keras', 0.001.
+      layer_norm: whether to normalise the first layer (Ba et al. 2016, arXiv
+        1607.06450) and apply tanh to the result, with ELU after the later
+        layers instead of `activation`: acme's `LayerNormMLP`, except that the
+        epsilon of the normalisation is Keras', 0.001.
     """
     super().__init__()
     if not layer_norm:
       self._dense_layers = tuple(
           _dense(size, activation, seed) for size in hidden_sizes)
       return
-    first, *others = hidden_sizes
+    first, *later = hidden_sizes
     self._dense_layers = (
         _dense(first, None, seed),
         tf.keras.layers.LayerNormalization(),
         tf.keras.layers.Activation('tanh'),
-        *(_dense(size, 'elu', seed) for size in others))
+        *(_dense(size, 'elu', seed) for size in later))
 
   def call(self, observations: Observations,
            actions: tf.Tensor | None = None) -> tf.Tensor:
     """Computes features `[N, hidden_sizes[-1]]`.
 
     Args:
-      observations: `[N, ...]`, or a dictionary of such arrays. Those of uint8
-        are divided by 255, others are not.
-      actions: float32 `[N, ...]`, to be seen besides; or None.
+      observations: `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
+        are divided by 255, other types are not.
+      actions: float32 `[N, ...]`, an additional input, or None.
     """
     parts = (list(observations.values()) if isinstance(observations, dict)
              else [observations])
@@ -313,16 +295,16 @@ class MLPTorso(tf.keras.layers.Layer):
 
 
 class PartsTorso(tf.keras.layers.Layer):
-  """A torso for each frame, then dense layers for all parts together."""
+  """A torso for each frame, then dense layers for the whole observation."""
 
   def __init__(self, frame_torsos: Mapping[str, tf.keras.layers.Layer],
                mlp: MLPTorso):
     """Makes a torso.
 
     Args:
-      frame_torsos: the torso of each frame in a dictionary of observations;
-        that of '' if observations are a single frame.
-      mlp: sees the features of frames, all other parts, and the actions.
+      frame_torsos: a torso for each frame, by the frame's name in the
+        dictionary of observations; '' for observations of a single frame.
+      mlp: sees the features of frames, all other arrays, and the actions.
     """
     super().__init__()
     self._names = tuple(frame_torsos)
@@ -340,7 +322,7 @@ class PartsTorso(tf.keras.layers.Layer):
 
 
 class JoinedTorso(tf.keras.layers.Layer):
-  """A torso for all of an observation, then dense layers with the action."""
+  """A torso for the whole observation, then dense layers with the action."""
 
   def __init__(self, torso: tf.keras.layers.Layer, mlp: MLPTorso):
     """Makes a torso.
@@ -385,12 +367,7 @@ class LSTM(tf.keras.layers.Layer):
   """
 
   def __init__(self, units: int, seed: _Seed = None):
-    """Makes an LSTM.
-
-    Args:
-      units: size of `c` and of `h`.
-      seed: see the module.
-    """
+    """Makes an LSTM; `units` is the size of `c` and of `h`."""
     # Automatic casts would also cast the state, which stays float32.
     super().__init__(autocast=False)
     self._units = units
@@ -427,28 +404,29 @@ class LSTM(tf.keras.layers.Layer):
     input_kernel, recurrent_kernel = tf.split(
         tf.cast(self.kernel, self.compute_dtype),
         [inputs.shape[-1], self._units])
-    # The products with the inputs do not depend on the state: all steps at once
-    # are faster than a product in each step of the loop.
+    # Products with the inputs do not depend on the state, so one product for
+    # all steps is faster than a product in each step of the loop.
     gate_inputs = tf.cast(
         tf.tensordot(tf.cast(inputs, self.compute_dtype), input_kernel, 1),
         tf.float32) + self.bias
     if reset is None:
       reset = tf.zeros(tf.shape(inputs)[:2], tf.bool)
 
-    def step(state, gate_inputs_and_reset):
+    def step(state: LSTMState,
+             gate_inputs_and_reset: tuple[tf.Tensor, tf.Tensor]) -> LSTMState:
       gate_inputs, reset = gate_inputs_and_reset
       c, h = (tf.where(reset[:, tf.newaxis], 0., s) for s in state)
       recurrent = tf.matmul(tf.cast(h, self.compute_dtype), recurrent_kernel)
       return _lstm_gates(gate_inputs + tf.cast(recurrent, tf.float32), c)
 
-    if inputs.shape[0] == 1:  # When acting, a loop would cost more than a step.
+    if inputs.shape[0] == 1:  # A single step, as in acting, needs no loop.
       c, h = step(state, (gate_inputs[0], reset[0]))
       return h[tf.newaxis], (c, h)
     all_c, all_h = tf.scan(step, (gate_inputs, reset), initializer=state)
     return all_h, (all_c[-1], all_h[-1])
 
 
-def _lstm_gates(gates, c):
+def _lstm_gates(gates: tf.Tensor, c: tf.Tensor) -> LSTMState:
   """Returns the next `(c, h)` for gates `[B, 4 * units]` before activation."""
   i, candidate, f, o = tf.split(gates, 4, axis=-1)
   c = tf.sigmoid(f + 1.) * c + tf.sigmoid(i) * tf.tanh(candidate)
@@ -456,14 +434,9 @@ def _lstm_gates(gates, c):
 
 
 class InstructionEncoder(tf.keras.layers.Layer):
-  """Embeds the words of instructions, and encodes them by an LSTM."""
+  """Embeds the words of instructions; an LSTM encodes the embeddings."""
 
   def __init__(self, seed: _Seed = None):
-    """Makes an encoder.
-
-    Args:
-      seed: see the module.
-    """
     super().__init__()
     self._initializer = tf.keras.initializers.RandomNormal(
         stddev=1., seed=seed)
@@ -482,7 +455,7 @@ class InstructionEncoder(tf.keras.layers.Layer):
       word_ids: int32 `[N, W]`, see `hash_words`.
 
     Returns:
-      float32 `[N, 64]`: the LSTM's output at the last word; zeros for
+      float32 `[N, 64]`: output of the LSTM at the last word; zeros for
       instructions without words.
     """
     num_words = tf.reduce_sum(tf.cast(word_ids >= 0, tf.int32), axis=-1)
@@ -490,24 +463,24 @@ class InstructionEncoder(tf.keras.layers.Layer):
     embedded = tf.gather(self.embeddings, tf.transpose(rows))  # [W, N, 20]
     outputs, _ = self._lstm(
         embedded, self._lstm.initial_state(tf.shape(word_ids)[0]))
-    # Without words the index is -1, whose one-hot is all zeros.
+    # Without words the index is -1, and the one-hot row is zero.
     is_last = tf.one_hot(num_words - 1, tf.shape(word_ids)[1])
     return tf.einsum('nw,wnu->nu', is_last, outputs)
 
 
 def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
-  """Replaces the words of instructions by their hash buckets.
+  """Replaces the words of instructions by hash buckets.
 
-  Words are separated by spaces; case matters. This function takes no symbolic
-  tensors: call it outside of compiled functions.
+  Words are separated by spaces; case matters. Call this function outside of
+  compiled functions, since symbolic tensors have no words.
 
   Args:
     instructions: bytes or str `[...]`, or a string tensor.
 
   Returns:
     int32 `[..., W]`, buckets within `[0, 1000)`, padded at the end with -1. `W`
-    is 1 if no instruction has words, else a multiple of 8, so that functions of
-    the result are traced for few shapes.
+    is 1 if no instruction has words, else a multiple of 8, so that compiled
+    functions see few shapes.
   """
   instructions = np.asarray(instructions, object)
   rows = [_hash_instruction(x) for x in instructions.ravel()]
@@ -520,7 +493,7 @@ def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
 
 
 def hash_words_in_graph(instructions: tf.Tensor) -> tf.Tensor:
-  """Does what `hash_words` does, within a compiled function.
+  """Replaces words by hash buckets, within a compiled function.
 
   Args:
     instructions: string `[B]`.
@@ -539,7 +512,7 @@ def hash_words_in_graph(instructions: tf.Tensor) -> tf.Tensor:
 # Actors see the same instructions again and again, and a hash takes as long as
 # a policy step.
 @functools.lru_cache(maxsize=2**16)
-def _hash_instruction(instruction):
+def _hash_instruction(instruction: bytes | str) -> tuple[int, ...]:
   words = [word for word in tf.compat.as_bytes(instruction).split(b' ') if word]
   if not words:
     return ()
@@ -547,28 +520,30 @@ def _hash_instruction(instruction):
       words, _NUM_HASH_BUCKETS).numpy().tolist())
 
 
-def _conv(channels, size, strides, padding, activation, seed):
+def _conv(channels: int, size: int, strides: int, padding: str,
+          activation: str | None, seed: _Seed) -> tf.keras.layers.Conv2D:
   return tf.keras.layers.Conv2D(
       channels, size, strides, padding, activation=activation,
       kernel_initializer=FanInTruncatedNormal(seed))
 
 
-def _dense(units, activation, seed):
+def _dense(units: int, activation: str | None,
+           seed: _Seed) -> tf.keras.layers.Dense:
   return tf.keras.layers.Dense(
       units, activation, kernel_initializer=FanInTruncatedNormal(seed))
 
 
-def _to_channels_last(frames, data_format):
+def _to_channels_last(frames: tf.Tensor, data_format: str) -> tf.Tensor:
   if data_format == 'channels_first':
     return tf.transpose(frames, [0, 2, 3, 1])
   return frames
 
 
-def _to_float(x, dtype):
+def _to_float(x: tf.Tensor, dtype: str) -> tf.Tensor:
   scale = 255 if x.dtype == tf.uint8 else 1
   x = tf.cast(x, dtype)
   return x / scale if scale != 1 else x
 
 
-def _flatten(x):
+def _flatten(x: tf.Tensor) -> tf.Tensor:
   return tf.reshape(x, [tf.shape(x)[0], math.prod(x.shape[1:])])
