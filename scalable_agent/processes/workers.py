@@ -1,13 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Worker processes with one environment or several, stepped together.
+"""Worker processes with one or several environments, stepped together.
 
-Parent and workers exchange arrays in shared memory. The parent wakes a worker
-by one byte through a pipe of its own. A worker says that it is done by one byte
-through a pipe that all workers share. An error in a worker is raised in the
-parent. See `processes` for what else is true of workers.
+Parent and workers exchange arrays in shared memory. The parent sends a command
+of one byte through the worker's own pipe. A worker answers with one byte
+through a pipe that all workers share. The parent raises the errors of workers.
+Workers start and end as described in `processes`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import ctypes
 import math
@@ -17,29 +17,30 @@ import os
 import selectors
 import threading
 import time
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 import warnings
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.processes import processes
 from scalable_agent.processes import user_code
 
-# The time that workers have, when closed, to finish a step and then to end.
+# Time for workers to finish a step when they are closed, and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 2.0
-# How much of a core an environment may need to start. A map of DeepMind Lab
-# takes up to 11 s, and all may be compiled at the same time.
+# Seconds of one core that the start of an environment may need. A map of
+# DeepMind Lab takes up to 11 s, and all maps may be compiled at the same time.
 _START_TIMEOUT_S = 30.0
-# Numbers of environments of all `Workers` that are not closed.
+# Numbers of environments of all open `Workers`, by the `id` of the object.
 _num_open: dict[int, int] = {}
 
-# Commands. A closed pipe reads as nothing, so that is the command to close.
+# Commands. A read from a closed pipe returns b'', the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
-# The answers of a worker, and the values of its `status`.
+# The answers of a worker, and the values of `Exchange.status`.
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
 _BUSY, _DONE, _FAILED = range(3)
 _MAX_REPORT_BYTES = 16_384
@@ -49,17 +50,17 @@ class Exchange(NamedTuple):
   """The arrays in shared memory, valid until the next command.
 
   Attributes:
-    action: `[E, ...]`, as the environments take it.
+    action: `[E, ...]`, in the environments' own action space.
     reward: float32 `[E]`.
     terminated: bool `[E]`.
     truncated: bool `[E]`.
-    observation: dictionary of `[E, ...]`; where an episode ended, the first one
-      of the next.
-    last_observation: dictionary of `[E, ...]`; where an episode ended, its last
-      one.
+    observation: dictionary of `[E, ...]`; after the end of an episode, the
+      first observation of the next episode.
+    last_observation: dictionary of `[E, ...]`; the last observation of an
+      episode that ended.
     status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
-    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: the error of a worker that
-      failed.
+    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: error of a failed
+      environment.
   """
   action: np.ndarray
   reward: np.ndarray
@@ -69,6 +70,22 @@ class Exchange(NamedTuple):
   last_observation: dict[str, np.ndarray]
   status: np.ndarray
   report: np.ndarray
+
+
+class _SharedArray(NamedTuple):
+  """An array that can be sent to another process."""
+  memory: ctypes.Array[ctypes.c_byte]
+  shape: Sequence[int]
+  dtype: np.dtype
+
+  def open(self) -> np.ndarray:
+    memory = memoryview(self.memory)
+    return np.frombuffer(memory, self.dtype).reshape(self.shape)
+
+
+# The fields of an `Exchange`.
+_Shared: TypeAlias = dict[str, _SharedArray | dict[str, _SharedArray]]
+_Process: TypeAlias = multiprocessing.process.BaseProcess
 
 
 class _NoAnswerError(TimeoutError):
@@ -98,19 +115,18 @@ class Workers:
       names: `E` names, for errors.
       factories: build the `E` environments, whose observations are dictionaries
         of arrays.
-      observation_spec: specs of these arrays, by name.
-      action_spec: spec of an action, as the environments take it.
-      seeds: of the `E` environments.
-      timeout_s: seconds that a step of all environments may take. Building
-        and a reset may take longer if environments share cores.
-      num_per_process: environments that share a process, which steps them one
-        after the other.
+      observation_spec: specs of the arrays of observations, by name.
+      action_spec: spec of an action in the environments' own action space.
+      seeds: `E` seeds.
+      timeout_s: longest duration of a step of all environments, in seconds.
+        Building and resetting may take longer if environments share cores.
+      num_per_process: number of environments that one process steps in turn.
       steps_compile: whether a step may take as long as a reset.
 
     Raises:
       errors.EnvironmentProcessError: an environment could not be built.
     """
-    # Which environments each process has.
+    # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
                      for start in range(0, len(factories), num_per_process)]
     self._names = tuple(names)
@@ -122,7 +138,7 @@ class Workers:
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
-    self._processes: list[multiprocessing.process.BaseProcess] = []
+    self._processes: list[_Process] = []
     self._selector = selectors.DefaultSelector()
     shared = _allocate(len(factories), observation_spec, action_spec)
     self.exchange: Exchange = _open(shared)
@@ -136,18 +152,17 @@ class Workers:
       self._wait(is_start=True)
 
   def reset(self) -> None:
-    """Resets all environments, with their seeds."""
+    """Resets all environments with their seeds."""
     self._command(_RESET, is_start=True)
 
   def step(self) -> None:
-    """Steps all environments with `exchange.action`; resets those that end."""
+    """Steps all environments with `exchange.action`; begins new episodes."""
     self._command(_STEP, is_start=self._steps_compile)
 
   def close(self) -> None:
     """Closes the environments and ends the processes; may be called again.
 
-    Environments that do not finish their step or do not close in time are
-    killed.
+    Processes that do not finish a step or do not end in time are killed.
     """
     with self._lock:
       if self._closed:
@@ -168,21 +183,23 @@ class Workers:
     finally:
       processes.end(self._processes)
 
-  def _more_s(self):
-    """Returns how much longer it may take while environments start.
+  def _more_s(self) -> float:
+    """Returns the additional seconds that the start of environments may take.
 
-    All environments of this program may start at the same time, and those that
-    share a process start one after the other.
+    All environments of this program may start at the same time. Environments in
+    one process start one after the other.
     """
     per_core = sum(list(_num_open.values())) / num_cores()
     return _START_TIMEOUT_S * max(per_core, self._num_per_process)
 
-  def _busy(self):
+  def _busy(self) -> list[_Process]:
     return [process for process, indices
             in zip(self._processes, self._indices)
             if _BUSY in self.exchange.status[indices] and process.is_alive()]
 
-  def _start(self, done, indices, factories, seeds, shared):
+  def _start(self, done: connection.Connection, indices: range,
+             factories: Sequence[Callable[[], gymnasium.Env]],
+             seeds: Sequence[int], shared: _Shared) -> None:
     commands, command = processes.CONTEXT.Pipe(duplex=False)
     with commands:
       self._commands.append(command)
@@ -204,8 +221,8 @@ class Workers:
           os.write(pipe.fileno(), command)
       self._wait(is_start)
 
-  def _wait(self, is_start):
-    """Waits for all workers; raises errors that `_explain` explains."""
+  def _wait(self, is_start: bool) -> None:
+    """Waits for all workers; raises errors for `_explain`."""
     timeout_s = self._timeout_s
     patience = processes.Patience(timeout_s)
     num_busy = len(self._processes)
@@ -214,7 +231,8 @@ class Workers:
       if not ready and patience.left_s <= 0:
         if not is_start:
           raise _NoAnswerError(timeout_s)
-        # Not counted before: others may have begun to start after these.
+        # Computed as late as here, because more environments may have begun to
+        # start in the meantime.
         is_start, more_s = False, self._more_s()
         timeout_s += more_s
         patience.left_s += more_s
@@ -228,7 +246,7 @@ class Workers:
 
   @contextlib.contextmanager
   def _failures_explained(self) -> Iterator[None]:
-    """Ends all workers when one fails, and says which one and why."""
+    """Ends all workers when one fails; raises an error with the reason."""
     try:
       yield
     except (EOFError, OSError) as e:
@@ -249,7 +267,7 @@ class Workers:
           self.exchange.report[failed[0]].tobytes()).error(
               self._describe(failed[:1]))
     if isinstance(error, _NoAnswerError):
-      # Those after it in its process have not begun.
+      # Environments after the hung one in the same process have not begun.
       hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
               for indices in self._indices
               if _BUSY in self.exchange.status[indices]]
@@ -257,7 +275,7 @@ class Workers:
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
           f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
           'for each environment per core).')
-    # The pipe breaks a little before the exit code of the process is known.
+    # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
         error, (EOFError, BrokenPipeError)) else 0)
@@ -289,7 +307,9 @@ def num_cores() -> int:
   return os.cpu_count() or 1
 
 
-def _work(commands, done, indices, factories, seeds, shared):
+def _work(commands: connection.Connection, done: connection.Connection,
+          indices: range, factories: Sequence[Callable[[], gymnasium.Env]],
+          seeds: Sequence[int], shared: _Shared) -> None:
   """Runs in a worker: obeys commands until their pipe is closed."""
   exchange = _open(shared)
   command, envs = None, []
@@ -299,7 +319,7 @@ def _work(commands, done, indices, factories, seeds, shared):
       try:
         if command is None:
           with warnings.catch_warnings():
-            # What has asked one of the level for its spaces has shown them.
+            # Already shown when the spaces of the level were queried.
             warnings.simplefilter('ignore')
             envs.append(factories[i]())
         elif command == _RESET:
@@ -311,7 +331,7 @@ def _work(commands, done, indices, factories, seeds, shared):
       except Exception as e:  # pylint: disable=broad-except
         text = user_code.report(e).to_bytes(_MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
-        exchange.status[indices] = _DONE  # The others are not waited for.
+        exchange.status[indices] = _DONE  # The parent waits no longer.
         exchange.status[index] = _FAILED
         answer = _FAILED_BYTE
         break
@@ -322,7 +342,7 @@ def _work(commands, done, indices, factories, seeds, shared):
     env.close()
 
 
-def _step(env, exchange, index):
+def _step(env: gymnasium.Env, exchange: Exchange, index: int) -> None:
   # A copy, because environments may keep their last action.
   observation, reward, terminated, truncated, _ = env.step(
       exchange.action[index].copy())
@@ -335,7 +355,8 @@ def _step(env, exchange, index):
   _write(exchange.observation, index, observation)
 
 
-def _write(arrays, index, observation):
+def _write(arrays: dict[str, np.ndarray], index: int,
+           observation: Mapping[str, object]) -> None:
   for name, array in arrays.items():
     value = np.asarray(observation[name])
     # NumPy would broadcast a wrong shape, and round to a wrong dtype.
@@ -347,43 +368,28 @@ def _write(arrays, index, observation):
     array[index] = value
 
 
-class _SharedArray(NamedTuple):
-  """An array on its way to a worker."""
-  memory: ctypes.Array[ctypes.c_byte]
-  shape: Sequence[int]
-  dtype: np.dtype
-
-  def open(self) -> np.ndarray:
-    memory = memoryview(self.memory)
-    return np.frombuffer(memory, self.dtype).reshape(self.shape)
-
-
-# The fields of an `Exchange`.
-_Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
-
-
 def _allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
               action_spec: structs.ArraySpec) -> _Shared:
   """Allocates the arrays of an `Exchange` in shared memory.
 
   Raises:
-    ConfigError: if the machine has not so much memory.
+    ConfigError: this machine has less memory than is needed.
   """
   sizes = [math.prod(spec.shape) * spec.dtype.itemsize
            for spec in observation_spec.values()]
   memory.check(f'What {num_envs} environments (--num_actors) observe, '
                f'{sum(sizes) / 1e6:,.1f} MB each,', 2 * num_envs * sum(sizes))
 
-  def array(dtype, *shape):
+  def array(dtype: npt.DTypeLike, *shape: int) -> _SharedArray:
     shape = (num_envs, *shape)
     num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
     memory = processes.CONTEXT.RawArray(ctypes.c_byte, num_bytes)
     return _SharedArray(memory, shape, np.dtype(dtype))
 
-  def of_spec(spec):
+  def of_spec(spec: structs.ArraySpec) -> _SharedArray:
     return array(spec.dtype, *spec.shape)
 
-  def observation():
+  def observation() -> dict[str, _SharedArray]:
     return {name: of_spec(spec) for name, spec in observation_spec.items()}
 
   return dict(
