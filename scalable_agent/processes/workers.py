@@ -7,9 +7,8 @@ through a pipe that all workers share. The parent raises the errors of workers.
 Workers start and end as described in `processes`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
-import ctypes
 import math
 import multiprocessing
 from multiprocessing import connection
@@ -17,17 +16,22 @@ import os
 import selectors
 import threading
 import time
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 import warnings
 
 import gymnasium
 import numpy as np
-import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.processes import processes
+from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import user_code
+from scalable_agent.processes.shared_arrays import BUSY
+from scalable_agent.processes.shared_arrays import DONE
+from scalable_agent.processes.shared_arrays import Exchange
+from scalable_agent.processes.shared_arrays import FAILED
+from scalable_agent.processes.shared_arrays import MAX_REPORT_BYTES
 
 # Time for workers to finish a step when they are closed, and then to end.
 _FINISH_TIMEOUT_S = 1.0
@@ -40,51 +44,9 @@ _num_open: dict[int, int] = {}
 
 # Commands. A read from a closed pipe returns b'', the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
-# The answers of a worker, and the values of `Exchange.status`.
+# The answers of a worker.
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
-_BUSY, _DONE, _FAILED = range(3)
-_MAX_REPORT_BYTES = 16_384
 
-
-class Exchange(NamedTuple):
-  """The arrays in shared memory, valid until the next command.
-
-  Attributes:
-    action: `[E, ...]`, in the environments' own action space.
-    reward: float32 `[E]`.
-    terminated: bool `[E]`.
-    truncated: bool `[E]`.
-    observation: dictionary of `[E, ...]`; after the end of an episode, the
-      first observation of the next episode.
-    last_observation: dictionary of `[E, ...]`; the last observation of an
-      episode that ended.
-    status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
-    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: error of a failed
-      environment.
-  """
-  action: np.ndarray
-  reward: np.ndarray
-  terminated: np.ndarray
-  truncated: np.ndarray
-  observation: dict[str, np.ndarray]
-  last_observation: dict[str, np.ndarray]
-  status: np.ndarray
-  report: np.ndarray
-
-
-class _SharedArray(NamedTuple):
-  """An array that can be sent to another process."""
-  memory: ctypes.Array[ctypes.c_byte]
-  shape: Sequence[int]
-  dtype: np.dtype
-
-  def open(self) -> np.ndarray:
-    memory = memoryview(self.memory)
-    return np.frombuffer(memory, self.dtype).reshape(self.shape)
-
-
-# The fields of an `Exchange`.
-_Shared: TypeAlias = dict[str, _SharedArray | dict[str, _SharedArray]]
 _Process: TypeAlias = multiprocessing.process.BaseProcess
 
 
@@ -140,9 +102,11 @@ class Workers:
     self._commands: list[connection.Connection] = []
     self._processes: list[_Process] = []
     self._selector = selectors.DefaultSelector()
-    shared = _allocate(len(factories), observation_spec, action_spec)
-    self.exchange: Exchange = _open(shared)
-    self.exchange.status.fill(_BUSY)
+    _check_memory(len(factories), observation_spec)
+    shared = shared_arrays.allocate(
+        len(factories), observation_spec, action_spec)
+    self.exchange = shared_arrays.open_exchange(shared)
+    self.exchange.status.fill(BUSY)
     with self._failures_explained():
       self._done, done = processes.CONTEXT.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)
@@ -195,11 +159,11 @@ class Workers:
   def _busy(self) -> list[_Process]:
     return [process for process, indices
             in zip(self._processes, self._indices)
-            if _BUSY in self.exchange.status[indices] and process.is_alive()]
+            if BUSY in self.exchange.status[indices] and process.is_alive()]
 
   def _start(self, done: connection.Connection, indices: range,
              factories: Sequence[Callable[[], gymnasium.Env]],
-             seeds: Sequence[int], shared: _Shared) -> None:
+             seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
     commands, command = processes.CONTEXT.Pipe(duplex=False)
     with commands:
       self._commands.append(command)
@@ -216,7 +180,7 @@ class Workers:
       with self._lock:
         if self._closed:
           raise EOFError
-        self.exchange.status.fill(_BUSY)
+        self.exchange.status.fill(BUSY)
         for pipe in self._commands:
           os.write(pipe.fileno(), command)
       self._wait(is_start)
@@ -261,16 +225,16 @@ class Workers:
     if self._closed:
       return errors.EnvironmentProcessError(
           'These environments are closed, or have failed before.')
-    failed = np.flatnonzero(self.exchange.status == _FAILED)
+    failed = np.flatnonzero(self.exchange.status == FAILED)
     if failed.size:
       return user_code.Report.from_bytes(
           self.exchange.report[failed[0]].tobytes()).error(
               self._describe(failed[:1]))
     if isinstance(error, _NoAnswerError):
       # Environments after the hung one in the same process have not begun.
-      hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
+      hung = [next(i for i in indices if self.exchange.status[i] == BUSY)
               for indices in self._indices
-              if _BUSY in self.exchange.status[indices]]
+              if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
           f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
@@ -307,11 +271,21 @@ def num_cores() -> int:
   return os.cpu_count() or 1
 
 
+def _check_memory(
+    num_envs: int, observation_spec: dict[str, structs.ArraySpec]) -> None:
+  """Raises ConfigError if observations do not fit into the memory."""
+  size = sum(math.prod(spec.shape) * spec.dtype.itemsize
+             for spec in observation_spec.values())
+  memory.check(
+      f'The observation buffer of {num_envs} environments (--num_actors), '
+      f'{size / 1e6:,.1f} MB each,', 2 * num_envs * size)
+
+
 def _work(commands: connection.Connection, done: connection.Connection,
           indices: range, factories: Sequence[Callable[[], gymnasium.Env]],
-          seeds: Sequence[int], shared: _Shared) -> None:
+          seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
   """Runs in a worker: obeys commands until their pipe is closed."""
-  exchange = _open(shared)
+  exchange = shared_arrays.open_exchange(shared)
   command, envs = None, []
   while command != _CLOSE:
     answer = _DONE_BYTE
@@ -324,15 +298,15 @@ def _work(commands: connection.Connection, done: connection.Connection,
             envs.append(factories[i]())
         elif command == _RESET:
           observation, _ = envs[i].reset(seed=seeds[i])
-          _write(exchange.observation, index, observation)
+          shared_arrays.write(exchange.observation, index, observation)
         else:
           _step(envs[i], exchange, index)
-        exchange.status[index] = _DONE
+        exchange.status[index] = DONE
       except Exception as e:  # pylint: disable=broad-except
-        text = user_code.report(e).to_bytes(_MAX_REPORT_BYTES)
+        text = user_code.report(e).to_bytes(MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
-        exchange.status[indices] = _DONE  # The parent waits no longer.
-        exchange.status[index] = _FAILED
+        exchange.status[indices] = DONE  # The parent waits no longer.
+        exchange.status[index] = FAILED
         answer = _FAILED_BYTE
         break
     with contextlib.suppress(BrokenPipeError):  # The parent has closed it.
@@ -350,59 +324,6 @@ def _step(env: gymnasium.Env, exchange: Exchange, index: int) -> None:
   exchange.terminated[index] = terminated
   exchange.truncated[index] = truncated
   if terminated or truncated:
-    _write(exchange.last_observation, index, observation)
+    shared_arrays.write(exchange.last_observation, index, observation)
     observation, _ = env.reset()
-  _write(exchange.observation, index, observation)
-
-
-def _write(arrays: dict[str, np.ndarray], index: int,
-           observation: Mapping[str, object]) -> None:
-  for name, array in arrays.items():
-    value = np.asarray(observation[name])
-    # NumPy would broadcast a wrong shape, and round to a wrong dtype.
-    if value.shape != array.shape[1:] or (
-        value.dtype.kind == 'f' and array.dtype.kind != 'f'):
-      raise ValueError(
-          f'An observation is {value.dtype} {list(value.shape)}, but its space '
-          f'is {array.dtype} {list(array.shape[1:])}.')
-    array[index] = value
-
-
-def _allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
-              action_spec: structs.ArraySpec) -> _Shared:
-  """Allocates the arrays of an `Exchange` in shared memory.
-
-  Raises:
-    ConfigError: this machine has less memory than is needed.
-  """
-  sizes = [math.prod(spec.shape) * spec.dtype.itemsize
-           for spec in observation_spec.values()]
-  memory.check(f'What {num_envs} environments (--num_actors) observe, '
-               f'{sum(sizes) / 1e6:,.1f} MB each,', 2 * num_envs * sum(sizes))
-
-  def array(dtype: npt.DTypeLike, *shape: int) -> _SharedArray:
-    shape = (num_envs, *shape)
-    num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
-    memory = processes.CONTEXT.RawArray(ctypes.c_byte, num_bytes)
-    return _SharedArray(memory, shape, np.dtype(dtype))
-
-  def of_spec(spec: structs.ArraySpec) -> _SharedArray:
-    return array(spec.dtype, *spec.shape)
-
-  def observation() -> dict[str, _SharedArray]:
-    return {name: of_spec(spec) for name, spec in observation_spec.items()}
-
-  return dict(
-      action=of_spec(action_spec), reward=array(np.float32),
-      terminated=array(np.bool_), truncated=array(np.bool_),
-      observation=observation(), last_observation=observation(),
-      status=array(np.uint8), report=array(np.uint8, _MAX_REPORT_BYTES))
-
-
-def _open(shared: _Shared) -> Exchange:
-  """Returns the arrays, in this process."""
-  arrays: dict[str, structs.Nest] = {
-      field: {name: array.open() for name, array in entry.items()}
-             if isinstance(entry, dict) else entry.open()
-      for field, entry in shared.items()}
-  return Exchange(**arrays)
+  shared_arrays.write(exchange.observation, index, observation)
