@@ -88,13 +88,13 @@ def read_suite(name: str, key: str, paper: str) -> SuiteTables:
   """
   rows = read(f'{name}.csv')
   sources = {row['column']: row for row in read(f'{name}_sources.csv')}
-  baselines = [
+  baselines, paper_baselines = (
       Baselines(column(rows, key, f'human{suffix}'),
                 column(rows, key, f'random{suffix}'))
-      for suffix in ('', f'_{paper}')]
+      for suffix in ('', f'_{paper}'))
   baseline_sources = {name: row['source'] for name, row in sources.items()
                       if name.startswith(('human', 'random'))}
-  return SuiteTables(*baselines, baseline_sources, {
+  return SuiteTables(baselines, paper_baselines, baseline_sources, {
       name: _published(row, column(rows, key, name))
       for name, row in sources.items() if name not in baseline_sources})
 
