@@ -1583,7 +1583,8 @@ _CREW = (
     ('a lost environment is an error',
      'isinstance(error.cause, errors.EnvironmentProcessLostError)', 'False'),
     ('a worker that dies ends the run while others act',
-     '      one.num_deaths_of_all = 0', '      worker.num_deaths_of_all = 0'),
+     '      any_worker.num_deaths_of_all = 0',
+     '      worker.num_deaths_of_all = 0'),
     ('deaths of all are not counted',
      'worker.num_deaths_of_all += 1', 'worker.num_deaths_of_all += 0'),
     ('a lost environment ends the run as a lost worker',
@@ -1604,7 +1605,8 @@ _CREW = (
      'incarnation=worker.share.incarnation'),
 )
 _REMOTE_ACTORS = (
-    ('the whole store is used', '_MOST_OF_STORE * store_bytes', 'store_bytes'),
+    ('the whole store is used', '_MAX_STORE_SHARE * store_bytes',
+     'store_bytes'),
     ('learners of one machine do not share its store', '* store_bytes / (\n'
      '        num_learners if', '* store_bytes / (\n        1 if'),
     ('the store of any machine', "if node['NodeID'] == cluster.this_node()]",
@@ -1618,28 +1620,33 @@ _REMOTE_ACTORS = (
     ('seconds of replaced workers count twice', 'sender.seconds = {}', 'pass'),
 )
 
-_DRIVER = (
+_LEARNERS = (
     ('tracebacks of learners are lost',
      '      print(failures[0], file=sys.stderr, flush=True)', '      pass'),
     ('the first learner\'s error, not the first cause',
      '    failures.sort(key=lambda e: _order(_cause(e)))\n', ''),
-    ('more workers to begin than there are',
-     'if config.min_actor_workers > num_workers:', 'if False:'),
-    ('directories that are not shared',
-     '    if not os.path.exists(self._token):', '    if False:'),
     ('one that waits for another one hangs',
      'now_s - max(self._sign_s)', 'now_s - min(self._sign_s)'),
-    ('versions are not compared', '    versions.check(*first)\n', ''),
     ('a lost cluster is an end as any other',
      '      if problem:\n        raise', '      if False:\n        raise'),
     ('nobody looks after the cluster',
      "'' if stop.is_set() else self._connection.problem()", "''"),
     ('learners may save for ever when the cluster is lost',
-     '    _check(self._connection, _SAVE_TIMEOUT_S)\n', ''),
+     '    check_cluster(self._connection, _SAVE_TIMEOUT_S)\n', ''),
     ('learners are waited for when the cluster is lost',
-     '      _check(self._connection)\n      if self', '      if self'),
+     '      check_cluster(self._connection)\n      if self', '      if self'),
     ('silence while the driver is stopped counts',
      'now_s = self._connection.now_s()', 'now_s = time.monotonic()'),
+)
+_DRIVER = (
+    ('more workers to begin than there are',
+     'if config.min_actor_workers > num_workers:', 'if False:'),
+)
+_LEARNER_WORKER = (
+    ('directories that are not shared',
+     '    if not os.path.exists(self._token):', '    if False:'),
+    ('versions are not compared',
+     '    descriptions.check_versions(*first)\n', ''),
 )
 _CLUSTER = (
     ('the head is lost at once', 'self._seen_s + self._limit_s if',
@@ -1821,6 +1828,8 @@ GROUPS = (
      'tests/remote_actors_test.py'),
     ('distributed/cluster', _CLUSTER, 'tests/driver_test.py'),
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
+    ('distributed/learners', _LEARNERS, 'tests/driver_test.py'),
+    ('distributed/learner_worker', _LEARNER_WORKER, 'tests/driver_test.py'),
     ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),

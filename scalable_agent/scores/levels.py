@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Levels: those that `--level_name` names, and those that are played."""
+"""The levels that `--level_name` names, and the levels that are played."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
   """Returns the levels of `--level_name=A,B,C`.
 
   The suites `atari57` and `dmlab30` are replaced by their levels. Levels of
-  DMLab-30 get the plain names that the tables of scores have.
+  DMLab-30 get the plain names of the score tables.
 
   Args:
-    level_name: names, separated by commas; blanks around them are ignored.
-    is_test: whether `dmlab30` means the levels of tests.
+    level_name: names, separated by commas; blanks around names are ignored.
+    is_test: whether `dmlab30` means the test levels.
   """
   suites = {'atari57': atari57.LEVELS, 'dmlab30': dmlab30.levels(is_test)}
   names = [dmlab30.plain_name(name.strip())
@@ -28,7 +28,7 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
 
 
 def played(level_names: Sequence[str], num_actors: int) -> list[str]:
-  """Returns the levels that some environment plays, each once, in order.
+  """Returns the distinct levels that the environments play, in order.
 
   Environment `i` plays level `i % n` of the `n` levels, as in the reference.
 
@@ -40,7 +40,7 @@ def played(level_names: Sequence[str], num_actors: int) -> list[str]:
 
 
 def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
-  """Returns a line that says which levels no environment plays.
+  """Returns a warning about levels that no environment plays.
 
   Args:
     level_names: all levels, as `level_names` returns them.
@@ -64,7 +64,7 @@ def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
           'not.')
 
 
-def _are(number):
+def _are(number: int) -> str:
   return 'is' if number == 1 else 'are'
 
 
