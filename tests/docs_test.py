@@ -26,7 +26,7 @@ _OTHERS = frozenset("""
     first first_seed foreground game interval jobs kills kinds learners
     limit_min mark network networks num_trials only out parts peers population
     programs repeats replay rounds rungs runs search seconds seeds simulate
-    step_ms sweep to_limit try_settings variants warm_up_s what window_s
+    step_ms sweep to_limit trace try_settings variants warm_up_s what window_s
 """.split())
 
 
