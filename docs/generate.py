@@ -37,6 +37,7 @@ _ROOT_PAGES = {'BUILD_NOTES.md': 'build_notes.md',
 _CURVES = {'catch': 'toys.png', 'memory': 'toys.png'}
 _MARKER = re.compile(
     r'^(?:_In the site.*\n)?<!-- generate: (\w+)(?: (\w+): (.*))? -->$', re.M)
+_INTERNAL = 'These modules are internal: they may change at any time.'
 # The address of an inline link or image of another file.
 LINK = re.compile(r'(?<=\]\()(?!\w+:|#)([^()\s#]+)(?=[)#])')
 
@@ -244,7 +245,7 @@ def _origin(figures: list[dict[str, str]]) -> str:
 
 
 def modules() -> list[str]:
-  """Returns the names of all public modules, packages first."""
+  """Returns the names of all modules without underscore, packages first."""
   names = []
   for path in sorted((ROOT / 'scalable_agent').rglob('*.py')):
     parts = path.relative_to(ROOT).with_suffix('').parts
@@ -262,10 +263,29 @@ def _summary(module):
   return docstring.partition('\n')[0]
 
 
-def api() -> str:
-  """Returns a table of all modules."""
+def public_modules() -> list[str]:
+  """Returns the modules that the page on stable names links to."""
+  text = (_DOCS / 'stable.md').read_text('utf-8')
+  linked = set(re.findall(r'\(api/(scalable_agent[\w.]*)\.md\)', text))
+  return [name for name in modules() if name in linked]
+
+
+def internal_modules() -> list[str]:
+  """Returns all other modules."""
+  public = set(public_modules())
+  return [name for name in modules() if name not in public]
+
+
+def _table_of_modules(names: Iterable[str]) -> str:
   return _table(('module', 'what'), [
-      (f'[`{name}`](api/{name}.md)', _summary(name)) for name in modules()])
+      (f'[`{name}`](api/{name}.md)', _summary(name)) for name in names])
+
+
+def api() -> str:
+  """Returns the tables of public and of internal modules."""
+  return (f'## Public\n\n{_table_of_modules(public_modules())}\n\n'
+          f'## Internal\n\n{_INTERNAL}\n\n'
+          + _table_of_modules(internal_modules()))
 
 
 _PARTS: dict[str, Callable[..., str]] = {
@@ -304,11 +324,12 @@ def _target(uri, link):
 
 
 def on_config(config):
-  """Adds the pages of modules to the navigation."""
-  names = modules()
-  config.nav.append({'API': ['api.md', *(
-      {name.removeprefix('scalable_agent.'): f'api/{name}.md'}
-      for name in names)]})
+  """Adds the pages of modules to the navigation, public modules first."""
+  def pages(names):
+    return [{name.removeprefix('scalable_agent.'): f'api/{name}.md'}
+            for name in names]
+  config.nav.append({'API': ['api.md', {'Public': pages(public_modules())},
+                             {'Internal': pages(internal_modules())}]})
   return config
 
 
@@ -330,9 +351,12 @@ def on_files(files, config):
     uri = f'files/benchmarks/results/{path.name}'
     if not files.get_file_from_path(uri):
       files.append(File.generated(config, uri, abs_src_path=str(path)))
+  internal = set(internal_modules())
   for name in modules():
+    note = '!!! note "Internal"\n\n    This module may change at any time.\n\n'
     files.append(File.generated(
-        config, f'api/{name}.md', content=f'::: {name}\n'))
+        config, f'api/{name}.md',
+        content=note * (name in internal) + f'::: {name}\n'))
   return files
 
 

@@ -21,7 +21,10 @@ _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
           *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
 _MAX_README_LINES = 130
-_RESULTS = sorted((_ROOT / 'benchmarks' / 'results').glob('*.csv'))
+# The files of reproduction.py have columns of their own.
+_RESULTS = sorted(
+    path for path in (_ROOT / 'benchmarks' / 'results').glob('*.csv')
+    if not path.name.startswith('reproduction_'))
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
@@ -129,6 +132,20 @@ class GenerateTest(absltest.TestCase):
     for name in modules:
       self.assertIn(f'| [`{name}`](api/{name}.md) | ', table)
     self.assertNotIn('|  |', table)  # Each has a docstring.
+
+  def test_public_modules_are_first(self):
+    public = _GENERATE.public_modules()
+    self.assertContainsSubset(
+        ['scalable_agent', 'scalable_agent.vtrace',
+         'scalable_agent.losses.mpo'], public)
+    self.assertNotIn('scalable_agent.runs.panel', public)
+    self.assertCountEqual(public + _GENERATE.internal_modules(),
+                          _GENERATE.modules())
+    table = _GENERATE.api()
+    self.assertLess(table.index('[`scalable_agent.vtrace`]'),
+                    table.index('## Internal'))
+    self.assertLess(table.index('## Internal'),
+                    table.index('[`scalable_agent.runs.panel`]'))
 
   def test_published_scores(self):
     self.assertIn('| IMPALA, deep, experts | 191.8 | 957.6 |',
