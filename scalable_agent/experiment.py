@@ -37,6 +37,7 @@ from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 from scalable_agent.settings import recipes
 
 # Module and function of every mode. The function takes a Config and returns the
@@ -90,10 +91,9 @@ def _define_integer(*, flag_values, **kwargs):
                serializer=flags.ArgumentSerializer(), **kwargs)
 
 
-_DEFINE: dict[object, Callable[..., object]] = {
+_DEFINE: dict[type, Callable[..., object]] = {
     str: flags.DEFINE_string, int: _define_integer,
-    float: flags.DEFINE_float, bool: _define_boolean,
-    bool | None: _define_boolean}
+    float: flags.DEFINE_float, bool: _define_boolean}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -114,7 +114,7 @@ def define_flags(flag_values: flags.FlagValues) -> None:
       if field.metadata['choices']:
         flags.DEFINE_enum(enum_values=field.metadata['choices'], **kwargs)
       else:
-        _DEFINE[field.type](**kwargs)
+        _DEFINE[declare.value_type(field)](**kwargs)
 
 
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:

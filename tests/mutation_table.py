@@ -661,8 +661,7 @@ _DDQN = (
     ('exploration not published',
      '    self.agent.set_epsilon(self._epsilon(progress))\n', ''),
     ('period ignored',
-     'settings.target_update_rate, settings.target_update_period,',
-     'settings.target_update_rate, 1,'),
+     'declare.used(settings.target_update_period), progress', '1, progress'),
     # Of unrolls.
     ('unrolls: online network instead of the target',
      'self._after_burn_in(data, self._target.model)',
@@ -814,8 +813,7 @@ _SAC = (
      'logits = self.agent.params(data.observation)',
      'logits = self.agent.params(data.next_observation)'),
     ('period ignored',
-     'settings.target_update_rate, settings.target_update_period,',
-     'settings.target_update_rate, 1,'),
+     'declare.used(settings.target_update_period), progress', '1, progress'),
     ('targets do not follow',
      'self._critics.follow(q_learning', 'tuple(q_learning'),
 )
@@ -1381,20 +1379,16 @@ _CONFIG = (
     ('saved settings without effect are errors',
      'if k not in without_effect', 'if True'),
     ('saved settings of deterministic runs are errors',
-     "without_effect |= {*_NOT_DETERMINISTIC, 'save_replay'}", 'pass'),
+     "without_effect.add('save_replay')", 'pass'),
     ('several updates per call with priorities',
      "if self.is_prioritised or self.use_lstm:\n",
      'if self.use_lstm:\n'),
 )
 
-_SECTIONS = (
+_DECLARE = (
     ('settings beside what replaces them',
-     'field, bool(getattr(self, other))', 'field, False'),
+     'field, bool(getattr(self, other, False))', 'field, False'),
     ('settings of other actions', "not in ('', kind)", 'is None'),
-    ('targets hardly move',
-     "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
-    ('targets are copied in every update',
-     'period is not None and period > 1:', 'period is not None:'),
     ('Atari defaults for IMPALA, too',
      "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
     ('settings of others are ignored',
@@ -1402,6 +1396,13 @@ _SECTIONS = (
      "elif False:"),
     ('settings without effect pass',
      'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
+)
+
+_ALGORITHM_SETTINGS = (
+    ('targets hardly move',
+     "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
+    ('targets are copied in every update',
+     'period is not None and period > 1:', 'period is not None:'),
 )
 
 _LAB_LEVELS = (
@@ -1799,7 +1800,9 @@ GROUPS = (
     ('acting/actor', _ACTOR, 'tests/actor_test.py'),
     ('acting/policies', _POLICIES, 'tests/policies_test.py'),
     ('settings/config', _CONFIG, 'tests/config_test.py'),
-    ('settings/sections', _SECTIONS, 'tests/config_test.py'),
+    ('settings/declare', _DECLARE, 'tests/config_test.py'),
+    ('settings/algorithm_settings', _ALGORITHM_SETTINGS,
+     'tests/config_test.py'),
     ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
      'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),

@@ -19,7 +19,7 @@ from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.scores import atari57
 from scalable_agent.settings import declare as settings_lib
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 _FRAME_SIZE = 84
 _NUM_STACKED_FRAMES = 4
@@ -38,7 +38,7 @@ def known_levels() -> Iterable[str]:
   return ['atari57', *registered, *atari57.LEVELS]
 
 
-def look_up(level_name: str, settings: sections.EnvironmentSettings) -> str:
+def look_up(level_name: str, settings: EnvironmentSettings) -> str:
   """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`.
 
   Raises:
@@ -71,7 +71,7 @@ class AtariVector:
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
-               seeds: Sequence[int], settings: sections.EnvironmentSettings,
+               seeds: Sequence[int], settings: EnvironmentSettings,
                num_threads: int = 0):
     """Builds the games.
 
@@ -79,7 +79,7 @@ class AtariVector:
       level_names: `E` names such as `ALE/Pong-v5`.
       roms: the ROMs of the `E` games, see `look_up`.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `sections.EnvironmentSettings`.
+      settings: `EnvironmentSettings`.
       num_threads: C++ threads; 0 for one per core. Every game has at least
         one.
 
@@ -183,7 +183,7 @@ class AtariVector:
 
 def make_part(
     rom: str, num_envs: int, num_threads: int,
-    settings: sections.EnvironmentSettings,
+    settings: EnvironmentSettings,
     **others: object) -> gymnasium.vector.VectorEnv:
   """Returns ALE's vector of one game; `others` override its arguments."""
   # If ale-py is missing, `look_up` has said what to do.

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines of text on how a test differs from training and published tests."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
@@ -9,6 +9,7 @@ from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import suites
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import sections
 
 _PAPER_FRAMES_PER_GAME = 200_000_000
 _REFERENCE_DMLAB30_FRAMES = 10_000_000_000
@@ -18,10 +19,6 @@ _COMMON_RECIPE = dict(
     min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32',
     learning_rate_schedule='linear', lambda_=1, clip_rho=1, clip_c=1,
     clip_pg_rho=1, reduction='sum', clip_gradient_value=0)
-# These settings change Atari games. `life_loss_ends_episode` is not among them,
-# because lost lives never end the episodes of tests.
-_ATARI_SETTINGS = ('repeat_action_probability', 'full_action_space',
-                   'max_noops', 'fire_on_reset', 'max_episode_frames')
 _ATARI_RECIPE = dict(
     repeat_action_probability=0, max_noops=30, life_loss_ends_episode=True,
     use_lstm=False, use_last_action_reward=False, unroll_length=20,
@@ -138,13 +135,14 @@ def _trained_levels(trained_with: config_lib.Config) -> list[str]:
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
 
-def _environment_settings(levels):
-  """Yields the names of the settings that change the levels."""
-  yield 'num_action_repeats'
+def _environment_settings(levels: Collection[str]) -> list[str]:
+  """Returns the names of the settings that change the levels, in tests."""
+  names = sections.names_with('task', 'all')
   if any(map(declare.is_atari, levels)):
-    yield from _ATARI_SETTINGS
+    names += sections.names_with('task', 'atari')
   if any(map(levels_lib.has_frame_size, levels)):
-    yield from ('width', 'height')
+    names += sections.names_with('task', 'frames')
+  return names
 
 
 def _test_level(level: str) -> str:
