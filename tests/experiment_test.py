@@ -38,6 +38,7 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.modes import test
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
+from scalable_agent.processes import console
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import training
@@ -392,7 +393,7 @@ class FullDiskTest(absltest.TestCase):
         raise BrokenPipeError(errno.EPIPE, 'Broken pipe')
 
     with self.assertRaises(BrokenPipeError):
-      print('text', file=experiment._Output(Broken()))
+      print('text', file=console.Output(Broken()))
 
 
 @pytest.mark.slow

@@ -1551,7 +1551,7 @@ _FILMING = (
     ('an ended film is an error', ' and not is_closed.is_set()', ''),
     ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
 )
-_PROGRAM = (
+_RECIPES = (
     ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
      "[*rest, f'--flagfile={file}']"),
     ('the second word is not taken', 'left = left[0 if equals else 1:]',
@@ -1663,7 +1663,9 @@ _CLUSTER = (
     ('any machine is this one', " and node['NodeID'] == self._node", ''),
     ('ray has its own patience', 'os.environ.get(_HEAD_TIMEOUT_VARIABLE, '
      '_HEAD_TIMEOUT_S)', '_HEAD_TIMEOUT_S'),
-    ('a head that hangs is waited for at the end', "name='leave', ", ''),
+    ('a head that hangs is waited for at the end',
+     "threads.LibraryThread(function, 'leave')",
+     'threading.Thread(target=function, daemon=True)'),
     ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
 )
 _LOG = (
@@ -1838,5 +1840,6 @@ GROUPS = (
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),
     ('compat/pytorch_seed_rl', _PYTORCH_SEED_RL, 'tests/compat_test.py'),
-    ('experiment', _PROGRAM, 'tests/experiment_test.py', '-k', 'recipes'),
+    ('settings/recipes/__init__', _RECIPES, 'tests/experiment_test.py', '-k',
+     'recipes'),
 )

@@ -17,6 +17,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.experience import unrolls
 from scalable_agent.networks import layers
+from scalable_agent.processes import threads
 from scalable_agent.settings import config as config_lib
 
 
@@ -89,8 +90,7 @@ class Local:
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
     self._threads = [
-        threading.Thread(
-            target=act, args=(one,), name=f'actor-{index}', daemon=True)
+        threads.LibraryThread(act, f'actor-{index}', args=(one,))
         for index, one in enumerate(self._actors)]
     for thread in self._threads:
       thread.start()

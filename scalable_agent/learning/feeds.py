@@ -21,6 +21,7 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import agents
 from scalable_agent.processes import memory
+from scalable_agent.processes import threads
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -130,8 +131,7 @@ class Feed:
         config, spec, learner, self._turns or self.inbox,
         _Place(collectives, part, first_environment))
     self._num_learners = collectives.size
-    self._thread = threading.Thread(
-        target=self._run, name='batches', daemon=True)
+    self._thread = threads.LibraryThread(self._run, 'batches')
 
   def start(self) -> None:
     """Starts the thread; with `deterministic` there is none."""

@@ -21,6 +21,9 @@ from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import used
 
+__all__ = [
+    'changes_said', 'choices_made', 'Config', 'SECTIONS', 'trained_with']
+
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
 # micro-batch. Larger micro-batches need more memory and were not faster, with
 # the shallow and the deep network (docs/measurements.md, "The learner").
