@@ -10,7 +10,9 @@ from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
-from scalable_agent.networks import layers
+from scalable_agent.networks import critics
+from scalable_agent.networks import frame_torsos
+from scalable_agent.networks import instructions
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -186,11 +188,11 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(features(257), [[0, 0, 1, 0], [1, 0, 0, 0],
                                         [0, 0, 0, 1], [0, 0, 0, 0]])
     encoder, = (l for l in agent.layers
-                if isinstance(l, layers.InstructionEncoder))
-    codes = encoder(layers.hash_words(['go', '', 'up', 'go']))
+                if isinstance(l, instructions.InstructionEncoder))
+    codes = encoder(instructions.hash_words(['go', '', 'up', 'go']))
     self.assertAllClose(features(261), codes[:, :_NUM_ACTIONS])
     self.assertAllClose(features(321), codes[:, 60:])
-    torso, = (l for l in agent.layers if isinstance(l, layers.DeepTorso))
+    torso, = (l for l in agent.layers if isinstance(l, frame_torsos.DeepTorso))
     visual = torso(env_outputs.observation['frame'][:, 0])
     self.assertAllClose(features(0), visual[:, :_NUM_ACTIONS], 1e-5, 1e-6)
     self.assertAllClose(features(252), visual[:, 252:], 1e-5, 1e-6)
@@ -467,7 +469,7 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
             'desired_goal': _VECTOR}
     agent = agents.make_agent('mlp', spec, action_spec, use_lstm=False,
                               use_last_action_reward=False, seed=1)
-    critic = agents.make_critic('mlp', spec, action_spec, hidden_sizes=[8],
+    critic = critics.make_critic('mlp', spec, action_spec, hidden_sizes=[8],
                                 activation='relu', seed=1)
     seen = _env_outputs(spec, [1, 1])
     outputs, _ = agent.unroll(

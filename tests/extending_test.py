@@ -16,6 +16,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -56,7 +57,7 @@ class TorsoTest(parameterized.TestCase):
 
   def test_critics_see_features_and_actions(self):
     actions = structs.ActionSpec(size=2)
-    critic = agents.make_critic(
+    critic = critics.make_critic(
         'fake_torsos:flat', _BOARD, actions, hidden_sizes=(7,),
         activation='relu', seed=0)
     boards = np.random.default_rng(0).normal(

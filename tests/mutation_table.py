@@ -920,7 +920,7 @@ _MLP = (
      "tf.keras.layers.Activation('tanh'),",
      "tf.keras.layers.Activation('tanh'),\n        "
      "tf.keras.layers.LayerNormalization(),"),
-    ('relu for elu', "_dense(size, 'elu', seed)", "_dense(size, 'relu', seed)"),
+    ('relu for elu', "dense(size, 'elu', seed)", "dense(size, 'relu', seed)"),
 )
 
 _PACKING = (
@@ -1775,7 +1775,7 @@ GROUPS = (
     ('networks/heads', _HEADS, 'tests/heads_test.py'),
     ('networks/agents', _AGENTS, 'tests/heads_test.py'),
     ('algorithms/__init__', _MADE, 'tests/agents_test.py', '-k', 'layer_norm'),
-    ('networks/layers', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
+    ('networks/torsos', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
     ('learning/feeds', _FEEDS, 'tests/feeds_test.py', '-m', 'not slow'),
     ('experience/packing', _PACKING, 'tests/packing_test.py', '-m', 'not slow'),
     ('replay/rate', _RATE,

@@ -23,12 +23,14 @@ from scalable_agent.algorithms import sac
 from scalable_agent.algorithms import td3
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import heads
+from scalable_agent.networks import torsos
 from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
 _ACTOR_CRITICS: dict[str, Callable[
-    [Callable[[], agents.Agent], Callable[[int], agents.Critic], Config],
+    [Callable[[], agents.Agent], Callable[[int], critics.Critic], Config],
     base.Algorithm]] = {
         'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
 _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
@@ -70,13 +72,13 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
   # Only off-policy algorithms have layer_norm; critics see continuous actions.
-  if config.layer_norm and not agents.has_dense_layers(
+  if config.layer_norm and not torsos.has_dense_layers(
       config.agent, spec.observation, bool(spec.action.size)):
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
   agent = functools.partial(make_agent, config, spec, seed)
-  critic = lambda number: agents.make_critic(
+  critic = lambda number: critics.make_critic(
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)

@@ -15,6 +15,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 import tensorflow as tf
 
 
@@ -147,7 +148,7 @@ def _floats(model: tf.keras.Model) -> list[tf.Variable]:
 class Critics:
   """Several critics with their targets."""
 
-  def __init__(self, make_critic: Callable[[int], agents.Critic], number: int):
+  def __init__(self, make_critic: Callable[[int], critics.Critic], number: int):
     """Makes critics.
 
     Args:

@@ -15,6 +15,7 @@ from scalable_agent.experience import structs
 from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
@@ -25,7 +26,7 @@ class Mpo:
   """Implements `base.Algorithm` with the groups `critic`, `policy`, `duals`."""
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+               make_critic: Callable[[int], critics.Critic],
                settings: sections.OffPolicySettings):
     """Makes the algorithm.
 

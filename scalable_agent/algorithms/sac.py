@@ -20,6 +20,7 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
@@ -30,7 +31,7 @@ class Sac:
   """Implements `base.Algorithm` with `critic`, `policy`, `temperature`."""
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+               make_critic: Callable[[int], critics.Critic],
                settings: sections.OffPolicySettings):
     """Makes the algorithm.
 

@@ -17,6 +17,7 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -26,7 +27,7 @@ class Td3:
   """Implements `base.Algorithm` with the groups `critic` and `policy`."""
 
   def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+               make_critic: Callable[[int], critics.Critic],
                settings: sections.OffPolicySettings):
     """Makes the algorithm.
 
