@@ -213,7 +213,7 @@ class MStepTest(_TestCase):
 
   def test_known_policy_losses(self):
     weights = mpo.action_weights(_SAMPLE_Q, .7)
-    policies = mpo.decoupled(*_known_policies())
+    policies = mpo.decoupled_policies(*_known_policies())
     self.assertAllClose(2.5994952, mpo.policy_loss(
         weights, policies.mean.log_prob(_SAMPLES)), rtol=1e-7)
     self.assertAllClose(2.6976840, mpo.policy_loss(
@@ -229,7 +229,7 @@ class MStepTest(_TestCase):
     actions = _random(10, _J, _B, _N)
 
     def log_probs(loc, scale, target_loc, target_scale):
-      policies = mpo.decoupled(
+      policies = mpo.decoupled_policies(
           distributions.Normal(loc, scale),
           distributions.Normal(target_loc, target_scale))
       return [policy.log_prob(actions) for policy in policies]

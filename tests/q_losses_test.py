@@ -446,7 +446,8 @@ class TargetNetworkTest(_TestCase):
   def test_known_numbers(self, dtype):
     value, found = tf.zeros([2], dtype), []
     for _ in range(10):
-      value = q_learning.updated(value, tf.constant([1, 2], dtype), .005)
+      value = q_learning.incremental_update(
+          value, tf.constant([1, 2], dtype), .005)
       found.append(value[0])
     self.assertEqual(value.dtype, dtype)
     self.assertAllClose([.005, .009975, .0488899],
@@ -455,8 +456,10 @@ class TargetNetworkTest(_TestCase):
 
   def test_copies_are_exact(self):
     target, online = _random(12, 2, 100).astype(np.float32)
-    self.assertAllEqual(online, q_learning.updated(target, online, 1.))
-    self.assertAllEqual(target, q_learning.updated(target, online, 0.))
+    self.assertAllEqual(
+        online, q_learning.incremental_update(target, online, 1.))
+    self.assertAllEqual(
+        target, q_learning.incremental_update(target, online, 0.))
 
   def test_period(self):
     rates = [q_learning.periodic_rate(.25, 3, tf.constant(n))

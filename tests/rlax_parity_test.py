@@ -169,7 +169,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
   def test_target_networks(self):
     target, online = _random(9, 2, _N)
     self._assert_same(optax.incremental_update(online, target, .005),
-                      q_learning.updated(target, online, .005))
+                      q_learning.incremental_update(target, online, .005))
 
   @parameterized.parameters(False, True)
   def test_vtrace_with_a_lambda_of_each_step(self, is_cut):

@@ -30,8 +30,7 @@ from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
 _ACTOR_CRITICS: dict[str, Callable[
-    [Callable[[], agents.Agent], Callable[[int], critics.Critic], Config],
-    base.Algorithm]] = {
+    [base.MakeAgent, base.MakeCritic, Config], base.Algorithm]] = {
         'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
 _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
     'impala': lambda spec, config: heads.policy(spec, config.squash_actions),

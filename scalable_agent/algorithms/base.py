@@ -9,7 +9,7 @@ size.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from scalable_agent import errors
 from scalable_agent.experience import structs
@@ -17,6 +17,11 @@ from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import critics
 import tensorflow as tf
+
+# Makes an agent with the head of the algorithm's `make_head`.
+MakeAgent: TypeAlias = Callable[[], agents.Agent]
+# Makes a critic; the argument is the number of the critic, for the seed.
+MakeCritic: TypeAlias = Callable[[int], critics.Critic]
 
 
 class Loss(NamedTuple):
@@ -137,7 +142,7 @@ class Target:
   def follow(self, rate: float | tf.Tensor) -> None:
     """Moves the weights by the share `rate` towards the online weights."""
     for target, online in zip(self.variables, self._online, strict=True):
-      target.assign(q_learning.updated(target, online, rate))
+      target.assign(q_learning.incremental_update(target, online, rate))
 
 
 def _floats(model: tf.keras.Model) -> list[tf.Variable]:
@@ -148,13 +153,8 @@ def _floats(model: tf.keras.Model) -> list[tf.Variable]:
 class Critics:
   """Several critics with their targets."""
 
-  def __init__(self, make_critic: Callable[[int], critics.Critic], number: int):
-    """Makes critics.
-
-    Args:
-      make_critic: makes a critic, for a number that selects the seed.
-      number: `C`.
-    """
+  def __init__(self, make_critic: MakeCritic, number: int):
+    """Makes `C` critics; `number` is `C`."""
     self.first = make_critic(0)
     self._critics = [self.first, *map(make_critic, range(1, number))]
     self._targets = [Target(make_critic(i), critic)

@@ -14,7 +14,7 @@ actor. The first steps of an unroll may only update the LSTM's state (burn-in,
 Kapturowski et al. 2019, R2D2).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
@@ -29,12 +29,12 @@ import tensorflow as tf
 class Ddqn:
   """Implements `base.Algorithm` with the group `agent`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
+  def __init__(self, make_agent: base.MakeAgent,
                settings: sections.OffPolicySettings, exploration_frames: float):
     """Makes the algorithm.
 
     Args:
-      make_agent: makes an agent with the head of this module.
+      make_agent: makes an agent with the head of `make_head`.
       settings: double Q-learning, Huber loss, exploration, targets.
       exploration_frames: number of environment frames over which a linear
         epsilon falls.

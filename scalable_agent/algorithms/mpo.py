@@ -7,15 +7,13 @@ serve both the critic's target and the policy, so the target critics evaluate
 these actions once.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
-from scalable_agent.networks import critics
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
@@ -25,16 +23,8 @@ import tensorflow as tf
 class Mpo:
   """Implements `base.Algorithm` with the groups `critic`, `policy`, `duals`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], critics.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic, for a number that selects the seed.
-      settings: critics, samples, bounds, targets.
-    """
     self.agent = make_agent()
     self._critics = base.Critics(make_critic, settings.num_critics)
     self._target = base.Target(make_agent(), self.agent)
@@ -143,7 +133,7 @@ class Mpo:
     duals_loss += bounds_loss
     policy_loss = tf.add_n([
         mpo.policy_loss(action_weights, half.log_prob(actions))
-        for half in mpo.decoupled(online, target)])
+        for half in mpo.decoupled_policies(online, target)])
     for name, kls, epsilon in zip(
         ('mean_multipliers', 'scale_multipliers'),
         mpo.gaussian_kls(online, target),

@@ -13,14 +13,12 @@ The actions a' and b are sampled from the policy. With discrete actions, means
 over all actions take the place of samples.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
-from scalable_agent.networks import critics
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
@@ -30,16 +28,8 @@ import tensorflow as tf
 class Sac:
   """Implements `base.Algorithm` with `critic`, `policy`, `temperature`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], critics.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic, for a number that selects the seed.
-      settings: critics, temperature, targets.
-    """
     self.agent = make_agent()
     self._critics = base.Critics(make_critic, settings.num_critics)
     self._log_temperature = tf.Variable(

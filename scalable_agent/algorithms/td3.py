@@ -11,13 +11,11 @@ The policy learns, and the targets move, in every second update (the delay).
 With one critic, and without delay and noise, TD3 is DDPG.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
-from scalable_agent.networks import critics
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -26,16 +24,8 @@ import tensorflow as tf
 class Td3:
   """Implements `base.Algorithm` with the groups `critic` and `policy`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], critics.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic, for a number that selects the seed.
-      settings: critics, delay, noise, targets.
-    """
     self.agent = make_agent()
     self._critics = base.Critics(make_critic, settings.num_critics)
     self.groups: dict[str, list[tf.Variable]] = {

@@ -120,7 +120,7 @@ def policy_loss(action_weights: tf.Tensor, log_probs: tf.Tensor) -> tf.Tensor:
       tf.stop_gradient(action_weights) * log_probs, axis=0))
 
 
-class Decoupled(NamedTuple):
+class DecoupledPolicies(NamedTuple):
   """Two policies, each with one half of the online parameters.
 
   Attributes:
@@ -131,22 +131,23 @@ class Decoupled(NamedTuple):
   scale: distributions.Normal
 
 
-def decoupled(online: distributions.Normal,
-              target: distributions.Normal) -> Decoupled:
+def decoupled_policies(
+    online: distributions.Normal,
+    target: distributions.Normal) -> DecoupledPolicies:
   """Returns two policies for the sum of two policy losses.
 
   Args:
     online: distribution of `[B, N]`, with gradients for the parameters.
     target: distribution of `[B, N]`, taken as constant.
   """
-  return Decoupled(
+  return DecoupledPolicies(
       mean=distributions.Normal(online.loc, tf.stop_gradient(target.scale)),
       scale=distributions.Normal(tf.stop_gradient(target.loc), online.scale))
 
 
 def gaussian_kls(online: distributions.Normal, target: distributions.Normal
                  ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Returns `KL(pi_t || pi)` for both policies of `decoupled`.
+  """Returns `KL(pi_t || pi)` for both policies of `decoupled_policies`.
 
   Args:
     online: distribution of `[B, N]`, with gradients for the parameters.

@@ -256,8 +256,8 @@ def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
 # The target networks.
 
 
-def updated(target: tf.Tensor, online: tf.Tensor,
-            rate: float | tf.Tensor) -> tf.Tensor:
+def incremental_update(target: tf.Tensor, online: tf.Tensor,
+                       rate: float | tf.Tensor) -> tf.Tensor:
   """Returns the new value of a variable of a target network.
 
   Args:
@@ -276,7 +276,7 @@ def periodic_rate(
   """Returns `rate` in every `period`-th update, else 0; a float32 scalar.
 
   Args:
-    rate: see `updated`.
+    rate: see `incremental_update`.
     period: updates from one change of the target network to the next.
     num_updates: integer, number of updates, with the present update.
   """
