@@ -23,7 +23,7 @@ from scalable_agent.algorithms import sac
 from scalable_agent.algorithms import td3
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
-from scalable_agent.networks import critics
+from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.networks import torsos
 from scalable_agent.settings.config import Config
@@ -43,13 +43,13 @@ _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
 
 def make_agent(config: Config, spec: structs.EnvironmentSpec,
                seed: int) -> agents.Agent:
-  """Makes the agent for resolved settings, see `agents.make_agent`.
+  """Makes the agent for resolved settings, see `factory.make_agent`.
 
   Raises:
     ConfigError: if the algorithm or the network does not fit the environments.
   """
   is_impala = not config.is_off_policy
-  return agents.make_agent(
+  return factory.make_agent(
       config.agent, spec.observation, spec.action,
       _HEADS[config.algorithm](spec.action, config),
       hidden_sizes=config.layer_sizes,
@@ -77,7 +77,7 @@ def make(config: Config, spec: structs.EnvironmentSpec,
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
   agent = functools.partial(make_agent, config, spec, seed)
-  critic = lambda number: critics.make_critic(
+  critic = lambda number: factory.make_critic(
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)

@@ -15,13 +15,12 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
-from scalable_agent.networks import critics
 import tensorflow as tf
 
 # Makes an agent with the head of the algorithm's `make_head`.
 MakeAgent: TypeAlias = Callable[[], agents.Agent]
 # Makes a critic; the argument is the number of the critic, for the seed.
-MakeCritic: TypeAlias = Callable[[int], critics.Critic]
+MakeCritic: TypeAlias = Callable[[int], agents.Critic]
 
 
 class Loss(NamedTuple):

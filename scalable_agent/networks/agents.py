@@ -3,30 +3,26 @@
 
 `T` is time, `B` the batch, `A` the number of actions. An agent is evaluated by
 `unroll` on whole unrolls (learning) and by `step` on single steps (acting),
-with the same weights and, up to rounding, the same results. `critics` evaluate
+with the same weights and, up to rounding, the same results. Critics evaluate
 actions and are separate from agents.
 """
 
 import collections.abc
-from collections.abc import Sequence
-import random
 
 import numpy as np
 from scalable_agent.experience import structs
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
-from scalable_agent.networks import torsos
 import tensorflow as tf
-
-_LSTM_UNITS = 256
 
 
 class Agent(tf.keras.Model):
   """Actions, and perhaps a baseline, from observations.
 
-  An agent can also see the last action and the last reward. `make_agent` makes
-  all variables; the order of variables depends only on the arguments.
+  An agent can also see the last action and the last reward.
+  `factory.make_agent` makes all variables; the order of variables depends only
+  on the arguments.
   """
 
   def __init__(self, torso: tf.keras.layers.Layer,
@@ -36,7 +32,7 @@ class Agent(tf.keras.Model):
                instruction_encoder: instructions.InstructionEncoder | None,
                core: layers.LSTM | None, use_last_action_reward: bool,
                has_epsilon: bool, action_seed: int):
-    """Makes an agent of layers; most callers want `make_agent`.
+    """Makes an agent of layers; most callers want `factory.make_agent`.
 
     Args:
       torso: maps observations `[N, ...]` to features `[N, F]`.
@@ -226,103 +222,38 @@ class Agent(tf.keras.Model):
     return tf.concat([tf.cast(f, tf.float32) for f in features], axis=-1)
 
 
-def make_agent(network: str, observation_spec: structs.ObservationSpec,
-               action_spec: structs.ActionSpec,
-               head: heads.Head | None = None, *,
-               hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
-               layer_norm: bool = False, is_dueling: bool = False,
-               has_baseline: bool = True, has_epsilon: bool = False,
-               use_lstm: bool = True,
-               use_last_action_reward: bool = True,
-               use_instruction: bool = True, seed: int | None = None) -> Agent:
-  """Makes an agent with all its variables.
+class Critic(tf.keras.Model):
+  """Values of actions: `Q(o, a)`, or `Q(o, .)` for discrete actions."""
 
-  Args:
-    network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
-      for frames, `mlp` for vectors and tiny images. `module:function` is a
-      function of the user. The function gets the observation spec of the agent
-      (an `ArraySpec` or a dictionary of specs, without instructions) and
-      returns a Keras layer or model that maps observations `[N, ...]` to
-      features, float `[N, F]`.
-    observation_spec: an `ArraySpec`, or a dictionary of specs: frames (uint8 or
-      float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
-      (string). The agent does not see `achieved_goal`.
-    action_spec: spec of the actions.
-    head: turns the network's output into actions; None for `heads.policy`.
-    hidden_sizes: units of the dense layers of `mlp`, and of the layers that
-      join frames with other arrays of an observation.
-    activation: `tanh` or `relu`, the activation of the dense layers.
-    layer_norm: whether the first dense layer is normalised, see
-      `torsos.MLPTorso`.
-    is_dueling: whether parameters are a value plus advantages, see
-      `layers.Dueling`.
-    has_baseline: whether there is a baseline.
-    has_epsilon: whether actions can be random, see `Agent`.
-    use_lstm: whether there is a recurrent core, an LSTM with 256 units.
-    use_last_action_reward: whether the agent sees the last action and reward.
-    use_instruction: whether the agent sees instructions.
-    seed: seed of the initial weights and of the choice of actions. Agents that
-      act at the same time need different seeds. None for a seed from Python's
-      `random`, which `tf.keras.utils.set_random_seed` seeds.
+  def __init__(self, torso: tf.keras.layers.Layer,
+               values: tf.keras.layers.Layer):
+    """Makes a critic of layers; most callers want `factory.make_critic`.
 
-  Returns:
-    An `Agent`. `deep` with everything on is the paper's agent for DMLab-30.
+    Args:
+      torso: maps observations, or pairs of observation and action, `[N, ...]`
+        to features `[N, F]`.
+      values: maps features to values.
+    """
+    super().__init__()
+    self._torso = torso
+    self._values = values
 
-  Raises:
-    ConfigError: the network is unknown or does not fit the observations.
-    UserCodeError: the function of the user raises an error.
-  """
-  head = head or heads.policy(action_spec)
-  observation_spec, instruction_spec = instructions.split(observation_spec)
-  if not use_instruction:
-    instruction_spec = None
-  if seed is None:
-    seed = random.randrange(2**31)
-  initializer_seed = tf.keras.random.SeedGenerator(seed)
-  # With heads of zeros, the baseline finds the mean return before a gradient of
-  # the baseline reaches the torso. Otherwise this gradient kills relu units.
-  has_zero_heads = has_baseline and network in ('shallow', 'nature')
-  initializer = ('zeros' if has_zero_heads else
-                 layers.FanInTruncatedNormal(initializer_seed))
-  # The heads and the loss are float32 under any dtype policy.
-  dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(
-      units, dtype='float32', name=name, kernel_initializer=initializer,
-      bias_initializer=bias)
-  head_bias = ('zeros' if head.initial_bias is None else
-               lambda _, dtype: tf.constant(head.initial_bias, dtype))
-  torso = torsos.make(
-      network, observation_spec, initializer_seed,
-      torsos.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
-  agent = Agent(
-      torso, action_spec, head,
-      layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
-      if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
-      baseline=dense(1, 'baseline') if has_baseline else None,
-      instruction_encoder=(
-          instructions.InstructionEncoder(initializer_seed)
-          if instruction_spec is not None else None),
-      core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
-      use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
-      action_seed=seed)
-  _make_variables(agent, observation_spec, instruction_spec)
-  return agent
+  def call(self, observations: structs.Nest,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes values.
 
+    Args:
+      observations: nest of `[N, ...]`.
+      actions: float32 `[N, ...]`, continuous; None for discrete actions.
 
-def _make_variables(agent: Agent, observation_spec: structs.ObservationSpec,
-                    instruction_spec: structs.ArraySpec | None) -> None:
-  """Makes all variables: evaluates the agent on one step of zeros."""
-  observation = torsos.zeros([1, 1], observation_spec)
-  if instruction_spec is not None:
-    observation = {**(observation if isinstance(observation, dict)
-                      else {'frame': observation}),
-                   'instruction': torsos.zeros([1, 1], instruction_spec)}
-  agent.unroll(
-      torsos.zeros([1, 1], agent.action_spec.array),
-      structs.StepOutput(reward=tf.zeros([1, 1]), info=structs.NO_INFO,
-                         done=tf.zeros([1, 1], tf.bool),
-                         observation=observation),
-      agent.initial_state(1))
-  agent.built = True
+    Returns:
+      float32 `[N]`; for discrete actions `[N, A]`.
+    """
+    seen, _ = instructions.split(observations)
+    if actions is None:
+      return self._values(tf.cast(self._torso(seen), tf.float32))
+    features = self._torso(seen, actions)
+    return self._values(tf.cast(features, tf.float32))[:, 0]
 
 
 def _action_features(

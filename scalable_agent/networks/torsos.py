@@ -124,7 +124,7 @@ def make(
   """Returns the torso called `network`.
 
   Args:
-    network: see `agents.make_agent`.
+    network: see `factory.make_agent`.
     observation_spec: spec of the observations, without instructions.
     seed: seed of the initial weights.
     mlp: dense layers for arrays that are not frames, and for several arrays.
@@ -188,8 +188,8 @@ def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,
   """Returns whether any network has the dense layers of `hidden_sizes`.
 
   Args:
-    network: see `agents.make_agent`.
-    observation_spec: see `agents.make_agent`.
+    network: see `factory.make_agent`.
+    observation_spec: see `factory.make_agent`.
     critics_see_actions: whether there are critics of continuous actions.
   """
   seen, _ = instructions.split(observation_spec)

@@ -22,7 +22,7 @@ class Check(NamedTuple):
   rule: str
 
 
-# The networks of the package, see `agents.make_agent`.
+# The networks of the package, see `factory.make_agent`.
 NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
 # The least side of a frame, in pixels. With a smaller one, the last convolution
 # would have no output.
