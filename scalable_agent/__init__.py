@@ -6,8 +6,8 @@ __version__ = '0.1.0'
 import importlib
 from typing import Any
 
-# What programs use. Each is imported when it is used for the first time:
-# processes of environments must not import TensorFlow.
+# Public names, imported at their first use: processes of environments must not
+# import TensorFlow.
 _LAZY = {'Config': 'settings.config', 'load': 'modes.loading',
          'train': 'runs.training'}
 __all__ = ['Config', 'load', 'train']

@@ -39,8 +39,8 @@ from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import recipes
 
-# The function of every mode takes a Config and returns the exit code. Its
-# module is imported only when it is needed: main must first set environment
+# Module and function of every mode. The function takes a Config and returns the
+# exit code. The module is imported late: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
 MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'test': ('scalable_agent.modes.test', 'run'),
@@ -48,17 +48,16 @@ MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.modes.video', 'run'),
          'export': ('scalable_agent.modes.export', 'run')}
-# Those that take the settings of the training.
-_OF_TRAINED = ('test', 'video', 'export')
+# Modes that default to the settings of the training run.
+_USES_TRAINED_SETTINGS = ('test', 'video', 'export')
 
-
-# What TensorFlow writes to stderr while it is imported.
+# Lines that TensorFlow writes to stderr while it is imported.
 _NOISE = ('^([IW]0000 |E0000 .*cuInit|WARNING: All log messages before absl|'
           'To enable the following instructions)')
 
 
 class _WholeNumbers(flags.IntegerParser):
-  """Takes 2e3 and 1_000 for whole numbers, too."""
+  """Parser of whole numbers that also accepts 2e3 and 1_000."""
 
   def convert(self, argument: str | int) -> int:
     try:
@@ -71,7 +70,7 @@ class _WholeNumbers(flags.IntegerParser):
 
 
 class _Booleans(flags.BooleanParser):
-  """Says in words what is wrong."""
+  """Parser of booleans with a plain error message."""
 
   def parse(self, argument: str | int | bool) -> bool:
     try:
@@ -98,15 +97,16 @@ _DEFINE: dict[object, Callable[..., object]] = {
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
-  """Defines a flag for every setting, in groups that --helpfull shows."""
+  """Defines a flag for every setting, grouped by section for --helpfull."""
   flags.DEFINE_string(
-      'recipe', '', 'Name of a recipe, whose flags are read first: others '
-      f'override them, but not --algorithm. {", ".join(recipe_names())}.',
+      'recipe', '', 'Name of a recipe: a file of flags that is read first. '
+      'All flags but --algorithm can be overridden. Recipes: '
+      f'{", ".join(recipe_names())}.',
       flag_values=flag_values, module_name='00 recipe')
   for number, section in enumerate(config_lib.SECTIONS, 1):
     name = section.__name__.removesuffix('Settings').lower()
     for field in dataclasses.fields(section):
-      if field.name in flag_values:  # The mode is in two sections.
+      if field.name in flag_values:  # Every section has the mode.
         continue
       kwargs = dict(name=field.name, default=field.default,
                     help=field.metadata['text'], flag_values=flag_values,
@@ -120,17 +120,17 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   """Returns the settings in flags.
 
-  In modes of a trained agent, flags that were not given are those of its
-  training.
+  Modes of a trained agent take the settings of the training run for all flags
+  that are not given.
 
   Raises:
-    ConfigError: if one of them is wrong.
+    ConfigError: if a setting is wrong.
   """
   values = flag_values.flag_values_dict()
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
   given = {name: values[name] for name in names if flag_values[name].present}
   trained_with = None
-  if values['mode'] in _OF_TRAINED:
+  if values['mode'] in _USES_TRAINED_SETTINGS:
     trained_with = config_lib.trained_with(
         os.path.expanduser(values['logdir']))
   if trained_with is None:
@@ -144,7 +144,7 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
 def parse(args: Sequence[str]) -> config_lib.Config:
   """Returns the settings in arguments such as `['--batch_size=8', ...]`.
 
-  Flag files are read. The flags of this program do not change.
+  Files of `--flagfile` are read. The flags of this program do not change.
 
   Raises:
     ConfigError: if a setting is wrong.
@@ -157,16 +157,16 @@ def parse(args: Sequence[str]) -> config_lib.Config:
 
 
 def recipe_names() -> list[str]:
-  """Returns what `--recipe` takes."""
+  """Returns the names of all recipes."""
   return sorted(name.removesuffix('.flags') for name in os.listdir(
       os.path.dirname(recipes.__file__)) if name.endswith('.flags'))
 
 
 def with_recipe(args: Sequence[str]) -> list[str]:
-  """Returns the arguments with the file of `--recipe` in front, if any.
+  """Returns the arguments, with `--recipe` replaced by a `--flagfile` in front.
 
   Raises:
-    ConfigError: there is no such recipe, or there are two of them.
+    ConfigError: if there is no such recipe, or more than one `--recipe`.
   """
   left, asked, rest = list(args), [], []
   while left:
@@ -198,7 +198,7 @@ def with_recipe(args: Sequence[str]) -> list[str]:
 
 
 def _set(flag_values, argv):
-  """Sets flags; returns what is left of `argv`, which is its first entry.
+  """Sets flags; returns the name of the program, `argv[:1]`.
 
   Raises:
     ConfigError, flags.Error: see `parse`.
@@ -215,10 +215,10 @@ def _set(flag_values, argv):
 
 
 def check_order(args: Sequence[str]) -> None:
-  """Raises ConfigError for a flag that a later `--flagfile` sets otherwise.
+  """Raises ConfigError for a flag that a later `--flagfile` would override.
 
-  Of two values, the later one counts. After a file, that is what one wants;
-  before it, what was typed would be lost.
+  The last value of a flag wins. A flag typed before `--flagfile` would be
+  overridden silently, so that is an error.
 
   Raises:
     flags.Error: if there is no such file, or a value has the wrong type.
@@ -237,11 +237,11 @@ def check_order(args: Sequence[str]) -> None:
       if before[name] != within[name]:
         raise errors.ConfigError(
             f'{before[name]} comes before {" ".join(file)}, which has '
-            f'{within[name]}: give it after the file.')
+            f'{within[name]}: give the flag after the file.')
 
 
 def _given(args):
-  """Returns the flags in `args` as texts, by name; ignores unknown ones."""
+  """Returns the flags in `args` as texts, by name; ignores unknown flags."""
   flag_values = flags.FlagValues()
   define_flags(flag_values)
   flag_values(['experiment.py', *args], known_only=True)
@@ -250,7 +250,7 @@ def _given(args):
 
 
 def _parse_flags(argv):
-  """Sets the flags; ends the program with one line if one is wrong."""
+  """Sets the flags; ends the program with a line if a flag is wrong."""
   try:
     return _set(flags.FLAGS, argv)
   except (errors.ConfigError, flags.Error) as e:
@@ -264,23 +264,23 @@ def _parse_flags(argv):
 def main(argv: Sequence[str]) -> int:
   """Runs the mode that the flags ask for.
 
-  Errors of users are printed in a line, without a stack of frames.
+  A `UserError` is printed in a line, without a traceback.
 
   Args:
-    argv: is not used; the flags are parsed already.
+    argv: ignored; the flags are parsed already.
 
   Returns:
-    The exit code: 0 for an end or a stop with a checkpoint, that of
-    `errors.UserError` for one of them, 1 if there is not enough memory or room
-    on a disk or nobody reads the output, 130 (or that of the signal) for a stop
-    before there was anything to save.
+    The exit code. 0: the run has ended, or was stopped with a checkpoint. 1:
+    memory or disk space ran out, or the reader of the output has ended. 130, or
+    the code of the signal: the run was stopped before there was anything to
+    save. For a `UserError`, the exit code of its class.
   """
-  del argv  # `_parse_flags` has taken all of them.
+  del argv
   logging.set_verbosity(logging.WARNING)
-  # Errors are raised. What TensorFlow logs besides does not help users.
+  # Errors are raised. Other logs of TensorFlow do not help users.
   os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
   os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
-  # TensorFlow leaves oneDNN off on CPUs without AVX-512, where it makes an
+  # TensorFlow leaves oneDNN off on CPUs without AVX-512. There, oneDNN makes an
   # update up to twice as fast.
   os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
   try:
@@ -305,15 +305,15 @@ def main(argv: Sequence[str]) -> int:
       raise
     _say(text)
     return 1
-  except KeyboardInterrupt as e:  # Others come while a cluster is left.
-    what = (' before there was anything to save' if flags.FLAGS.mode == 'train'
+  except KeyboardInterrupt as e:  # Not a `Stopped` if a cluster is left.
+    when = (' before there was anything to save' if flags.FLAGS.mode == 'train'
             and isinstance(e, signals.Stopped) else '')
-    _say(f'stopped by a signal{what}.')
+    _say(f'stopped by a signal{when}.')
     return e.args[0] if e.args else 130
 
 
 def _run(config):
-  """Imports and runs what `--mode` asks for; returns the exit code."""
+  """Imports and runs the function of `--mode`; returns the exit code."""
   module, function = MODES[config.mode]
   _check(config)
   if config.mode == 'train' and config.ray_address:
@@ -326,20 +326,20 @@ def _run(config):
   with _without_noise():
     run = getattr(importlib.import_module(module), function)
     if 'tensorflow' in sys.modules:
-      # It looks for GPUs now, and says what it does not find.
+      # TensorFlow looks for GPUs now, and reports missing libraries.
       sys.modules['tensorflow'].config.list_physical_devices()
   if config.mode == 'train':
     return run(config)
-  # Directories that are not complete are removed, also after SIGTERM.
+  # So incomplete directories are removed after SIGTERM, too.
   with signals.stop_on_signals(signals.Stop(waits_for='')):
     return run(config)
 
 
 class _Output(io.TextIOBase):
-  """Writes to a file; what finds no room there is left out.
+  """Writes to a file; drops output when the disk is full.
 
-  The output of a run may be a file on the disk of its checkpoints. If that is
-  full, the run goes on, as it does without its curves.
+  The output of a run may be on the disk of the checkpoints. A full disk must
+  not end the run.
   """
 
   def __init__(self, file: TextIO):
@@ -376,7 +376,7 @@ def _room_not_needed():
 
 
 def _check(config):
-  """Raises for what can be known before TensorFlow takes its time."""
+  """Raises errors that can be found before the slow import of TensorFlow."""
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
@@ -391,10 +391,10 @@ def _check(config):
 
 @contextlib.contextmanager
 def _without_noise():
-  """Leaves out what TensorFlow says about itself while it is imported.
+  """Drops the lines of `_NOISE` from stderr.
 
-  It does so before it looks at its log level. Another process filters what is
-  written, so that nothing else is lost, whatever happens to this one.
+  TensorFlow writes these lines before it reads its log level. A process of its
+  own filters stderr, so that no other line is lost even if this process dies.
   """
   sys.stderr.flush()
   try:
@@ -403,7 +403,7 @@ def _without_noise():
   except OSError:  # There is no grep.
     yield
     return
-  assert grep.stdin is not None  # It is a pipe.
+  assert grep.stdin is not None  # For mypy: stdin is a pipe.
   stderr = os.dup(2)
   os.dup2(grep.stdin.fileno(), 2)
   grep.stdin.close()
@@ -417,13 +417,13 @@ def _without_noise():
 
 
 def _print_error(error):
-  """Prints where an error comes from, if that helps, and then what it is."""
+  """Prints an error; for code of users, with its frames."""
   if isinstance(error, errors.UserCodeError):
     with contextlib.suppress(OSError):
       print(error.all_frames if flags.FLAGS.debug else error.frames,
             file=sys.stderr, end='')
   if isinstance(error, errors.SaveError):
-    # It may have come while the run was ending because of another one.
+    # The run may have been ending already, because of another error.
     first = error.__context__
     while first and not isinstance(first, errors.UserError):
       first = first.__context__
@@ -433,17 +433,17 @@ def _print_error(error):
 
 
 def _say(text):
-  """Prints the last line; the exit code counts even if that is impossible."""
+  """Prints the last line, if stderr can be written."""
   with contextlib.suppress(OSError):
     print(f'scalable_agent: {text}', file=sys.stderr, flush=True)
 
 
 def _exit(exit_code):
-  """Ends the program; does not wait for threads that still act."""
+  """Ends the program without waiting for threads that still act."""
   if any(thread.daemon and thread.name.startswith(
       ('actor-', 'batcher-', 'batches', 'leave'))
          for thread in threading.enumerate()):
-    # They may be within TensorFlow or ray, which must not be taken away.
+    # TensorFlow and ray must not be unloaded while a thread uses them.
     _flush()
     sys.stderr.flush()
     os._exit(exit_code)
@@ -452,20 +452,20 @@ def _exit(exit_code):
 
 
 def _flush():
-  """Writes what is left of the output, if there is room."""
+  """Flushes stdout, if there is room."""
   try:
     sys.stdout.flush()
-  except OSError:  # Python would try again, and change the exit code.
+  except OSError:  # Python would flush again, and change the exit code.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
-  # As with `python FILE.py`: names like module:function may be of modules here.
-  with contextlib.suppress(OSError):  # It may have been removed.
+  # As with `python FILE.py`: module:function may name a module in here.
+  with contextlib.suppress(OSError):  # The directory may have been removed.
     if os.getcwd() not in sys.path:
       sys.path.insert(0, os.getcwd())
-  # For --help, which is about the main module.
+  # --help shows the docstring of the main module.
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:
     flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])

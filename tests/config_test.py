@@ -196,6 +196,7 @@ class DefaultsTest(absltest.TestCase):
         "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors', "
         "'scalable_agent.settings', 'scalable_agent.settings.config', "
         "'scalable_agent.settings.declare', "
+        "'scalable_agent.settings.lab_levels', "
         "'scalable_agent.settings.sections']")
 
 
@@ -397,6 +398,10 @@ class AlgorithmsTest(parameterized.TestCase):
                       for level in ('lab/x', 'contributed/dmlab30/x', 'atari57',
                                     'dmlab30', 'CartPole-v1', 'catch', 'm:x')],
                      [4, 4, 4, 4, 1, 1, 1])
+    # `module:id` is never a level of DeepMind Lab.
+    for level in ('rooms_world:Corridor-v0', 'explore_it:x', 'lab/x:y'):
+      self.assertEqual(
+          config_lib.Config(level_name=level).num_action_repeats, 1, level)
     # The levels are not known.
     self.assertEqual(
         sections.EnvironmentSettings().num_action_repeats, 4)
@@ -407,7 +412,8 @@ class AlgorithmsTest(parameterized.TestCase):
 
     default = settings_lib.By({'ddqn on Atari': 1, 'Atari': 2, 'ddqn': 3,
                              'impala': 4, 'others': 5})
-    of = lambda section, algorithm: default.of(section(algorithm=algorithm))
+    of = lambda section, algorithm: default.of(
+        section(algorithm=algorithm).default_keys())
     self.assertEqual([of(Settings, a) for a in ('ddqn', 'sac', 'impala')],
                      [1, 2, 4])
     # A section without a level.
@@ -652,7 +658,7 @@ class FlagsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (['--batch_size=4'], '--batch_size=4 comes before .*, which has '
-       '--batch_size=8: give it after the file'),
+       '--batch_size=8: give the flag after the file'),
       (['--batch_size', '4'], '--batch_size=4 comes before'),
       (['-batch_size=4'], '-batch_size=4 comes before'),
       (['--use_lstm'], '--use_lstm comes before .*, which has --nouse_lstm'),

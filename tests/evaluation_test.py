@@ -299,7 +299,7 @@ class FileTest(parameterized.TestCase):
     finally:
       resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     self.assertRegex(output.getvalue(), 'could not be written: File too large. '
-                     'Training goes on; the evaluation at 200 frames')
+                     'Training continues; the evaluation at 200 frames')
     self._append(300)
     self.assertEqual(self._frames(), [100, 300])
 

@@ -139,7 +139,7 @@ class ProcessTest(parameterized.TestCase):
     code, output = main('--num_action_repeats=2')
     self.assertEqual(code, 2, output)
     self.assertRegex(output, 'was trained with --num_action_repeats=1, not with'
-                     ' --num_action_repeats=2: that is another task')
+                     ' --num_action_repeats=2: this is another task')
     episodes = _episodes(self.logdir)
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.
@@ -382,7 +382,7 @@ class FullDiskTest(absltest.TestCase):
     for mode in 'test', 'table':
       code, stderr = self._run(f'--mode={mode}', f'--logdir={logdir}')
       self.assertEqual((code, stderr.splitlines()[-1]), (
-          1, 'scalable_agent: no room for what was to be written: No space '
+          1, 'scalable_agent: no room for a file: No space '
           'left on device.'))
 
   def test_other_errors_of_the_output_are_raised(self):

@@ -1401,6 +1401,8 @@ _SECTIONS = (
      "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
     ('targets are copied in every update',
      'period is not None and period > 1:', 'period is not None:'),
+    ('Atari defaults for IMPALA, too',
+     "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
     ('settings of others are ignored',
      "elif value != field.default:",
      "elif False:"),
@@ -1408,9 +1410,9 @@ _SECTIONS = (
      'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
 )
 
-_SETTINGS = (
-    ('Atari defaults for IMPALA, too',
-     "*['Atari'][:algorithm != 'impala'],", "'Atari',"),
+_LAB_LEVELS = (
+    ('modules of users are levels of DeepMind Lab',
+     "':' not in level_name and", 'True and'),
 )
 
 _CHECKPOINTING = (
@@ -1449,20 +1451,20 @@ _DMLAB = (
      "f'which {_HOW_TO_INSTALL}'"),
 )
 _PROCESSES = (
-    ('no group of its own', 'os.setpgid(0, 0)  # What', 'pass  # What'),
+    ('no group of its own', 'os.setpgid(0, 0)  # Children', 'pass  # Children'),
     ('groups are not killed', '  if not groups:\n    return groups\n',
      '  return set()\n'),
-    ('groups of others are killed', '(group in known or _is_ours(pid, path))',
+    ('groups of others are killed', '(group in known or _has_mark(pid, path))',
      'True'),
     ('what has no mark goes on',
-     'known = _kill_groups(ended)', 'known = frozenset()'),
+     'known = _kill_groups(processes)', 'known = frozenset()'),
     ('the mark stays', '    del os.environ[_DIRECTORY]\n', ''),
     ('forks end what runs', 'if os.getpid() == _OWNER:', 'if True:'),
     ('directories stay',
-     '    shutil.rmtree(_directory(multiprocessing.util.get_temp_dir(), '
-     'process.pid),\n                  ignore_errors=True)\n', ''),
+     '    shutil.rmtree(path, ignore_errors=True)\n\n\ndef directory',
+     '\n\ndef directory'),
     ('the server leaves what runs', 'os.kill(pid, signal.SIGKILL)', 'pass'),
-    ('the server leaves files', 'if not left and _removed(path):',
+    ('the server leaves files', 'if not left and _remove_run(path):',
      'if not left:'),
     ('files of what still runs are removed',
      'fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n      shutil',
@@ -1480,7 +1482,7 @@ _WORKERS = (
     ('time does not grow', 'sum(list(_num_open.values()))', '0'),
     ('environments of a process start together',
      'max(per_core, self._num_per_process)', 'per_core'),
-    ('closed ones count', '      del _num_open[id(self)]\n', ''),
+    ('closed environments count', '      del _num_open[id(self)]\n', ''),
     ('steps have less time', 'is_start=self._steps_compile', 'is_start=False'),
     ('all steps have more time', 'is_start=self._steps_compile',
      'is_start=True'),
@@ -1587,7 +1589,8 @@ _CREW = (
     ('a lost environment is an error',
      'isinstance(error.cause, errors.EnvironmentProcessLostError)', 'False'),
     ('a worker that dies ends the run while others act',
-     '      one.num_deaths_of_all = 0', '      worker.num_deaths_of_all = 0'),
+     '      any_worker.num_deaths_of_all = 0',
+     '      worker.num_deaths_of_all = 0'),
     ('deaths of all are not counted',
      'worker.num_deaths_of_all += 1', 'worker.num_deaths_of_all += 0'),
     ('a lost environment ends the run as a lost worker',
@@ -1608,7 +1611,8 @@ _CREW = (
      'incarnation=worker.share.incarnation'),
 )
 _REMOTE_ACTORS = (
-    ('the whole store is used', '_MOST_OF_STORE * store_bytes', 'store_bytes'),
+    ('the whole store is used', '_MAX_STORE_SHARE * store_bytes',
+     'store_bytes'),
     ('learners of one machine do not share its store', '* store_bytes / (\n'
      '        num_learners if', '* store_bytes / (\n        1 if'),
     ('the store of any machine', "if node['NodeID'] == cluster.this_node()]",
@@ -1622,28 +1626,33 @@ _REMOTE_ACTORS = (
     ('seconds of replaced workers count twice', 'sender.seconds = {}', 'pass'),
 )
 
-_DRIVER = (
+_LEARNERS = (
     ('tracebacks of learners are lost',
      '      print(failures[0], file=sys.stderr, flush=True)', '      pass'),
     ('the first learner\'s error, not the first cause',
      '    failures.sort(key=lambda e: _order(_cause(e)))\n', ''),
-    ('more workers to begin than there are',
-     'if config.min_actor_workers > num_workers:', 'if False:'),
-    ('directories that are not shared',
-     '    if not os.path.exists(self._token):', '    if False:'),
     ('one that waits for another one hangs',
      'now_s - max(self._sign_s)', 'now_s - min(self._sign_s)'),
-    ('versions are not compared', '    versions.check(*first)\n', ''),
     ('a lost cluster is an end as any other',
      '      if problem:\n        raise', '      if False:\n        raise'),
     ('nobody looks after the cluster',
      "'' if stop.is_set() else self._connection.problem()", "''"),
     ('learners may save for ever when the cluster is lost',
-     '    _check(self._connection, _SAVE_TIMEOUT_S)\n', ''),
+     '    check_cluster(self._connection, _SAVE_TIMEOUT_S)\n', ''),
     ('learners are waited for when the cluster is lost',
-     '      _check(self._connection)\n      if self', '      if self'),
+     '      check_cluster(self._connection)\n      if self', '      if self'),
     ('silence while the driver is stopped counts',
      'now_s = self._connection.now_s()', 'now_s = time.monotonic()'),
+)
+_DRIVER = (
+    ('more workers to begin than there are',
+     'if config.min_actor_workers > num_workers:', 'if False:'),
+)
+_LEARNER_WORKER = (
+    ('directories that are not shared',
+     '    if not os.path.exists(self._token):', '    if False:'),
+    ('versions are not compared',
+     '    descriptions.check_versions(*first)\n', ''),
 )
 _CLUSTER = (
     ('the head is lost at once', 'self._seen_s + self._limit_s if',
@@ -1797,7 +1806,8 @@ GROUPS = (
     ('acting/policies', _POLICIES, 'tests/policies_test.py'),
     ('settings/config', _CONFIG, 'tests/config_test.py'),
     ('settings/sections', _SECTIONS, 'tests/config_test.py'),
-    ('settings/declare', _SETTINGS, 'tests/config_test.py', '-k', 'Algorithms'),
+    ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
+     'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),
     ('environments/dmlab', _DMLAB, 'tests/dmlab_test.py', '-k',
      'Contract or DmLab or Undecorated'),
@@ -1824,6 +1834,8 @@ GROUPS = (
      'tests/remote_actors_test.py'),
     ('distributed/cluster', _CLUSTER, 'tests/driver_test.py'),
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
+    ('distributed/learners', _LEARNERS, 'tests/driver_test.py'),
+    ('distributed/learner_worker', _LEARNER_WORKER, 'tests/driver_test.py'),
     ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),

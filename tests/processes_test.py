@@ -215,7 +215,7 @@ class RemoteTest(parameterized.TestCase):
     name = processes._DIRECTORY
     environ = {} if before is None else {name: before}
     with mock.patch.dict(os.environ, environ):
-      with processes._marked():
+      with processes._mark_server():
         self.assertNotIn(os.environ[name], (None, before))
       self.assertEqual(os.environ.get(name), before)
 
@@ -503,23 +503,23 @@ class StartTest(absltest.TestCase):
       path = os.path.join(self.create_tempdir().full_path, 'pymp-x')
       os.mkdir(path)
       make(os.path.join(path, processes._LOCK))
-      self.assertFalse(processes._removed(path))  # Nor does it wait.
+      self.assertFalse(processes._remove_run(path))  # Nor does it wait.
       self.assertLen(os.listdir(path), 1)
     path = os.path.join(self.create_tempdir().full_path, 'pymp-x')
     os.mkdir(path)
     lock = os.path.join(path, processes._LOCK)
     open(lock, 'x').close()
     with mock.patch.object(os, 'getuid', return_value=os.getuid() + 1):
-      self.assertFalse(processes._removed(path))
+      self.assertFalse(processes._remove_run(path))
     with open(lock, 'ab') as file:
       fcntl.flock(file, fcntl.LOCK_EX)
-      self.assertFalse(processes._removed(path))
-    self.assertTrue(processes._removed(path))
+      self.assertFalse(processes._remove_run(path))
+    self.assertTrue(processes._remove_run(path))
     self.assertFalse(os.path.exists(path))
-    self.assertTrue(processes._removed(path))
+    self.assertTrue(processes._remove_run(path))
     os.mkdir(path)
     open(os.path.join(path, 'rest'), 'x').close()  # Its lock is gone already.
-    self.assertTrue(processes._removed(path))
+    self.assertTrue(processes._remove_run(path))
     self.assertFalse(os.path.exists(path))
 
   def test_directories_of_killed_programs_are_removed(self):

@@ -100,7 +100,7 @@ class NumbersTest(parameterized.TestCase):
       ('impala_deep_multitask', 'IMPALA multi-task', 59.7, 176.9))
   def test_aggregates_of_published_scores_are_the_published_ones(
       self, key, name, median, mean):
-    scores = atari57.PUBLISHED[key].scores
+    scores = atari57.PUBLISHED[key].returns
     aggregates = {a.name: a for a in _table(_atari_returns(scores)).aggregates}
     self.assertLen(aggregates, 4)
     for aggregate in aggregates.values():
@@ -461,7 +461,7 @@ class SeveralAgentsTest(parameterized.TestCase):
             {level: returns * 200},
             _run(trained_on=level, **{**_PAPER, 'agent': agent})))
         for level, returns in _atari_returns(
-            atari57.PUBLISHED[key].scores).items()]
+            atari57.PUBLISHED[key].returns).items()]
     text = self._compare(*logdirs)
     self.assertStartsWith(
         text, '# Test of 57 agents after 200,000,000 frames')

@@ -24,7 +24,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.processes import processes
-from scalable_agent.scores import dmlab30
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 
 # What is said when environments start, which may take minutes.
@@ -46,12 +46,10 @@ DEFAULT_ACTION_SET = (
 )
 # Test levels are drawn from seeds that training never sees.
 _TEST_MIXER_SEED = 0x600D5EED
-_DMLAB30 = dmlab30.LAB_PREFIX
+_DMLAB30 = lab_levels.DMLAB30_PREFIX
 # These show photographs. The other two levels of psychlab draw their images.
 _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
                  _DMLAB30 + 'psychlab_continuous_recognition')
-_OTHER_LEVELS = ('seekavoid_arena_01',)
-_ANY_LEVEL = 'lab/'
 _MAX_INSTRUCTION_LENGTH = 1024
 # The renderer takes no other widths and heights than multiples of it.
 _SIZE_STEP = 4
@@ -72,14 +70,13 @@ _MISSING = {
 
 def is_level(level_name: str) -> bool:
   """Whether a name means a level of DeepMind Lab, or `dmlab30`."""
-  return (level_name in dmlab30.ALL_LEVELS or level_name in _OTHER_LEVELS
-          or level_name.startswith((_DMLAB30, _ANY_LEVEL))
-          or level_name == 'dmlab30')
+  return lab_levels.is_level(level_name)
 
 
 def known_levels() -> Iterable[str]:
   """Returns the names of levels, for errors."""
-  return [*sorted(dmlab30.ALL_LEVELS), *_OTHER_LEVELS, 'dmlab30']
+  return [*sorted(lab_levels.ALL_DMLAB30_LEVELS), *lab_levels.OTHER_LEVELS,
+          lab_levels.SUITE]
 
 
 def look_up(
@@ -307,19 +304,19 @@ def _check_paths(level_name, level, settings):
 
 def _lab_level(name: str, is_test: bool) -> str:
   """Returns Lab's own name of a level."""
-  if name == 'dmlab30':
+  if name == lab_levels.SUITE:
     raise errors.EnvironmentSpecError(
         'dmlab30 is a suite. Here, name its levels one by one: see '
         'scores.dmlab30.levels.')
-  if name in _OTHER_LEVELS:
+  if name in lab_levels.OTHER_LEVELS:
     return name
-  if name.startswith(_ANY_LEVEL):
-    return name[len(_ANY_LEVEL):]
+  if name.startswith(lab_levels.ANY_PREFIX):
+    return name[len(lab_levels.ANY_PREFIX):]
   level = name.removeprefix(_DMLAB30)
-  if level not in dmlab30.ALL_LEVELS:
-    raise base.unknown_level(
-        name, [_DMLAB30 + known for known in sorted(dmlab30.ALL_LEVELS)])
-  if level not in dmlab30.LEVEL_MAPPING and not is_test:
+  if level not in lab_levels.ALL_DMLAB30_LEVELS:
+    raise base.unknown_level(name, [
+        _DMLAB30 + known for known in sorted(lab_levels.ALL_DMLAB30_LEVELS)])
+  if level not in lab_levels.DMLAB30_LEVELS and not is_test:
     raise errors.LevelError(
         f'{name} is held out for testing: train on '
         f'{level.removesuffix("_test")}_train, or use --mode=test.')

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Lines of text: how a test differs from its training and published tests."""
+"""Lines of text on how a test differs from training and published tests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -41,7 +41,7 @@ def training_remarks(
 
   Args:
     config: the settings of the test.
-    trained_with: the settings of the training, None if they are lost.
+    trained_with: the settings of the training; None if lost.
     levels: the levels that the test has played so far.
   """
   all_levels = set(_level_names(config))
@@ -69,9 +69,9 @@ def differences(
   """Yields a line for each difference from the published tests of a suite.
 
   Args:
-    suite: the suite; without one there are no differences.
+    suite: the suite; None has no differences.
     config: the settings of the test.
-    trained_with: the settings of the training, None if they are lost.
+    trained_with: the settings of the training; None if lost.
     num_env_frames: the frames of the training.
     levels: the levels that the test has played so far.
     num_games: the number of games of each level.
@@ -94,7 +94,7 @@ def differences(
     yield ('Actions: the most likely ones here (--test_greedy); the '
            "reference's code samples them.")
   if trained_with is None:
-    yield ('Settings of training: not known, as declare.json in the logdir is '
+    yield ('Settings of training: not known, as settings.json in the logdir is '
            'missing or damaged.')
   else:
     yield from _training(suite, trained_with, num_env_frames)
@@ -108,7 +108,7 @@ def off_policy_differences(
 
   Args:
     config: the settings of the test.
-    trained_with: the settings of the training, or of the test if they are lost.
+    trained_with: the settings of the training; if lost, of the test.
     scores: published scores by level.
     num_games: the number of games of each level.
   """
@@ -129,12 +129,12 @@ def off_policy_differences(
     yield 'Algorithm: double DQN here, DQN in published scores.'
 
 
-def _level_names(config):
+def _level_names(config: config_lib.Config) -> list[str]:
   return levels_lib.level_names(config.level_name, config.is_test)
 
 
-def _trained_levels(trained_with):
-  """Returns the levels that the training has played: not always all."""
+def _trained_levels(trained_with: config_lib.Config) -> list[str]:
+  """Returns the levels that the training has played, maybe not all levels."""
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
 
@@ -147,11 +147,13 @@ def _environment_settings(levels):
     yield from ('width', 'height')
 
 
-def _test_level(level):
+def _test_level(level: str) -> str:
   return dmlab30.LEVEL_MAPPING.get(level, level)
 
 
-def _atari_agent(config, trained_with, num_env_frames):
+def _atari_agent(
+    config: config_lib.Config, trained_with: config_lib.Config | None,
+    num_env_frames: int) -> Iterator[str]:
   num_games = trained_with and len(_trained_levels(trained_with))
   if not num_games or num_env_frames != num_games * _PAPER_FRAMES_PER_GAME:
     yield (f'Frames trained: {num_env_frames:,} here; '
@@ -171,7 +173,7 @@ def _atari_agent(config, trained_with, num_env_frames):
          f'{others.get(config.agent, "shallow or deep in the paper")}.')
 
 
-def _atari_environment(config):
+def _atari_environment(config: config_lib.Config) -> Iterator[str]:
   if config.full_action_space:
     yield "Action set: all 18 here; each game's own for the experts."
   else:
@@ -193,7 +195,8 @@ def _atari_environment(config):
            'here, after 108,000 (30 minutes) as a rule.')
 
 
-def _dmlab_agent(trained_with, num_env_frames):
+def _dmlab_agent(trained_with: config_lib.Config | None,
+                 num_env_frames: int) -> Iterator[str]:
   num_levels = trained_with and len(_trained_levels(trained_with))
   if num_levels == 1:
     yield (f'Frames trained: {num_env_frames:,} here; not known '
@@ -211,7 +214,7 @@ def _dmlab_agent(trained_with, num_env_frames):
            'best of 24 that adapt theirs.')
 
 
-def _dmlab_levels(levels):
+def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
   training_levels = [
       level for level in levels if _test_level(level) != level]
   if training_levels:
@@ -222,7 +225,8 @@ def _dmlab_levels(levels):
            "the paper's table B.1 has small and large maps swapped.")
 
 
-def _training(suite, trained_with, num_env_frames):
+def _training(suite: suites.Suite, trained_with: config_lib.Config,
+              num_env_frames: int) -> Iterator[str]:
   if trained_with.is_off_policy:
     yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '
            'with other settings of training.')
@@ -233,8 +237,8 @@ def _training(suite, trained_with, num_env_frames):
            f'{trained_with.total_environment_frames:,} frames here, and this '
            f'agent had {num_env_frames:,}: it was not trained to its end.')
   recipe = _ATARI_RECIPE if suite is suites.ATARI57 else _DMLAB_RECIPE
-  others = [
+  changed = [
       f'{name} {getattr(trained_with, name)} instead of {value}'
       for name, value in recipe.items() if getattr(trained_with, name) != value]
-  if others:
-    yield f'Settings of training: {", ".join(others)}.'
+  if changed:
+    yield f'Settings of training: {", ".join(changed)}.'

@@ -1,10 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The settings of a run: what must fit together, what is left open, files.
+"""The settings of a run: checks across sections, automatic values, files.
 
-`Config` is all sections of `sections`, where each setting is declared, in one.
-`experiment.py` makes a flag of every setting. In a program or a notebook,
-`Config(level_name='catch', batch_size=8)` has the defaults for all other
-settings.
+`Config` joins all sections; `sections` declares every setting. `experiment.py`
+makes a flag of every setting. In a program or a notebook,
+`Config(level_name='catch', batch_size=8)` has defaults for all other settings.
 
 This module must not import TensorFlow: environment processes import it.
 """
@@ -23,34 +22,34 @@ from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import Value
 
-# On a CPU, a micro-batch has at most this many observations, but at least this
-# many unrolls. Larger ones need more memory and were not faster, with the
-# shallow and the deep network (docs/measurements.md, "The learner").
+# On a CPU: largest number of observations, and smallest number of unrolls, in a
+# micro-batch. Larger micro-batches need more memory and were not faster, with
+# the shallow and the deep network (docs/measurements.md, "The learner").
 _OBSERVATIONS_PER_MICRO_BATCH = 84
 _MIN_MICRO_BATCH_SIZE = 4
 # Groups share their policy steps if there are at least this many groups, and
 # each has fewer environments than this.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
-# What a replay keeps of an environment beside an unroll: its first entry and
-# the frames of a stack.
+# Steps that a replay keeps of each environment in addition to an unroll: the
+# first entry and the frames of a stack.
 _SLOTS_BESIDE_AN_UNROLL = 5
-# More updates before new weights made no call faster.
+# More updates per call were not faster.
 _MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = (
     'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
 
-# What makes the task another one, beside the level: returns of before and after
-# cannot be compared.
+# Settings that, besides the level, define the task. Returns are not comparable
+# if one of them changes.
 _TASK = ('num_action_repeats', 'width', 'height', 'repeat_action_probability',
          'full_action_space', 'life_loss_ends_episode', 'max_noops',
          'fire_on_reset', 'max_episode_frames')
-# Where `~` at the beginning means the user's directory.
+# Paths. `~` at the beginning is the home directory of the user.
 _PATHS = ('logdir', 'dataset_path', 'level_cache_dir', 'plot_file')
-# What has no effect in deterministic runs.
+# Settings without effect in deterministic runs.
 _NOT_DETERMINISTIC = ('save_checkpoint_secs', 'queue_capacity')
-# What may differ between two parts of a run without a word.
+# Settings that a resumed run may change silently.
 _NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task',
                   'debug')
 
@@ -69,7 +68,7 @@ class Config(
     sections.ActingSettings, sections.ClusterSettings, sections.LearnerSettings,
     sections.ImpalaSettings, sections.OffPolicySettings,
     sections.ReplaySettings, sections.TestSettings):
-  """All settings of the program; `Config()` has the defaults of all flags."""
+  """All settings of the program; `Config()` has the default of each flag."""
 
   def __post_init__(self) -> None:
     for name in _PATHS:
@@ -96,8 +95,8 @@ class Config(
                   'has no effect with --deterministic')
     self._check('save_replay',
                 not self.deterministic or self.save_replay != 'no',
-                'cannot be used with --deterministic: each part goes on with '
-                'the replay of the one before')
+                'cannot be used with --deterministic: a resumed run needs the '
+                'replay')
     if self.inference != 'local':
       self._check('dynamic_batching', self.dynamic_batching is not False,
                   f'cannot be off with --inference={self.inference}')
@@ -134,12 +133,11 @@ class Config(
       self._check('num_learners', getattr(self, name) % self.num_learners == 0,
                   f'must divide --{name}={getattr(self, name)}')
     self._check('num_learners', not self.exact_temperature,
-                'cannot be used with --exact_temperature, which is that of a '
+                'cannot be used with --exact_temperature, which needs the '
                 'whole batch')
     num_workers = self.num_actor_workers or self.num_actors
     self._check('num_learners', self.num_learners <= num_workers,
-                'must not be more than there are --num_actor_workers and '
-                '--num_actors')
+                'must not exceed --num_actor_workers and --num_actors')
     # The workers are divided first, then the environments among them.
     num_environments = -(-num_workers // self.num_learners) * -(
         -self.num_actors // num_workers)
@@ -153,7 +151,7 @@ class Config(
         'number of fresh unrolls in the batch of each learner')
 
   def _check_task(self) -> None:
-    """Checks what commands on several hosts need."""
+    """Checks the settings of commands on several hosts."""
     if self.task == -1 or self.mode != 'train':
       return
     self._check('task', ':' in self.ray_address,
@@ -162,11 +160,11 @@ class Config(
       self._check('task', self.task == 0, 'must be 0 for the only '
                   '--job_name=learner; --num_learners is for several')
       self._check('num_actor_workers', bool(self.num_actor_workers),
-                  'must be set with --task: the hosts of the actors are not '
-                  'known yet')
+                  'must be set with --task, since the hosts of the actors are '
+                  'not known yet')
 
   def _check_sequences(self) -> None:
-    """Checks what learning from unrolls needs, and what needs it."""
+    """Checks the settings of off-policy learning with and without an LSTM."""
     if not self.use_lstm:
       self._check('burn_in_steps', not self.burn_in_steps, 'needs --use_lstm')
       self._check('use_last_action_reward', not self.use_last_action_reward,
@@ -186,9 +184,9 @@ class Config(
 
   @classmethod
   def from_values(cls, values: Mapping[str, Value]) -> 'Config':
-    """Makes settings from values by name.
+    """Returns settings from values by name.
 
-    Settings without a value get their defaults, and unknown names are ignored.
+    Settings without a value get defaults, and unknown names are ignored.
 
     Raises:
       ConfigError: if a value is not valid.
@@ -198,10 +196,10 @@ class Config(
 
   @classmethod
   def from_saved(cls, values: Mapping[str, Value]) -> 'Config':
-    """Makes settings from the values of a `settings.json`.
+    """Returns settings from the values of a `settings.json`.
 
-    It may be from another version: settings that have no effect here, which
-    would be errors as flags, are ignored. Otherwise as `from_values`.
+    The file may be of another version. So settings without effect, which are
+    errors as flags, are ignored. Otherwise like `from_values`.
     """
     if not isinstance(values, Mapping):
       raise errors.ConfigError(
@@ -237,13 +235,13 @@ class Config(
       self, observation_spec: _HasShape | Mapping[str, _HasShape], *,
       on_cpu: bool, num_groups: int,
       num_environments: int | None = None) -> 'Config':
-    """Returns these settings with a value for each one that was left open.
+    """Returns a copy in which automatic settings have values.
 
-    `agent`, `xla`, `dynamic_batching`, `micro_batch_size` and
-    `updates_per_call` can be left open.
+    Automatic by default are `agent`, `xla`, `dynamic_batching`,
+    `micro_batch_size` and `updates_per_call`.
 
     Args:
-      observation_spec: a `structs.ArraySpec`, or a dictionary of them.
+      observation_spec: a `structs.ArraySpec`, or a dictionary of specs.
       on_cpu: whether networks are computed on the CPU.
       num_groups: number of groups of environments, in each process that acts.
       num_environments: number of environments there; None for all.
@@ -274,17 +272,17 @@ class Config(
     return dataclasses.replace(resolved, micro_batch_size=size)
 
   def of_learner(self, num_environments: int) -> 'Config':
-    """Returns these settings for one of `num_learners` learners.
+    """Returns the settings of one of `num_learners` learners.
 
-    It has a part of the batch, of the replay and of the environments. All
-    learners make the same updates, so there are more of them for each step of
-    its own environments.
+    The learner has a share of the batch, of the replay and of the environments.
+    All learners make the same updates, so a learner makes more updates for each
+    step of its own environments.
 
     Args:
-      num_environments: number of its environments.
+      num_environments: number of environments of this learner.
     """
     size = self.num_learners
-    # Settings that have no effect must not be set.
+    # A setting without effect must not be set.
     divided = [
         'batch_size',
         *['replay_steps', 'min_replay_steps'] * self.is_off_policy,
@@ -294,7 +292,7 @@ class Config(
     changes: dict[str, Value] = {
         name: max(getattr(self, name) // size, 1) for name in divided}
     if self.is_off_policy:
-      # Exact for decimal fractions, as `replay.Rate` is.
+      # Exact for decimal fractions, like `replay.Rate`.
       changes['updates_per_step'] = float(
           fractions.Fraction(str(self.updates_per_step)) * size)
     return dataclasses.replace(
@@ -332,9 +330,10 @@ class Config(
 
     Args:
       role: one of `_SEED_ROLES`.
-      index: a number that differs between things of the same role.
+      index: number of the owner of the seed, among all owners of this role.
       part: a number that differs between the parts of a run.
-      incarnation: how often what has the seed was replaced in this part.
+      incarnation: number of times the owner of this seed was restarted in this
+        part.
 
     Returns:
       An int within `[0, 2**31)`.
@@ -347,14 +346,14 @@ class Config(
   def save(self, part: int = 0) -> None:
     """Writes the settings of a part of a run.
 
-    They are in `<logdir>/settings-<part>.json`, and until the next part also in
+    The files are `<logdir>/settings-<part>.json` and, until the next part,
     `<logdir>/settings.json`.
 
     Args:
-      part: the number of updates at its beginning.
+      part: the number of updates at the beginning of the part.
 
     Raises:
-      CheckpointError: if they cannot be written.
+      CheckpointError: if a file cannot be written.
     """
     for path in (_settings_path(self.logdir, f'-{part}'),
                  _settings_path(self.logdir)):
@@ -369,9 +368,9 @@ class Config(
             f'{path} cannot be written: {e.strerror}.') from e
 
   def check_same_task(self, before: 'Config') -> None:
-    """Raises ConfigError if this is not the task of an earlier part.
+    """Raises ConfigError if the task differs from that of an earlier part.
 
-    If it need not be, raises if something of the old task would be used.
+    With `allow_other_task`, raises only if files of the old task would be used.
     """
     changed = [name for name in _TASK
                if getattr(self, name) != getattr(before, name)]
@@ -379,7 +378,7 @@ class Config(
       raise errors.ConfigError(
           f'--logdir={self.logdir} was trained with '
           f'{_as_flags(before, changed)}, not with {_as_flags(self, changed)}: '
-          'that is another task. Use the same flags, another --logdir, or '
+          'this is another task. Use the same flags, another --logdir, or '
           '--allow_other_task.')
     if changed or self.level_name != before.level_name:
       old = [path for path in sorted(os.listdir(self.logdir))
@@ -407,7 +406,7 @@ def choices_made(config: Config, resolved: Config) -> str:
 
 
 def changes_said(before: Config, now: Config) -> str:
-  """Returns a line with the settings that another part has changed, or ''."""
+  """Returns a line with the settings that a resumed run changes, or ''."""
   of_tests = {field.name for field in dataclasses.fields(sections.TestSettings)}
   changed = [
       field.name for field in dataclasses.fields(Config)
@@ -429,7 +428,7 @@ def trained_with(logdir: str) -> Config | None:
   """Returns the settings of the run in `logdir`, None if there are none.
 
   Raises:
-    ConfigError: if they cannot be read, or are not valid here.
+    ConfigError: if the settings cannot be read, or are not valid.
   """
   path = _settings_path(logdir)
   try:
@@ -440,8 +439,9 @@ def trained_with(logdir: str) -> Config | None:
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
         f'{path}, the settings of the training, cannot be used '
-        f'({str(e).rstrip(".")}). Replace it by the newest settings-N.json '
-        'beside it, or remove it: then only the flags count.') from e
+        f'({str(e).rstrip(".")}). Replace this file by the newest '
+        'settings-N.json of the same directory, or remove it to use only the '
+        'flags.') from e
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

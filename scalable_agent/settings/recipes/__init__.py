@@ -1,5 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Flags of trainings that work: `--recipe=NAME` reads `NAME.flags` here.
+"""Flags of runs that train well: `--recipe=NAME` reads `NAME.flags`.
 
-Each file says first where its values come from, and what it has reached.
+A comment at the top of each file names the source of the values and the
+returns reached.
 """
