@@ -36,7 +36,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.modes import test
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.networks import layers
 from scalable_agent.processes import console
 from scalable_agent.runs import checkpointing
@@ -564,8 +564,8 @@ class TestModeTest(absltest.TestCase):
 
   def test_one_agent_plays_all_levels(self):
     expected = {'MountainCar-v0': [-200, -200], 'counting': [3, 12]}
-    with mock.patch.object(agents, 'make_agent',
-                           wraps=agents.make_agent) as make_agent:
+    with mock.patch.object(factory, 'make_agent',
+                           wraps=factory.make_agent) as make_agent:
       output = self._test()
     make_agent.assert_called_once()
     self.assertEqual(self.returns, expected)
@@ -698,7 +698,7 @@ def _made(config):
                            num_groups=config.num_actor_groups)
   agent = mock.Mock(output_spec=structs.AgentOutput((), (), ()))
   agent.initial_state.return_value = ()
-  with mock.patch.object(agents, 'make_agent', return_value=agent), \
+  with mock.patch.object(factory, 'make_agent', return_value=agent), \
       mock.patch.object(learner_lib, 'Learner') as learner:
     used = local.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)

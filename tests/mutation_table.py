@@ -137,7 +137,8 @@ _Q_LOSSES = (
     ('weights for targets',
      'sizes = tf.abs(q_values - tf.stop_gradient(targets))',
      'sizes = tf.abs(q_values - tf.stop_gradient(\n'
-     '      targets if weights is None else targets * weights))'),
+     '      targets if importance_weights is None '
+     'else targets * importance_weights))'),
     ('double Q: online net evaluates',
      'chosen_values(q_values_t, tf.argmax(',
      'chosen_values(selector_q_values_t, tf.argmax('),
@@ -201,7 +202,7 @@ _Q_LOSSES = (
      'tf.clip_by_value(actions + noise, -1.0, 1.0)',
      'actions + noise'),
     ('one noise for all',
-     "  _check_shape('noise', noise, actions)\n",
+     "  check_shape('noise', noise, actions)\n",
      ''),
     ('gradient of the loss through targets',
      'tf.abs(q_values - tf.stop_gradient(targets))',
@@ -219,36 +220,36 @@ _Q_LOSSES = (
      'slopes * (sizes - 0.5 * slopes)',
      'slopes * (2 * sizes - slopes)'),
     ('mean over critics',
-     'tf.reduce_sum(losses, axis=0), weights',
-     'tf.reduce_mean(losses, axis=0), weights'),
+     'tf.reduce_sum(losses, axis=0), importance_weights',
+     'tf.reduce_mean(losses, axis=0), importance_weights'),
     ('weights left out',
-     'tf.stop_gradient(weights) * losses',
+     'tf.stop_gradient(importance_weights) * losses',
      'losses'),
     ('weights squared',
-     'tf.stop_gradient(weights) * losses',
-     'tf.stop_gradient(weights) ** 2 * losses'),
+     'tf.stop_gradient(importance_weights) * losses',
+     'tf.stop_gradient(importance_weights) ** 2 * losses'),
     ('divided by the sum of weights',
-     'tf.reduce_mean(tf.stop_gradient(weights) * losses)',
-     'tf.reduce_sum(tf.stop_gradient(weights) * losses) / '
-     'tf.reduce_sum(weights)'),
+     'tf.reduce_mean(tf.stop_gradient(importance_weights) * losses)',
+     'tf.reduce_sum(tf.stop_gradient(importance_weights) * losses) / '
+     'tf.reduce_sum(importance_weights)'),
     ('weights learn',
-     'tf.stop_gradient(weights) * losses',
-     'weights * losses'),
+     'tf.stop_gradient(importance_weights) * losses',
+     'importance_weights * losses'),
     ('sum over the batch',
      '    return tf.reduce_mean(losses)',
      '    return tf.reduce_sum(losses)'),
-    ('smallest error instead of error of the smallest',
-     'tf.abs(smallest(q_values) - targets)',
+    ('smallest error instead of mean error',
+     'tf.reduce_mean(tf.abs(q_values - targets), axis=0)',
      'smallest(tf.abs(q_values - targets))'),
     ('error of the mean instead of mean error',
      'tf.reduce_mean(tf.abs(q_values - targets), axis=0)',
      'tf.abs(tf.reduce_mean(q_values, axis=0) - targets)'),
     ('signed errors',
-     'tf.abs(smallest(q_values) - targets)',
-     'smallest(q_values) - targets'),
+     'tf.abs(q_values - targets)',
+     '(q_values - targets)'),
     ('sign of the deterministic policy loss',
-     'return -_mean(q_values, weights)',
-     'return _mean(q_values, weights)'),
+     'return -_mean(q_values, importance_weights)',
+     'return _mean(q_values, importance_weights)'),
     ('alpha learns from the policy loss',
      'return tf.stop_gradient(tf.convert_to_tensor(number, '
      'dtype_hint=like.dtype))',
@@ -637,7 +638,7 @@ _DDQN = (
     ('double Q-learning the other way round',
      'if self._settings.double_q else', 'if not self._settings.double_q else'),
     ('weights left out',
-     'q, y, weights, self', 'q, y, None, self'),
+     'q, y, importance_weights, self', 'q, y, None, self'),
     ('Huber loss left out',
      'self._settings.huber_delta or None', 'None'),
     ('observation and next observation swapped',
@@ -697,16 +698,16 @@ _DDQN = (
      'known = tf.ones_like(truncated, tf.float32)'),
     ('unrolls: what a time limit cut off is an error',
      'errors = known * tf', 'errors = tf'),
-    ('unrolls: weights left out', 'known *= weights', 'pass'),
+    ('unrolls: weights left out', 'known *= importance_weights', 'pass'),
     ('unrolls: weights in the errors',
      """
     errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
-    if weights is not None:
-      known *= weights
+    if importance_weights is not None:
+      known *= importance_weights
 """,
      """
-    if weights is not None:
-      known *= weights
+    if importance_weights is not None:
+      known *= importance_weights
     errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
 """),
     ('unrolls: largest error only',
@@ -749,7 +750,8 @@ _DDPG = (
     ('target critic does not follow',
      '    self._critics.follow(self._settings.target_update_rate)\n', ''),
     ('weights left out of the critic',
-     'q_learning.critic_loss(q, y, weights)', 'q_learning.critic_loss(q, y)'),
+     'q_learning.critic_loss(q, y, importance_weights)',
+     'q_learning.critic_loss(q, y)'),
 )
 
 _TD3 = (
@@ -769,11 +771,14 @@ _TD3 = (
     ('target policy does not follow',
      '      self._target.follow(self._settings.target_update_rate)\n', ''),
     ('mean of the critics in the policy loss',
-     'self._critics.first(data.observation, action), weights)',
+     'self._critics.first(data.observation, action), importance_weights)',
      'tf.reduce_mean(self._critics.values(\n'
-     '              data.observation, action), 0), weights)'),
-    ('errors of the mean',
-     'q_learning.smallest_errors(q, y)', 'q_learning.mean_errors(q, y)'),
+     '              data.observation, action), 0), importance_weights)'),
+    ('mean error instead of error of the smallest',
+     'q_learning.smallest(q)[tf.newaxis], y))', 'q, y))'),
+    ('smallest error instead of error of the smallest',
+     'q_learning.smallest(q)[tf.newaxis], y))',
+     'q_learning.smallest(tf.abs(q - y))[tf.newaxis], tf.zeros_like(y)))'),
     ('policy loss computed where it is not due',
      "if 'policy' in groups:\n      action", 'if True:\n      action'),
 )
@@ -808,7 +813,8 @@ _SAC = (
      'temperature = tf.exp(self._log_temperature)',
      'temperature = tf.identity(self._log_temperature)'),
     ('weights left out of the temperature',
-     'self._target_entropy, weights)', 'self._target_entropy)'),
+     'self._target_entropy,\n            importance_weights)',
+     'self._target_entropy)'),
     ('policy at the wrong observation, discrete',
      'logits = self.agent.params(data.observation)',
      'logits = self.agent.params(data.next_observation)'),
@@ -830,8 +836,8 @@ _MPO = (
     ('actions outside of the bounds for the critic',
      'tf.clip_by_value(actions, -1.0, 1.0)', 'tf.identity(actions)'),
     ('bounds left out of the weights',
-     '_weighted(action_weights + bounds_weights, weights)',
-     '_weighted(action_weights, weights)'),
+     'action_weights + bounds_weights, importance_weights)',
+     'action_weights, importance_weights)'),
     ('bounds left out of the duals',
      '    duals_loss += bounds_loss\n', ''),
     ('bounds of means and deviations swapped',
@@ -841,8 +847,8 @@ _MPO = (
     ('penalty left out, discrete',
      'return value_t, policy_loss + penalty,', 'return value_t, policy_loss,'),
     ('weights of the replay left out',
-     'action_weights if weights is None else action_weights * weights',
-     'action_weights'),
+     'return action_weights * importance_weights',
+     'return action_weights'),
     ('duals not projected',
      '    for dual in self._duals.values():\n'
      '      dual.assign(mpo.projected_dual(dual))\n', ''),
@@ -912,7 +918,7 @@ _MLP = (
      "tf.keras.layers.Activation('tanh'),",
      "tf.keras.layers.Activation('tanh'),\n        "
      "tf.keras.layers.LayerNormalization(),"),
-    ('relu for elu', "_dense(size, 'elu', seed)", "_dense(size, 'relu', seed)"),
+    ('relu for elu', "dense(size, 'elu', seed)", "dense(size, 'relu', seed)"),
 )
 
 _PACKING = (
@@ -1781,7 +1787,7 @@ GROUPS = (
     ('networks/heads', _HEADS, 'tests/heads_test.py'),
     ('networks/agents', _AGENTS, 'tests/heads_test.py'),
     ('algorithms/__init__', _MADE, 'tests/agents_test.py', '-k', 'layer_norm'),
-    ('networks/layers', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
+    ('networks/torsos', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
     ('learning/feeds', _FEEDS, 'tests/feeds_test.py', '-m', 'not slow'),
     ('experience/packing', _PACKING, 'tests/packing_test.py', '-m', 'not slow'),
     ('replay/rate', _RATE,

@@ -13,7 +13,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import agents
-from scalable_agent.networks import layers
+from scalable_agent.networks import instructions
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -114,7 +114,7 @@ class ExportedAgent(tf.Module):
     """
     observation = tf.nest.map_structure(inputs.get, self._observation_names)
     if 'observation_instruction' in inputs:
-      observation['instruction'] = layers.hash_words_in_graph(
+      observation['instruction'] = instructions.hash_words_in_graph(
           inputs['observation_instruction'])
     batch_size = tf.shape(tf.nest.flatten(observation)[0])[0]
     shape, dtype = self._action_spec.array

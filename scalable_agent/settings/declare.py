@@ -33,7 +33,7 @@ _T_contra = TypeVar('_T_contra', contravariant=True)
 OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
 ALGORITHMS = ('impala', *OFF_POLICY)
 CONTINUOUS = ('ddpg', 'td3')
-# The networks of the package, see `agents.make_agent`.
+# The networks of the package, see `factory.make_agent`.
 NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
 # Smallest side of a frame, in pixels. On a smaller frame, the last convolution
 # would have no output.
