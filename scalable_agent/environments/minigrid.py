@@ -5,12 +5,13 @@ Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 import contextlib
 import dataclasses
 import functools
 import io
 import string
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -18,13 +19,13 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.settings import sections
 
-# The deep network halves 56 pixels three times, to 7: one place per tile. The
+# The deep network halves 56 pixels three times, to 7, one place per tile. The
 # shallow network's first kernel has the size of a tile.
 _TILE_SIZE = 8
 # The longest mission of the grammar, four parts of BossLevel, has 341 letters.
 _MAX_MISSION_LENGTH = 512
 _UNSEEN = 0
-# The agent looks up, and sees itself in the middle of the lowest row.
+# In its view, the agent is in the middle of the lowest row and looks up.
 _UP = 3
 
 
@@ -101,7 +102,7 @@ class PixelsAndMission(gymnasium.Wrapper):
     observation, reward, terminated, truncated, info = self.env.step(action)
     return self._adapt(observation), reward, terminated, truncated, info
 
-  def _adapt(self, observation):
+  def _adapt(self, observation: Mapping[str, Any]) -> base.FrameAndInstruction:
     frame = np.empty(self.observation_space['frame'].shape, np.uint8)
     size = _TILE_SIZE
     for i, column in enumerate(observation['image'].tolist()):

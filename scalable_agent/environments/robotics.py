@@ -54,7 +54,7 @@ def look_up(
       _make, base.registered(spec, settings.num_action_repeats))
 
 
-def _import_package():
+def _import_package() -> None:
   """Imports gymnasium-robotics, which registers its levels."""
   # In each process, it prints that old levels have changed.
   with contextlib.redirect_stderr(io.StringIO()):
