@@ -6,11 +6,7 @@ package, so none of its modules may import TensorFlow.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-import dataclasses
 import difflib
-import functools
-import importlib
-import inspect
 import re
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
@@ -287,76 +283,11 @@ def build(level_name: str, factory: Factory) -> gymnasium.Env:
         f'{level_name} needs a package that is not installed: {e}') from e
 
 
-def registered(
-    spec: gymnasium.envs.registration.EnvSpec,
-    num_action_repeats: int) -> Factory:
-  """Returns a factory of an environment that is registered with gymnasium."""
-  # Workers receive the spec, so only the parent must have registered the level.
-  return functools.partial(_make, spec, num_action_repeats)
-
-
-def _make(spec: gymnasium.envs.registration.EnvSpec,
-          num_action_repeats: int) -> gymnasium.Env:
-  return ActionRepeat(gymnasium.make(spec), num_action_repeats)
-
-
 def no_truncation(num_envs: int) -> np.ndarray:
   """Returns a read-only bool `[E]` of False, for steps without truncation."""
   zeros = np.zeros([num_envs], bool)
   zeros.flags.writeable = False
   return zeros
-
-
-def registered_spec(
-    level_name: str,
-    has_pictures: bool = False) -> gymnasium.envs.registration.EnvSpec:
-  """Returns gymnasium's spec of a level.
-
-  Args:
-    level_name: a gymnasium id. `module:id` first imports the module, which
-      registers the id.
-    has_pictures: whether `render` shall return pictures, if the level can.
-
-  Raises:
-    errors.MissingDependencyError: the module cannot be imported.
-    errors.UnknownLevelError: no such id is registered.
-  """
-  module, _, env_id = level_name.rpartition(':')
-  try:
-    if module:
-      importlib.import_module(module)
-    spec = gymnasium.spec(env_id)
-    return _with_pictures(spec) if has_pictures else spec
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'The module of level {level_name} cannot be imported: {e}.') from e
-  except gymnasium.error.Error as e:
-    raise unknown_level(level_name, gymnasium.registry) from e
-
-
-def _with_pictures(spec: gymnasium.envs.registration.EnvSpec
-                   ) -> gymnasium.envs.registration.EnvSpec:
-  """Returns a spec with `render_mode='rgb_array'`, if the level has this."""
-  make = gymnasium.envs.registration.load_env_creator(
-      spec.entry_point) if isinstance(spec.entry_point, str) else (
-          spec.entry_point)
-  metadata = getattr(make, 'metadata', None)
-  if metadata is None:  # A function, not a class: look at the arguments.
-    arguments = inspect.signature(make).parameters.values()
-    can_render = any(argument.name == 'render_mode'
-                     or argument.kind is argument.VAR_KEYWORD
-                     for argument in arguments)
-  else:
-    can_render = 'rgb_array' in metadata.get('render_modes', ())
-  if not can_render:
-    return spec
-  return dataclasses.replace(
-      spec, kwargs={**spec.kwargs, 'render_mode': 'rgb_array'})
-
-
-def without_module(level_name: str) -> str:
-  """Returns the gymnasium id of a level that may be named `module:id`."""
-  return level_name.rpartition(':')[2]
 
 
 def unknown_level(

@@ -8,13 +8,13 @@ belong to no other family.
 
 from collections.abc import Iterable, Sequence
 import functools
-import importlib
 from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
@@ -22,9 +22,10 @@ from scalable_agent.processes import remote
 from scalable_agent.processes import workers
 from scalable_agent.settings import sections
 
-# Levels of gymnasium that need an extra: their module, a package, the extra.
-_EXTRAS = (('gymnasium.envs.mujoco', 'mujoco', 'mujoco'),
-           ('gymnasium.envs.box2d', 'Box2D', 'box2d'))
+# The packages of levels of gymnasium, by the module of the levels.
+_PACKAGES = {
+    'gymnasium.envs.mujoco': registry.Package('mujoco', 'mujoco', 'mujoco'),
+    'gymnasium.envs.box2d': registry.Package('Box2D', 'Box2D', 'box2d')}
 
 # Memory that a process does not share; environments need more.
 _LEAST_PROCESS_BYTES = 5e6
@@ -43,21 +44,16 @@ def known_levels() -> Iterable[str]:
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  spec = base.registered_spec(level_name, settings.is_filmed)
+  spec = registry.look_up(level_name, settings)
   if str(spec.entry_point).startswith('ale_py'):
     rom = spec.kwargs['game'].title().replace('_', '')
     raise errors.EnvironmentSpecError(
         f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
         f'use the same protocol: {level_name} would not mean what it says.')
-  for module, package, extra in _EXTRAS:
+  for module, package in _PACKAGES.items():
     if str(spec.entry_point).startswith(module):
-      try:
-        importlib.import_module(package)
-      except ImportError as e:
-        raise errors.MissingDependencyError(
-            f'{level_name} needs {package}: '
-            f'pip install -e ".[{extra}]" ({e}).') from e
-  return base.registered(spec, settings.num_action_repeats)
+      package.check(level_name)
+  return registry.factory(spec, settings.num_action_repeats)
 
 
 class GymnasiumVector:

@@ -6,7 +6,6 @@ Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
 have no discrete actions. https://vizdoom.farama.org
 """
 
-from collections.abc import Iterable
 import dataclasses
 import functools
 import os
@@ -16,8 +15,8 @@ import tempfile
 
 import gymnasium
 import numpy as np
-from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import registry
 from scalable_agent.settings import sections
 
 # Widths and heights of the engine's screens. Frames are scaled down from the
@@ -43,36 +42,16 @@ rm -rf "$0"
 """
 
 
-def is_level(level_name: str) -> bool:
-  """Whether the name means a level of ViZDoom."""
-  return base.without_module(level_name).lower().startswith('vizdoom')
-
-
-def known_levels() -> Iterable[str]:
-  """Returns the names of levels, for errors."""
-  return list(filter(is_level, gymnasium.registry))
+_PACKAGE = registry.Package(
+    'vizdoom', 'vizdoom.gymnasium_wrapper', 'vizdoom', ('vizdoom',))
+is_level = _PACKAGE.is_level
+known_levels = _PACKAGE.known_levels
 
 
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
-  """Returns what builds an environment of the level.
-
-  Args:
-    level_name: an id of the package; `module:id` imports the module first.
-    settings: `sections.EnvironmentSettings`.
-
-  Raises:
-    errors.MissingDependencyError: vizdoom is not installed.
-    errors.UnknownLevelError: no such level.
-  """
-  try:
-    # pylint: disable=g-import-not-at-top,unused-import
-    from vizdoom import gymnasium_wrapper  # noqa: F401
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'{level_name} needs vizdoom: pip install -e ".[vizdoom]" '
-        f'({e}).') from e
-  spec = base.registered_spec(level_name, settings.is_filmed)
+  """Returns a factory of environments of a level, see `environments.Levels`."""
+  spec = _PACKAGE.look_up(level_name, settings)
   width, height = settings.width, settings.height
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),
@@ -87,8 +66,7 @@ def look_up(
   return functools.partial(_make, spec, width, height)
 
 
-def _make(spec: gymnasium.envs.registration.EnvSpec, width: int,
-          height: int) -> gymnasium.Env:
+def _make(spec: registry.Spec, width: int, height: int) -> gymnasium.Env:
   return Screen(gymnasium.make(spec), width, height)
 
 
