@@ -235,8 +235,8 @@ class LoadTest(parameterized.TestCase):
       agent.step(np.ones(4), state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,
-        r'observations float32 \[4\], but those of Pendulum-v1 are float32 '
-        r'\[3\]'):
+        r'observations float32 \[4\], but Pendulum-v1 has observations '
+        r'float32 \[3\]'):
       agent.play(gymnasium.make('Pendulum-v1'))
     with self.assertRaisesRegex(ValueError, 'num_episodes must be positive'):
       agent.play(num_episodes=0)

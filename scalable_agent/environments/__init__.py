@@ -162,22 +162,23 @@ def make_groups(
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
+  See also `make_vec`. After an error, no group is left open.
+
   Args:
     level_names: `E` level names.
-    seeds: `E` ints within `[0, 2**31)`.
+    seeds: `E` seeds.
     settings: `EnvironmentSettings`.
     num_groups: number of vectors, at least 1. If there are fewer environments
       than groups, each environment is a group.
-    num_threads: threads of each group, see `make_vec`.
+    num_threads: threads of each group.
     first_index: number of the first environment in the run.
-    restarts: limit for all groups together, see `make_vec`.
+    restarts: limits restarts of all groups together.
 
   Returns:
     One `FlowEnvironment` per group. The caller closes the groups.
 
   Raises:
     EnvironmentSpecError: the observations or actions of groups differ.
-    Exception: any error of `make_vec`. No group is left open.
   """
   _check_arguments(level_names, seeds)
   groups: list[FlowEnvironment] = []
@@ -237,10 +238,6 @@ def goal_functions(
   Builds one environment of the level in its own process, which ends with this
   process.
 
-  Args:
-    level_name: the level.
-    settings: `EnvironmentSettings`.
-
   Returns:
     A function from achieved goals, `[N, ...]`, and desired goals, `[N, ...]`,
     to rewards, float32 `[N]`. A function from the same goals to whether the
@@ -254,7 +251,7 @@ def goal_functions(
   """
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
-        f'The rewards of {level_name} in hindsight are those of single frames: '
+        f'Rewards of {level_name} in hindsight are computed for single frames: '
         'set num_action_repeats=1.')
   factory = _look_up(level_name, settings)
   if isinstance(factory, str):

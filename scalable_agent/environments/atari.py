@@ -79,9 +79,8 @@ class AtariVector:
       level_names: `E` names such as `ALE/Pong-v5`.
       roms: the ROMs of the `E` games, see `look_up`.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `sections.EnvironmentSettings`.
-      num_threads: C++ threads; 0 for one per core. Every game has at least
-        one.
+      settings: the protocol.
+      num_threads: C++ threads, at least one per game; 0 for one per core.
 
     Raises:
       errors.EnvironmentSpecError: the games have different numbers of actions.
@@ -117,7 +116,6 @@ class AtariVector:
     self._game_start = np.zeros([len(level_names)], np.int64)
 
   def initial(self) -> np.ndarray:
-    """See `base.VectorEnvironment`."""
     results = [part.reset(seed=self._seeds[indices])
                for indices, part in self._parts]
     observation, info = self._merge(results)
@@ -125,7 +123,6 @@ class AtariVector:
     return observation
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment`."""
     for indices, part in self._parts:
       part.send(actions[indices])
     observation, reward, terminated, truncated, info = self._merge(
@@ -146,7 +143,6 @@ class AtariVector:
                            last_observation=info['final_obs'])
 
   def close(self) -> None:
-    """See `base.VectorEnvironment`."""
     self._parts = []  # The threads end with the ALE vector that owns them.
 
   def _merge(self, results: Sequence[tuple]) -> tuple:

@@ -97,10 +97,10 @@ class FlowEnvironment:
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str],
                first_index: int = 0):
-    """Wraps `env`; `close` closes it.
+    """Wraps a vector, which `close` closes.
 
     Args:
-      env: `VectorEnvironment` of `E` environments.
+      env: the vector.
       level_names: `E` names.
       first_index: number of the first environment in the run.
     """
@@ -267,11 +267,7 @@ class ActionRepeat(gymnasium.Wrapper):
 
 
 def build(level_name: str, factory: Factory) -> gymnasium.Env:
-  """Builds one environment in this process.
-
-  Args:
-    level_name: the level, for errors.
-    factory: builds the environment.
+  """Builds one environment in this process; errors name the level.
 
   Raises:
     errors.MissingDependencyError: a package of the level is not installed.

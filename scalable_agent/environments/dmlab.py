@@ -29,8 +29,8 @@ from scalable_agent.settings import sections
 
 # A message for the start of environments, which may take minutes.
 COMPILING = (
-    'Environments of DeepMind Lab start. Many levels compile their maps first, '
-    'each for 2 to 11 s of a core; --level_cache_dir keeps them.')
+    'Environments of DeepMind Lab start. Many levels first compile maps, which '
+    'takes 2 to 11 s of a core per map; --level_cache_dir keeps the maps.')
 # The reference's actions. The numbers of an action are: look right and down (in
 # pixels per frame), strafe right, move forward, fire, jump, crouch.
 DEFAULT_ACTION_SET = (
@@ -58,9 +58,9 @@ _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
 _HOW_TO_INSTALL = (
     'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
-    'PyPI: build its wheel from https://github.com/google-deepmind/lab, as '
-    'python/pip_package/README.md there says (with Bazel), and install that '
-    'with pip, and "setuptools<81" and dm-env.')
+    'PyPI: build its wheel from https://github.com/google-deepmind/lab (with '
+    'Bazel, see python/pip_package/README.md), and install the wheel, '
+    '"setuptools<81" and dm-env with pip.')
 # Imports of the package `deepmind_lab`, and the reason if an import is missing.
 _MISSING = {
     'imp': 'whose package imports imp, which Python has up to 3.11 only: use '

@@ -105,16 +105,16 @@ def check_fits(spec: structs.EnvironmentSpec,
       ('actions', spec.action, env.spec.action)):
     if of_agent != of_env:
       raise errors.EnvironmentSpecError(
-          f'The agent has learned with {what} {_in_words(of_agent)}, but those '
-          f'of {env.level_names[0]} are {_in_words(of_env)}: wrap the '
-          'environment so that they agree. Without an environment, play() '
-          'makes one as in the training.')
+          f'The agent was trained with {what} {_in_words(of_agent)}, but '
+          f'{env.level_names[0]} has {what} {_in_words(of_env)}: wrap the '
+          'environment accordingly. Without an environment, play() makes the '
+          'environment of the training.')
 
 
 def _in_words(spec: structs.ObservationSpec | structs.ActionSpec) -> str:
   if isinstance(spec, dict):
     return ', '.join(f'{name} {_in_words(part)}' for name, part in spec.items())
   if isinstance(spec, structs.ActionSpec):
-    return (f'{spec.size} continuous ones' if spec.size
-            else ' x '.join(map(str, spec.num_values)))
+    return (f'float32 [{spec.size}]' if spec.size
+            else f'with {" x ".join(map(str, spec.num_values))} values')
   return f'{spec.dtype} {list(spec.shape)}'

@@ -34,10 +34,6 @@ class Goals:
   def __init__(self, level_name: str, factory: base.Factory):
     """Builds an environment, which is not reset or stepped.
 
-    Args:
-      level_name: the level, for errors.
-      factory: builds the environment.
-
     Raises:
       errors.EnvironmentSpecError: the level has no goals.
       errors.MissingDependencyError: a package of the level is not installed.

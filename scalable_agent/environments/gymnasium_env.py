@@ -48,8 +48,8 @@ def look_up(
   if str(spec.entry_point).startswith('ale_py'):
     rom = spec.kwargs['game'].title().replace('_', '')
     raise errors.EnvironmentSpecError(
-        f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
-        f'use the same protocol: {level_name} would not mean what it says.')
+        f'Name this Atari game ALE/{rom}-v5: the id {level_name} implies '
+        'another protocol, but all Atari games are played with the same one.')
   for module, package in _PACKAGES.items():
     if str(spec.entry_point).startswith(module):
       package.check(level_name)
@@ -115,14 +115,12 @@ class GymnasiumVector:
     self._compiling = compiling
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment`."""
     if self._compiling:
       _say_once(self._compiling)
     self._workers.reset()
     return self._layout.decode(self._workers.exchange.observation)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment`."""
     exchange = self._workers.exchange
     exchange.action[:] = spaces.to_space(actions, self._action_space)
     self._workers.step()
@@ -137,7 +135,6 @@ class GymnasiumVector:
         last_observation=self._layout.decode(exchange.last_observation))
 
   def close(self) -> None:
-    """See `base.VectorEnvironment`."""
     self._workers.close()
 
 

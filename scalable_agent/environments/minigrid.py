@@ -71,14 +71,12 @@ class PixelsAndMission(gymnasium.Wrapper):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """See `gymnasium.Env.reset`."""
     # BabyAI prints when it has to draw a world again.
     with contextlib.redirect_stdout(io.StringIO()):
       observation, info = self.env.reset(seed=seed, options=options)
     return self._adapt(observation), info
 
   def step(self, action: int) -> base.Step:
-    """See `gymnasium.Env.step`."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     return self._adapt(observation), reward, terminated, truncated, info
 

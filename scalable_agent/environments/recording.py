@@ -163,7 +163,6 @@ class RecordedAtari:
         for index, (rom, seed) in enumerate(zip(roms, seeds, strict=True))]
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment`."""
     for game in self._games:
       game.reset()
     return self._env.initial()
@@ -181,7 +180,6 @@ class RecordedAtari:
     return result
 
   def close(self) -> None:
-    """See `base.VectorEnvironment`."""
     self._env.close()
     for game in self._games:
       game.close()

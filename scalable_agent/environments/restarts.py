@@ -49,16 +49,7 @@ class RestartedVector:
 
   def __init__(self, make: Callable[[Sequence[int]], base.VectorEnvironment],
                seeds: Sequence[int], restarts: Restarts):
-    """Makes the vector.
-
-    Args:
-      make: makes the vector from `E` seeds.
-      seeds: `E` seeds.
-      restarts: counts and limits restarts.
-
-    Raises:
-      Exception: any error of `make`.
-    """
+    """Calls `make`, which makes a vector from `E` seeds."""
     self._make, self._seeds, self._restarts = make, seeds, restarts
     self._num_starts = 1
     self._closed = False
@@ -80,7 +71,6 @@ class RestartedVector:
     return self._call(lambda: self._open().step(actions))
 
   def close(self) -> None:
-    """See `base.VectorEnvironment`."""
     self._closed = True
     if self._env is not None:
       self._env.close()
@@ -109,9 +99,9 @@ class RestartedVector:
         raise errors.EnvironmentProcessError(
             f'{e} Processes of environments were lost {num_recent} times '
             f'within an hour; --max_environment_restarts={limit}.') from None
-      print(f'{e} The {len(self._seeds)} environments of its group begin anew, '
-            'and their last unroll is not learned from. This was restart '
-            f'{num_recent} within an hour, {limit} may be '
+      print(f'{e} The {len(self._seeds)} environments of this group restart, '
+            'and their last unroll is dropped. This was restart '
+            f'{num_recent} within an hour, {limit} are allowed '
             '(--max_environment_restarts).', flush=True)
       self._env = None  # `e` has ended all of its processes.
       raise errors.EnvironmentLostError() from None

@@ -40,8 +40,8 @@ def action_spec(
   if not (isinstance(space, spaces.Box)
           and np.issubdtype(space.dtype, np.floating)):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)}, but only Discrete '
-        'ones, MultiDiscrete ones with one axis and a Box of floats are '
+        f'{level_name} has actions {_in_a_line(space)}, but only '
+        'Discrete, MultiDiscrete with one axis, and Box of floats are '
         'supported.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(

@@ -109,11 +109,7 @@ class Memory(gymnasium.Env):
   """
 
   def __init__(self, delay: int = 5):
-    """Builds the environment.
-
-    Args:
-      delay: number of blank observations between the cue and the choice.
-    """
+    """Builds an environment with `delay` blank observations before a choice."""
     self._delay = delay
     self.observation_space = gymnasium.spaces.Box(0, 1, (3,), np.float32)
     self.action_space = gymnasium.spaces.Discrete(2)
@@ -153,11 +149,7 @@ class Counting(gymnasium.Env):
   """
 
   def __init__(self, episode_lengths: Sequence[int] = (2, 3, 5)):
-    """Builds the environment.
-
-    Args:
-      episode_lengths: numbers of steps of the episodes, repeated forever.
-    """
+    """Builds an environment; the lengths of episodes repeat forever."""
     self._episode_lengths = tuple(episode_lengths)
     self.observation_space = gymnasium.spaces.Box(
         -1, np.inf, (2,), np.float32)
@@ -176,7 +168,6 @@ class Counting(gymnasium.Env):
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
-    """See `gymnasium.Env.step`."""
     self._count += 1
     self._action = int(action)
     self._steps_left -= 1
@@ -206,11 +197,7 @@ class BitFlipping(gymnasium.Env):
   """
 
   def __init__(self, num_bits: int = 15):
-    """Builds the environment.
-
-    Args:
-      num_bits: `N`.
-    """
+    """Builds an environment of `N = num_bits` bits."""
     self._num_bits = num_bits
     bits = gymnasium.spaces.Box(0, 1, (num_bits,), np.float32)
     self.observation_space = gymnasium.spaces.Dict(
@@ -272,25 +259,18 @@ class ConstantReward(gymnasium.Env):
   _NUM_STEPS = 10
 
   def __init__(self, terminates: bool, action_space: gymnasium.Space):
-    """Builds the environment.
-
-    Args:
-      terminates: whether episodes terminate; else episodes are truncated.
-      action_space: the space of actions, which have no effect.
-    """
+    """Builds an environment whose episodes terminate or else are truncated."""
     self._terminates = terminates
     self.observation_space = gymnasium.spaces.Box(0, 1, (2,), np.float32)
     self.action_space = action_space
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """See `gymnasium.Env.reset`."""
     super().reset(seed=seed)
     self._step = 0
     return self._observation(), {}
 
   def step(self, action: np.ndarray) -> base.Step:
-    """See `gymnasium.Env.step`."""
     self._step += 1
     is_last = self._step == self._NUM_STEPS
     return (self._observation(), 1.0, is_last and self._terminates,
