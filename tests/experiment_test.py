@@ -283,7 +283,7 @@ class ProcessTest(parameterized.TestCase):
           and child.ppid() != process.pid]
       environment.kill()
       if number < 3:
-        _wait_for(process, f'This was restart {number} within an hour, 2 may')
+        _wait_for(process, f'This was restart {number} within an hour, 2 are')
     output, _ = process.communicate()
     self.assertEqual(process.returncode, 1, output)
     self.assertRegex(output, 'scalable_agent: .* died with exit code -9.* were '

@@ -1488,7 +1488,7 @@ _WORKERS = (
     ('all steps have more time', 'is_start=self._steps_compile',
      'is_start=True'),
 )
-_GIVEN = (
+_FROM_GYMNASIUM = (
     ('late ends are not looked at',
      'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),
     ('the others are reset', "{'reset_mask': done}", "{'reset_mask': ~done}"),
@@ -1824,7 +1824,8 @@ GROUPS = (
      'tests/processes_test.py', '-k', 'Leftovers or terminals'),
     ('processes/workers', _WORKERS, 'tests/dmlab_test.py', '-k',
      'time_grows or steps_may'),
-    ('environments/given', _GIVEN, 'tests/loading_test.py', '-k', 'Given'),
+    ('environments/from_gymnasium', _FROM_GYMNASIUM, 'tests/loading_test.py',
+     '-k', 'Given'),
     ('environments/recording', _RECORDING,
      'tests/video_test.py', '-k', 'FilmTest or Recorder or Atari'),
     ('modes/export', _EXPORT, 'tests/export_test.py', '-k',

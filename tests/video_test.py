@@ -67,7 +67,7 @@ class FilmTest(parameterized.TestCase):
       ('gif', 35 / 4, 1, 1000 / 110))
   def test_all_pictures_are_there(self, extension, fps, every, shown_fps):
     path = os.path.join(self.create_tempdir().full_path, f'a.{extension}')
-    film = recording_lib.Film(path, fps)
+    film = recording_lib.VideoWriter(path, fps)
     # Odd sizes; half black, half white, which grows.
     pictures = np.zeros([40, 181, 201, 3], np.uint8)
     for t in range(40):
@@ -86,7 +86,7 @@ class FilmTest(parameterized.TestCase):
   def test_small_pictures_are_enlarged(self):
     board = np.zeros([10, 5, 3], np.uint8)
     board[2, 3] = 255
-    large = recording_lib._of_film_size(board)
+    large = recording_lib._resize(board)
     self.assertEqual(large.shape, (160, 80, 3))
     np.testing.assert_array_equal(large[8::16, 8::16], board)
 
@@ -133,12 +133,12 @@ class RecorderTest(absltest.TestCase):
             self.create_tempdir().full_path)) as env:
       with self.assertRaisesRegex(
           errors.EnvironmentProcessError,
-          r'\(memory\) raised EnvironmentSpecError: it cannot be filmed'):
+          r'\(memory\) raised EnvironmentSpecError: no video can be recorded'):
         env.initial()
 
   def test_what_render_shows(self):
     env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
-    with mock.patch.object(recording_lib, 'Film', _Collected):
+    with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
       _Collected.all = []
       recorder = recording_lib.Recorder(
           env, recording_lib.Recording('d', has_text=True), 3)
@@ -165,7 +165,7 @@ class AtariTest(parameterized.TestCase):
         num_action_repeats=4, fire_on_reset=fire,
         repeat_action_probability=repeat_action_probability)
     rng = np.random.default_rng(0)
-    with mock.patch.object(recording_lib, 'Film', _Collected):
+    with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
       _Collected.all = []
       with environments.make_vec(
           ['ALE/Breakout-v5', 'ALE/Pong-v5'], [3, 4],
@@ -230,7 +230,7 @@ def _overlaps(size):
 
 
 def _cut_recorder(factory, close, *args):
-  recording_lib.Film.close = close
+  recording_lib.VideoWriter.close = close
   return recording_lib.Recorder(factory(), *args)
 
 
@@ -305,8 +305,8 @@ class VideoModeTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertRegex(
         output.splitlines()[-1], r'^scalable_agent: environment \d \(memory\) '
-        'raised EnvironmentSpecError: it cannot be filmed: .*float32 .3. is '
-        'none')
+        'raised EnvironmentSpecError: no video can be recorded: .*float32 .3. '
+        'is no picture')
     self.assertNotIn('Traceback', output)
     self.assertNotIn('videos', os.listdir(logdir))
 

@@ -11,7 +11,7 @@ from scalable_agent import algorithms
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
-from scalable_agent.environments import given
+from scalable_agent.environments import from_gymnasium
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
@@ -119,9 +119,9 @@ class LoadedAgent:
     if num_episodes < 1:
       raise ValueError(f'num_episodes must be positive, not {num_episodes}.')
     policy = self._policies[self._is_greedy(greedy)]
-    with self._make_level(num_episodes) if env is None else given.wrap(
+    with self._make_level(num_episodes) if env is None else from_gymnasium.wrap(
         env) as flow:
-      given.check_fits(self.spec, flow)
+      from_gymnasium.check_fits(self.spec, flow)
       return evaluation.episode_returns(flow, policy, num_episodes)
 
   def _is_greedy(self, greedy):
