@@ -118,7 +118,6 @@ class CentralActors:
     Raises:
       ConfigError: there is no accelerator, and `config.inference` is not
         'central_on_cpu'.
-      Exception: any error of `crew.Crew.wait_until_ready`.
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(

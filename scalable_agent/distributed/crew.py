@@ -121,7 +121,6 @@ class Crew:
       Stopped: `stop` was set meanwhile.
       ConfigError: the settings are wrong.
       errors.ClusterError: the workers were not ready in time.
-      Exception: any error of an environment.
     """
     num_wanted = min(-(-self._config.min_actor_workers // self._num_learners),
                      len(self.workers))

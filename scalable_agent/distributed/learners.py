@@ -70,7 +70,6 @@ class Learners:
       ClusterError: there is no room for the processes, or the connection to the
         cluster is lost. Remaining learners have saved before.
       OSError: printing failed. The learners have saved before.
-      Exception: any error of the training.
     """
     stopping_s: float | None = None
     problem = ''

@@ -89,9 +89,6 @@ class ActorWorker:
       newer: a reference to newer `structs.Weights`, or an empty list if the
         worker has the latest weights. The list keeps ray from sending the
         weights itself.
-
-    Raises:
-      Exception: any error of an environment or of a policy.
     """
     if newer:
       is_first, self._weights = not self._weights, ray.get(newer)
@@ -136,9 +133,6 @@ class RemoteActors:
       num_learners: number of learners that share the environments.
       stop: ends the wait for workers when set.
       say: takes lines of text for the user.
-
-    Raises:
-      Exception: any error of `crew.Crew.wait_until_ready`.
     """
     make_worker: Any = ray.remote(ActorWorker).options(
         num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,

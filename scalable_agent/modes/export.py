@@ -36,12 +36,9 @@ class ExportedAgent(tf.Module):
 
   def __init__(self, agent: agents.Agent, spec: structs.EnvironmentSpec,
                sees_last_action_reward: bool):
-    """Wraps an agent.
+    """Wraps an agent that observes and acts as in `spec`.
 
-    Args:
-      agent: the agent, with trained weights.
-      spec: observations and actions of the agent.
-      sees_last_action_reward: whether the last action and reward are inputs.
+    With `sees_last_action_reward`, the last action and reward are inputs, too.
     """
     super().__init__()
     self._agent = agent
@@ -70,14 +67,11 @@ class ExportedAgent(tf.Module):
     return self._agent.variables
 
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns the state before the first step of `B` environments.
+    """Returns the state before the first step of `batch_size` environments.
 
-    Args:
-      batch_size: `B`, int32 `[]`.
-
-    Returns:
-      The inputs `c`, `h` and `last_action` of `step`, as far as `step` has
-      these inputs. Without any, `batch_size`: a signature must return a tensor.
+    The state has the inputs `c`, `h` and `last_action` of `step`, as far as
+    `step` has these inputs. Without any, `batch_size` is returned, because a
+    signature must return a tensor.
     """
     state = dict(zip('ch', self._agent.initial_state(batch_size)))
     if 'last_action' in self.inputs:
@@ -87,15 +81,7 @@ class ExportedAgent(tf.Module):
     return state or {'batch_size': tf.identity(batch_size)}
 
   def step(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Chooses actions as in training.
-
-    Args:
-      **inputs: inputs by name, see the class.
-
-    Returns:
-      `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1]; with
-      the other outputs of `step_greedy`.
-    """
+    """Chooses actions as in training; has the outputs of `step_greedy`."""
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
     return {**outputs,
@@ -104,13 +90,11 @@ class ExportedAgent(tf.Module):
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     """Chooses the best known actions.
 
-    Args:
-      **inputs: inputs by name, see the class.
-
     Returns:
-      `action`, see `step`; `policy`, float32 `[B, P]`, the parameters of the
-      policy, which are logits for discrete actions; `baseline`, float32 `[B]`,
-      for agents with a baseline; with an LSTM the next `c` and `h`.
+      `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1];
+      `policy`, float32 `[B, P]`, the parameters of the policy, which are logits
+      for discrete actions; `baseline`, float32 `[B]`, for agents with a
+      baseline; with an LSTM the next `c` and `h`.
     """
     observation = tf.nest.map_structure(inputs.get, self._observation_names)
     if 'observation_instruction' in inputs:
