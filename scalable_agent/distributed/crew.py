@@ -284,7 +284,8 @@ class Crew:
                     error: errors.UserError) -> None:
     """Replaces a worker that died or hangs, or ends the run.
 
-    The same holds if its machine or a process of its environments died.
+    A worker also counts as lost if its machine or a process of its environments
+    died.
     """
     worker.num_deaths += 1
     worker.num_deaths_of_all += 1
