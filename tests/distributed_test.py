@@ -878,7 +878,7 @@ class HostsTest(_ProgramTest):
       code, output = self._run(
           f'--ray_address=localhost:{one.getsockname()[1]}', '--task=0')
     self.assertEqual(code, 2)
-    self.assertIn('there is a learner, or something else, already', output)
+    self.assertIn('a learner or another program uses the port already', output)
 
 
 class SettingsTest(_ProgramTest):

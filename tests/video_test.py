@@ -257,8 +257,8 @@ class VideoModeTest(absltest.TestCase):
     returns = [float(r) for r in output.split('returns ')[1].split('\n')[0]
                .split()]
     self.assertEqual(returns, sorted(returns))
-    self.assertIn(f'-best.mp4: the best one, return {returns[-1]:g}.', output)
-    self.assertIn(f'-median.mp4: the median one, return {returns[1]:g}.',
+    self.assertIn(f'-best.mp4: the best game, return {returns[-1]:g}.', output)
+    self.assertIn(f'-median.mp4: the median game, return {returns[1]:g}.',
                   output)
     paths = [line.split()[1].removesuffix(':') for line in output.splitlines()
              if line.startswith('Wrote')]
@@ -285,7 +285,7 @@ class VideoModeTest(absltest.TestCase):
                            side_effect=RuntimeError('No ffmpeg exe.')):
       code, output = self._main()
     self.assertEqual(code, 2)
-    self.assertEqual(output.splitlines()[-1], 'scalable_agent: Films need '
+    self.assertEqual(output.splitlines()[-1], 'scalable_agent: Videos need '
                      'imageio and ffmpeg: pip install -e ".[video]" '
                      '(No ffmpeg exe.).')
 
@@ -327,7 +327,7 @@ class VideoModeTest(absltest.TestCase):
       code, output = self._main(
           f'--logdir={logdir}', '--video_num_episodes=1')
     self.assertEqual(code, 2)
-    self.assertRegex(output.splitlines()[-1], 'the film .* is not whole')
+    self.assertRegex(output.splitlines()[-1], 'the video .* is damaged')
     self.assertNotIn('videos', os.listdir(logdir))
 
 

@@ -74,7 +74,7 @@ def to_markdown(table: score_table.Table) -> str:
         f'{i}. {run.source}, {run.num_env_frames:,} frames'
         for i, run in enumerate(table.runs, 1))]
   if table.differences:
-    parts += ['## Where this test differs from the published ones',
+    parts += ['## Differences from the published tests',
               '\n'.join(f'- {line}' for line in table.differences)]
   if suite:
     parts += ['## Sources', '\n'.join(

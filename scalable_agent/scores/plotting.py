@@ -169,13 +169,8 @@ def read_evaluations(
     logdir: str, levels: Collection[str]) -> dict[str, Curve]:
   """Returns the mean returns of the evaluations of a run, if any.
 
-  Args:
-    logdir: the directory of the run.
-    levels: the levels that were evaluated.
-
-  Returns:
-    A curve of means by level. Means over several levels get their own panel,
-    whose title is the key.
+  The key is the level. Means over several `levels` get their own panel, whose
+  title is the key.
   """
   found = evaluations_lib.read(logdir)
   if not found:

@@ -88,8 +88,8 @@ def differences(
     yield (f'Games per level: {num_games} here, {suite.num_published_games} in '
            'the paper.')
   if config.test_greedy:
-    yield ('Actions: the most likely ones here (--test_greedy); the '
-           "reference's code samples them.")
+    yield ('Actions: the most likely actions here (--test_greedy); the '
+           "reference's code samples actions.")
   if trained_with is None:
     yield ('Settings of training: not known, as settings.json in the logdir is '
            'missing or damaged.')
@@ -112,9 +112,9 @@ def off_policy_differences(
   if not scores:
     return
   for level, published in scores.items():
-    others = sorted({s.environment for s in published} - {level})
-    if others:
-      yield (f'Environment: {level} here; {", ".join(others)} in published '
+    theirs = sorted({s.environment for s in published} - {level})
+    if theirs:
+      yield (f'Environment: {level} here; {", ".join(theirs)} in published '
              'scores. Versions differ in the simulator, and some in rewards or '
              'observations.')
   policy = ('the policy without exploration' if config.test_greedy else
@@ -165,10 +165,10 @@ def _atari_agent(
   elif num_games:
     yield (f'Agents: one for {num_games} games here; the experts are one for '
            f'each game, the multi-task agent is one for all 57, {adaptive}.')
-  others = {'shallow': 'IMPALA deep and multi-task have the deep one',
-            'deep': 'IMPALA shallow has the small one'}
+  papers = {'shallow': 'IMPALA deep and multi-task have the deep network',
+            'deep': 'IMPALA shallow has the small network'}
   yield (f'Network: {config.agent} here; '
-         f'{others.get(config.agent, "shallow or deep in the paper")}.')
+         f'{papers.get(config.agent, "shallow or deep in the paper")}.')
 
 
 def _atari_environment(config: config_lib.Config) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
       level for level in levels if _test_level(level) != level]
   if training_levels:
     yield (f'Levels of training, not of test: {", ".join(training_levels)}; '
-           'published scores are those of test levels.')
+           'published scores are from test levels.')
   if any(level.startswith('lasertag') for level in levels):
     yield ("Human and random scores of lasertag: of the reference's code here; "
            "the paper's table B.1 has small and large maps swapped.")
@@ -233,7 +233,7 @@ def _training(suite: suites.Suite, trained_with: config_lib.Config,
       and num_env_frames < trained_with.total_environment_frames):
     yield (f'Learning rate: falls to 0 at '
            f'{trained_with.total_environment_frames:,} frames here, and this '
-           f'agent had {num_env_frames:,}: it was not trained to its end.')
+           f'agent had {num_env_frames:,}: the training is unfinished.')
   recipe = _ATARI_RECIPE if suite is suites.ATARI57 else _DMLAB_RECIPE
   changed = [
       f'{name} {getattr(trained_with, name)} instead of {value}'
