@@ -1409,10 +1409,10 @@ _SETTINGS = (
 
 _CHECKPOINTING = (
     ('updates not restored',
-     'self._learner.num_updates = int(self._num_updates)',
+     'self.learner.num_updates = int(self._num_updates)',
      'pass'),
     ('frames not restored',
-     'self._learner.num_env_frames = int(self._num_env_frames)',
+     'self.learner.num_env_frames = int(self._num_env_frames)',
      'pass'),
     ('time not restored',
      'self.train_time_s = float(self._train_time_s)', 'pass'),
@@ -1656,21 +1656,25 @@ _CLUSTER = (
     ('a head that hangs is waited for at the end', "name='leave', ", ''),
     ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
 )
+_MESSAGES = (
+    ('unrolls that wait in workers are not counted as lost',
+     '(1 + config.queue_capacity)', '1'),
+)
 _LOG = (
     ('weights between two updates are saved',
-     "    if not self._learner.is_whole:\n      print('No",
-     "    if False:\n      print('No"),
-    ('the progress has the workers of the first learner only',
-     '[self._actors.counts(), *self._reports.counts.values()]',
+     "    elif not self._learner.is_whole:\n      print('No",
+     "    elif False:\n      print('No"),
+    ('the progress has the workers of learner 0 only',
+     '[self._actors.counts(), *self._context.reports.counts.values()]',
      '[self._actors.counts()]'),
     ('episodes of other learners are lost',
-     'update.episodes + self._reports.take().episodes', 'update.episodes'),
-    ('unrolls that wait in workers are not counted as lost',
-     '(1 + self._config.queue_capacity)', '1'),
+     'update.episodes + self._context.reports.take().episodes',
+     'update.episodes'),
     ('the longest lag is another one', 'np.max(update.lags)',
      'np.min(update.lags)'),
     ('a learner speaks for another one',
-     '{self._rank: self._actors.counts()}', '{1: self._actors.counts()}'),
+     '{self._context.rank: self._actors.counts()}',
+     '{1: self._actors.counts()}'),
 )
 _LOSSES = (
     ('no half in the loss of the baseline',
@@ -1818,7 +1822,8 @@ GROUPS = (
      'tests/remote_actors_test.py'),
     ('distributed/cluster', _CLUSTER, 'tests/driver_test.py'),
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
-    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
+    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or LogWithout'),
+    ('runs/messages', _MESSAGES, 'tests/training_test.py', '-k', 'LogTest'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),

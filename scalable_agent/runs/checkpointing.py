@@ -36,6 +36,7 @@ class Checkpointer:
   """Saves and restores weights, optimizer slots and counters.
 
   Attributes:
+    learner: the learner to save and restore.
     description: describes the agent.
     train_time_s: float, seconds trained over all parts of the run.
   """
@@ -58,7 +59,7 @@ class Checkpointer:
     Raises:
       CheckpointError: if `logdir` cannot be written or holds another agent.
     """
-    self._learner = learner
+    self.learner = learner
     self._logdir = logdir
     self._identity = {'agent': description, 'level': level}
     self.description = description
@@ -97,10 +98,10 @@ class Checkpointer:
       print(f'{os.path.join(self._logdir, name)} is damaged, and kept as '
             f'{_DAMAGED}{name}.')
     self._latest = path
-    self._learner.num_env_frames = int(self._num_env_frames)
-    self._learner.num_updates = int(self._num_updates)
+    self.learner.num_env_frames = int(self._num_env_frames)
+    self.learner.num_updates = int(self._num_updates)
     self.train_time_s = float(self._train_time_s)
-    self._num_updates_saved = self._learner.num_updates
+    self._num_updates_saved = self.learner.num_updates
     return path
 
   @property
@@ -116,7 +117,7 @@ class Checkpointer:
     is never replaced by another one of its name. Where the file `checkpoint`
     was changed to name an older one, those after it are replaced.
     """
-    number = self._learner.num_updates
+    number = self.learner.num_updates
     if self._latest and self._num_updates_saved != number:
       number = max(number, _number(self._latest) + 1)
     return f'ckpt-{number}'
@@ -142,11 +143,11 @@ class Checkpointer:
       yield
     except (OSError, tf.errors.OpError) as e:
       raise errors.SaveError(
-          f'The checkpoint of {self._learner.num_env_frames:,} frames could '
+          f'The checkpoint of {self.learner.num_env_frames:,} frames could '
           f'not be written to {self._logdir}: {errors.reason(e)}.') from e
 
   def _save(self):
-    state = self._learner.state
+    state = self.learner.state
     for variable in [*state['variables'], *state['unpublished']]:
       # A layer with dropout also has integers, the state of its seed.
       if tf.as_dtype(variable.dtype).is_floating and not bool(
@@ -160,7 +161,7 @@ class Checkpointer:
             'with --clip_gradient_norm.')
     _write_if_new(_identity_path(self._logdir), json.dumps(self._identity))
     # As arrays: TensorFlow never frees the tensor of a Python number.
-    learner = self._learner
+    learner = self.learner
     self._num_env_frames.assign(np.array(learner.num_env_frames))
     self._num_updates.assign(np.array(learner.num_updates))
     self._train_time_s.assign(np.array(self.train_time_s))
@@ -185,7 +186,7 @@ class Checkpointer:
                    path + file[len(_UNFINISHED):])
     self._write_state(name)
     self._latest = path
-    self._num_updates_saved = self._learner.num_updates
+    self._num_updates_saved = self.learner.num_updates
     self._delete_old(name)
     return path
 
