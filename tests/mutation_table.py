@@ -1536,17 +1536,18 @@ _LOADING = (
     ('shapes are not checked',
      'if array.shape != (num_envs, *spec.shape):', 'if False:'),
 )
-_FILMING = (
-    ('several films of a checkpoint',
+_VIDEOS = (
+    ('several videos of a checkpoint',
      'checkpoint_number == self._last_number\n', 'False\n'),
     ('always due', 'time.monotonic() < self._last_s + self._period_s', 'False'),
     ('several at a time',
      'or self._process and self._process.poll() is None', 'or False'),
     ('errors are not said', 'process.returncode and', 'False and'),
-    ('a killed film is not said', 'process.returncode and',
+    ('a killed process is not said', 'process.returncode and',
      'process.returncode > 0 and'),
-    ('an ended film is an error', ' and not is_closed.is_set()', ''),
+    ('an ended process is an error', ' and not is_closed.is_set()', ''),
     ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
+    ('videos are not announced', 'os.write(int', 'print(int'),
 )
 _PROGRAM = (
     ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
@@ -1814,7 +1815,7 @@ GROUPS = (
      'without_this_package or lite0 or drawn'),
     ('modes/loading', _LOADING, 'tests/loading_test.py', '-k',
      'Load and not lines'),
-    ('runs/filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
+    ('runs/videos', _VIDEOS, 'tests/video_test.py', '-k', 'VideosTest'),
     ('replay/unrolls', _COLLECTED, 'tests/replay_test.py', '-k',
      'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),

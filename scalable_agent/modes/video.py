@@ -15,6 +15,7 @@ from scalable_agent.networks import layers
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import logdirs
 from scalable_agent.runs import metrics
+from scalable_agent.runs import videos
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -114,9 +115,9 @@ def _record_level(config, level, unfinished):
 def _keep(path, stem, which, game_return):
   """Gives a film its name; no other one is replaced."""
   _check_whole(path)
-  name = logdirs.keep(path, stem, os.path.splitext(path)[1])
-  print(f'Wrote {name}: the {which} one, return '
-        f'{metrics.shortest(game_return)}.', flush=True)
+  name = logdirs.rename_to_free_name(path, stem, os.path.splitext(path)[1])
+  videos.announce(f'Wrote {name}: the {which} one, return '
+                  f'{metrics.shortest(game_return)}.')
   return name
 
 

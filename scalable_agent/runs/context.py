@@ -5,9 +5,9 @@ import dataclasses
 import threading
 
 from scalable_agent.learning import collectives as collectives_lib
-from scalable_agent.runs import filming
 from scalable_agent.runs import panel as panel_lib
 from scalable_agent.runs import reports as reports_lib
+from scalable_agent.runs import videos as videos_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RunContext:
   collectives: collectives_lib.Collectives
   reports: reports_lib.Reports
   panel: panel_lib.Panel | None = None
-  videos: filming.Filming | None = None
+  videos: videos_lib.Videos | None = None
 
   @property
   def rank(self) -> int:

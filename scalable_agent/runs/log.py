@@ -256,7 +256,7 @@ class Log:
     """Starts to record a video if due."""
     del update
     assert self._context.videos is not None
-    self._context.videos(self._files.checkpointer.latest_number)
+    self._context.videos.record_if_due(self._files.checkpointer.latest_number)
 
   def save(self) -> str:
     """Writes a checkpoint and the replay; returns the checkpoint's path."""

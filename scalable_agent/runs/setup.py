@@ -16,10 +16,17 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers as optimizers_lib
+from scalable_agent.replay import saving
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
+from scalable_agent.scores import evaluations
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
+
+# Names of files that a killed run leaves behind.
+TEMPORARY_NAMES = (
+    checkpointing.TEMPORARY_NAMES, config_lib.TEMPORARY_NAME,
+    evaluations.TEMPORARY_NAME, saving.TEMPORARY_NAME)
 
 
 def settings_before(config: config_lib.Config) -> config_lib.Config | None:

@@ -24,7 +24,6 @@ from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
-from scalable_agent.runs import filming
 from scalable_agent.runs import log as log_lib
 from scalable_agent.runs import logdirs
 from scalable_agent.runs import messages
@@ -32,6 +31,8 @@ from scalable_agent.runs import metrics
 from scalable_agent.runs import panel
 from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
+from scalable_agent.runs import videos as videos_lib
+from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -118,7 +119,8 @@ def run(config: config_lib.Config,
   if config.hook:  # Fails before anything is created.
     user_code.load(config.hook, 'hook')
   if collectives.rank == 0:
-    logdirs.remove_leftovers(config.logdir)
+    logdirs.remove_leftovers(
+        config.logdir, setup.TEMPORARY_NAMES, [score_files.TEMPORARY_NAME])
   if config.deterministic:
     tf.config.experimental.enable_op_determinism()
   wait_for_update = lambda update: signals.wait_for(
@@ -155,7 +157,7 @@ def _context(config: config_lib.Config, stop: threading.Event,
         stack.callback(shown.close)
       if config.video_secs:
         videos = stack.enter_context(
-            contextlib.closing(filming.Filming(config)))
+            contextlib.closing(videos_lib.Videos(config)))
     yield context_lib.RunContext(
         stop, collectives, reports or reports_lib.Reports(), shown, videos)
 

@@ -55,6 +55,10 @@ _NOT_OF_A_PART = ('mode', 'logdir', 'task', 'job_name', 'allow_other_task',
                   'debug')
 
 
+# Name of a file of settings that a killed run leaves behind.
+TEMPORARY_NAME = r'settings.*\.json\.tmp'
+
+
 class _HasShape(Protocol):
   """An object with a shape, such as a `structs.ArraySpec`."""
 
