@@ -1418,10 +1418,10 @@ _LAB_LEVELS = (
 
 _CHECKPOINTING = (
     ('updates not restored',
-     'self._learner.num_updates = int(self._num_updates)',
+     'self.learner.num_updates = int(self._num_updates)',
      'pass'),
     ('frames not restored',
-     'self._learner.num_env_frames = int(self._num_env_frames)',
+     'self.learner.num_env_frames = int(self._num_env_frames)',
      'pass'),
     ('time not restored',
      'self.train_time_s = float(self._train_time_s)', 'pass'),
@@ -1545,17 +1545,18 @@ _LOADING = (
     ('shapes are not checked',
      'if array.shape != (num_envs, *spec.shape):', 'if False:'),
 )
-_FILMING = (
-    ('several films of a checkpoint',
+_VIDEOS = (
+    ('several videos of a checkpoint',
      'checkpoint_number == self._last_number\n', 'False\n'),
     ('always due', 'time.monotonic() < self._last_s + self._period_s', 'False'),
     ('several at a time',
      'or self._process and self._process.poll() is None', 'or False'),
     ('errors are not said', 'process.returncode and', 'False and'),
-    ('a killed film is not said', 'process.returncode and',
+    ('a killed process is not said', 'process.returncode and',
      'process.returncode > 0 and'),
-    ('an ended film is an error', ' and not is_closed.is_set()', ''),
+    ('an ended process is an error', ' and not is_closed.is_set()', ''),
     ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
+    ('videos are not announced', 'os.write(int', 'print(int'),
 )
 _RECIPES = (
     ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
@@ -1674,21 +1675,25 @@ _CLUSTER = (
      'threading.Thread(target=function, daemon=True)'),
     ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
 )
+_MESSAGES = (
+    ('unrolls that wait in workers are not counted as lost',
+     '(1 + config.queue_capacity)', '1'),
+)
 _LOG = (
     ('weights between two updates are saved',
-     "    if not self._learner.is_whole:\n      print('No",
-     "    if False:\n      print('No"),
-    ('the progress has the workers of the first learner only',
-     '[self._actors.counts(), *self._reports.counts.values()]',
+     "    elif not self._learner.is_whole:\n      print('No",
+     "    elif False:\n      print('No"),
+    ('the progress has the workers of learner 0 only',
+     '[self._actors.counts(), *self._context.reports.counts.values()]',
      '[self._actors.counts()]'),
     ('episodes of other learners are lost',
-     'update.episodes + self._reports.take().episodes', 'update.episodes'),
-    ('unrolls that wait in workers are not counted as lost',
-     '(1 + self._config.queue_capacity)', '1'),
+     'update.episodes + self._context.reports.take().episodes',
+     'update.episodes'),
     ('the longest lag is another one', 'np.max(update.lags)',
      'np.min(update.lags)'),
     ('a learner speaks for another one',
-     '{self._rank: self._actors.counts()}', '{1: self._actors.counts()}'),
+     '{self._context.rank: self._actors.counts()}',
+     '{1: self._actors.counts()}'),
 )
 _LOSSES = (
     ('no half in the loss of the baseline',
@@ -1832,7 +1837,7 @@ GROUPS = (
      'without_this_package or lite0 or drawn'),
     ('modes/loading', _LOADING, 'tests/loading_test.py', '-k',
      'Load and not lines'),
-    ('runs/filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
+    ('runs/videos', _VIDEOS, 'tests/video_test.py', '-k', 'VideosTest'),
     ('replay/unrolls', _COLLECTED, 'tests/replay_test.py', '-k',
      'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
@@ -1842,7 +1847,8 @@ GROUPS = (
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
     ('distributed/learners', _LEARNERS, 'tests/driver_test.py'),
     ('distributed/learner_worker', _LEARNER_WORKER, 'tests/driver_test.py'),
-    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
+    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or LogWithout'),
+    ('runs/messages', _MESSAGES, 'tests/training_test.py', '-k', 'LogTest'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),

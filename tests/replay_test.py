@@ -17,6 +17,7 @@ from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tree
@@ -314,7 +315,7 @@ class RunTest(parameterized.TestCase):
     seen = []
     refresh = policies.AgentPolicy.refresh
     learners = []
-    make_learner = training.make_learner
+    make_learner = setup.make_learner
 
     def record(policy, weights):
       before = learners[0].num_updates
@@ -326,7 +327,7 @@ class RunTest(parameterized.TestCase):
       return learners[0]
 
     with mock.patch.object(policies.AgentPolicy, 'refresh', record), (
-        mock.patch.object(training, 'make_learner', remember)):
+        mock.patch.object(setup, 'make_learner', remember)):
       _train(self, min_policy_lag=lag, total_environment_frames=800)
     for before, version, after in seen:
       # Updates are counted a moment before their weights are published.

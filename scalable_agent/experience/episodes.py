@@ -11,9 +11,9 @@ class Episode(NamedTuple):
   """A finished episode (a whole game).
 
   Attributes:
-    level_name: its level.
-    episode_return: sum of its unclipped rewards.
-    num_agent_steps: its length in agent steps, not frames.
+    level_name: the level.
+    episode_return: sum of the unclipped rewards.
+    num_agent_steps: length in agent steps, not frames.
   """
   level_name: str
   episode_return: float
@@ -23,7 +23,7 @@ class Episode(NamedTuple):
 def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
   """Returns the episodes that end in an unroll (or batch) of arrays.
 
-  Entry 0 is left out: it is the last entry of the unroll before.
+  Entry 0, the last entry of the unroll before, is left out.
 
   Args:
     unroll: `Unroll` of arrays `[T + 1, B, ...]`.
