@@ -1,25 +1,28 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What is made of drawn steps: transitions over `n` steps. NumPy only."""
+"""Views make data for the learner from chosen items. NumPy only."""
 
 import dataclasses
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 
+_Store = TypeVar('_Store', contravariant=True)
 
-class View(Protocol):
-  """Makes `structs.Transition` of `[N, ...]` of `N` positions of a store."""
 
-  def __call__(self, store: steps.StepStore, positions: np.ndarray,
-               rng: np.random.Generator) -> structs.Transition:
-    """Returns the transitions that begin at positions.
+class View(Protocol[_Store]):
+  """Makes the data of a sample from `N` items of a store."""
+
+  def __call__(self, store: _Store, positions: np.ndarray,
+               rng: np.random.Generator
+               ) -> structs.Unroll | structs.Transition:
+    """Returns an `Unroll` of `N` columns, or a `Transition` of `[N, ...]`.
 
     Args:
-      store: where the steps are.
-      positions: int64 `[N]`, of transitions that can be drawn.
-      rng: for views that choose something by chance.
+      store: keeps the items.
+      positions: int64 `[N]`, positions of items that can be drawn.
+      rng: random numbers for views that choose by chance.
     """
 
 

@@ -5,7 +5,7 @@ Episodes, progress, summaries, evaluations, checkpoints, films. Only the first
 learner does all that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import threading
 import time
@@ -15,6 +15,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.acting import actor
 from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
@@ -46,7 +47,7 @@ class Update(NamedTuple):
     lags: int64, of each column of these unrolls, in updates.
   """
   scalars: dict[str, tf.Tensor]
-  notes: list[feeds.Note]
+  notes: Sequence[structs.Note]
   learner: learner_lib.Learner
   lags: np.ndarray
 
@@ -173,7 +174,7 @@ class Follower:
   def save_at_end(self) -> None:
     """Saves the replay if anything was learned."""
     # Then the first learner writes a checkpoint.
-    if (self._learner.is_whole
+    if (self._learner.is_consistent
         and self._learner.num_updates > self._num_updates_before):
       self._feed.save()
 
@@ -237,7 +238,7 @@ class Log:
     self._has_summary = False
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
-    self._last_notes: list[feeds.Note] = []
+    self._last_notes: Sequence[structs.Note] = []
     self._bottleneck = metrics.Bottleneck()
     self._num_unrolls = 0  # That were learned from, or added to a replay.
     self._panel = shown
@@ -391,7 +392,7 @@ class Log:
       print('Nothing was learned yet, so no checkpoint was written.',
             flush=True)
       return
-    if not self._learner.is_whole:
+    if not self._learner.is_consistent:
       print('No checkpoint was written: the error came within several updates, '
             'some of which may have been made.', flush=True)
       return

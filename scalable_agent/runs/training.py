@@ -21,7 +21,9 @@ from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import memory_check
 from scalable_agent.learning import optimizers as optimizers_lib
+from scalable_agent.learning import sources
 from scalable_agent.networks import layers
 from scalable_agent.processes import signals
 from scalable_agent.processes import user_code
@@ -170,8 +172,8 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, reports,
         num_groups=actors.num_groups,
         num_environments=actors.num_environments)
     learner = make_learner(config, spec, part, addons, collectives)
-    feeds.check_memory(config.of_learner(len(actors.environments)), spec,
-                       learner.agent)
+    memory_check.check_memory(
+        config.of_learner(len(actors.environments)), spec, learner.agent)
     checkpointer = checkpointing.Checkpointer(
         config.logdir, learner, algorithms.describe(config, spec),
         level=config.level_name, allow_other_level=config.allow_other_task)
@@ -182,7 +184,7 @@ def _run_part(config, make_acting, stop, hooks, addons, collectives, reports,
     end_frames = _end_frames(config, learner.num_env_frames)
     # Their weights are equal from now on: they make the same updates.
     collectives.copy_from_first(tree.flatten(learner.state))
-    feed = feeds.Feed(
+    feed = sources.make_feed(
         config.of_learner(len(actors.environments)), spec, learner, part,
         collectives, actors.environments.start)
     log: log_lib.Log | log_lib.Follower = log_lib.Follower(
@@ -228,9 +230,9 @@ def _end_frames(config, num_env_frames):
   return min((num_env_frames // every + 1) * every, total)
 
 
-def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
+def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
           end_frames: int,
-          learned: Callable[[feeds.ReadyBatch, learner_lib.Learned], None],
+          learned: Callable[[structs.Batch, learner_lib.Learned], None],
           publish: Callable[[structs.Weights], None],
           hooks: Sequence[log_lib.Hook], stop: threading.Event,
           timer: timing.StageTimer,
@@ -252,19 +254,18 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
   """
   while learner.num_env_frames < end_frames:
     with timer.stage('wait'):
-      ready, num_new_frames = _next_batch(batches, stop, collectives)
-    if ready is None:
+      batch, num_new_frames = _next_batch(batches, stop, collectives)
+    if batch is None:
       break
     lags = learner.num_updates - np.array(
-        [version for note in ready.notes for version in note.policy_version],
+        [version for note in batch.notes for version in note.policy_version],
         np.int64)
     with timer.stage('learn'):
-      result = learner.step(
-          ready.batch._replace(num_new_frames=num_new_frames))
+      result = learner.step(batch._replace(num_new_frames=num_new_frames))
       publish(learner.weights())
-      learned(ready, result)
+      learned(batch, result)
     update = log_lib.Update(
-        result.scalars, ready.notes, learner, lags)
+        result.scalars, batch.notes, learner, lags)
     for hook in hooks:
       hook(update)
 
@@ -274,14 +275,14 @@ def _next_batch(batches, stop, collectives):
 
   If one learner has no batch, or an error, none of them gets one.
   """
-  ready = None
+  batch = None
   try:
     if not stop.is_set():
-      ready = next(batches, None)
+      batch = next(batches, None)
   finally:
     num_new_frames, num_without = collectives.total(
-        [ready.batch.num_new_frames if ready else 0, ready is None])
-  return (None if num_without else ready), num_new_frames
+        [batch.num_new_frames if batch else 0, batch is None])
+  return (None if num_without else batch), num_new_frames
 
 
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
