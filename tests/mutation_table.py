@@ -1091,7 +1091,7 @@ _STEPS_ALONE = (
      'self._flags[slots] & (TERMINATED | TRUNCATED) != 0',
      'self._flags[slots] & TRUNCATED != 0'),
     ('actions are stored as they were chosen',
-     'np.clip(actions, -1.0, 1.0)  # What', 'actions  # What'),
+     'np.clip(actions, -1.0, 1.0)  # As', 'actions  # As'),
     ('the newest step is drawn',
      'count - 1  # Nothing follows', 'count  # Nothing follows'),
     ('the overwritten step is drawn',
@@ -1099,9 +1099,9 @@ _STEPS_ALONE = (
     ('the oldest step is not drawn',
      'max(count - self.length, 0)', 'max(count - self.length + 1, 0)'),
     ('the ring starts over too early',
-     'def _slot(self, stream, time):\n'
+     'time: np.ndarray) -> np.ndarray:\n'
      '    return stream * self.length + time % self.length',
-     'def _slot(self, stream, time):\n'
+     'time: np.ndarray) -> np.ndarray:\n'
      '    return stream * self.length + time % (self.length - 1)'),
     ('what is before a gap is drawn',
      '\n            & (after & NO_STEP == 0))', ')'),
@@ -1130,7 +1130,7 @@ _STEPS_ALONE = (
      'columns.flags & (NEW_GAME | NO_STEP)',
      'columns.flags & (NEW_GAME | NO_STEP | TERMINATED)'),
     ('last stacks end with a frame of the next game',
-     'found[ended, -1] = last[games]', 'pass'),
+     'found[ended, -1] = last[rows]', 'pass'),
     ('stacks with the newest frame first',
      'np.arange(self._num_frames - 1, -1, -1)',
      'np.arange(self._num_frames)'),

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.replay import games
 from scalable_agent.replay import saving
 from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
@@ -17,7 +18,7 @@ from scalable_agent.replay import views
 class Store(selectors.Items, Protocol):
   """Keeps the latest items: steps (`StepStore`) or unrolls (`UnrollStore`)."""
 
-  def add(self, unroll: structs.Unroll) -> steps.Changes:
+  def add(self, unroll: structs.Unroll) -> selectors.Changes:
     """Adds copies of the columns of an unroll."""
 
 
@@ -133,7 +134,7 @@ def _split(data: structs.Unroll | structs.Transition,
   if isinstance(data, structs.Unroll):
     raise ValueError('Unrolls are drawn for one batch at a time.')
   shaped = lambda a: a.reshape(num_batches, -1, *a.shape[1:])
-  return structs.Transition(*[steps.map_nests(shaped, nest) for nest in data])
+  return structs.Transition(*[games.map_nests(shaped, nest) for nest in data])
 
 
 def _steps(store: Store) -> steps.StepStore:

@@ -1,12 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Which items of a store are drawn. NumPy only.
+"""Selectors choose the items of a store that are drawn. NumPy only.
 
 `K` is the number of batches of a draw, `B` the size of a batch, `S` the number
-of streams of the store. Draws are with replacement. The item of position `p` is
-that of time `p // S` in stream `p % S`.
+of streams of the store. Draws are with replacement. Position `p` names the item
+at time `p // S` of stream `p % S`.
 """
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,14 +14,25 @@ import numpy as np
 _MAX_ROUNDS = 16
 
 
+class Changes(NamedTuple):
+  """Changes of the set of items that can be drawn.
+
+  Attributes:
+    added: int64 positions.
+    removed: int64 positions, perhaps of items that were never there.
+  """
+  added: np.ndarray
+  removed: np.ndarray
+
+
 class Items(Protocol):
-  """What selectors know about a store.
+  """The items of a store, as selectors see a store.
 
   Attributes:
     num_streams: `S`.
     num_slots: the largest number of items.
     first: int64 `[S]`, the time of the first item of each stream.
-    end: int64 `[S]`, the time after its last item.
+    end: int64 `[S]`, the time after the last item of each stream.
   """
   num_streams: int
 
@@ -38,28 +49,28 @@ class Items(Protocol):
     """The time after the last item of each stream, int64 `[S]`."""
 
   def slots(self, positions: np.ndarray) -> np.ndarray:
-    """Returns numbers below `num_slots`. Living items have different ones."""
+    """Returns numbers below `num_slots`, different for all living items."""
 
   def alive(self, positions: np.ndarray) -> np.ndarray:
-    """Returns which items can be drawn, bool. It may be any positions."""
+    """Returns whether each item can be drawn, bool; takes any positions."""
 
 
 class Selector(Protocol):
   """Chooses items.
 
   Attributes:
-    state: arrays by name, for a checkpoint. It can be set.
+    state: arrays by name, for a checkpoint. Can be set.
   """
   state: dict[str, Any]
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
-    """Notes which positions can be drawn from now on, and which no longer."""
+    """Takes the `Changes` of a store."""
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws items. There must be some.
+    """Draws items from a store that is not empty.
 
     Args:
       items: the store.
@@ -69,13 +80,12 @@ class Selector(Protocol):
       first: int64 `[S]`, times; leaves out older items. None: draws from all.
 
     Returns:
-      int64 `[K, B]`, positions, and float32 `[K, B]`, the weights of their
-      losses.
+      Positions, int64 `[K, B]`, and importance weights, float32 `[K, B]`.
     """
 
   def update(self, items: Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
-    """Notes the errors that were found for items, alive or not."""
+    """Takes the errors of drawn items, which may be gone."""
 
 
 class Uniform:
@@ -86,13 +96,13 @@ class Uniform:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
-    """See `Selector.changed`; there is nothing to note."""
+    """See `Selector.changed`; uniform draws need no state."""
     del items, added, removed
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`; all weights are 1."""
+    """See `Selector.select`; all importance weights are 1."""
     first = items.first if first is None else first
     sizes = items.end - first
     ends = np.cumsum(sizes)
@@ -100,20 +110,20 @@ class Uniform:
     positions = np.empty([num_draws], np.int64)
     missing = np.arange(num_draws)
 
-    def position(item):
+    def position(item: np.ndarray) -> np.ndarray:
       stream = np.searchsorted(ends, item, 'right')
       # In a ring, this is the slot of the item.
       slot = item - ends[stream] + sizes[stream]
       time = first[stream] + (slot - first[stream]) % sizes[stream]
       return time * items.num_streams + stream
 
-    # Mostly, few items are dead: those before a gap.
+    # Mostly, few items are dead: the items before a gap.
     for _ in range(_MAX_ROUNDS):
       positions[missing] = position(rng.integers(ends[-1], size=len(missing)))
       missing = missing[~items.alive(positions[missing])]
       if not missing.size:
         break
-    else:  # Many are dead: columns that were used up.
+    else:  # Many items are dead: columns that were used up.
       everything = position(np.arange(ends[-1]))
       positions[missing] = rng.choice(
           everything[items.alive(everything)], len(missing))
@@ -136,7 +146,7 @@ class Recent:
 
   def __init__(self, inner: Selector, eta: float = 0.996,
                min_size: int = 5000, round_length: int = 50):
-    """Wraps `inner`, which draws from the latest items.
+    """Makes a selector that draws from the latest items by `inner`.
 
     Args:
       inner: `Uniform` or `Prioritised`.
@@ -145,7 +155,7 @@ class Recent:
       round_length: `R`, the number of batches after which `k` starts over.
 
     Raises:
-      ValueError: one of them is out of range.
+      ValueError: an argument is out of range.
     """
     if not 0 < eta <= 1 or min_size < 1 or round_length < 1:
       raise ValueError(
@@ -159,7 +169,7 @@ class Recent:
 
   @property
   def state(self) -> dict[str, Any]:
-    """See `Selector.state`: that of `inner`, and a count of batches."""
+    """See `Selector.state`: the state of `inner`, and a count of batches."""
     return {**self.inner.state, 'num_batches': self._num_batches}
 
   @state.setter
@@ -173,7 +183,7 @@ class Recent:
     self.inner.changed(items, added, removed)
 
   def size(self, num_items: int) -> float:
-    """Returns from how many of `num_items` the next batch is drawn."""
+    """Returns the number of latest items that the next batch is drawn from."""
     k = self._num_batches % self._round_length
     size = num_items * self._eta ** (1000 * k / self._round_length)
     return min(max(size, self._min_size), num_items)
@@ -210,11 +220,11 @@ class MaxUse:
   """
 
   def __init__(self, inner: Selector, max_use: int):
-    """Wraps `inner`, which draws from the items that are left.
+    """Makes a selector that draws from the items that are left by `inner`.
 
     Args:
       inner: another selector.
-      max_use: the number of draws of an item.
+      max_use: the number of draws after which an item is dropped.
     """
     self.inner = inner
     self._max_use = max_use

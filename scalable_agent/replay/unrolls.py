@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
-from scalable_agent.replay import steps
+from scalable_agent.replay import selectors
 import tree
 
 
@@ -55,13 +55,13 @@ class UnrollStore:
     """Returns which copies are still there, bool."""
     return (self.first <= positions) & (positions < self.end)
 
-  def add(self, unroll: structs.Unroll) -> steps.Changes:
+  def add(self, unroll: structs.Unroll) -> selectors.Changes:
     """Adds copies of all columns."""
     positions = self._num_added + np.arange(unroll.num_columns)
     for column, slot in enumerate(map(int, self.slots(positions))):
       unrolls.copy_columns(self._storage, slot, unroll, column, 1)
     self._num_added += unroll.num_columns
-    return steps.Changes(positions, positions - self.num_slots)
+    return selectors.Changes(positions, positions - self.num_slots)
 
   def copy_to(self, batch: structs.Unroll, start: int,
               positions: np.ndarray) -> None:
