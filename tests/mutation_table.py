@@ -1374,7 +1374,7 @@ _SAVING = (
 """),
     ('not renamed', "os.replace(f'{path}.tmp', path)", "os.rename(path, path)"),
     ('nothing deleted',
-     '    self._delete_others()\n\n  def load', '\n  def load'),
+     '    self._delete_old()\n\n  def load', '\n  def load'),
     ('deleted while it is needed',
      'name not in (_STATE, *self._segments)', 'name != _STATE'),
     ('another form is read', 'if form != _form(store):', 'if False:'),

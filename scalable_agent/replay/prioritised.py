@@ -7,8 +7,7 @@ import numpy as np
 from scalable_agent import errors as errors_lib
 from scalable_agent.replay import selectors
 
-# Branching factor of the tree. A smaller one makes a deeper tree, a larger one
-# wider sums.
+# Branching factor of the tree. Smaller: a deeper tree. Larger: wider sums.
 _WIDTH = 16
 
 
@@ -16,15 +15,15 @@ class Prioritised:
   """Prioritised replay, proportional (Schaul et al. 2016, arXiv 1511.05952).
 
   An item has the priority `p = (error + epsilon)^exponent` and is drawn with
-  the probability `P = p / sum(p)`. The weight of its loss is
-  `(N P)^-importance_exponent`, divided by the largest weight of all `N` items
-  of the store. New items have the largest priority that there ever was.
+  the probability `P = p / sum(p)`. The importance weight is
+  `(N P)^-importance_exponent`, divided by the largest importance weight of all
+  `N` items of the store. New items have the largest priority so far.
 
   A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
   of the sum of priorities.
 
   Attributes:
-    importance_exponent: may be set to another value, to anneal it.
+    importance_exponent: can be set, to anneal the importance weights.
   """
 
   def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
@@ -37,7 +36,7 @@ class Prioritised:
       epsilon: added to each error; positive, so that all items are drawn.
 
     Raises:
-      ValueError: one of them is out of range.
+      ValueError: an argument is out of range.
     """
     if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
       raise ValueError(
@@ -47,9 +46,9 @@ class Prioritised:
     self._exponent = exponent
     self._epsilon = epsilon
     self._largest = 1.0
-    # A tree, leaves first: slots are leaves. In each row are the children of a
-    # node, and the sums of the priorities below them; and the smallest ones,
-    # for all but the leaves.
+    # A tree, leaves first: slots are leaves. Each row has the children of a
+    # node: the sums of the priorities below each child and, except for leaves,
+    # the smallest priorities.
     self._sums: list[np.ndarray] = []
     self._minima: list[np.ndarray] = []
     self._num_slots = -1
@@ -57,16 +56,16 @@ class Prioritised:
 
   @property
   def state(self) -> dict[str, Any]:
-    """See `Selector.state`: priorities, and the largest ever.
+    """See `Selector.state`: priorities, and the largest priority so far.
 
-    They become those of the exponent here if they are set with another one.
+    Priorities of another exponent are converted when the state is set.
     """
     return {'largest': self._largest, 'exponent': self._exponent,
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
   def state(self, state: dict[str, Any]) -> None:
-    # Without an exponent, all are 1, and stay so until they are updated.
+    # With the exponent 0, all priorities are 1, and stay 1 until an update.
     exponent = float(state['exponent'])
     power = self._exponent / exponent if exponent else 0.0
     priorities = np.asarray(state['priorities'])
@@ -103,11 +102,11 @@ class Prioritised:
     oldest = items.first[stream]
     time = oldest + (slot - oldest) % length
     # The number of items and the sum of priorities cancel out.
-    weights = (self._sums[0].take(slots) / self._minima[-1].min()
-               ) ** -self.importance_exponent
+    importance_weights = (self._sums[0].take(slots) / self._minima[-1].min()
+                          ) ** -self.importance_exponent
     shape = (num_batches, batch_size)
     return ((time * items.num_streams + stream).reshape(shape),
-            weights.astype(np.float32).reshape(shape))
+            importance_weights.astype(np.float32).reshape(shape))
 
   def update(self, items: selectors.Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
@@ -129,24 +128,24 @@ class Prioritised:
       self._largest = max(self._largest, float(priorities[alive].max()))
       self._set(items.slots(positions[alive]), priorities[alive])
 
-  def _allocate(self, num_slots):
+  def _allocate(self, num_slots: int) -> None:
     if self._num_slots == num_slots:
       return
     self._num_slots = num_slots
     self._sums, self._minima = [], []
-    size = num_slots + 1  # One more is the end of the last slot.
+    size = num_slots + 1  # The last leaf is the end of the last slot.
     while size > 1 or not self._minima:
       size = -(-size // _WIDTH)
       if self._sums:
         self._minima.append(np.full([size, _WIDTH], np.inf))
       self._sums.append(np.zeros([size, _WIDTH]))
 
-  def _set(self, slots, priorities):
-    # If an item is there twice, its last priority counts.
+  def _set(self, slots: np.ndarray, priorities: np.ndarray) -> None:
+    # For slots that occur twice, the last priority counts.
     self._sums[0].reshape(-1)[slots] = priorities
     nodes = slots // _WIDTH
     sums = self._sums[0].take(nodes, 0)
-    # An item that is not there does not count.
+    # Empty slots do not count.
     minima = np.where(sums > 0, sums, np.inf)
     for all_sums, all_minima in zip(self._sums[1:], self._minima):
       all_sums.reshape(-1)[nodes] = sums.sum(1)
@@ -154,24 +153,25 @@ class Prioritised:
       nodes = nodes // _WIDTH
       sums, minima = all_sums.take(nodes, 0), all_minima.take(nodes, 0)
 
-  def _find(self, masses):
+  def _find(self, masses: np.ndarray) -> np.ndarray:
     """Returns the slots where the cumulative sums exceed `masses`."""
     nodes, rows = np.zeros(len(masses), np.int64), np.arange(len(masses))
     for all_sums in reversed(self._sums):
       sums = all_sums.take(nodes, 0).cumsum(1)
-      # Rounding must not lead to an item that is not there.
+      # Rounding must not lead to an empty slot.
       masses = np.minimum(masses, sums[:, -1] * (1 - 2**-52))
       child = (sums <= masses[:, None]).argmin(1)
       masses = masses - np.where(child > 0, sums[rows, child - 1], 0.0)
       nodes = nodes * _WIDTH + child
     return nodes
 
-  def _masses(self, items, first, parts):
-    """Returns where `parts`, in [0, 1), fall if older items are left out."""
+  def _masses(self, items: selectors.Items, first: np.ndarray,
+              parts: np.ndarray) -> np.ndarray:
+    """Returns the masses of `parts`, in [0, 1), of items from `first` on."""
     length = items.num_slots // items.num_streams
     base = np.arange(items.num_streams) * length
     begin, size = first % length, items.end - first
-    # The part of a ring from `begin` on, and what is beyond its last slot.
+    # The part of a ring from `begin` on, and the part after the wrap.
     starts = np.concatenate([base + begin, base])
     ends = np.concatenate([base + np.minimum(begin + size, length),
                            base + np.maximum(begin + size - length, 0)])
@@ -182,7 +182,7 @@ class Prioritised:
     piece = np.minimum(np.searchsorted(total, masses, 'right'), len(sums) - 1)
     return masses - total[piece] + sums[piece] + before[piece]
 
-  def _before(self, slots):
+  def _before(self, slots: np.ndarray) -> np.ndarray:
     """Returns the sums of the priorities of all smaller slots."""
     sums, nodes = np.zeros(len(slots)), slots
     for all_sums in self._sums:

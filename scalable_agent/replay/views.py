@@ -30,13 +30,13 @@ class View(Protocol[_Store]):
 class NStep:
   """Transitions over `num_steps`, or up to the end of the episode.
 
-  A window also ends at the newest step. Wherever it ends, the discount is
-  `gamma^k` after `k` steps, and 0 only if the episode terminated there.
+  A window also ends at the newest step. The discount of a window of `k` steps
+  is `gamma^k`, and 0 only if the episode terminated after these steps.
 
   Attributes:
     discount: `gamma`.
     num_steps: `n`, at least 1.
-    reward_clipping: of each reward before it is discounted, see
+    reward_clipping: the clipping of rewards before the discount, see
       `clip_rewards`.
   """
   discount: float
@@ -59,8 +59,8 @@ class NStep:
 
     Args:
       rewards: `[N, n]`.
-      length: int64 `[N]`, how many of the rewards count.
-      terminated: bool `[N]`, whether the episode terminated then.
+      length: int64 `[N]`, the number of rewards that count.
+      terminated: bool `[N]`, whether the episode terminated after these steps.
     """
     rewards = clip_rewards(rewards, self.reward_clipping)
     powers = self.discount ** np.arange(self.num_steps + 1)
@@ -71,7 +71,7 @@ class NStep:
 
 
 def clip_rewards(rewards: np.ndarray, mode: str) -> np.ndarray:
-  """Returns what `losses.clip_rewards` returns, of arrays.
+  """Clips arrays of rewards as `losses.clip_rewards` clips tensors.
 
   Raises:
     ValueError: if `mode` is unknown.
