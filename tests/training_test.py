@@ -16,7 +16,6 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
-from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.runs import context
 from scalable_agent.runs import log
@@ -45,12 +44,11 @@ class _Learner:
 
 
 def _note(*versions):
-  return feeds.Note([], np.zeros([1]), np.array(versions))
+  return structs.Note([], np.zeros([1]), np.array(versions))
 
 
 def _ready(number, version=0):
-  return feeds.ReadyBatch(
-      structs.Batch(number, 10), None, [_note(version, version)])
+  return structs.Batch(number, None, 10, None, [_note(version, version)])
 
 
 class _Others(collectives_lib.Alone):
@@ -78,8 +76,8 @@ class LearnTest(absltest.TestCase):
     training.learn(
         self.learner, iter(batches), end_frames=total,
         publish=lambda weights: self.tape.append(f'publish {weights.version}'),
-        learned=lambda ready, learned: self.tape.append(
-            f'learned {ready.batch.data} {learned.errors}'),
+        learned=lambda batch, learned: self.tape.append(
+            f'learned {batch.data} {learned.errors}'),
         hooks=hooks, stop=self.stop, timer=timer,
         collectives=collectives or collectives_lib.Alone())
     return timer
@@ -104,7 +102,7 @@ class LearnTest(absltest.TestCase):
     batches = iter([_ready(i) for i in range(9)])
     self._learn(batches, total=25)
     self.assertEqual(self.learner.num_env_frames, 30)
-    self.assertEqual(next(batches).batch.data, 3)
+    self.assertEqual(next(batches).data, 3)
 
   def test_a_hook_can_stop(self):
     told = []
@@ -258,12 +256,12 @@ class LogTest(absltest.TestCase):
         config_lib.Config(), learner, mock.Mock(), mock.Mock(), _context(),
         log.Outputs(checkpointer, mock.Mock()))
     learner.num_updates = 4
-    for learner.is_whole in False, True:
+    for learner.is_consistent in False, True:
       with contextlib.redirect_stdout(io.StringIO()) as output:
         one.save_at_end(10)
       self.assertEqual('No checkpoint was written: the error came within '
-                       in output.getvalue(), not learner.is_whole)
-      self.assertEqual(checkpointer.save.called, learner.is_whole)
+                       in output.getvalue(), not learner.is_consistent)
+      self.assertEqual(checkpointer.save.called, learner.is_consistent)
 
   def test_sums_up_the_counts_of_all_learners(self):
     counts = {'workers': 1, 'wanted': 2, 'restarts': 0, 'unrolls': 7000}
@@ -344,10 +342,10 @@ class LogWithoutOutputsTest(absltest.TestCase):
       one.save_at_end(10)  # Nothing was learned in this part.
       self.assertEqual(feed.save.call_count, num_saves)
       learner.num_updates = 3
-      learner.is_whole = False
+      learner.is_consistent = False
       one.save_at_end(10)
       self.assertEqual(feed.save.call_count, num_saves)
-      learner.is_whole = True
+      learner.is_consistent = True
       one.save_at_end(10)
       self.assertEqual(feed.save.call_count, num_saves + 1)
 

@@ -1,29 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Finished episodes, found in unrolls."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scalable_agent.experience import structs
 
-
-class Episode(NamedTuple):
-  """A finished episode (a whole game).
-
-  Attributes:
-    level_name: the level.
-    episode_return: sum of the unclipped rewards.
-    num_agent_steps: length in agent steps, not frames.
-  """
-  level_name: str
-  episode_return: float
-  num_agent_steps: int
+Episode = structs.Episode
 
 
 def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
   """Returns the episodes that end in an unroll (or batch) of arrays.
 
-  Entry 0, the last entry of the unroll before, is left out.
+  Entry 0 is left out: it is the last entry of the unroll before.
 
   Args:
     unroll: `Unroll` of arrays `[T + 1, B, ...]`.

@@ -294,20 +294,67 @@ class Transition(NamedTuple):
   next_observation: Nest
 
 
-class Batch(NamedTuple):
-  """What one call of the learner learns from; tensors.
-
-  If the learner makes `K > 1` updates in a call, all arrays have an axis `K` in
-  front.
+class Episode(NamedTuple):
+  """A finished episode: a whole game.
 
   Attributes:
-    data: `Unroll` or `Transition`. Fields that no loss reads are `()`.
-    num_new_frames: environment frames that have arrived since the last batch.
-    weights: float32 `[B]`, weights of the losses; None for ones.
+    level_name: the level of the game.
+    episode_return: the sum of the unclipped rewards.
+    num_agent_steps: the length in agent steps, not frames.
+  """
+  level_name: str
+  episode_return: float
+  num_agent_steps: int
+
+
+class Note(NamedTuple):
+  """The facts that the log needs of an unroll that has arrived.
+
+  Attributes:
+    episodes: the episodes that ended in the unroll.
+    actions: `[N, ...]`, the actions of all steps.
+    policy_version: int64, one for each column, see `Start`.
+  """
+  episodes: list[Episode]
+  actions: np.ndarray
+  policy_version: np.ndarray
+
+
+class Sample(NamedTuple):
+  """A batch in host arrays, which the next sample may overwrite.
+
+  For `K > 1` updates per call, all arrays have an axis `K` in front.
+
+  Attributes:
+    data: `Unroll` or `Transition`.
+    importance_weights: float32 `[B]`, factors of the losses; None for ones.
+    positions: int64 `[B]`, positions of the data in a prioritised replay; None
+      without priorities.
+    num_new_steps: agent steps that have arrived since the last sample.
+    notes: a note about each unroll of these steps.
   """
   data: Unroll | Transition
+  importance_weights: np.ndarray | None = None
+  positions: np.ndarray | None = None
+  num_new_steps: int = 0
+  notes: Sequence[Note] = ()
+
+
+class Batch(NamedTuple):
+  """A sample in tensors, on the device of the learner.
+
+  Attributes:
+    data: see `Sample`. Fields that no loss reads are `()`.
+    importance_weights: a tensor, see `Sample`.
+    num_new_frames: environment frames that have arrived since the last batch.
+    positions: arrays on the host, see `Sample`.
+    notes: see `Sample`.
+  """
+  data: Unroll | Transition
+  importance_weights: Array | None
   num_new_frames: int
-  weights: Array | None = None
+  positions: np.ndarray | None = None
+  notes: Sequence[Note] = ()
 
 
 class Weights(NamedTuple):

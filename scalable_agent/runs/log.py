@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The program's own hooks: episodes, progress, summaries, checkpoints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import time
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
@@ -38,7 +39,7 @@ class Update(NamedTuple):
     lags: int64, of each column of these unrolls, in updates.
   """
   scalars: dict[str, tf.Tensor]
-  notes: list[feeds.Note]
+  notes: Sequence[structs.Note]
   learner: learner_lib.Learner
   lags: np.ndarray
 
@@ -116,7 +117,7 @@ class Log:
     self._has_summary = False
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
-    self._last_notes: list[feeds.Note] = []
+    self._last_notes: Sequence[structs.Note] = []
     self._bottleneck = metrics.Bottleneck()
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(
@@ -274,14 +275,14 @@ class Log:
     """
     has_learned = self._learner.num_updates > self._num_updates_before
     if self._outputs is None:
-      if self._learner.is_whole and has_learned:
+      if self._learner.is_consistent and has_learned:
         self._feed.save()
       return
     signals.wait_for(self._context.stop, 'the checkpoint')
     num_env_frames = self._learner.num_env_frames
     if not has_learned:
       print('Nothing was learned yet: no checkpoint was written.', flush=True)
-    elif not self._learner.is_whole:
+    elif not self._learner.is_consistent:
       print('No checkpoint was written: the error came within several updates, '
             'some of which may have been made.', flush=True)
     elif self._config.deterministic and num_env_frames < end_frames:

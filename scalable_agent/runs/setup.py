@@ -13,8 +13,8 @@ from scalable_agent.acting import policies
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
-from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import memory_check
 from scalable_agent.learning import optimizers as optimizers_lib
 from scalable_agent.replay import saving
 from scalable_agent.runs import checkpointing
@@ -44,8 +44,8 @@ def restore_learner(
 ) -> tuple[learner_lib.Learner, checkpointing.Checkpointer]:
   """Makes a learner and restores the latest checkpoint, if there is one."""
   learner = make_learner(config, actors.spec, part, addons, collectives)
-  feeds.check_memory(config.of_learner(len(actors.environments)), actors.spec,
-                     learner.agent)
+  memory_check.check_memory(
+      config.of_learner(len(actors.environments)), actors.spec, learner.agent)
   checkpointer = checkpointing.Checkpointer(
       config.logdir, learner, algorithms.describe(config, actors.spec),
       level=config.level_name, allow_other_level=config.allow_other_task)

@@ -18,6 +18,7 @@ from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import sources
 from scalable_agent.networks import layers
 from scalable_agent.processes import signals
 from scalable_agent.processes import user_code
@@ -215,7 +216,7 @@ def _open_part(
       return
     # From here on all learners hold equal weights: they apply the same updates.
     context.collectives.copy_from_first(tree.flatten(learner.state))
-    feed = feeds.Feed(
+    feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start)
     outputs = None
@@ -289,9 +290,9 @@ def _end_frames(config: config_lib.Config, num_env_frames: int) -> int:
   return min((num_env_frames // every + 1) * every, total)
 
 
-def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
+def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
           end_frames: int,
-          learned: Callable[[feeds.ReadyBatch, learner_lib.Learned], None],
+          learned: Callable[[structs.Batch, learner_lib.Learned], None],
           publish: Callable[[structs.Weights], None],
           hooks: Sequence[log_lib.Hook], stop: threading.Event,
           timer: timing.StageTimer,
@@ -313,35 +314,35 @@ def learn(learner: learner_lib.Learner, batches: Iterator[feeds.ReadyBatch], *,
   """
   while learner.num_env_frames < end_frames:
     with timer.stage('wait'):
-      ready, num_new_frames = _next_batch(batches, stop, collectives)
-    if ready is None:
+      batch = _next_batch(batches, stop, collectives)
+    if batch is None:
       break
     lags = learner.num_updates - np.array(
-        [version for note in ready.notes for version in note.policy_version],
+        [version for note in batch.notes for version in note.policy_version],
         np.int64)
     with timer.stage('learn'):
-      result = learner.step(
-          ready.batch._replace(num_new_frames=num_new_frames))
+      result = learner.step(batch)
       publish(learner.weights())
-      learned(ready, result)
-    update = log_lib.Update(
-        result.scalars, ready.notes, learner, lags)
+      learned(batch, result)
+    update = log_lib.Update(result.scalars, batch.notes, learner, lags)
     for hook in hooks:
       hook(update)
 
 
-def _next_batch(batches: Iterator[feeds.ReadyBatch], stop: threading.Event,
+def _next_batch(batches: Iterator[structs.Batch], stop: threading.Event,
                 collectives: collectives_lib.Collectives
-                ) -> tuple[feeds.ReadyBatch | None, int]:
-  """Returns the next batch, None at the end, and the frames of all learners.
+                ) -> structs.Batch | None:
+  """Returns the next batch with the frames of all learners; None at the end.
 
   If one learner has no batch, or an error, no learner gets a batch.
   """
-  ready = None
+  batch = None
   try:
     if not stop.is_set():
-      ready = next(batches, None)
+      batch = next(batches, None)
   finally:
     num_new_frames, num_without = collectives.total(
-        [ready.batch.num_new_frames if ready else 0, ready is None])
-  return (None if num_without else ready), num_new_frames
+        [batch.num_new_frames if batch else 0, batch is None])
+  if batch is None or num_without:
+    return None
+  return batch._replace(num_new_frames=num_new_frames)
