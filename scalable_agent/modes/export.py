@@ -167,7 +167,7 @@ def export(config: config_lib.Config) -> str:
       tflite = ''
       if config.export_format != 'saved_model':
         tflite = _add_tflite(module, new, config.export_format == 'tflite')
-      path = logdirs.keep(
+      path = logdirs.rename_to_free_name(
           new, os.path.join(parent, str(loaded.num_env_frames)))
   except (OSError, tf.errors.OpError) as e:
     raise errors.ConfigError(

@@ -15,6 +15,7 @@ from scalable_agent.networks import layers
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import logdirs
 from scalable_agent.runs import metrics
+from scalable_agent.runs import videos
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -121,9 +122,9 @@ def _record_level(config: config_lib.Config, level: str,
 def _keep(path: str, stem: str, rank: str, game_return: float) -> str:
   """Renames a video to a free name, and returns the name."""
   _check_readable(path)
-  name = logdirs.keep(path, stem, os.path.splitext(path)[1])
-  print(f'Wrote {name}: the {rank} game, return '
-        f'{metrics.shortest(game_return)}.', flush=True)
+  name = logdirs.rename_to_free_name(path, stem, os.path.splitext(path)[1])
+  videos.announce(f'Wrote {name}: the {rank} game, return '
+                  f'{metrics.shortest(game_return)}.')
   return name
 
 

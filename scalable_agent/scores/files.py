@@ -15,6 +15,8 @@ from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
 
+# Name of a file that a killed test leaves behind.
+TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 

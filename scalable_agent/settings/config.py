@@ -40,6 +40,10 @@ _SEED_ROLES = (
     'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
 
 
+# Name of a file of settings that a killed run leaves behind.
+TEMPORARY_NAME = r'settings.*\.json\.tmp'
+
+
 class _HasShape(Protocol):
   """An object with a shape, such as a `structs.ArraySpec`."""
 
