@@ -90,7 +90,7 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
     if module:
       importlib.import_module(module)
     spec = gymnasium.spec(env_id)
-    return _with_pictures(spec) if settings.is_filmed else spec
+    return _with_pictures(spec) if settings.needs_pictures else spec
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'The module of level {level_name} cannot be imported: {e}.') from e
