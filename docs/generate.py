@@ -244,6 +244,14 @@ def _origin(figures: list[dict[str, str]]) -> str:
           f'Command: {"; ".join(shown)}.')
 
 
+def glossary() -> str:
+  """Returns the glossary of `scalable_agent.experience.structs` as a table."""
+  docstring = _docstring('scalable_agent.experience.structs')
+  return _table(('word', 'meaning'), [
+      (word, ' '.join(meaning.split())) for word, meaning in re.findall(
+          r'^\* +([\w ,-]+): (.*(?:\n +.*)*)', docstring, re.M)])
+
+
 def modules() -> list[str]:
   """Returns the names of all modules without underscore, packages first."""
   names = []
@@ -255,12 +263,15 @@ def modules() -> list[str]:
   return sorted(names)
 
 
-def _summary(module):
-  """Returns the first line of a module's docstring."""
+def _docstring(module: str) -> str:
   path = ROOT.joinpath(*module.split('.'))
   path = path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
-  docstring = ast.get_docstring(ast.parse(path.read_text('utf-8'))) or ''
-  return docstring.partition('\n')[0]
+  return ast.get_docstring(ast.parse(path.read_text('utf-8'))) or ''
+
+
+def _summary(module: str) -> str:
+  """Returns the first line of a module's docstring."""
+  return _docstring(module).partition('\n')[0]
 
 
 def public_modules() -> list[str]:
@@ -291,7 +302,7 @@ def api() -> str:
 _PARTS: dict[str, Callable[..., str]] = {
     'flags': flags, 'recipes': recipes, 'atari57': atari57,
     'dmlab30': dmlab30, 'off_policy': off_policy, 'results': results,
-    'api': api}
+    'api': api, 'glossary': glossary}
 
 
 def filled(markdown: str) -> str:

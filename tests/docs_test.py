@@ -10,13 +10,18 @@ import functools
 import importlib.util
 import pathlib
 import re
+import sys
 
 from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
+import pytest
 from scalable_agent import experiment
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT / 'benchmarks'))
+import house  # pylint: disable=g-import-not-at-top,wrong-import-position
+
 _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
           *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
@@ -104,6 +109,12 @@ class PagesTest(parameterized.TestCase):
     self.assertCountEqual(
         named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
 
+  @pytest.mark.slow
+  def test_path_of_calls_is_that_of_a_training(self):
+    path = _text('docs/architecture.md').partition('<!-- path -->')[2]
+    names = re.findall(r'^\| `(\w+)` \|', path.partition('<!--')[0], re.M)
+    self.assertEqual(names, house.way_to_the_gradient(_ROOT))
+
 
 class GenerateTest(absltest.TestCase):
 
@@ -152,6 +163,11 @@ class GenerateTest(absltest.TestCase):
                   _GENERATE.atari57())
     self.assertIn('| IMPALA, deep, experts | 44.5 |', _GENERATE.dmlab30())
     self.assertIn('| SAC | HalfCheetah', _GENERATE.off_policy())
+
+  def test_glossary(self):
+    table = _GENERATE.glossary()
+    for word in ('agent step', 'group', 'unroll', 'version', 'lag'):
+      self.assertRegex(table, rf'(?m)^\| {word} \| .*\w\.')
 
   def test_results_become_a_table(self):
     table = _GENERATE.results('whole_program', 'network, peer')
