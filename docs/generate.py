@@ -70,7 +70,7 @@ def flags() -> str:
 def _flag_row(field):
   metadata = field.metadata
   default, text = metadata['default'], metadata['text']
-  if isinstance(default, dict):  # It depends on the algorithm.
+  if isinstance(default, dict):  # The default depends on the algorithm.
     text = text.removesuffix(f' Default: {default}.')
     values = ', '.join(f'{_value_text(value)} for {name}'
                        for name, value in default.items())
@@ -115,7 +115,7 @@ def _value(lines, name, default=''):
 
 
 def recipes() -> str:
-  """Returns a table of all recipes, and a section for each of them."""
+  """Returns a table of all recipes, and a section for each recipe."""
   rows, parts = [], []
   for name, comment, lines in _recipes():
     level = _value(lines, 'level_name')
@@ -306,7 +306,7 @@ _PARTS: dict[str, Callable[..., str]] = {
 
 
 def filled(markdown: str) -> str:
-  """Returns a page whose markers are replaced by the parts they name."""
+  """Returns a page whose markers are replaced by parts of the site."""
   return _MARKER.sub(
       lambda match: _PARTS[match[1]](*filter(None, match.groups()[1:])),
       markdown)

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """A network of one's own, for `--agent=examples.maze_torso:make`.
 
-It sees the whole board at once: two convolutions of which the second one has
-seen all of it, then a dense layer. Policy, value and, if wanted, an LSTM come
-after what it puts out.
+The network sees the whole board: two convolutions, the second with a view of
+all cells, then a dense layer. The features go to the policy, the value and,
+with `--use_lstm`, an LSTM.
 """
 
 from scalable_agent.experience import structs

@@ -5,15 +5,16 @@
   python examples/pbt.py --out=DIRECTORY --population=8 --interval=10000 -- \
       --recipe=catch
 
-Each member of the population is a run in DIRECTORY/members, as `experiment.py`
-would make it with the flags after `--`, but for the learning rate, the entropy
-cost and the optimizer's epsilon, which begin at random. After each interval,
+Each member of the population is a run of `experiment.py` in DIRECTORY/members
+with the flags after `--`, except the learning rate, the entropy cost and the
+optimizer's epsilon, which begin at random. After each interval,
 members of the worst quarter become copies of members of the best quarter:
 weights, curve and settings. Then each setting of the copy is multiplied by 1.2
-or 1/1.2 with a chance of a third. If it was stopped, the same command goes on.
+or 1/1.2 with a chance of a third. After a stop, the same command resumes the
+training.
 
 Unlike in the paper (Jaderberg et al. 2017, arXiv 1711.09846; Espeholt et al.
-2018, appendix F), the others do not change their settings, returns are compared
+2018, appendix F), only copies change their settings, returns are compared
 instead of human normalised scores, and quarters instead of random pairs.
 
 All machines must see DIRECTORY, and have the project at the same path. With
@@ -60,7 +61,7 @@ _NUM_KEPT = 5
 
 
 def explore(settings: dict[str, float]) -> dict[str, float]:
-  """Returns the settings of a copy, some of them changed; the seed is new."""
+  """Returns the settings of a copy, some changed; the seed is new."""
   changed = {name: value * random.choice(_FACTORS)
              if random.random() < _CHANCE else value
              for name, value in settings.items()}
@@ -70,8 +71,8 @@ def explore(settings: dict[str, float]) -> dict[str, float]:
 def whole_intervals(frames: int, interval: int) -> int:
   """Returns the last multiple of `interval` up to `frames`.
 
-  By these, Tune compares members after each interval. By `frames`, an interval
-  is too short if the one before it was too long.
+  Tune compares members at these multiples. With `frames` itself, an interval
+  would be too short after an interval that was too long.
   """
   return frames // interval * interval
 
@@ -114,8 +115,8 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
                  members: str, interval: int) -> None:
   """Trains a member; runs in a process of its own, which Tune starts.
 
-  It begins from the checkpoint that Tune has for it: that of its own, or of
-  the member that it becomes a copy of.
+  The training begins from a checkpoint of Tune: the member's own checkpoint, or
+  the checkpoint of the member that is copied.
   """
   logdir = os.path.join(members, tune.get_context().get_trial_id())
   checkpoint = tune.get_checkpoint()
@@ -128,7 +129,7 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
   result = json.loads(last.read_text()) if last.exists() else {'frames': 0}
   with open(os.path.join(logdir, 'log.txt'), 'a', encoding='utf-8') as log, \
       contextlib.redirect_stdout(log):
-    while True:  # Tune ends it, after its last frame.
+    while True:  # Tune ends this process, after its last frame.
       if result['frames'] < config.total_environment_frames:
         result = train_interval(config, interval)
         last.write_text(json.dumps(result))
@@ -139,7 +140,7 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
 
 @contextlib.contextmanager
 def _ray(args):
-  # ray does not hide GPUs from those who ask for none.
+  # ray does not hide GPUs from a process that asks for no GPU.
   hidden = {} if args.gpus_per_member else {'CUDA_VISIBLE_DEVICES': ''}
   variables = {
       'TF_NUM_INTRAOP_THREADS': str(max(1, int(args.cpus_per_member))),
@@ -160,7 +161,7 @@ def _ray(args):
 
 
 def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
-  """Trains the population, or goes on with it; returns its last results."""
+  """Trains or resumes the population; returns its last results."""
   out = args.out.absolute()
   trainable = tune.with_resources(
       tune.with_parameters(train_member, config=config,
@@ -188,7 +189,7 @@ def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
 
 
 def report(results: tune.ResultGrid, out: pathlib.Path) -> None:
-  """Prints the members, best first; writes them to `members.json`."""
+  """Prints the members, best first, and writes `members.json`."""
   rows = sorted(
       ({'mean_return': r.metrics['mean_return'], 'frames': r.metrics['frames'],
         **{name: value for name, value in r.metrics['config'].items()
@@ -216,9 +217,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                       help='frames before the first one; 20 million in the '
                       'paper')
   parser.add_argument('--sweep', action='store_true',
-                      help='no copies: the settings stay as they began')
+                      help='no copies: all members keep their first settings')
   parser.add_argument('--seed', type=int, default=1,
-                      help='of the first settings')
+                      help='seed of the first settings')
   parser.add_argument('--cpus_per_member', type=float, default=1)
   parser.add_argument('--gpus_per_member', type=float, default=0)
   parser.add_argument('--ray_address', default='local',
@@ -228,7 +229,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   args = parser.parse_args(argv)
   try:
     config = experiment.parse(args.flags)
-    # Those of an algorithm without them are an error.
+    # A random setting that the algorithm does not use is an error.
     dataclasses.replace(config, learning_rate=1e-3, entropy_cost=1e-3,
                         epsilon=1e-3)
   except (errors.UserError, flags.Error) as e:
