@@ -14,8 +14,8 @@ gigabytes: pass its requirement, for example `--torch=torch==2.13.0+cpu`.
 All programs do the same work: ALE Pong, grey 84 x 84 frames, four stacked, four
 per step, no sticky actions; the paper's shallow or deep network without LSTM
 (the number of parameters is checked); unrolls of 20 steps, 32 unrolls per
-update, and each sample is trained on once. Ours is the recipe pong_two_cores with
-that batch, without its replay.
+update, and each sample is trained on once. Ours is the recipe pong_two_cores
+with that batch, without its replay.
 
 Every run starts from the beginning. Steps are counted in the environments, not
 by the program, from the first update after `--warm_up_s` to the first update
