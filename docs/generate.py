@@ -358,10 +358,10 @@ def on_files(files, config):
       if (uri.startswith('files/') and path.is_file()
           and not files.get_file_from_path(uri)):
         files.append(File.generated(config, uri, abs_src_path=str(path)))
-  for path in _RESULTS.glob('*.csv'):
-    uri = f'files/benchmarks/results/{path.name}'
+  for results_path in _RESULTS.glob('*.csv'):
+    uri = f'files/benchmarks/results/{results_path.name}'
     if not files.get_file_from_path(uri):
-      files.append(File.generated(config, uri, abs_src_path=str(path)))
+      files.append(File.generated(config, uri, abs_src_path=str(results_path)))
   internal = set(internal_modules())
   for name in modules():
     note = '!!! note "Internal"\n\n    This module may change at any time.\n\n'
