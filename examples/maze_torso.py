@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""A network of one's own, for `--agent=examples.maze_torso:make`.
+"""Example of a user's network, for `--agent=examples.maze_torso:make`.
 
-The network sees the whole board: two convolutions, the second with a view of
-all cells, then a dense layer. The features go to the policy, the value and,
-with `--use_lstm`, an LSTM.
+The network covers the whole board: two convolutions, the second of which sees
+all 5x5 cells, and a dense layer. Policy, value and optionally an LSTM follow
+the network.
 """
 
 from scalable_agent.experience import structs

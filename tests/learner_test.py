@@ -19,7 +19,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -36,7 +36,7 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
                  discounting=0.99, micro_batch_size=None, spec=_SPEC,
                  network='mlp'):
   """A learner of a small recurrent agent with the reference's settings."""
-  agent = agents.make_agent(network, spec, _ACTIONS, seed=seed)
+  agent = factory.make_agent(network, spec, _ACTIONS, seed=seed)
   optimizer = optimizers.make_optimizer(
       optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
       beta_1=0.9, beta_2=0.999)
@@ -174,7 +174,7 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
 
   def _play(self, env, unroll_length, num_unrolls, network, **kwargs):
     """Returns a learner, and data of an actor with the learner's weights."""
-    make = lambda seed: agents.make_agent(
+    make = lambda seed: factory.make_agent(
         network, env.spec.observation, env.spec.action, seed=seed, **kwargs)
     learner = _learner_of(make(1))
     rng = np.random.RandomState(3)
@@ -427,7 +427,7 @@ class WeightsTest(tf.test.TestCase):
     expected = whole.step(columns([0, 2, 2]))
     weights = tf.constant([1.0, 0.0, 2.0])
     for learner in (weighted, parts):
-      found = learner.step(batch._replace(weights=weights))
+      found = learner.step(batch._replace(importance_weights=weights))
       for name in ('total_loss', 'policy_loss', 'entropy_loss',
                    'baseline_loss', 'gradient_norm'):
         self.assertAllClose(found.scalars[name], expected.scalars[name],
@@ -446,7 +446,7 @@ class _TwoGroups:
   """
 
   def __init__(self):
-    self.agent = agents.make_agent('mlp', _SPEC, _ACTIONS, seed=1)
+    self.agent = factory.make_agent('mlp', _SPEC, _ACTIONS, seed=1)
     self.policy, self.value = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
     self.target, self.noise = tf.Variable([9.0]), tf.Variable(0.0)
     self.groups = {'policy': [self.policy], 'value': [self.value]}
@@ -533,12 +533,12 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(1, 3)
   def test_several_updates_that_fail_are_not_whole(self, updates_per_call):
     _, learner = self._make(updates_per_call=updates_per_call)
-    self.assertTrue(learner.is_whole)
+    self.assertTrue(learner.is_consistent)
     with mock.patch.object(
         learner, '_compiled_updates', side_effect=ValueError), \
         self.assertRaises(ValueError):
       learner.step(random_batch(make_learner()))
-    self.assertEqual(learner.is_whole, updates_per_call == 1)
+    self.assertEqual(learner.is_consistent, updates_per_call == 1)
 
   def test_targets_follow_each_update(self):
     algorithm, learner = self._make()
@@ -614,7 +614,7 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       learned = learner.step(structs.Batch(
           tree.map_structure(
               lambda *x: tf.stack(x), *[batches[k].data for k in ks]),
-          _NUM_FRAMES, tf.constant(weights[ks.start:ks.stop])))
+          tf.constant(weights[ks.start:ks.stop]), _NUM_FRAMES))
       self.assertAllClose(algorithm.policy, policy, rtol=1e-5)
       self.assertAllClose(algorithm.value, [value], rtol=1e-5)
       self.assertAllClose(learned.errors, errors, rtol=1e-5, atol=1e-6)

@@ -11,8 +11,9 @@ Each function takes parameters `[..., P]`, where `...` are any batch axes, e.g.
 
 The parts of an action are independent. Log-probs and entropies are sums over
 the parts, as `vtrace.from_action_log_probs` expects. Results have the type of
-the parameters, float32 or float64. A seed is a pair of integers; without a
-seed, each call returns different actions. XLA can compile all functions.
+the parameters, float32 or float64. Continuous samples have gradients. A seed is
+a pair of integers; without a seed, each call returns different actions. XLA can
+compile all functions.
 
 `N` is the number of parts of an action, `A` the number of discrete actions,
 `M` the number of samples.
@@ -37,22 +38,20 @@ _MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
 _TAIL = 0.999
 
 # The trapezoidal rule for expectations under the standard normal distribution.
-# The errors are 2e-8 for narrow policies and 3e-4 for the widest. Gauss-Hermite
-# with 64 nodes is exact for narrow policies, but has an error of 0.02 for the
-# widest.
+# Errors are 2e-8 for narrow policies and 3e-4 for the widest. Gauss-Hermite,
+# with 64 nodes, is exact for narrow policies, but errs by 0.02 for the widest.
 _NODES = np.linspace(-6.0, 6.0, 64)
 _WEIGHTS = np.exp(-0.5 * _NODES ** 2) / np.sum(np.exp(-0.5 * _NODES ** 2))
 
 
 def categorical(logits: tf.Tensor) -> 'Categorical':
-  """Returns a softmax policy over discrete actions.
+  """Returns a softmax policy over discrete actions, int32 in `[0, A)`.
+
+  On a CPU, `log_prob` raises `tf.errors.InvalidArgumentError` for an action out
+  of range.
 
   Args:
     logits: `[..., A]`, unnormalised log-probabilities.
-
-  Returns:
-    A distribution of int32 `[...]` in `[0, A)`. On a CPU, `log_prob` raises
-    `tf.errors.InvalidArgumentError` if an action is out of range.
 
   Raises:
     ValueError: if `logits` are not floats.
@@ -89,15 +88,12 @@ def multi_categorical(
 
 
 def normal(params: tf.Tensor) -> 'Normal':
-  """Returns a Gaussian policy with a diagonal covariance.
+  """Returns a Gaussian policy `[..., N]` with a diagonal covariance.
 
   Args:
     params: `[..., 2 N]`, first `N` means, then `N` logarithms of standard
       deviations. The logarithms are clipped to [-20, 2], without a gradient
       outside of this interval.
-
-  Returns:
-    A distribution of `[..., N]`. Gradients flow through its samples.
 
   Raises:
     ValueError: if `params` are not floats or the last axis is not even.
@@ -106,17 +102,7 @@ def normal(params: tf.Tensor) -> 'Normal':
 
 
 def tanh_normal(params: tf.Tensor) -> 'TanhNormal':
-  """Returns a Gaussian policy squashed to actions between -1 and 1.
-
-  Args:
-    params: `[..., 2 N]`, as for `normal`, before the squashing.
-
-  Returns:
-    A distribution of `[..., N]`. Gradients flow through its samples.
-
-  Raises:
-    ValueError: if `params` are not floats or the last axis is not even.
-  """
+  """Returns a Gaussian policy, see `normal`, squashed to [-1, 1] by tanh."""
   return TanhNormal(*_split(params))
 
 
@@ -218,14 +204,11 @@ class Normal:
 
   def sample(self, seed: Seed = None,
              num_samples: int | None = None) -> tf.Tensor:
-    """Returns random actions.
+    """Returns random actions `[..., N]`, with gradients.
 
     Args:
       seed: see the module's docstring.
-      num_samples: `M`; None for one sample without an axis for samples.
-
-    Returns:
-      `[M, ..., N]` or `[..., N]`, with gradients.
+      num_samples: `M` for actions `[M, ..., N]`.
     """
     shape = tf.shape(self.loc)
     if num_samples is not None:
@@ -245,7 +228,7 @@ class TanhNormal:
     self._normal = Normal(loc, scale)
 
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
-    """Returns the logarithm of the density, made finite at the bounds.
+    """Returns the logarithm `[...]` of the density, made finite at the bounds.
 
     Between 0.999 and 1, the mean of the density over this interval replaces the
     density: the probability of the interval divided by the width; likewise at
@@ -259,14 +242,8 @@ class TanhNormal:
     only where the interval has probability 1 within rounding.
 
     Args:
-      actions: `[..., N]`, cast to the type of the parameters. Actions below -1
-        or above 1 count as -1 or 1.
-
-    Returns:
-      `[...]`.
-
-    Raises:
-      ValueError: if `actions` do not have the shape of the means.
+      actions: `[..., N]` of the shape of the means, cast to the type of the
+        parameters. Actions below -1 or above 1 count as -1 or 1.
     """
     loc, scale = self._normal.loc, self._normal.scale
     actions = _to_actions(actions, loc.dtype)
@@ -295,10 +272,7 @@ class TanhNormal:
     return self._normal.entropy() + tf.reduce_sum(log_slope, axis=-1)
 
   def mode(self) -> tf.Tensor:
-    """Returns `tanh` of the means, `[..., N]`.
-
-    This is the median. The density can be higher elsewhere, even at the bounds.
-    """
+    """Returns medians `[..., N]`; the density can be higher elsewhere."""
     return tf.tanh(self._normal.mode())
 
   def sample(self, seed: Seed = None) -> tf.Tensor:
@@ -308,18 +282,15 @@ class TanhNormal:
   def sample_and_log_prob(
       self, seed: Seed = None, noise: tf.Tensor | None = None
   ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns random actions and their log-densities.
+    """Returns random actions `[..., N]` and log-densities `[...]`.
 
-    Densities are computed before squashing, so rounding of actions to the bound
-    does not change a density. Do not divide by densities of `log_prob`, which
-    are mean densities near the bounds.
+    Both have gradients. Densities are computed before squashing, so rounding of
+    actions to the bound does not change a density. Do not divide by densities
+    of `log_prob`, which are mean densities near the bounds.
 
     Args:
       seed: see the module's docstring.
       noise: `[..., N]`, standard normal, instead of noise from the seed.
-
-    Returns:
-      Actions `[..., N]` and log-densities `[...]`, both with gradients.
     """
     if noise is None:
       u = self._normal.sample(seed)
