@@ -81,11 +81,11 @@ def _flag_row(field):
   rules = [check.rule for check in metadata['checks']
            if not check.rule.startswith('must be one of')]
   if rules:
-    text += f' It {" and ".join(rules)}.'
+    text += f' The value {" and ".join(rules)}.'
   if metadata['needs']:
-    text += f' It has no effect without `{metadata["needs"]}`.'
+    text += f' No effect without `{metadata["needs"]}`.'
   if metadata['unless']:
-    text += f' It has no effect with `--{metadata["unless"]}`.'
+    text += f' No effect with `--{metadata["unless"]}`.'
   return (f'<span id="{field.name}"></span>`--{field.name}`', values, text)
 
 
