@@ -153,7 +153,7 @@ class Batcher:
 
   def get_inputs(self, input_dtypes: Sequence[DType] | None = None
                  ) -> tuple[list[np.ndarray], np.int64]:
-    """Waits for a batch and takes it, the oldest rows first.
+    """Waits for a batch and takes the oldest rows.
 
     Args:
       input_dtypes: the dtypes of the inputs, or None for any.
