@@ -69,7 +69,7 @@ def _seconds(function, turns, calls):
 
 
 def _filled(spec, steps, num_envs, selector, view, stacked=False):
-  replay = replay_lib.TransitionReplay(
+  replay = replay_lib.Replay(
       replay_lib.StepStore(spec, steps, num_envs, stacked), selector, view, 0)
   length = min(_EPISODE_LENGTH, steps // num_envs // 4)
   for start in range(0, steps // num_envs + length, length):
@@ -103,7 +103,7 @@ def main():
       def draw(num_batches, replay=replay, name=name):
         drawn = replay.draw(num_batches, 256)
         if 'errors' in name:
-          replay.update(drawn.positions, drawn.transitions.reward)
+          replay.update(drawn.positions, drawn.data.reward)
 
       _row(name, str(num_envs), *[
           f'{1e3 * _seconds(lambda k=k: draw(k), args.turns, 100) / k:.3f} ms'

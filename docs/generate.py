@@ -78,8 +78,8 @@ def _flag_row(field):
     values = _value_text(default)
   text = re.sub(r'--(\w+)((?:=\w+(?:[,:]\w+)*)?)',
                 lambda m: f'[`--{m[1]}{m[2]}`](#{m[1]})', text)
-  rules = [rule for _, rule in metadata['checks']
-           if not rule.startswith('must be one of')]
+  rules = [check.rule for check in metadata['checks']
+           if not check.rule.startswith('must be one of')]
   if rules:
     text += f' It {" and ".join(rules)}.'
   if metadata['needs']:

@@ -16,28 +16,27 @@ lists the flags by name, --helpfull by section. Programs can use
 from collections.abc import Callable, Sequence
 import contextlib
 import dataclasses
-import difflib
 import importlib
 import importlib.util
-import io
 import itertools
 import os
-import subprocess
 import sys
-import threading
 import traceback
-from typing import TextIO
+from typing import Any
 
 from absl import app
 from absl import flags
 from absl import logging
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.processes import console
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import recipes
+from scalable_agent.settings import declare
+from scalable_agent.settings.recipes import recipe_names
+from scalable_agent.settings.recipes import with_recipe
 
 # Module and function of every mode. The function takes a Config and returns the
 # exit code. The module is imported late: main must first set environment
@@ -50,10 +49,6 @@ MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'export': ('scalable_agent.modes.export', 'run')}
 # Modes that default to the settings of the training run.
 _USES_TRAINED_SETTINGS = ('test', 'video', 'export')
-
-# Lines that TensorFlow writes to stderr while it is imported.
-_NOISE = ('^([IW]0000 |E0000 .*cuInit|WARNING: All log messages before absl|'
-          'To enable the following instructions)')
 
 
 class _WholeNumbers(flags.IntegerParser):
@@ -79,21 +74,21 @@ class _Booleans(flags.BooleanParser):
       raise ValueError('it must be true or false') from None
 
 
-def _define_boolean(*, flag_values, name, default, help, module_name):
+def _define_boolean(*, flag_values: flags.FlagValues, name: str,
+                    default: bool | None, help: str, module_name: str) -> None:
   flag = flags.BooleanFlag(name, default, help)
   flag.parser = _Booleans()
   flags.DEFINE_flag(flag, flag_values, module_name)
 
 
-def _define_integer(*, flag_values, **kwargs):
+def _define_integer(*, flag_values: flags.FlagValues, **kwargs: Any) -> None:
   flags.DEFINE(_WholeNumbers(), flag_values=flag_values,
                serializer=flags.ArgumentSerializer(), **kwargs)
 
 
-_DEFINE: dict[object, Callable[..., object]] = {
+_DEFINE: dict[type, Callable[..., object]] = {
     str: flags.DEFINE_string, int: _define_integer,
-    float: flags.DEFINE_float, bool: _define_boolean,
-    bool | None: _define_boolean}
+    float: flags.DEFINE_float, bool: _define_boolean}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -114,7 +109,7 @@ def define_flags(flag_values: flags.FlagValues) -> None:
       if field.metadata['choices']:
         flags.DEFINE_enum(enum_values=field.metadata['choices'], **kwargs)
       else:
-        _DEFINE[field.type](**kwargs)
+        _DEFINE[declare.value_type(field)](**kwargs)
 
 
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
@@ -156,48 +151,7 @@ def parse(args: Sequence[str]) -> config_lib.Config:
   return config_of(flag_values)
 
 
-def recipe_names() -> list[str]:
-  """Returns the names of all recipes."""
-  return sorted(name.removesuffix('.flags') for name in os.listdir(
-      os.path.dirname(recipes.__file__)) if name.endswith('.flags'))
-
-
-def with_recipe(args: Sequence[str]) -> list[str]:
-  """Returns the arguments, with `--recipe` replaced by a `--flagfile` in front.
-
-  Raises:
-    ConfigError: if there is no such recipe, or more than one `--recipe`.
-  """
-  left, asked, rest = list(args), [], []
-  while left:
-    arg = left.pop(0)
-    flag, equals, value = arg.partition('=')
-    if arg == '--':
-      rest += [arg, *left]
-      break
-    if flag not in ('--recipe', '-recipe'):
-      rest.append(arg)
-    else:
-      asked.append(value if equals else ''.join(left[:1]))
-      left = left[0 if equals else 1:]
-  if not asked:
-    return rest
-  if len(asked) > 1:
-    raise errors.ConfigError(
-        f'Only one --recipe can be given, not {" and ".join(asked)}.')
-  [name] = asked
-  names = recipe_names()
-  if name not in names:
-    similar = ([n for n in names if name and name in n]
-               or difflib.get_close_matches(name, names, n=3, cutoff=.4))
-    hint = (f'did you mean {" or ".join(similar)}?' if similar
-            else f'there are {", ".join(names)}.')
-    raise errors.ConfigError(f'There is no recipe {name!r}: {hint}')
-  file = os.path.join(os.path.dirname(recipes.__file__), f'{name}.flags')
-  return [f'--flagfile={file}', *rest]
-
-
-def _set(flag_values, argv):
+def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
   """Sets flags; returns the name of the program, `argv[:1]`.
 
   Raises:
@@ -240,7 +194,7 @@ def check_order(args: Sequence[str]) -> None:
             f'{within[name]}: give the flag after the file.')
 
 
-def _given(args):
+def _given(args: Sequence[str]) -> dict[str, str]:
   """Returns the flags in `args` as texts, by name; ignores unknown flags."""
   flag_values = flags.FlagValues()
   define_flags(flag_values)
@@ -249,7 +203,7 @@ def _given(args):
           if flag_values[name].present}
 
 
-def _parse_flags(argv):
+def _parse_flags(argv: Sequence[str]) -> list[str]:
   """Sets the flags; ends the program with a line if a flag is wrong."""
   try:
     return _set(flags.FLAGS, argv)
@@ -287,32 +241,33 @@ def main(argv: Sequence[str]) -> int:
     config = config_of(flags.FLAGS)
     with contextlib.ExitStack() as stack:
       if config.mode == 'train':
-        stack.enter_context(contextlib.redirect_stdout(_Output(sys.stdout)))
+        stack.enter_context(contextlib.redirect_stdout(
+            console.Output(sys.stdout)))
       exit_code = _run(config)
       sys.stdout.flush()
       return exit_code
   except errors.UserError as e:
     if flags.FLAGS.debug:
       traceback.print_exc()
-    _print_error(e)
+    console.print_error(e, all_frames=flags.FLAGS.debug)
     return e.exit_code
   except BrokenPipeError:  # The reader of the output has ended: print no more.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    console.drop_stdout()
     return 1
   except Exception as e:
     text = errors.in_a_line(e)
     if flags.FLAGS.debug or not text:
       raise
-    _say(text)
+    console.print_last_line(text)
     return 1
   except KeyboardInterrupt as e:  # Not a `Stopped` if a cluster is left.
     when = (' before there was anything to save' if flags.FLAGS.mode == 'train'
             and isinstance(e, signals.Stopped) else '')
-    _say(f'stopped by a signal{when}.')
+    console.print_last_line(f'stopped by a signal{when}.')
     return e.args[0] if e.args else 130
 
 
-def _run(config):
+def _run(config: config_lib.Config) -> int:
   """Imports and runs the function of `--mode`; returns the exit code."""
   module, function = MODES[config.mode]
   _check(config)
@@ -323,7 +278,8 @@ def _run(config):
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
           '--ray_address needs ray: pip install -e ".[ray]".')
-  with _without_noise():
+  # TensorFlow writes lines before it reads its log level.
+  with console.without_lines(console.TENSORFLOW_NOISE):
     run = getattr(importlib.import_module(module), function)
     if 'tensorflow' in sys.modules:
       # TensorFlow looks for GPUs now, and reports missing libraries.
@@ -335,47 +291,7 @@ def _run(config):
     return run(config)
 
 
-class _Output(io.TextIOBase):
-  """Writes to a file; drops output when the disk is full.
-
-  The output of a run may be on the disk of the checkpoints. A full disk must
-  not end the run.
-  """
-
-  def __init__(self, file: TextIO):
-    super().__init__()
-    self._file = file
-
-  def write(self, text: str) -> int:
-    with _room_not_needed():
-      self._file.write(text)
-    return len(text)
-
-  def flush(self) -> None:
-    with _room_not_needed():
-      self._file.flush()
-
-  def isatty(self) -> bool:
-    return self._file.isatty()
-
-  def fileno(self) -> int:
-    return self._file.fileno()
-
-  @property
-  def encoding(self) -> str:  # type: ignore[override]
-    return self._file.encoding
-
-
-@contextlib.contextmanager
-def _room_not_needed():
-  try:
-    yield
-  except OSError as e:
-    if e.errno not in errors.NO_ROOM:
-      raise
-
-
-def _check(config):
+def _check(config: config_lib.Config) -> None:
   """Raises errors that can be found before the slow import of TensorFlow."""
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
@@ -389,76 +305,6 @@ def _check(config):
           f'{config.logdir}. Loading TensorFlow.', flush=True)
 
 
-@contextlib.contextmanager
-def _without_noise():
-  """Drops the lines of `_NOISE` from stderr.
-
-  TensorFlow writes these lines before it reads its log level. A process of its
-  own filters stderr, so that no other line is lost even if this process dies.
-  """
-  sys.stderr.flush()
-  try:
-    grep = subprocess.Popen(['grep', '--line-buffered', '-aEv', _NOISE],
-                            stdin=subprocess.PIPE, stdout=2)
-  except OSError:  # There is no grep.
-    yield
-    return
-  assert grep.stdin is not None  # For mypy: stdin is a pipe.
-  stderr = os.dup(2)
-  os.dup2(grep.stdin.fileno(), 2)
-  grep.stdin.close()
-  try:
-    yield
-  finally:
-    sys.stderr.flush()
-    os.dup2(stderr, 2)
-    os.close(stderr)
-    grep.wait()
-
-
-def _print_error(error):
-  """Prints an error; for code of users, with its frames."""
-  if isinstance(error, errors.UserCodeError):
-    with contextlib.suppress(OSError):
-      print(error.all_frames if flags.FLAGS.debug else error.frames,
-            file=sys.stderr, end='')
-  if isinstance(error, errors.SaveError):
-    # The run may have been ending already, because of another error.
-    first = error.__context__
-    while first and not isinstance(first, errors.UserError):
-      first = first.__context__
-    if first:
-      _print_error(first)
-  _say(error)
-
-
-def _say(text):
-  """Prints the last line, if stderr can be written."""
-  with contextlib.suppress(OSError):
-    print(f'scalable_agent: {text}', file=sys.stderr, flush=True)
-
-
-def _exit(exit_code):
-  """Ends the program without waiting for threads that still act."""
-  if any(thread.daemon and thread.name.startswith(
-      ('actor-', 'batcher-', 'batches', 'leave'))
-         for thread in threading.enumerate()):
-    # TensorFlow and ray must not be unloaded while a thread uses them.
-    _flush()
-    sys.stderr.flush()
-    os._exit(exit_code)
-  _flush()
-  sys.exit(exit_code)
-
-
-def _flush():
-  """Flushes stdout, if there is room."""
-  try:
-    sys.stdout.flush()
-  except OSError:  # Python would flush again, and change the exit code.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
   # As with `python FILE.py`: module:function may name a module in here.
@@ -469,7 +315,8 @@ def run_program() -> None:
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:
     flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
-  app.run(lambda argv: _exit(main(argv)), flags_parser=_parse_flags)
+  app.run(lambda argv: console.end_program(main(argv)),
+          flags_parser=_parse_flags)
 
 
 define_flags(flags.FLAGS)

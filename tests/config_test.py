@@ -194,10 +194,13 @@ class DefaultsTest(absltest.TestCase):
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
         "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors', "
-        "'scalable_agent.settings', 'scalable_agent.settings.config', "
-        "'scalable_agent.settings.declare', "
-        "'scalable_agent.settings.lab_levels', "
-        "'scalable_agent.settings.sections']")
+        "'scalable_agent.settings', "
+        + ''.join(f"'scalable_agent.settings.{name}', " for name in (
+            'acting_settings', 'agent_settings', 'algorithm_settings',
+            'cluster_settings', 'config', 'declare',
+            'environment_settings', 'lab_levels', 'learner_settings',
+            'replay_settings', 'run_settings', 'sections'))
+        + "'scalable_agent.settings.test_settings']")
 
 
 class ChecksTest(parameterized.TestCase):
@@ -250,7 +253,7 @@ class ChecksTest(parameterized.TestCase):
 
   def test_not_a_number(self):
     for name, field in _FIELDS.items():
-      if field.type is float:
+      if settings_lib.value_type(field) is float:
         with self.assertRaisesRegex(errors.ConfigError, f'{name}=nan must'):
           _config_with(name, math.nan)
 
@@ -585,7 +588,8 @@ class AlgorithmsTest(parameterized.TestCase):
     for name, field in _FIELDS.items():
       owners = field.metadata['algorithms']
       for algorithm in set(settings_lib.ALGORITHMS) - set(owners):
-        value = (others[field.type](field.default) if field.type in others
+        kind = settings_lib.value_type(field)
+        value = (others[kind](field.default) if kind in others
                  else next(c for c in field.metadata['choices']
                            if c != field.default))
         with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(

@@ -133,8 +133,8 @@ class CrewTest(parameterized.TestCase):
 
     def take(worker, result):
       if not isinstance(result, descriptions.Description):
-        the_crew.has_result(worker)
-      the_crew.call(worker, worker.handle.act.remote())
+        the_crew.record_result(worker)
+      the_crew.record_call(worker, worker.handle.act.remote())
 
     end_s = self.ray.now_s + seconds
     while self.ray.now_s < end_s:

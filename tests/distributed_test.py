@@ -527,7 +527,7 @@ class ProgramTest(_ProgramTest):
     children = learner.children(recursive=True)
     learner.kill()
     self._wait_for(process, 'The learner has died. It restarts from')
-    restored = self._wait_for(process, 'Going on from')
+    restored = self._wait_for(process, 'Resuming from')
     number, frames = re.search(
         r'ckpt-(\d+), ([\d,]+) frames', restored).groups()
     # An update learns from 4 unrolls of 10 steps.
@@ -578,7 +578,7 @@ class ProgramTest(_ProgramTest):
     _, second = _processes('LearnerWorker')
     second.kill()
     self._wait_for(process, 'It restarts from the last checkpoint')
-    self._wait_for(process, 'Going on from')
+    self._wait_for(process, 'Resuming from')
     return process
 
   @pytest.mark.storm
@@ -878,7 +878,7 @@ class HostsTest(_ProgramTest):
       code, output = self._run(
           f'--ray_address=localhost:{one.getsockname()[1]}', '--task=0')
     self.assertEqual(code, 2)
-    self.assertIn('there is a learner, or something else, already', output)
+    self.assertIn('a learner or another program uses the port already', output)
 
 
 class SettingsTest(_ProgramTest):

@@ -10,10 +10,14 @@ import functools
 import importlib.util
 import pathlib
 import re
+import subprocess
+import sys
 
 from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
+import scalable_agent
+from scalable_agent import errors
 from scalable_agent import experiment
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -103,6 +107,43 @@ class PagesTest(parameterized.TestCase):
     there = {path.name for path in _DOCS.glob('*.md')} - {'api.md'}
     self.assertCountEqual(
         named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
+
+
+class PackageTest(absltest.TestCase):
+
+  def test_public_names_can_be_seen(self):
+    names = dir(scalable_agent)
+    self.assertContainsSubset(
+        ['Config', 'load', 'train', 'errors', 'vtrace', '__version__'], names)
+    for name in names:
+      self.assertTrue(
+          name in (*scalable_agent.__all__, '__version__')
+          or importlib.util.find_spec(f'scalable_agent.{name}'), name)
+    self.assertIs(scalable_agent.errors, errors)
+    self.assertFalse(hasattr(scalable_agent, 'nothing'))
+
+  def test_public_names_are_imported_when_they_are_used(self):
+    code = ('import scalable_agent, sys; dir(scalable_agent); '
+            'scalable_agent.Config; scalable_agent.environments; '
+            'print("tensorflow" in sys.modules)')
+    run = subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
+                         check=True, stdout=subprocess.PIPE)
+    self.assertEqual(run.stdout, 'False\n')
+
+
+class VersionTest(absltest.TestCase):
+
+  def test_version_of_the_citation(self):
+    text = (_ROOT / 'CITATION.cff').read_text('utf-8')
+    self.assertEqual(re.findall(r'^version: (.*)$', text, re.M),
+                     [scalable_agent.__version__])
+
+  @absltest.skipUnless(importlib.util.find_spec('setuptools'), 'setuptools')
+  def test_version_of_the_package(self):
+    run = subprocess.run(
+        [sys.executable, 'setup.py', '--version'], cwd=_ROOT, text=True,
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    self.assertEqual(run.stdout.split()[-1:], [scalable_agent.__version__])
 
 
 class GenerateTest(absltest.TestCase):

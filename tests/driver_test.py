@@ -13,7 +13,7 @@ from absl.testing import parameterized
 import numpy as np
 import pytest
 from scalable_agent import errors
-from scalable_agent import experiment
+from scalable_agent.processes import console
 from scalable_agent.runs import reports
 from scalable_agent.settings import config as config_lib
 
@@ -371,9 +371,9 @@ class LeaveTest(absltest.TestCase):
         mock.patch.object(cluster, '_LEAVE_TIMEOUT_S', .01):
       cluster.call_in_time(ray.shutdown)
     # The end of Python would wait for it, too, or crash.
-    with mock.patch.object(experiment.os, '_exit') as end, \
+    with mock.patch.object(console.os, '_exit') as end, \
         self.assertRaises(SystemExit):
-      experiment._exit(75)
+      console.end_program(75)
     end.assert_called_once_with(75)
     may_end.set()
 

@@ -735,7 +735,7 @@ class LevelErrorsTest(parameterized.TestCase):
   @parameterized.parameters('PongNoFrameskip-v4', 'Pong-v0', 'Pong-v4')
   def test_old_atari_ids(self, name):
     self.assert_refused(
-        errors.EnvironmentSpecError, [name], 'here ALE/Pong-v5')
+        errors.EnvironmentSpecError, [name], 'Name this Atari game ALE/Pong-v5')
 
   @parameterized.parameters(
       'explore_goal_locations_small', 'dmlab30', 'rooms_watermaze',

@@ -27,8 +27,9 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
-from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import memory_check
+from scalable_agent.learning import sources
 from scalable_agent.networks import heads
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -50,7 +51,7 @@ class _Learner:
 
   def to_device(self, data, num_new_frames, weights):
     self.num_batches += 1
-    return structs.Batch(data, num_new_frames, weights)
+    return structs.Batch(data, weights, num_new_frames)
 
 
 class _SequenceLearner(_Learner):
@@ -110,8 +111,9 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent,
       stack.callback(env.close)
     stop = threading.Event()
     with contextlib.redirect_stdout(io.StringIO()):
-      feed = feeds.Feed(config, envs[0].spec, learner,
-                        collectives=collectives, first_environment=first)
+      feed = sources.make_feed(
+          config, envs[0].spec, learner, collectives=collectives,
+          first_environment=first)
     if agent is None:
       used = local.make_policies(config, envs[0].spec, len(envs), 0)
       weights = training.make_learner(config, envs[0].spec).weights()
@@ -135,11 +137,11 @@ def _take(config, num, **kwargs):
     return [next(batches) for _ in range(num)]
 
 
-def _joined(ready, axes=2):
+def _joined(taken, axes=2):
   """Returns all transitions of some batches, one after the other."""
   return tf.nest.map_structure(
       lambda *xs: np.concatenate([x.reshape(-1, *x.shape[axes:]) for x in xs]),
-      *[r.batch.data for r in ready])
+      *[b.data for b in taken])
 
 
 class _Learners(collectives_lib.Alone):
@@ -167,16 +169,16 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
       with _running(mine, collectives=_Learners(rank, [0]), first=first
                     ) as (feed, batches):
         for count in range(1, 31):
-          ready = next(batches)
-          self.assertEqual(ready.batch.data.reward.shape, (2, 8))
-          num_steps += ready.batch.num_new_frames
+          batch = next(batches)
+          self.assertEqual(batch.data.reward.shape, (2, 8))
+          num_steps += batch.num_new_frames
           # Of 40 + 20 n steps of both, each learner has a half.
           self.assertBetween(num_steps, 20 + 10 * count,
                              20 + 10 * count + 2 * num_environments - 1)
         feed.save()
         self.assertEqual(feed._source.rate.num_steps // 2 % num_environments, 0)
         self.assertAlmostEqual(feed.updates_per_step, .1, delta=.01)
-        drawn.append(ready.batch.data)
+        drawn.append(batch.data)
     self.assertNotAllEqual(drawn[0].reward, drawn[1].reward)
     self.assertContainsSubset(
         ['replay', 'replay-1'], os.listdir(config.logdir))
@@ -189,7 +191,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     for rank in range(2):  # Each adds 50 steps or a few more.
       with _running(config, collectives=_Learners(rank, [0]), first=rank
                     ) as (feed, batches):
-        drawn.append([next(batches).batch.data.reward for _ in range(15)])
+        drawn.append([next(batches).data.reward for _ in range(15)])
         feed.close()
         feed.join(10)  # It would go on adding steps.
         feed.save()
@@ -200,7 +202,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
       learner.num_updates = 28
       with _running(config, learner, collectives=_Learners(rank, [60]),
                     first=rank) as (feed, batches):
-        new = next(batches).batch.num_new_frames
+        new = next(batches).num_new_frames
         self.assertEqual(new, num_uncounted)
         feed.close()
         feed.join(10)
@@ -219,7 +221,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     # Nothing was saved here, and the other has 480 of its 500 steps.
     with _running(config, learner, collectives=_Learners(1, [480]), first=1
                   ) as (feed, batches):
-      new = next(batches).batch.num_new_frames
+      new = next(batches).num_new_frames
       self.assertBetween(new, 20, 25)  # A warm-up of 20 steps, not more.
       self.assertGreaterEqual(feed._source.rate.num_steps, 500 + 20)
 
@@ -231,8 +233,8 @@ class ResumeTest(parameterized.TestCase):
     config = _config(logdir=self.logdir, **settings)
     with _running(config, learner) as (feed, batches):
       for _ in range(5):
-        ready = next(batches)
-        learner.num_env_frames += ready.batch.num_new_frames
+        batch = next(batches)
+        learner.num_env_frames += batch.num_new_frames
         learner.num_updates += 2
       feed.save()
 
@@ -254,9 +256,9 @@ class ResumeTest(parameterized.TestCase):
     learner = _Learner(2)
     for part in range(3):
       before = learner.num_env_frames
-      with mock.patch.object(feeds, 'print', create=True) as say:
+      with mock.patch.object(sources, 'print', create=True) as say:
         self._train(learner, save_replay='no')
-      self.assertEqual(mock.call(feeds._REFILLS) in say.mock_calls, part > 0)
+      self.assertEqual(mock.call(sources._REFILLS) in say.mock_calls, part > 0)
       self.assertBetween(learner.num_env_frames - before, 60, 63)
 
   def test_a_replay_of_unrolls_is_not_saved(self):
@@ -266,15 +268,15 @@ class ResumeTest(parameterized.TestCase):
     self.addCleanup(env.close)
     learner = _SequenceLearner()
     for learner.num_updates in (0, 1):
-      with mock.patch.object(feeds, 'print', create=True) as say:
-        feeds.Feed(config, env.spec, learner).close()
+      with mock.patch.object(sources, 'print', create=True) as say:
+        sources.make_feed(config, env.spec, learner).close()
       self.assertEqual(
           say.mock_calls, learner.num_updates * [
               mock.call('The replay was not saved: it begins empty.')])
 
   @parameterized.parameters(False, True)
   def test_large_replays_are_saved_by_deterministic_runs(self, deterministic):
-    with mock.patch.object(feeds, '_MAX_SAVED_BYTES', 0):
+    with mock.patch.object(sources, '_MAX_SAVED_BYTES', 0):
       self._train(_Learner(2), deterministic=deterministic, num_actor_groups=1)
     self.assertEqual(os.path.isdir(os.path.join(self.logdir, 'replay')),
                      deterministic)
@@ -288,7 +290,7 @@ class ResumeTest(parameterized.TestCase):
     self._train(learner)
     rmtree = mock.Mock(side_effect=PermissionError(1, 'No rights'))
     with mock.patch.object(
-        feeds, 'shutil', mock.Mock(rmtree=rmtree)
+        sources, 'shutil', mock.Mock(rmtree=rmtree)
     ), self.assertRaisesRegex(
         errors.CheckpointError,
         r'replay of an earlier part cannot be removed \(No rights\), and'):
@@ -351,11 +353,11 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
                      num_action_repeats=repeats, num_actor_groups=1)
     steps_of_unroll = 3 * 2
     num_steps = num_updates = num_before = 0
-    for ready in _take(config, 20):
-      new = ready.batch.num_new_frames // repeats
-      self.assertEqual(ready.batch.num_new_frames, new * repeats)
+    for batch in _take(config, 20):
+      new = batch.num_new_frames // repeats
+      self.assertEqual(batch.num_new_frames, new * repeats)
       # Each step is counted once, with its unroll.
-      self.assertEqual(new, steps_of_unroll * len(ready.notes))
+      self.assertEqual(new, steps_of_unroll * len(batch.notes))
       num_steps += new
       num_updates += updates_per_call
       if new:  # All updates that are due were made.
@@ -368,8 +370,8 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
         num_before = num_updates
 
   def test_notes_have_every_step_once(self):
-    ready = _take(_config(num_actor_groups=1), 15)
-    notes = [note for r in ready for note in r.notes]
+    taken = _take(_config(num_actor_groups=1), 15)
+    notes = [note for b in taken for note in b.notes]
     actions = np.concatenate([n.actions for n in notes])
     # Actions of three environments that count in step.
     self.assertAllEqual(actions, np.repeat(np.arange(len(actions) // 3), 3) % 3)
@@ -379,10 +381,10 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(returns[:9], [3] * 3 + [12] * 3 + [40] * 3)
 
   def test_one_update_per_call_has_no_axis_for_it(self):
-    [ready] = _take(_config(updates_per_call=1), 1)
-    self.assertEqual(ready.batch.data.observation.shape, (16, 2))
-    self.assertIsNone(ready.batch.weights)
-    self.assertIsNone(ready.positions)
+    [batch] = _take(_config(updates_per_call=1), 1)
+    self.assertEqual(batch.data.observation.shape, (16, 2))
+    self.assertIsNone(batch.importance_weights)
+    self.assertIsNone(batch.positions)
 
   def test_a_time_limit_is_no_end(self):
     config = _config(level_name='time_limit', n_step=3)
@@ -428,7 +430,8 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     self.addCleanup(env.close)
     with self.assertRaisesRegex(
         errors.ConfigError, '--replay_steps=1000000000000 needs .* GB'):
-      feeds.check_memory(_config(replay_steps=10**12), env.spec, _agent(env))
+      memory_check.check_memory(
+          _config(replay_steps=10**12), env.spec, _agent(env))
 
   @parameterized.parameters(
       (dict(num_actors=10**6, unroll_length=10**4),
@@ -449,7 +452,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     env = environments.make_vec(['counting'], [0], config)
     self.addCleanup(env.close)
     with self.assertRaisesRegex(errors.ConfigError, message):
-      feeds.check_memory(config, env.spec, _agent(env, config))
+      memory_check.check_memory(config, env.spec, _agent(env, config))
 
   def test_size_of_an_unroll(self):
     config = config_lib.Config(level_name='counting', agent='mlp')
@@ -459,7 +462,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     for length in (1, 2, 7, 100):
       config = dataclasses.replace(config, unroll_length=length)
       self.assertEqual(
-          feeds._num_unroll_bytes(config, env.spec, agent),
+          memory_check.num_unroll_bytes(config, env.spec, agent),
           replay_lib.num_bytes(unrolls.allocate(
               length, [''], env.spec.observation, agent.output_spec,
               agent.initial_state(1))))
@@ -504,15 +507,15 @@ def _acted(num_steps):
   return entries, states
 
 
-def _check_unrolls(test, ready, num_added, entries, states):
+def _check_unrolls(test, batch, num_added, entries, states):
   """Checks that a batch has the unrolls of its positions, as they were acted.
 
   There are eight of four steps, from the last thirty of `num_added`. Three
   environments count in step; their unrolls come in turn.
   """
-  (env_outputs, agent_outputs, _), start, _ = ready.batch.data
-  test.assertEqual(ready.positions.shape, (8,))
-  for column, position in enumerate(ready.positions.tolist()):
+  (env_outputs, agent_outputs, _), start, _ = batch.data
+  test.assertEqual(batch.positions.shape, (8,))
+  for column, position in enumerate(batch.positions.tolist()):
     test.assertBetween(position, max(0, num_added - 30), num_added - 1)
     number, environment = divmod(position, 3)
     found = zip(*[x[:, column].tolist() for x in (
@@ -538,16 +541,16 @@ class SequencesTest(tf.test.TestCase):
     entries, states = _acted(400)
     taken = _take(self._config(), 60, learner=_SequenceLearner())
     # Three updates for each unroll; the last one has its steps.
-    self.assertEqual([ready.batch.num_new_frames for ready in taken],
+    self.assertEqual([batch.num_new_frames for batch in taken],
                      [0, 0, 60] + [0, 0, 12] * 19)
     num_added, seen = 0, set()
-    for index, ready in enumerate(taken):
+    for index, batch in enumerate(taken):
       if index % 3 == 0:
         num_added += 3 * len(taken[index + 2].notes)
-      self.assertEqual(ready.batch.num_new_frames, 12 * len(ready.notes))
-      self.assertAllEqual(ready.batch.weights, np.ones([8]))
-      _check_unrolls(self, ready, num_added, entries, states)
-      seen.update(ready.positions.tolist())
+      self.assertEqual(batch.num_new_frames, 12 * len(batch.notes))
+      self.assertAllEqual(batch.importance_weights, np.ones([8]))
+      _check_unrolls(self, batch, num_added, entries, states)
+      seen.update(batch.positions.tolist())
     # 48 steps owe nothing, and 60 batches are owed for four steps each.
     self.assertEqual(4 * num_added, 48 + 60 * 4)
     self.assertGreater(len(seen), .9 * num_added)
@@ -557,9 +560,9 @@ class SequencesTest(tf.test.TestCase):
     shares = []
     with _running(self._config(), _SequenceLearner()) as (feed, batches):
       for _ in range(60):
-        ready = next(batches)
-        is_second = ready.batch.data.start.environment == 1
-        feed.learned(ready, learner_lib.Learned(
+        batch = next(batches)
+        is_second = batch.data.start.environment == 1
+        feed.learned(batch, learner_lib.Learned(
             {}, tf.constant(np.where(is_second, 9, 0), tf.float32)))
         shares.append(np.mean(is_second))
     self.assertLess(np.mean(shares[:3]), .7)
@@ -584,15 +587,15 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
     entries, states = _acted(400)
     num_added, seen = 0, set()
     taken = _take(self._config(num_fresh), 40, learner=_SequenceLearner())
-    for index, ready in enumerate(taken):
+    for index, batch in enumerate(taken):
       if num_fresh:
         num_added += num_fresh
-        self.assertAllEqual(ready.positions[:num_fresh],
+        self.assertAllEqual(batch.positions[:num_fresh],
                             np.arange(num_added - num_fresh, num_added))
       elif index % 2 == 0:
         num_added += 6
-      _check_unrolls(self, ready, num_added, entries, states)
-      seen.update(ready.positions.tolist())
+      _check_unrolls(self, batch, num_added, entries, states)
+      seen.update(batch.positions.tolist())
     self.assertGreater(len(seen), .8 * num_added)
 
   @parameterized.parameters(4, 0)
@@ -601,9 +604,9 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
     config = self._config(num_fresh, replay_capacity=60)
     with _running(config, _SequenceLearner()) as (feed, batches):
       for _ in range(60):
-        ready = next(batches)
-        is_second = ready.batch.data.start.environment == 1
-        feed.learned(ready, learner_lib.Learned(
+        batch = next(batches)
+        is_second = batch.data.start.environment == 1
+        feed.learned(batch, learner_lib.Learned(
             {}, tf.constant(np.where(is_second, 9, 0), tf.float32)))
         shares.append(np.mean(is_second[num_fresh:]))
     self.assertLess(np.mean(shares[:3]), .7)
@@ -619,13 +622,13 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
                             total_environment_frames=1000)
       with _running(config, learner) as (feed, batches):
         for _ in range(30):
-          ready = next(batches)
-          self.assertAllEqual(ready.batch.weights[:num_fresh],
+          batch = next(batches)
+          self.assertAllEqual(batch.importance_weights[:num_fresh],
                               np.ones([num_fresh]))
-          is_second = ready.batch.data.start.environment == 1
-          feed.learned(ready, learner_lib.Learned(
+          is_second = batch.data.start.environment == 1
+          feed.learned(batch, learner_lib.Learned(
               {}, tf.constant(np.where(is_second, 15., .5), tf.float32)))
-      weights.append(np.min(ready.batch.weights))
+      weights.append(np.min(batch.importance_weights))
     self.assertAllClose(
         weights, [(.51 / 15.01)**e for e in (.2, .6, 1)], rtol=1e-3)
 
@@ -637,9 +640,9 @@ class RecentTest(tf.test.TestCase):
     config = _config(selector='recent', recent_eta=.99, recent_min_steps=30,
                      min_replay_steps=600, num_actor_groups=1,
                      updates_per_step=5., updates_per_call=1, batch_size=64)
-    for ready in _take(config, 50):
+    for batch in _take(config, 50):
       # The steps of three environments count from 0 on.
-      counts.append(ready.batch.data.observation[:, 0])
+      counts.append(batch.data.observation[:, 0])
     # 50 batches are a round. It ends with the last 30 steps of all together.
     self.assertLess(np.mean(counts[0]), 120)
     self.assertGreater(np.min(counts[-1]), 180)
@@ -654,12 +657,12 @@ class PrioritiesTest(tf.test.TestCase, parameterized.TestCase):
     shares = []
     with _running(config) as (feed, batches):
       for _ in range(60):
-        ready = next(batches)
-        observation = ready.batch.data.observation
-        self.assertEqual(ready.positions.shape, (2, 32))
-        self.assertEqual(ready.batch.weights.shape, (2, 32))
+        batch = next(batches)
+        observation = batch.data.observation
+        self.assertEqual(batch.positions.shape, (2, 32))
+        self.assertEqual(batch.importance_weights.shape, (2, 32))
         is_seven = observation[..., 0] == 7
-        feed.learned(ready, learner_lib.Learned(
+        feed.learned(batch, learner_lib.Learned(
             {}, tf.constant(np.where(is_seven, 9, 0), tf.float32)))
         shares.append(np.mean(is_seven))
     # There are as many sevens as other numbers. New steps are drawn, too.
@@ -677,12 +680,12 @@ class PrioritiesTest(tf.test.TestCase, parameterized.TestCase):
       learner = _Learner(2, num_env_frames)
       with _running(config, learner) as (feed, batches):
         for _ in range(20):
-          ready = next(batches)
+          batch = next(batches)
           # Errors of .5 and 15 and an epsilon of .01.
-          is_even = ready.batch.data.observation[..., 0] % 2 == 0
-          feed.learned(ready, learner_lib.Learned(
+          is_even = batch.data.observation[..., 0] % 2 == 0
+          feed.learned(batch, learner_lib.Learned(
               {}, tf.constant(np.where(is_even, 15., .5), tf.float32)))
-      weights.append(np.min(ready.batch.weights))
+      weights.append(np.min(batch.importance_weights))
     ratio = .51 / 15.01
     self.assertAllClose(weights, [ratio**e for e in (.2, .6, 1)], rtol=1e-3)
 
@@ -693,15 +696,15 @@ class PrioritiesTest(tf.test.TestCase, parameterized.TestCase):
       with _running(_config(selector=selector)) as (feed, batches):
         feed._source = feed._source._replace(
             set_errors=lambda *args, noted=noted: noted.append(args))
-        ready = next(batches)
-        feed.learned(ready, learner_lib.Learned({}, None))
+        batch = next(batches)
+        feed.learned(batch, learner_lib.Learned({}, None))
         self.assertEmpty(noted)
-        feed.learned(ready, learner_lib.Learned({}, found))
+        feed.learned(batch, learner_lib.Learned({}, found))
         if selector == 'uniform':
           self.assertEmpty(noted)
           continue
         [(positions, errors)] = noted
-        self.assertAllEqual(positions, ready.positions)
+        self.assertAllEqual(positions, batch.positions)
         self.assertAllEqual(errors, found)
 
 

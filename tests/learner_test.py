@@ -427,7 +427,7 @@ class WeightsTest(tf.test.TestCase):
     expected = whole.step(columns([0, 2, 2]))
     weights = tf.constant([1.0, 0.0, 2.0])
     for learner in (weighted, parts):
-      found = learner.step(batch._replace(weights=weights))
+      found = learner.step(batch._replace(importance_weights=weights))
       for name in ('total_loss', 'policy_loss', 'entropy_loss',
                    'baseline_loss', 'gradient_norm'):
         self.assertAllClose(found.scalars[name], expected.scalars[name],
@@ -533,12 +533,12 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(1, 3)
   def test_several_updates_that_fail_are_not_whole(self, updates_per_call):
     _, learner = self._make(updates_per_call=updates_per_call)
-    self.assertTrue(learner.is_whole)
+    self.assertTrue(learner.is_consistent)
     with mock.patch.object(
         learner, '_compiled_updates', side_effect=ValueError), \
         self.assertRaises(ValueError):
       learner.step(random_batch(make_learner()))
-    self.assertEqual(learner.is_whole, updates_per_call == 1)
+    self.assertEqual(learner.is_consistent, updates_per_call == 1)
 
   def test_targets_follow_each_update(self):
     algorithm, learner = self._make()
@@ -614,7 +614,7 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       learned = learner.step(structs.Batch(
           tree.map_structure(
               lambda *x: tf.stack(x), *[batches[k].data for k in ks]),
-          _NUM_FRAMES, tf.constant(weights[ks.start:ks.stop])))
+          tf.constant(weights[ks.start:ks.stop]), _NUM_FRAMES))
       self.assertAllClose(algorithm.policy, policy, rtol=1e-5)
       self.assertAllClose(algorithm.value, [value], rtol=1e-5)
       self.assertAllClose(learned.errors, errors, rtol=1e-5, atol=1e-6)

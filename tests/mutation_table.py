@@ -537,9 +537,10 @@ _LEARNER = (
     ('all groups are clipped',
      'is_clipped = group not in self._unclipped', 'is_clipped = True'),
     ('updates that failed count as made',
-     'self.is_whole = self.updates_per_call == 1', 'pass'),
+     'self.is_consistent = self.updates_per_call == 1', 'pass'),
     ('a single update that failed counts as half of several',
-     'self.is_whole = self.updates_per_call == 1', 'self.is_whole = False'),
+     'self.is_consistent = self.updates_per_call == 1',
+     'self.is_consistent = False'),
     ('frames counted for each update of a call',
      '    self.num_env_frames = num_env_frames\n    self.num_updates +=',
      '    self.num_env_frames += (\n'
@@ -559,7 +560,8 @@ _LEARNER = (
      'for name, values in scalars.items()}, errors)',
      'for name, values in scalars.items()}, errors[0])'),
     ('weights of the loop left out',
-     '[] if batch.weights is None else [batch.weights]', '[]'),
+     '[] if batch.importance_weights is None\n'
+     '        else [batch.importance_weights]', '[]'),
 )
 
 _LEARNER_IN_A_LOOP = (
@@ -662,8 +664,7 @@ _DDQN = (
     ('exploration not published',
      '    self.agent.set_epsilon(self._epsilon(progress))\n', ''),
     ('period ignored',
-     'settings.target_update_rate, settings.target_update_period,',
-     'settings.target_update_rate, 1,'),
+     'declare.used(settings.target_update_period), progress', '1, progress'),
     # Of unrolls.
     ('unrolls: online network instead of the target',
      'self._after_burn_in(data, self._target.model)',
@@ -820,8 +821,7 @@ _SAC = (
      'logits = self.agent.params(data.observation)',
      'logits = self.agent.params(data.next_observation)'),
     ('period ignored',
-     'settings.target_update_rate, settings.target_update_period,',
-     'settings.target_update_rate, 1,'),
+     'declare.used(settings.target_update_period), progress', '1, progress'),
     ('targets do not follow',
      'self._critics.follow(q_learning', 'tuple(q_learning'),
 )
@@ -941,6 +941,19 @@ _PACKING = (
 )
 
 _FEEDS = (
+    ('the ratio of one learner is said',
+     'rate.achieved / self._num_learners', 'rate.achieved'),
+    ('frames without repeats',
+     'sample.num_new_steps * self._num_action_repeats',
+     'sample.num_new_steps'),
+    ('priorities not noted',
+     'self._source.set_errors(batch.positions, learned.errors.numpy())',
+     'pass'),
+    ('priorities without errors or positions noted',
+     'batch.positions is not None and learned.errors', 'learned.errors'),
+)
+
+_SOURCES = (
     ('environments of other learners counted',
      '- place.first_environment', '- 0'),
     ('each learner owes for the steps of all',
@@ -951,80 +964,70 @@ _FEEDS = (
      'total([rate.num_steps])', 'total([0])'),
     ('replays in one directory',
      "f'replay-{rank}' if rank else 'replay'", "'replay'"),
-    ('the ratio of one learner is said',
-     'rate.achieved / self._num_learners', 'rate.achieved'),
     ('learners draw the same',
      "'replay', self.collectives.rank,", "'replay', 0,"),
-    ('frames without repeats',
-     'drawn.num_new_steps * self._num_action_repeats', 'drawn.num_new_steps'),
     ('warm-up left out',
-     'config.updates_per_step, config.min_replay_steps)',
-     'config.updates_per_step, 1)'),
+     'declare.used(config.updates_per_step), min_steps)',
+     'declare.used(config.updates_per_step), 1)'),
     ('a warm-up without an update', 'if num_frames >= ', 'if num_frames > '),
     ('n-step left out',
      'config.discounting, config.n_step,', 'config.discounting, 1,'),
     ('rewards not clipped',
      'config.n_step, config.reward_clipping)', "config.n_step, 'none')"),
-    ('exponent of weights does not rise',
+    ('exponent of importance weights does not rise',
      'share * config.importance_exponent_end',
      'share * config.importance_exponent'),
-    ('priorities not noted',
-     'self._source.set_errors(ready.positions, learned.errors.numpy())',
-     'pass'),
-    ('weights of a prioritised replay left out',
-     'Drawn(data, drawn.weights, drawn.positions,',
-     'Drawn(data, None, drawn.positions,'),
-    ('batches without the axis of updates',
-     'if num_updates > 1 else (', 'if num_updates > 9 else ('),
+    ('importance weights of a prioritised replay left out',
+     'if config.is_prioritised:\n    return sample',
+     'if config.is_prioritised:\n'
+     '    return sample._replace(importance_weights=None)'),
+    ('importance weights and positions without priorities',
+     'sample._replace(importance_weights=None, positions=None)', 'sample'),
     ('no pretended goals',
      'config.hindsight, config.hindsight_goals,', 'config.hindsight, 0,'),
     ('number of pretended goals ignored',
      'config.hindsight, config.hindsight_goals,', 'config.hindsight, 4,'),
     ('a pretended success does not end the episode',
      'config.hindsight_goals, terminated)', 'config.hindsight_goals, None)'),
-    ('priorities without errors or positions noted',
-     'ready.positions is not None and learned.errors', 'learned.errors'),
     ('sequences: steps counted as unrolls',
      'config.replay_steps // config.unroll_length', 'config.replay_steps'),
     ('sequences: priorities have no effect',
-     'allocate(num_unrolls), place.replay_seed(config), selector)',
-     'allocate(num_unrolls), place.replay_seed(config))'),
-    ('sequences: errors are lost',
-     'return Source(batches(), replay.update, rate)\n\n\ndef _make_rate',
-     'return Source(batches(), lambda *_: None, rate)\n\n\ndef _make_rate'),
-    ('sequences: two updates counted for each batch',
-     'inbox, replay.add, draw, rate, 1, _note)',
-     'inbox, replay.add, draw, rate, 2, _note)'),
+     'allocate(num_unrolls)), selector,',
+     'allocate(num_unrolls)), replay_lib.Uniform(),'),
+    ('errors are lost at a fixed rate',
+     'samples(), replay.update, rate,', 'samples(), lambda *_: None, rate,'),
+    ('two updates counted for each sample',
+     'inbox, add, draw, rate, _note, learner.updates_per_call)',
+     'inbox, add, draw, rate, _note, 2 * learner.updates_per_call)'),
     ('unrolls: priorities have no effect',
-     'else mixed_batches(), replay.update',
-     'else mixed_batches(), lambda *_: None'),
-    ('unrolls: exponent of weights does not rise',
-     """    _anneal(selector, config, learner.num_env_frames)
-    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
-
-  def mixed""",
-     """    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
-
-  def mixed"""),
+     'draw, due, _note),\n      replay.update)',
+     'draw, due, _note),\n      lambda *_: None)'),
+    ('unrolls: exponent of importance weights does not rise',
+     """    # For the next sample.
+    _anneal(selector, config, learner.num_env_frames)
+""", ''),
     ('unrolls: priorities of other unrolls',
-     """    return _drawn(config, drawn.unroll, drawn, num_new_steps, notes)
+     '[np.arange(end - num_fresh, end), sample.positions]))',
+     '[np.arange(end - num_fresh, end), sample.positions[::-1]]))'),
+    ('recent steps are not preferred', 'if config.is_recent:', 'if False:'),
+    ('exponent of importance weights of recent steps does not rise',
+     '    selector = selector.inner\n', '    break\n'),
+    ('notes of the first entries, too',
+     'unroll.steps.agent_outputs.action[1:].copy()',
+     'unroll.steps.agent_outputs.action.copy()'),
+)
 
-  def mixed""",
-     """    return _drawn(config, drawn.unroll, drawn._replace(
-        positions=drawn.positions[::-1]), num_new_steps, notes)
-
-  def mixed"""),
+_MEMORY_CHECK = (
     ('buffers of central inference not counted',
      "if not config.ray_address or config.inference != 'local':",
      'if not config.ray_address:'),
     ('collections not counted', 'config.unrolls_per_collect * unroll_bytes',
      '0'),
-    ('recent steps are not preferred', 'if config.is_recent:', 'if False:'),
-    ('exponent of weights of recent steps does not rise',
-     "  selector = getattr(selector, 'inner', selector)\n", ''),
-    ('notes of the first entries, too',
-     'unroll.steps.agent_outputs.action[1:].copy()',
-     'unroll.steps.agent_outputs.action.copy()'),
+)
+
+_REPLAY = (
+    ('batches without the axis of updates',
+     'if num_batches == 1:', 'if num_batches < 9:'),
 )
 
 _RATE = (
@@ -1034,11 +1037,12 @@ _RATE = (
     ('entries counted, not steps',
      'env_outputs.done[1:].size', 'env_outputs.done.size'),
     ('one update counted per draw',
-     'rate.num_updates += num_updates\n    yield Ready(draw(), num_new',
-     'rate.num_updates += 1\n    yield Ready(draw(), num_new'),
-    ('steps with the first draw', 'rate.num_owed >= 2 * num_updates', 'False'),
-    ('one draw too many', 'rate.num_owed >= 2 * num_updates',
-     'rate.num_owed >= num_updates'),
+     'due.add_updates(num_updates)', 'due.add_updates(1)'),
+    ('steps with the first draw',
+     'draw()\n      if due.num_owed >= num_updates:',
+     'draw()\n      if False:'),
+    ('one draw too many', 'while due.num_owed >= num_updates:',
+     'while due.num_owed > -num_updates:'),
     ('a new ratio is owed for the past',
      'if self._is_new_ratio and num_steps', 'if False and num_steps'),
     ('a new ratio ends the warm-up',
@@ -1046,9 +1050,9 @@ _RATE = (
      'if self._is_new_ratio'),
     ('ratio per environment',
      'env_outputs.done[1:].size', 'env_outputs.done[1:].shape[0]'),
-    ('new steps counted again with the next batch',
-     '  while True:\n    num_new_steps, notes = 0, []\n',
-     '  num_new_steps, notes = 0, []\n  while True:\n'),
+    ('new steps counted again with the next sample',
+     'notes=notes)\n        num_new_steps, notes = 0, []\n',
+     'notes=notes)\n'),
 )
 
 _VIEWS = (
@@ -1091,7 +1095,7 @@ _STEPS_ALONE = (
      'self._flags[slots] & (TERMINATED | TRUNCATED) != 0',
      'self._flags[slots] & TRUNCATED != 0'),
     ('actions are stored as they were chosen',
-     'np.clip(actions, -1.0, 1.0)  # What', 'actions  # What'),
+     'np.clip(actions, -1.0, 1.0)  # As', 'actions  # As'),
     ('the newest step is drawn',
      'count - 1  # Nothing follows', 'count  # Nothing follows'),
     ('the overwritten step is drawn',
@@ -1099,9 +1103,9 @@ _STEPS_ALONE = (
     ('the oldest step is not drawn',
      'max(count - self.length, 0)', 'max(count - self.length + 1, 0)'),
     ('the ring starts over too early',
-     'def _slot(self, stream, time):\n'
+     'time: np.ndarray) -> np.ndarray:\n'
      '    return stream * self.length + time % self.length',
-     'def _slot(self, stream, time):\n'
+     'time: np.ndarray) -> np.ndarray:\n'
      '    return stream * self.length + time % (self.length - 1)'),
     ('what is before a gap is drawn',
      '\n            & (after & NO_STEP == 0))', ')'),
@@ -1130,7 +1134,7 @@ _STEPS_ALONE = (
      'columns.flags & (NEW_GAME | NO_STEP)',
      'columns.flags & (NEW_GAME | NO_STEP | TERMINATED)'),
     ('last stacks end with a frame of the next game',
-     'found[ended, -1] = last[games]', 'pass'),
+     'found[ended, -1] = last[rows]', 'pass'),
     ('stacks with the newest frame first',
      'np.arange(self._num_frames - 1, -1, -1)',
      'np.arange(self._num_frames)'),
@@ -1150,6 +1154,25 @@ _SELECTORS = (
     ('the dead are drawn',
      'missing = missing[~items.alive(positions[missing])]',
      'missing = missing[:0]'),
+    ('recent: all items in all batches',
+     'items.end - np.ceil(share * sizes).astype(np.int64)', 'first'),
+    ('recent: the oldest instead of the latest',
+     'items.end - np.ceil(share * sizes).astype(np.int64)',
+     'first + np.ceil(share * sizes).astype(np.int64)'),
+    ('recent: rounded down',
+     'items.end - np.ceil(share', 'items.end - np.floor(share'),
+    ('recent: each round begins with the latest',
+     'k = self._num_batches % self._round_length',
+     'k = self._round_length - 1 - self._num_batches % self._round_length'),
+    ('recent: rounds do not start over',
+     'self._num_batches % self._round_length', 'self._num_batches'),
+    ('recent: smallest size ignored',
+     'max(size, self._min_size)', 'size'),
+    ('recent: batches not counted',
+     '      self._num_batches += 1\n', ''),
+)
+
+_PRIORITIES = (
     ('priorities without their exponent',
      ') ** self._exponent', ') ** 1'),
     ('priorities raised twice',
@@ -1194,22 +1217,6 @@ _SELECTORS = (
      'oldest + (slot - oldest - 1) % length'),
     ('recent: what has wrapped is left out',
      'np.maximum(begin + size - length, 0)', '0 * size'),
-    ('recent: all items in all batches',
-     'items.end - np.ceil(share * sizes).astype(np.int64)', 'first'),
-    ('recent: the oldest instead of the latest',
-     'items.end - np.ceil(share * sizes).astype(np.int64)',
-     'first + np.ceil(share * sizes).astype(np.int64)'),
-    ('recent: rounded down',
-     'items.end - np.ceil(share', 'items.end - np.floor(share'),
-    ('recent: each round begins with the latest',
-     'k = self._num_batches % self._round_length',
-     'k = self._round_length - 1 - self._num_batches % self._round_length'),
-    ('recent: rounds do not start over',
-     'self._num_batches % self._round_length', 'self._num_batches'),
-    ('recent: smallest size ignored',
-     'max(size, self._min_size)', 'size'),
-    ('recent: batches not counted',
-     '      self._num_batches += 1\n', ''),
 )
 
 _HINDSIGHT = (
@@ -1371,7 +1378,7 @@ _SAVING = (
 """),
     ('not renamed', "os.replace(f'{path}.tmp', path)", "os.rename(path, path)"),
     ('nothing deleted',
-     '    self._delete_others()\n\n  def load', '\n  def load'),
+     '    self._delete_old()\n\n  def load', '\n  def load'),
     ('deleted while it is needed',
      'name not in (_STATE, *self._segments)', 'name != _STATE'),
     ('another form is read', 'if form != _form(store):', 'if False:'),
@@ -1387,20 +1394,16 @@ _CONFIG = (
     ('saved settings without effect are errors',
      'if k not in without_effect', 'if True'),
     ('saved settings of deterministic runs are errors',
-     "without_effect |= {*_NOT_DETERMINISTIC, 'save_replay'}", 'pass'),
+     "without_effect.add('save_replay')", 'pass'),
     ('several updates per call with priorities',
      "if self.is_prioritised or self.use_lstm:\n",
      'if self.use_lstm:\n'),
 )
 
-_SECTIONS = (
+_DECLARE = (
     ('settings beside what replaces them',
-     'field, bool(getattr(self, other))', 'field, False'),
+     'field, bool(getattr(self, other, False))', 'field, False'),
     ('settings of other actions', "not in ('', kind)", 'is None'),
-    ('targets hardly move',
-     "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
-    ('targets are copied in every update',
-     'period is not None and period > 1:', 'period is not None:'),
     ('Atari defaults for IMPALA, too',
      "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
     ('settings of others are ignored',
@@ -1410,6 +1413,13 @@ _SECTIONS = (
      'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
 )
 
+_ALGORITHM_SETTINGS = (
+    ('targets hardly move',
+     "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
+    ('targets are copied in every update',
+     'period is not None and period > 1:', 'period is not None:'),
+)
+
 _LAB_LEVELS = (
     ('modules of users are levels of DeepMind Lab',
      "':' not in level_name and", 'True and'),
@@ -1417,10 +1427,10 @@ _LAB_LEVELS = (
 
 _CHECKPOINTING = (
     ('updates not restored',
-     'self._learner.num_updates = int(self._num_updates)',
+     'self.learner.num_updates = int(self._num_updates)',
      'pass'),
     ('frames not restored',
-     'self._learner.num_env_frames = int(self._num_env_frames)',
+     'self.learner.num_env_frames = int(self._num_env_frames)',
      'pass'),
     ('time not restored',
      'self.train_time_s = float(self._train_time_s)', 'pass'),
@@ -1487,7 +1497,7 @@ _WORKERS = (
     ('all steps have more time', 'is_start=self._steps_compile',
      'is_start=True'),
 )
-_GIVEN = (
+_FROM_GYMNASIUM = (
     ('late ends are not looked at',
      'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),
     ('the others are reset', "{'reset_mask': done}", "{'reset_mask': ~done}"),
@@ -1544,19 +1554,20 @@ _LOADING = (
     ('shapes are not checked',
      'if array.shape != (num_envs, *spec.shape):', 'if False:'),
 )
-_FILMING = (
-    ('several films of a checkpoint',
+_VIDEOS = (
+    ('several videos of a checkpoint',
      'checkpoint_number == self._last_number\n', 'False\n'),
     ('always due', 'time.monotonic() < self._last_s + self._period_s', 'False'),
     ('several at a time',
      'or self._process and self._process.poll() is None', 'or False'),
     ('errors are not said', 'process.returncode and', 'False and'),
-    ('a killed film is not said', 'process.returncode and',
+    ('a killed process is not said', 'process.returncode and',
      'process.returncode > 0 and'),
-    ('an ended film is an error', ' and not is_closed.is_set()', ''),
+    ('an ended process is an error', ' and not is_closed.is_set()', ''),
     ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
+    ('videos are not announced', 'os.write(int', 'print(int'),
 )
-_PROGRAM = (
+_RECIPES = (
     ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
      "[*rest, f'--flagfile={file}']"),
     ('the second word is not taken', 'left = left[0 if equals else 1:]',
@@ -1565,11 +1576,14 @@ _PROGRAM = (
 
 _COLLECTED = (
     ('steps with the first batch of a collection',
-     'if num_more and replay',
-     'if num_more < updates_per_collect - 1 and replay'),
+     'draw()\n      if due.num_owed >= num_updates:',
+     'draw()\n      if due.num_owed < num_updates:'),
     ('steps are lost if too few draws are left',
-     'if num_more and replay.num_uses_left >= batch.num_columns:',
-     'if num_more:'),
+     '    while due.num_owed < num_updates:\n',
+     '    while due.num_owed < num_updates:\n'
+     '      num_new_steps, notes = 0, []\n'),
+    ('more draws than are left',
+     'min(self._num_updates, self._num_possible())', 'self._num_updates'),
 )
 
 _CREW = (
@@ -1668,24 +1682,30 @@ _CLUSTER = (
     ('any machine is this one', " and node['NodeID'] == self._node", ''),
     ('ray has its own patience', 'os.environ.get(_HEAD_TIMEOUT_VARIABLE, '
      '_HEAD_TIMEOUT_S)', '_HEAD_TIMEOUT_S'),
-    ('a head that hangs is waited for at the end', "name='leave', ", ''),
+    ('a head that hangs is waited for at the end',
+     "threads.LibraryThread(function, 'leave')",
+     'threading.Thread(target=function, daemon=True)'),
     ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
+)
+_MESSAGES = (
+    ('unrolls that wait in workers are not counted as lost',
+     '(1 + config.queue_capacity)', '1'),
 )
 _LOG = (
     ('weights between two updates are saved',
-     "    if not self._learner.is_whole:\n      print('No",
-     "    if False:\n      print('No"),
-    ('the progress has the workers of the first learner only',
-     '[self._actors.counts(), *self._reports.counts.values()]',
+     "    elif not self._learner.is_consistent:\n      print('No",
+     "    elif False:\n      print('No"),
+    ('the progress has the workers of learner 0 only',
+     '[self._actors.counts(), *self._context.reports.counts.values()]',
      '[self._actors.counts()]'),
     ('episodes of other learners are lost',
-     'update.episodes + self._reports.take().episodes', 'update.episodes'),
-    ('unrolls that wait in workers are not counted as lost',
-     '(1 + self._config.queue_capacity)', '1'),
+     'update.episodes + self._context.reports.take().episodes',
+     'update.episodes'),
     ('the longest lag is another one', 'np.max(update.lags)',
      'np.min(update.lags)'),
     ('a learner speaks for another one',
-     '{self._rank: self._actors.counts()}', '{1: self._actors.counts()}'),
+     '{self._context.rank: self._actors.counts()}',
+     '{1: self._actors.counts()}'),
 )
 _LOSSES = (
     ('no half in the loss of the baseline',
@@ -1786,6 +1806,10 @@ GROUPS = (
     ('algorithms/__init__', _MADE, 'tests/agents_test.py', '-k', 'layer_norm'),
     ('networks/torsos', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
     ('learning/feeds', _FEEDS, 'tests/feeds_test.py', '-m', 'not slow'),
+    ('learning/sources', _SOURCES, 'tests/feeds_test.py', '-m', 'not slow'),
+    ('learning/memory_check', _MEMORY_CHECK, 'tests/feeds_test.py',
+     '-m', 'not slow'),
+    ('replay/replay', _REPLAY, 'tests/feeds_test.py', '-m', 'not slow'),
     ('experience/packing', _PACKING, 'tests/packing_test.py', '-m', 'not slow'),
     ('replay/rate', _RATE,
      'tests/feeds_test.py', 'tests/replay_rate_test.py', '-m', 'not slow'),
@@ -1797,6 +1821,7 @@ GROUPS = (
      'tests/replay_frames_test.py', 'tests/replay_hindsight_test.py',
      '-m', 'not slow'),
     ('replay/selectors', _SELECTORS, 'tests/replay_selectors_test.py'),
+    ('replay/prioritised', _PRIORITIES, 'tests/replay_selectors_test.py'),
     ('replay/hindsight', _HINDSIGHT, 'tests/replay_hindsight_test.py'),
     ('replay/saving', _SAVING, 'tests/replay_saving_test.py'),
     ('networks/flat_function', _FLAT_FUNCTION, 'tests/flat_function_test.py'),
@@ -1805,7 +1830,9 @@ GROUPS = (
     ('acting/actor', _ACTOR, 'tests/actor_test.py'),
     ('acting/policies', _POLICIES, 'tests/policies_test.py'),
     ('settings/config', _CONFIG, 'tests/config_test.py'),
-    ('settings/sections', _SECTIONS, 'tests/config_test.py'),
+    ('settings/declare', _DECLARE, 'tests/config_test.py'),
+    ('settings/algorithm_settings', _ALGORITHM_SETTINGS,
+     'tests/config_test.py'),
     ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
      'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),
@@ -1819,15 +1846,16 @@ GROUPS = (
      'tests/processes_test.py', '-k', 'Leftovers or terminals'),
     ('processes/workers', _WORKERS, 'tests/dmlab_test.py', '-k',
      'time_grows or steps_may'),
-    ('environments/given', _GIVEN, 'tests/loading_test.py', '-k', 'Given'),
+    ('environments/from_gymnasium', _FROM_GYMNASIUM, 'tests/loading_test.py',
+     '-k', 'Given'),
     ('environments/recording', _RECORDING,
      'tests/video_test.py', '-k', 'FilmTest or Recorder or Atari'),
     ('modes/export', _EXPORT, 'tests/export_test.py', '-k',
      'without_this_package or lite0 or drawn'),
     ('modes/loading', _LOADING, 'tests/loading_test.py', '-k',
      'Load and not lines'),
-    ('runs/filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
-    ('replay/unrolls', _COLLECTED, 'tests/replay_test.py', '-k',
+    ('runs/videos', _VIDEOS, 'tests/video_test.py', '-k', 'VideosTest'),
+    ('replay/rate', _COLLECTED, 'tests/replay_test.py', '-k',
      'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
     ('distributed/remote_actors', _REMOTE_ACTORS,
@@ -1836,10 +1864,12 @@ GROUPS = (
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
     ('distributed/learners', _LEARNERS, 'tests/driver_test.py'),
     ('distributed/learner_worker', _LEARNER_WORKER, 'tests/driver_test.py'),
-    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
+    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or LogWithout'),
+    ('runs/messages', _MESSAGES, 'tests/training_test.py', '-k', 'LogTest'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),
     ('compat/pytorch_seed_rl', _PYTORCH_SEED_RL, 'tests/compat_test.py'),
-    ('experiment', _PROGRAM, 'tests/experiment_test.py', '-k', 'recipes'),
+    ('settings/recipes/__init__', _RECIPES, 'tests/experiment_test.py', '-k',
+     'recipes'),
 )

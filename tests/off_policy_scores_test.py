@@ -76,7 +76,7 @@ class ScoresTest(parameterized.TestCase):
         ('SB3 DQN (defaults)', 'CartPole-v1', 100_000, 195.8, None),
         ('DQN', 'CartPole-v1', 500_000, 488.69, 16.11),
         ('DQN-JAX', 'CartPole-v1', 500_000, 498.38, 2.29)]))
-  def test_beside(self, algorithm, level, num_steps, expected):
+  def test_comparable_scores(self, algorithm, level, num_steps, expected):
     self.assertEqual(
         _short(off_policy_scores.comparable_scores(
             algorithm, level, num_steps)), expected)

@@ -346,8 +346,8 @@ class RestartsTest(parameterized.TestCase):
           lambda: env.step(np.zeros([3], np.int32)),
           errors.EnvironmentLostError,
           r'(?s)environment 0 \(catch\).* died with exit code -9.*'
-          'The 3 environments of its group begin anew.*'
-          rf'restart {number} within an hour, 2 may be')
+          'The 3 environments of this group restart.*'
+          rf'restart {number} within an hour, 2 are allowed')
       self.assertEmpty(multiprocessing.active_children())
       found.append(env.initial().observation.copy())
       # Columns of the ball; the same ones for three seeds would be by chance.
@@ -385,7 +385,7 @@ class RestartsTest(parameterized.TestCase):
     env.initial()
     _kill_children()
     self.fails(lambda: env.step(np.array([0])), errors.EnvironmentLostError,
-               'begin anew')
+               'group restart')
     env._env._closed = True  # As `close` of another thread, in the meantime.
     self.fails(env.initial, errors.EnvironmentProcessError, 'closed')
     self.assertEmpty(multiprocessing.active_children())

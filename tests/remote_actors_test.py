@@ -43,8 +43,8 @@ class _Crew:
                     environments.Restarts(1), handle=mock.Mock())
         for i in range(2)]
     self.ready = lambda: self.workers
-    self.has_result = mock.Mock()
-    self.call = mock.Mock()
+    self.record_result = mock.Mock()
+    self.record_call = mock.Mock()
     self.wait_until_ready = mock.Mock()
     self.counts = dict
 

@@ -139,7 +139,7 @@ class HindsightTest(parameterized.TestCase):
   def test_with_priorities(self):
     rng = np.random.default_rng(6)
     log = replay_logs.random_log(rng, 0, 9, 0.3)
-    replay = replay_lib.TransitionReplay(
+    replay = replay_lib.Replay(
         replay_lib.StepStore(replay_logs.GOAL_SPEC, 20, 1),
         replay_lib.Prioritised(1.0),
         replay_lib.Hindsight(replay_lib.NStep(0.9), _reward), 0)
@@ -149,8 +149,8 @@ class HindsightTest(parameterized.TestCase):
     drawn = replay.draw(2, 100)
     self.assertGreater(np.mean(drawn.positions == 8), .95)
     self.assertEqual(
-        drawn.transitions.observation['achieved_goal'].shape, (2, 100, 1))
-    self.assertLess(drawn.weights.min(), .1)
+        drawn.data.observation['achieved_goal'].shape, (2, 100, 1))
+    self.assertLess(drawn.importance_weights.min(), .1)
 
   def test_bad_input(self):
     for settings in (dict(strategy='past'), dict(num_relabelled=-1)):

@@ -10,6 +10,7 @@ import numpy as np
 import replay_logs
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import queues
+from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 
 
@@ -37,16 +38,16 @@ class _List:
 
 
 def _run(rate, num_envs, unroll_length, num_updates, count=40):
-  """Returns all `Ready`, and the steps that each one was drawn after."""
+  """Returns all samples, and the steps that each one was drawn after."""
   released, found, added = [], [], []
-  source = replay_lib.batches_at_rate(
+  source = replay_lib.samples(
       _List(_deliveries(num_envs, unroll_length, count, released)),
-      added.append, lambda: len(added), rate, num_updates,
-      lambda unroll: float(unroll.steps.env_outputs.reward[1, 0]))
+      added.append, lambda: structs.Sample(len(added)), rate,
+      lambda unroll: float(unroll.steps.env_outputs.reward[1, 0]), num_updates)
   try:
-    for ready in source:
+    for sample in source:
       assert released == list(range(len(added)))
-      found.append((ready, rate.num_steps))
+      found.append((sample, rate.num_steps))
   except queues.QueueClosed:
     pass
   return found
@@ -74,14 +75,14 @@ class RateTest(parameterized.TestCase):
     # All that arrived is counted once, in the last batch before more arrives:
     # whoever stops at a number of steps has made all updates that are due.
     total = 0
-    for (ready, steps), following in zip(found, [*expected[1:], None]):
-      total += ready.num_new_steps
+    for (sample, steps), following in zip(found, [*expected[1:], None]):
+      total += sample.num_new_steps
       if following != steps:
         self.assertEqual(total, steps)
       else:
-        self.assertEqual(ready.num_new_steps, 0)
-      self.assertEqual(ready.drawn * per_unroll, steps)
-      self.assertLen(ready.notes, ready.num_new_steps // per_unroll)
+        self.assertEqual(sample.num_new_steps, 0)
+      self.assertEqual(sample.data * per_unroll, steps)
+      self.assertLen(sample.notes, sample.num_new_steps // per_unroll)
 
   def test_achieved(self):
     rate = replay_lib.Rate(0.5, 100)
@@ -117,13 +118,13 @@ class RateTest(parameterized.TestCase):
     other = replay_lib.Rate(ratio, 20)
     other.state = whole.state
     # The learner may be ahead of the replay that was saved.
-    other.go_on(num_steps, num_updates)
+    other.resume(num_steps, num_updates)
     self.assertEqual((other.num_owed, other.num_updates), (0, num_updates))
     other.num_steps += 100
     self.assertEqual(other.num_owed, 100 * ratio)
     same = replay_lib.Rate(0.3, 20)
     same.state = whole.state
-    same.go_on(num_steps, 12)
+    same.resume(num_steps, 12)
     self.assertEqual(same.num_owed, (num_steps - 20) * 3 // 10 - 12)
 
   def test_a_new_ratio_does_not_end_the_warm_up(self):
@@ -131,7 +132,7 @@ class RateTest(parameterized.TestCase):
     _run(whole, 1, 1, 2, count=15)
     other = replay_lib.Rate(1, 20)
     other.state = whole.state
-    other.go_on(15, 0)
+    other.resume(15, 0)
     self.assertEqual(other.num_owed, -5)
 
   @parameterized.parameters('slow actor', 'slow learner')
@@ -152,8 +153,9 @@ class RateTest(parameterized.TestCase):
 
     actor = threading.Thread(target=act)
     actor.start()
-    source = replay_lib.batches_at_rate(
-        inbox, lambda unroll: None, lambda: None, rate, 1, lambda unroll: None)
+    source = replay_lib.samples(
+        inbox, lambda unroll: None, lambda: structs.Sample(None), rate,
+        lambda unroll: None)
     for update in range(1, 31):
       if which == 'slow learner':
         time.sleep(0.002)
@@ -172,8 +174,8 @@ class RateTest(parameterized.TestCase):
     inbox = queues.BoundedQueue(2)
     inbox.fail(RuntimeError('environment 3'))
     with self.assertRaisesRegex(RuntimeError, 'environment 3'):
-      next(replay_lib.batches_at_rate(
-          inbox, print, print, replay_lib.Rate(1, 0), 1, print))
+      next(replay_lib.samples(
+          inbox, print, print, replay_lib.Rate(1, 0), print))
 
 
 if __name__ == '__main__':

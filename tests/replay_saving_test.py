@@ -20,7 +20,7 @@ _STEPS = 120
 
 def _make(selector=None, spec=replay_logs.SPEC, length=_LENGTH, stacked=False,
           seed=1):
-  return replay_lib.TransitionReplay(
+  return replay_lib.Replay(
       replay_lib.StepStore(spec, 2 * length, 2, stacked),
       selector or replay_lib.Recent(
           replay_lib.Prioritised(), .99, 5, round_length=7),
@@ -42,7 +42,7 @@ def _logs():
 
 def _draw(replay):
   drawn = replay.draw(3, 50)
-  return [*drawn.transitions, drawn.weights, drawn.positions]
+  return [*drawn.data, drawn.importance_weights, drawn.positions]
 
 
 def _assert_equal(a, b):
@@ -137,7 +137,7 @@ class SavingTest(parameterized.TestCase):
     for start in range(0, _STEPS, 5):
       _add(replay, logs, start)
       drawn = replay.draw(2, 20)
-      replay.update(drawn.positions, drawn.transitions.reward)
+      replay.update(drawn.positions, drawn.data.reward)
       if (start + 5) % every == 0:
         replay.save(directory, {'num_steps': start})
         copy = _make(seed=2)

@@ -294,8 +294,9 @@ class RecentTest(parameterized.TestCase):
         replay_lib.Recent(replay_lib.Uniform(), **settings)
 
   def test_all_are_selectors(self):
-    for selector in (selectors.Uniform(), selectors.Prioritised(),
-                     selectors.Recent(selectors.Uniform())):
+    for selector in (selectors.Uniform(), replay_lib.Prioritised(),
+                     selectors.Recent(selectors.Uniform()),
+                     selectors.MaxUse(selectors.Uniform(), 2)):
       found: selectors.Selector = selector
       self.assertIsInstance(found.state, dict)
 

@@ -16,7 +16,10 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import sources
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tree
@@ -71,19 +74,39 @@ class _Reused:
     return unrolls.Delivery(unroll, lambda: self._pool.put(buffer))
 
 
+def _replay(num_kept, batch, seed=1, selector=None, start=0):
+  return replay_lib.Replay(
+      replay_lib.UnrollStore(_allocate(num_kept)),
+      selector or replay_lib.Uniform(), replay_lib.Unrolls(batch, start), seed)
+
+
+def _source(num_envs, **settings):
+  """Returns the source of IMPALA, and its replay."""
+  agent = mock.Mock(output_spec=_OUTPUT)
+  agent.initial_state.return_value = _STATE
+  source = sources.make(
+      config_lib.Config(level_name='counting', agent='mlp',
+                        unroll_length=_LENGTH, **settings),
+      structs.EnvironmentSpec(_TEXT, structs.ActionSpec((3,)), 1),
+      mock.Mock(agent=agent, num_updates=0, num_env_frames=0),
+      _Reused(num_envs), sources.Place(collectives.Alone(), 0, 0))
+  return source, source.set_errors.__self__
+
+
 class ReplayTest(parameterized.TestCase):
 
   @parameterized.parameters((2, 4, 5, 3), (3, 4, 4, 2), (1, 5, 5, 5),
                             (4, 5, 100, 2))
   def test_fresh_once_and_replayed_from_the_latest(
       self, num_fresh, batch_size, capacity, num_envs):
-    batch = _allocate(batch_size)
-    source = replay_lib.mixed_batches(
-        _Reused(num_envs), batch,
-        replay_lib.Replay(_allocate(capacity), seed=1), num_fresh)
+    source, _ = _source(
+        num_envs, batch_size=batch_size, replay_capacity=capacity,
+        replay_fraction=1 - num_fresh / batch_size)
     replayed = set()
     for start in range(0, 120, num_fresh):
-      numbers = _numbers(self, next(source).unroll)
+      sample = next(source.samples)
+      numbers = _numbers(self, sample.data)
+      self.assertEqual(sample.num_new_steps, num_fresh * _LENGTH)
       self.assertEqual(numbers[:num_fresh],
                        list(range(start, start + num_fresh)))
       for number in numbers[num_fresh:]:
@@ -93,43 +116,40 @@ class ReplayTest(parameterized.TestCase):
     self.assertGreater(len(replayed), 20)
 
   def test_draws_are_uniform(self):
-    replay = replay_lib.Replay(_allocate(5), seed=2)
+    batch = _fill(_allocate(11), [0] * 11)
+    replay = _replay(5, batch, seed=2, start=1)
     fresh = _allocate(8)  # Three of them are overwritten at once.
     replay.add(_fill(fresh, range(8)))
-    batch = _allocate(11)
-    _fill(batch, [0] * 11)
     counts = collections.Counter()
     for _ in range(100):
-      drawn = replay.draw(batch, 1)
-      counts.update(_numbers(self, drawn.unroll)[1:])
+      drawn = replay.draw(1, 10)
+      counts.update(_numbers(self, drawn.data)[1:])
     self.assertEqual(set(counts), {3, 4, 5, 6, 7})
     # 1,000 draws: 200 each, with a standard deviation of 12.6.
     for count in counts.values():
       self.assertBetween(count, 150, 250)
 
   def test_draw_leaves_the_fresh_columns_alone(self):
-    replay = replay_lib.Replay(_allocate(5), seed=2)
     batch = _allocate(4)
+    replay = _replay(5, batch, seed=2, start=2)
     replay.add(unrolls.columns(_fill(batch, [1, 2, 2, 2]), 0, 1))
     _fill(batch, [7, 8, 10, 10])
-    self.assertEqual(
-        _numbers(self, replay.draw(batch, 2).unroll), [7, 8, 1, 1])
+    self.assertEqual(_numbers(self, replay.draw(1, 2).data), [7, 8, 1, 1])
 
   def test_seed(self):
     drawn = []
     for seed in (1, 1, 2):
-      replay = replay_lib.Replay(_allocate(50), seed)
-      fresh, batch = _allocate(50), _allocate(20)
-      replay.add(_fill(fresh, range(50)))
-      drawn.append(_numbers(self, replay.draw(batch, 0).unroll))
+      replay = _replay(50, _allocate(20), seed)
+      replay.add(_fill(_allocate(50), range(50)))
+      drawn.append(_numbers(self, replay.draw(1, 20).data))
     self.assertEqual(drawn[0], drawn[1])
     self.assertNotEqual(drawn[0], drawn[2])
 
   def test_draws_of_old(self):
     # One draw after the other, from the columns of the storage.
-    replay = replay_lib.Replay(_allocate(7), seed=3)
+    replay = _replay(7, _allocate(5), seed=3)
     rng = np.random.default_rng(3)
-    batch, fresh = _allocate(5), _allocate(3)
+    fresh = _allocate(3)
     for start in range(0, 30, 3):
       replay.add(_fill(fresh, range(start, start + 3)))
       newest, size = start + 2, min(start + 3, 7)
@@ -137,24 +157,26 @@ class ReplayTest(parameterized.TestCase):
       for _ in range(5):
         slot = int(rng.integers(size))
         expected.append(slot if size < 7 else newest - (newest - slot) % 7)
-      drawn = replay.draw(batch, 0)
-      self.assertEqual(_numbers(self, drawn.unroll), expected)
+      drawn = replay.draw(1, 5)
+      self.assertEqual(_numbers(self, drawn.data), expected)
       self.assertEqual(list(drawn.positions), expected)
-      np.testing.assert_array_equal(drawn.weights, np.ones(5, np.float32))
+      np.testing.assert_array_equal(
+          drawn.importance_weights, np.ones(5, np.float32))
 
   def test_priorities(self):
-    replay = replay_lib.Replay(
-        _allocate(4), 1, replay_lib.Prioritised(1.0, 0.5, 1e-9))
+    batch = _allocate(100)
+    replay = _replay(
+        4, batch, selector=replay_lib.Prioritised(1.0, 0.5, 1e-9), start=50)
     replay.add(_fill(_allocate(6), range(6)))  # The first two are gone.
     replay.update(np.arange(6), np.array([9e9, 9e9, 1, 2, 3, 4]))
-    batch = _allocate(100)
     counts = collections.Counter()
     for _ in range(10):
-      drawn = replay.draw(batch, 50)
-      numbers = _numbers(self, unrolls.columns(drawn.unroll, 50, 100))
+      drawn = replay.draw(1, 50)
+      numbers = _numbers(self, unrolls.columns(drawn.data, 50, 100))
       self.assertEqual(list(drawn.positions), numbers)
       np.testing.assert_allclose(
-          drawn.weights, [(n - 1) ** -.5 for n in numbers], rtol=1e-6)
+          drawn.importance_weights, [(n - 1) ** -.5 for n in numbers],
+          rtol=1e-6)
       counts.update(numbers)
     for number in range(2, 6):  # Strata: they are nearly equal to these.
       self.assertAlmostEqual(counts[number], 50 * (number - 1), delta=10)
@@ -163,57 +185,54 @@ class ReplayTest(parameterized.TestCase):
   def test_max_use(self, prioritised):
     selector = (replay_lib.Prioritised(1.0, epsilon=1e-9) if prioritised
                 else replay_lib.Uniform())
-    replay = replay_lib.Replay(_allocate(4), 1, selector, max_use=3)
-    self.assertEqual(replay.num_uses_left, 0)
+    selector = replay_lib.MaxUse(selector, 3)
+    replay = _replay(4, _allocate(8), selector=selector)
+    draw = lambda count: _numbers(
+        self, unrolls.columns(replay.draw(1, count).data, 0, count))
+    self.assertEqual(selector.num_left, 0)
     replay.add(_fill(_allocate(3), [0, 1, 2]))
     # Those that are used up stay so.
     replay.update(np.array([0, 1]), np.array([5.0, 1.0]))
-    batch = _allocate(8)
-    counts = collections.Counter(_numbers(self, replay.draw(batch, 0).unroll))
+    counts = collections.Counter(draw(8))
     replay.update(np.arange(3), np.full([3], 9.0))
-    self.assertEqual(replay.num_uses_left, 1)
-    counts.update(_numbers(
-        self, unrolls.columns(replay.draw(batch, 7).unroll, 7, 8)))
+    self.assertEqual(selector.num_left, 1)
+    counts.update(draw(1))
     self.assertEqual(counts, {0: 3, 1: 3, 2: 3})
     with self.assertRaisesRegex(ValueError, '1 draws, but 0 are left'):
-      replay.draw(batch, 7)
+      draw(1)
     # A new column begins from 0, wherever it is put.
     replay.add(_fill(_allocate(2), [3, 4]))
-    self.assertEqual(
-        sorted(_numbers(
-            self, unrolls.columns(replay.draw(batch, 2).unroll, 2, 8))),
-        [3, 3, 3, 4, 4, 4])
+    self.assertEqual(sorted(draw(6)), [3, 3, 3, 4, 4, 4])
 
   def test_mixed_batches_have_positions_and_weights(self):
-    replay = replay_lib.Replay(_allocate(20), 1, replay_lib.Prioritised(1.0))
-    source = replay_lib.mixed_batches(_Reused(3), _allocate(4), replay, 2)
+    source, _ = _source(3, batch_size=4, replay_capacity=20,
+                        selector='prioritised', priority_exponent=1.)
     for start in range(0, 60, 2):
-      drawn = next(source)
-      numbers = _numbers(self, drawn.unroll)
+      drawn = next(source.samples)
+      numbers = _numbers(self, drawn.data)
       self.assertEqual(list(drawn.positions), numbers)
       self.assertEqual(numbers[:2], [start, start + 1])
-      np.testing.assert_array_equal(drawn.weights[:2], [1, 1])
-      replay.update(drawn.positions, drawn.positions + 1.0)
+      np.testing.assert_array_equal(drawn.importance_weights[:2], [1, 1])
+      source.set_errors(drawn.positions, drawn.positions + 1.0)
 
   @parameterized.parameters((2, 1), (3, 3), (5, 2), (6, 9))
   def test_collected_batches(self, num_collected, num_envs):
-    replay = replay_lib.Replay(_allocate(12), 1, max_use=4)
-    source = replay_lib.collected_batches(
-        _Reused(num_envs), _allocate(num_collected), _allocate(4), replay, 3,
-        lambda unroll: [int(v) for v in unroll.start.policy_version])
+    source, replay = _source(
+        num_envs, batch_size=4, replay_capacity=12, max_use=4,
+        unrolls_per_collect=num_collected, updates_per_collect=3)
     uses, arrived = collections.Counter(), 0
     for update in range(30):
-      ready = next(source)
-      numbers = _numbers(self, ready.drawn.unroll)
-      end = int(replay.end[0])
+      sample = next(source.samples)
+      numbers = _numbers(self, sample.data)
+      end = int(replay.store.end[0])
       uses.update(numbers)
-      arrived += sum(map(len, ready.notes))
-      self.assertEqual(ready.num_new_steps,
-                       _LENGTH * sum(map(len, ready.notes)))
+      num_new = sum(len(note.policy_version) for note in sample.notes)
+      arrived += num_new
+      self.assertEqual(sample.num_new_steps, _LENGTH * num_new)
       if num_collected >= 3:  # Otherwise too few draws are left at times.
         self.assertEqual(end, num_collected * (update // 3 + 1))
         self.assertEqual(arrived, num_collected * ((update + 1) // 3))
-        self.assertEqual(bool(ready.notes), update % 3 == 2)
+        self.assertEqual(bool(sample.notes), update % 3 == 2)
       for number in numbers:
         self.assertBetween(number, max(0, end - 12), end - 1)
     self.assertEqual(max(uses.values()), 4)
@@ -314,7 +333,7 @@ class RunTest(parameterized.TestCase):
     seen = []
     refresh = policies.AgentPolicy.refresh
     learners = []
-    make_learner = training.make_learner
+    make_learner = setup.make_learner
 
     def record(policy, weights):
       before = learners[0].num_updates
@@ -326,7 +345,7 @@ class RunTest(parameterized.TestCase):
       return learners[0]
 
     with mock.patch.object(policies.AgentPolicy, 'refresh', record), (
-        mock.patch.object(training, 'make_learner', remember)):
+        mock.patch.object(setup, 'make_learner', remember)):
       _train(self, min_policy_lag=lag, total_environment_frames=800)
     for before, version, after in seen:
       # Updates are counted a moment before their weights are published.

@@ -212,12 +212,12 @@ class StepStoreTest(parameterized.TestCase):
       store.add(replay_logs.unroll([log, log], [1], 0, 2))
 
 
-class TransitionReplayTest(parameterized.TestCase):
+class ReplayOfStepsTest(parameterized.TestCase):
 
   def _replay(self, seed=1, selector=None, streams=2, length=20, steps=30):
     rng = np.random.default_rng(4)
     logs = [replay_logs.random_log(rng, s, steps) for s in range(streams)]
-    replay = replay_lib.TransitionReplay(
+    replay = replay_lib.Replay(
         replay_lib.StepStore(replay_logs.SPEC, streams * length, streams),
         selector or replay_lib.Uniform(), replay_lib.NStep(0.5, 2), seed)
     for start in range(0, steps, 5):
@@ -230,10 +230,10 @@ class TransitionReplayTest(parameterized.TestCase):
         [[], replay_logs.random_log(np.random.default_rng(0), 1, 5)], [1],
         0, 5))
     drawn = replay.draw(20, 1000)
-    self.assertEqual(drawn.transitions.observation.shape, (20, 1000, 2))
-    self.assertEqual(drawn.transitions.reward.shape, (20, 1000))
+    self.assertEqual(drawn.data.observation.shape, (20, 1000, 2))
+    self.assertEqual(drawn.data.reward.shape, (20, 1000))
     np.testing.assert_array_equal(
-        drawn.weights, np.ones([20, 1000], np.float32))
+        drawn.importance_weights, np.ones([20, 1000], np.float32))
     alive = _alive(replay.store)
     self.assertLen(alive, 19 + 18)
     found, counts = np.unique(drawn.positions, return_counts=True)
@@ -242,7 +242,7 @@ class TransitionReplayTest(parameterized.TestCase):
     # The transitions are those of the positions.
     again = replay_lib.NStep(0.5, 2)(
         replay.store, drawn.positions[3], np.random.default_rng(0))
-    for a, b in zip(again, drawn.transitions):
+    for a, b in zip(again, drawn.data):
       np.testing.assert_array_equal(a, b[3])
 
   def test_seed(self):

@@ -24,7 +24,6 @@ from scalable_agent import experiment
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 from scalable_agent.runs import training
-import tree
 
 _SPEC = structs.EnvironmentSpec(  # HalfCheetah's.
     structs.ArraySpec((17,), np.dtype(np.float32)), structs.ActionSpec(size=6),
@@ -52,15 +51,13 @@ def updates(config, num_updates):
       {**vars(config), 'updates_per_call': num_updates}).resolved(
           _SPEC.observation, on_cpu=True, num_groups=1)
   learner = training.make_learner(config, _SPEC)
-  replay = replay_lib.TransitionReplay(
+  replay = replay_lib.Replay(
       replay_lib.StepStore(_SPEC, 2 * notes.NUM_STEPS, 1), replay_lib.Uniform(),
       replay_lib.NStep(config.discounting), 0)
   replay.add(_unroll())
 
   def call():
-    data = replay.draw(num_updates, config.batch_size).transitions
-    if num_updates == 1:
-      data = tree.map_structure(lambda x: x[0], data)
+    data = replay.draw(num_updates, config.batch_size).data
     learner.step(learner.to_device(data, 0))
     return learner.agent.trainable_variables[0].numpy()  # Waits for it.
 

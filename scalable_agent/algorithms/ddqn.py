@@ -22,6 +22,7 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -124,8 +125,8 @@ class Ddqn:
     del groups
     settings = self._settings
     self._target.follow(q_learning.periodic_rate(
-        settings.target_update_rate, settings.target_update_period,
-        progress.num_updates))
+        declare.used(settings.target_update_rate),
+        declare.used(settings.target_update_period), progress.num_updates))
     self.agent.set_epsilon(self._epsilon(progress))
 
   def _epsilon(self, progress: base.Progress) -> tf.Tensor:

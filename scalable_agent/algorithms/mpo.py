@@ -16,6 +16,7 @@ from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -26,7 +27,8 @@ class Mpo:
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._critics = base.Critics(
+        make_critic, declare.used(settings.num_critics))
     self._target = base.Target(make_agent(), self.agent)
     self._settings = settings
     spec = self.agent.action_spec
@@ -88,8 +90,8 @@ class Mpo:
     del groups
     settings = self._settings
     rate = q_learning.periodic_rate(
-        settings.target_update_rate, settings.target_update_period,
-        progress.num_updates)
+        declare.used(settings.target_update_rate),
+        declare.used(settings.target_update_period), progress.num_updates)
     self._target.follow(rate)
     self._critics.follow(rate)
     for dual in self._duals.values():

@@ -21,6 +21,7 @@ from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -31,9 +32,10 @@ class Sac:
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._critics = base.Critics(
+        make_critic, declare.used(settings.num_critics))
     self._log_temperature = tf.Variable(
-        np.log(settings.initial_temperature), dtype=tf.float32,
+        np.log(declare.used(settings.initial_temperature)), dtype=tf.float32,
         name='log_temperature')
     self.groups: dict[str, list[tf.Variable]] = {
         'critic': self._critics.variables,
@@ -78,8 +80,8 @@ class Sac:
     del groups
     settings = self._settings
     self._critics.follow(q_learning.periodic_rate(
-        settings.target_update_rate, settings.target_update_period,
-        progress.num_updates))
+        declare.used(settings.target_update_rate),
+        declare.used(settings.target_update_period), progress.num_updates))
     self.agent.set_epsilon(0.0)
 
   def _continuous(

@@ -17,6 +17,7 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -27,7 +28,8 @@ class Td3:
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._critics = base.Critics(
+        make_critic, declare.used(settings.num_critics))
     self.groups: dict[str, list[tf.Variable]] = {
         'critic': self._critics.variables,
         'policy': self.agent.trainable_variables}

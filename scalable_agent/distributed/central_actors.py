@@ -84,7 +84,7 @@ class RemoteVector:
     # Counts as the result that an actor worker returns with each unroll.
     if (self._num_steps % self._unroll_length == 0
         and self._worker.handle is self._handle):
-      self._crew.has_result(self._worker)
+      self._crew.record_result(self._worker)
     return result
 
   def close(self) -> None:
@@ -118,7 +118,6 @@ class CentralActors:
     Raises:
       ConfigError: there is no accelerator, and `config.inference` is not
         'central_on_cpu'.
-      Exception: any error of `crew.Crew.wait_until_ready`.
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(

@@ -16,6 +16,7 @@ from ray.util import scheduling_strategies
 import scalable_agent
 from scalable_agent import errors
 from scalable_agent.processes import signals
+from scalable_agent.processes import threads
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 
@@ -88,7 +89,7 @@ def _connect(config: sections.ClusterSettings) -> None:
 
 def call_in_time(function: Callable[[], None]) -> None:
   """Calls a function at the end of a run; waits at most 20 s for the head."""
-  thread = threading.Thread(target=function, name='leave', daemon=True)
+  thread = threads.LibraryThread(function, 'leave')
   thread.start()
   thread.join(_LEAVE_TIMEOUT_S)
 

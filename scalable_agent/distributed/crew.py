@@ -121,7 +121,6 @@ class Crew:
       Stopped: `stop` was set meanwhile.
       ConfigError: the settings are wrong.
       errors.ClusterError: the workers were not ready in time.
-      Exception: any error of an environment.
     """
     num_wanted = min(-(-self._config.min_actor_workers // self._num_learners),
                      len(self.workers))
@@ -136,7 +135,7 @@ class Crew:
         if len(self.ready()) > num_ready:
           newest_s = now_s
         elif now_s - newest_s > self._config.actor_timeout_s:
-          raise self._too_few(num_wanted)
+          raise self._too_few_error(num_wanted)
         elif is_quiet and now_s - begin_s > _QUIET_S:
           is_quiet = False
           self._say(f'Waiting for actor workers: {num_ready} of {num_wanted} '
@@ -145,20 +144,21 @@ class Crew:
       self.close()
       raise
 
-  def has_result(self, worker: workers_lib.Worker) -> None:
+  def record_result(self, worker: workers_lib.Worker) -> None:
     """Records a result of a worker: resets counts of consecutive failures."""
     worker.num_failures = worker.num_deaths = 0
     for any_worker in self.workers:
       any_worker.num_deaths_of_all = 0
 
-  def call(self, worker: workers_lib.Worker, call: ray.ObjectRef) -> None:
+  def record_call(self, worker: workers_lib.Worker,
+                  call: ray.ObjectRef) -> None:
     """Records a call of a worker; `advance` takes the result."""
     worker.call_s = time.monotonic()
     self._calls[call] = worker
 
   def report(self, worker: workers_lib.Worker, handle: ray.actor.ActorHandle,
              error: ray.exceptions.RayError) -> None:
-    """Records a failed call that was not registered with `call`.
+    """Records a failed call that was not registered with `record_call`.
 
     Args:
       worker: the worker that was called.
@@ -183,7 +183,7 @@ class Crew:
       if worker.handle is None and worker.start_s <= now_s:
         worker.handle = self._make_worker(worker.share)
         # The process may wait for CPUs for any time.
-        self.call(worker, worker.handle.host.remote())
+        self.record_call(worker, worker.handle.host.remote())
     # All results are fetched before a worker counts as hung.
     calls = list(self._calls)
     done, waiting = self._wait(calls)
@@ -208,7 +208,7 @@ class Crew:
   def _open(self, worker: workers_lib.Worker) -> None:
     assert worker.handle is not None
     worker.is_placed = True
-    self.call(worker, worker.handle.open.remote())
+    self.record_call(worker, worker.handle.open.remote())
 
   def _wait(self, calls: list[ray.ObjectRef]
             ) -> tuple[list[ray.ObjectRef], list[ray.ObjectRef]]:
@@ -284,7 +284,8 @@ class Crew:
                     error: errors.UserError) -> None:
     """Replaces a worker that died or hangs, or ends the run.
 
-    The same holds if its machine or a process of its environments died.
+    A worker also counts as lost if its machine or a process of its environments
+    died.
     """
     worker.num_deaths += 1
     worker.num_deaths_of_all += 1
@@ -333,9 +334,9 @@ class Crew:
     if self.ready():
       self._ready_s = now_s
     elif now_s - self._ready_s > self._config.actor_timeout_s:
-      raise self._too_few(1)
+      raise self._too_few_error(1)
 
-  def _too_few(self, num_wanted: int) -> errors.ClusterError:
+  def _too_few_error(self, num_wanted: int) -> errors.ClusterError:
     config, num_ready = self._config, len(self.ready())
     limit = f'{config.actor_timeout_s:g} s (--actor_timeout_s)'
     reason = (f'{num_ready} of {num_wanted} actor workers that a start needs '

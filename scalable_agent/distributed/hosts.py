@@ -58,13 +58,13 @@ def head(config: config_lib.Config) -> Iterator[None]:
     return
   if cluster.listens(config.ray_address):
     raise errors.ConfigError(
-        f'--ray_address={config.ray_address}: there is a learner, or something '
-        'else, already. Use another port.')
+        f'--ray_address={config.ray_address}: a learner or another program '
+        'uses the port already. Use another port.')
   host, _, port = config.ray_address.rpartition(':')
   num_cpus = config.num_learners * config.num_cpus_per_learner
-  with _started(threading.Event(), '--head', f'--port={port}',
-                f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
-                '--include-dashboard=false'):
+  with _ray_node(threading.Event(), '--head', f'--port={port}',
+                 f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
+                 '--include-dashboard=false'):
     print(f'Actors join with --job_name=actor --task=1 (2, 3 ...) '
           f'--ray_address={config.ray_address}.')
     if os.environ['RAY_AUTH_MODE'] != 'token':
@@ -85,8 +85,8 @@ def join(config: config_lib.Config) -> int:
     os.environ[_GOODBYE] = str(goodbye)
     _wait_for_head(config, stop)
     if not stop.is_set():
-      with _started(stop, f'--address={config.ray_address}', '--num-gpus=0'
-                    ) as node:
+      with _ray_node(stop, f'--address={config.ray_address}',
+                     '--num-gpus=0') as node:
         _wait_for_end(config, node, stop, goodbye)
     print(f'Actor {config.task} ends, as '
           + ('it was stopped.' if stop.is_set() else 'the run has ended.'),
@@ -153,7 +153,7 @@ class _Node:
 
 
 @contextlib.contextmanager
-def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
+def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
   """Runs `ray start --block` in the context; ray ends with this process, too.
 
   Args:

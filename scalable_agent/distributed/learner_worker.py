@@ -26,13 +26,7 @@ class LearnerWorker:
   """Trains in its own process. Each call runs in its own thread."""
 
   def __init__(self, config: config_lib.Config, rank: int, token: str):
-    """Creates a worker; `run` does all work that can fail.
-
-    Args:
-      config: the settings of the whole run.
-      rank: rank of this learner.
-      token: path of a file that this process must see.
-    """
+    """Creates a worker that must see the file `token` when `run` starts."""
     self._config, self._rank, self._token = config, rank, token
     self._stop = _Stop()
     self._output = _Output()
@@ -62,7 +56,6 @@ class LearnerWorker:
       cluster.SumError: a sum over the learners failed.
       ConfigError: this machine does not see the driver's log directory, or has
         other versions than learner 0.
-      Exception: any other error of the training.
     """
     # A sign of life: the start of other learners may have taken long.
     self._stop.is_set()

@@ -70,7 +70,6 @@ class Learners:
       ClusterError: there is no room for the processes, or the connection to the
         cluster is lost. Remaining learners have saved before.
       OSError: printing failed. The learners have saved before.
-      Exception: any error of the training.
     """
     stopping_s: float | None = None
     problem = ''
@@ -189,8 +188,8 @@ class Learners:
     now_s = self._connection.now_s()
     if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
       raise LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')
-    # Silence of all learners counts: most learners wait for a learner that
-    # hangs or waits for its actors.
+    # Only the silence of all learners counts: one silent learner may wait for
+    # another learner, which waits for its actors.
     if now_s - max(self._sign_s) > self._config.hang_timeout_s:
       raise LearnerLost(
           'showed no sign of life for '

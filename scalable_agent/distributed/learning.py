@@ -37,7 +37,6 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
 
   Raises:
     cluster.SumError: a sum over the learners failed.
-    Exception: any other error of the training.
   """
   actors = (remote_actors.RemoteActors if config.inference == 'local'
             else central_actors.CentralActors)

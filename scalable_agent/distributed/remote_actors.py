@@ -89,9 +89,6 @@ class ActorWorker:
       newer: a reference to newer `structs.Weights`, or an empty list if the
         worker has the latest weights. The list keeps ray from sending the
         weights itself.
-
-    Raises:
-      Exception: any error of an environment or of a policy.
     """
     if newer:
       is_first, self._weights = not self._weights, ray.get(newer)
@@ -136,9 +133,6 @@ class RemoteActors:
       num_learners: number of learners that share the environments.
       stop: ends the wait for workers when set.
       say: takes lines of text for the user.
-
-    Raises:
-      Exception: any error of `crew.Crew.wait_until_ready`.
     """
     make_worker: Any = ray.remote(ActorWorker).options(
         num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
@@ -202,7 +196,7 @@ class RemoteActors:
 
     self._published = published
     for worker in self._crew.ready():
-      self._ask(worker)
+      self._request_unroll(worker)
     self._thread = threading.Thread(
         target=run, name='remote-actors', daemon=True)
     self._thread.start()
@@ -238,12 +232,12 @@ class RemoteActors:
           [sender.past_seconds, sender.seconds])
       sender.seconds = {}
     else:
-      self._crew.has_result(worker)
+      self._crew.record_result(worker)
       sender.seconds = result.seconds
       self._count(sender, result.unroll)
       # The unroll's views of ray's store are freed with the unroll.
       inbox.put(unrolls.Delivery(packing.unpack(result.unroll), lambda: None))
-    self._ask(worker)
+    self._request_unroll(worker)
 
   def _count(self, sender: _Sender, packed: structs.Unroll) -> None:
     sender.unroll_bytes = packing.num_bytes(packed)
@@ -260,7 +254,7 @@ class RemoteActors:
           '--queue_capacity, more --num_actor_groups, or "ray start '
           '--object-store-memory".')
 
-  def _ask(self, worker: workers.Worker) -> None:
+  def _request_unroll(self, worker: workers.Worker) -> None:
     """Asks a worker for its next unroll; sends newer weights, if any."""
     assert worker.handle is not None
     weights = self._published()
@@ -271,4 +265,4 @@ class RemoteActors:
         self._stored = weights.version, ray.put(weights._replace(
             values=[np.asarray(value) for value in weights.values]))
       sender.version, newer = weights.version, [self._stored[1]]
-    self._crew.call(worker, worker.handle.next_unroll.remote(newer))
+    self._crew.record_call(worker, worker.handle.next_unroll.remote(newer))

@@ -1,23 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Finished episodes, found in unrolls."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scalable_agent.experience import structs
 
-
-class Episode(NamedTuple):
-  """A finished episode (a whole game).
-
-  Attributes:
-    level_name: its level.
-    episode_return: sum of its unclipped rewards.
-    num_agent_steps: its length in agent steps, not frames.
-  """
-  level_name: str
-  episode_return: float
-  num_agent_steps: int
+Episode = structs.Episode
 
 
 def finished_episodes(unroll: structs.Unroll) -> list[Episode]:

@@ -1,12 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Sums over several learners, one process each, that learn the same weights.
 
-Every learner makes the same updates, so all of them must call the same sums in
-the same order. A learner waits in a sum until all others have come to it.
+Every learner makes the same updates, so all learners must call the same sums in
+the same order. A learner waits in a sum until all learners have called the sum.
 
 TensorFlow's strategy for several workers is used for sums only: optimizers and
-variables know nothing of it. Within its scope, Keras would sum gradients once
-more.
+variables are made outside of the scope of the strategy. Within the scope, Keras
+would sum gradients a second time.
 """
 
 import collections
@@ -15,7 +15,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
-# What a sum raises in the learners that are left when one has died or hangs.
+# Errors of a sum in the other learners when a learner has died or hangs.
 SUM_ERRORS = (tf.errors.UnavailableError, tf.errors.AbortedError,
               tf.errors.CancelledError, tf.errors.DeadlineExceededError,
               tf.errors.InternalError, tf.errors.FailedPreconditionError,
@@ -23,11 +23,11 @@ SUM_ERRORS = (tf.errors.UnavailableError, tf.errors.AbortedError,
 
 
 class Collectives(Protocol):
-  """What a learner needs from the others.
+  """The connection of a learner to all learners.
 
   Attributes:
-    size: number of learners.
-    rank: which of them this one is, from 0 on.
+    size: the number of learners.
+    rank: the number of this learner, from 0 on.
   """
   size: int
   rank: int
@@ -40,10 +40,10 @@ class Collectives(Protocol):
     """
 
   def total(self, numbers: Sequence[int]) -> list[int]:
-    """Returns sums of numbers over all learners; waits for them."""
+    """Returns sums of numbers over all learners; waits for all learners."""
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
-    """Sets variables to those of learner 0, bit for bit."""
+    """Sets variables to the values in learner 0, bit for bit."""
 
 
 class Alone:
@@ -64,10 +64,10 @@ class Alone:
 
 
 class VectorCollectives:
-  """Collectives by whatever sums vectors, in `_sum_vector`."""
+  """Collectives by sums of vectors; subclasses have `_sum_vector`."""
 
   def __init__(self, size: int, rank: int):
-    """Makes collectives of `size` learners, of which this one is `rank`."""
+    """Makes the collectives of learner `rank` of `size`."""
     self.size, self.rank = size, rank
     self._compiled_sum = tf.function(self.sum, autograph=False)
 
@@ -76,7 +76,7 @@ class VectorCollectives:
     raise NotImplementedError
 
   def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """See `Collectives`. All of a dtype are summed as one vector."""
+    """See `Collectives`. Tensors of a dtype are summed as one vector."""
     places = collections.defaultdict(list)
     for index, tensor in enumerate(tensors):
       places[tensor.dtype].append(index)
@@ -97,7 +97,7 @@ class VectorCollectives:
     return [int(number) for number in sums.numpy()]
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
-    """See `Collectives`. All but the first add zeros."""
+    """See `Collectives`. All learners but learner 0 add zeros."""
     values = [v if self.rank == 0 else tf.zeros_like(v) for v in variables]
     for variable, value in zip(
         variables, self._compiled_sum([tf.identity(v) for v in values]),
@@ -109,23 +109,23 @@ class TensorFlowCollectives(VectorCollectives):
   """Collectives by TensorFlow: NCCL between GPUs, a ring between CPUs."""
 
   def __init__(self, addresses: Sequence[str], rank: int, timeout_s: float):
-    """Connects to the other learners; waits for them.
+    """Connects to the other learners; waits for all learners.
 
-    Nothing of TensorFlow may have run before in this process.
+    TensorFlow must not have run before in this process.
 
     Args:
       addresses: `HOST:PORT` of each learner. TensorFlow listens there.
-      rank: which of them this process is.
-      timeout_s: how long a sum may take. A longer one fails, and so do all
-        later ones: the process cannot be used any more.
+      rank: the number of this learner.
+      timeout_s: the longest time of a sum, in seconds. A longer sum fails, and
+        so do all later sums: the process cannot be used any more.
     """
     distribute = tf.distribute
     self._strategy = distribute.MultiWorkerMirroredStrategy(
         distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({'worker': list(addresses)}),
             task_type='worker', task_id=rank, rpc_layer='grpc',
-            # Without it, the strategy sums on the CPU. One is enough: with
-            # more, it would count each vector more than once.
+            # Without a GPU here, the strategy sums on the CPU. With several
+            # GPUs, the strategy would count each vector more than once.
             num_accelerators={'GPU': 1} if tf.config.get_visible_devices('GPU')
             else {}),
         distribute.experimental.CommunicationOptions(timeout_seconds=timeout_s))
@@ -133,10 +133,10 @@ class TensorFlowCollectives(VectorCollectives):
     super().__init__(len(addresses), rank)
 
   def _sum_vector(self, vector: tf.Tensor) -> tf.Tensor:
-    with tf.device(self._device):  # The strategy takes no tensor without one.
+    with tf.device(self._device):  # The strategy needs a device.
       vector = tf.identity(vector)
 
-    def reduce(x):
+    def reduce(x: tf.Tensor) -> tf.Tensor:
       return tf.distribute.get_replica_context().all_reduce(
           tf.distribute.ReduceOp.SUM, x)
 

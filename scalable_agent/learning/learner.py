@@ -40,8 +40,8 @@ class Learner:
     num_env_frames: int, environment frames that have arrived.
     num_updates: int, updates made.
     updates_per_call: int, `K`.
-    is_whole: False if an error has ended `step` within its updates: then the
-      weights are not those after `num_updates`.
+    is_consistent: False if `step` failed between two of its updates, so that
+      weights and `num_updates` disagree.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -93,7 +93,7 @@ class Learner:
     self.num_env_frames = 0
     self.num_updates = 0
     self.updates_per_call = updates_per_call
-    self.is_whole = True
+    self.is_consistent = True
     self._optimizers = dict(optimizers)
     self._seed = seed
     # Names of the scalars of groups that are delayed, known once traced.
@@ -136,7 +136,8 @@ class Learner:
 
   def to_device(self, data: structs.Unroll | structs.Transition,
                 num_new_frames: int,
-                weights: np.ndarray | None = None) -> structs.Batch:
+                importance_weights: np.ndarray | None = None
+                ) -> structs.Batch:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
@@ -146,7 +147,7 @@ class Learner:
       data: `Unroll` of arrays `[T + 1, B, ...]`, or `Transition` of `[B, ...]`,
         with an axis `K` in front for several updates per call.
       num_new_frames: environment frames that have arrived.
-      weights: see `structs.Batch`.
+      importance_weights: see `structs.Batch`.
     """
     if isinstance(data, structs.Unroll):
       steps = data.steps._replace(env_outputs=self.agent.tokenize(
@@ -155,10 +156,10 @@ class Learner:
       start = data.start._replace(
           level_name=(), environment=(), policy_version=())
       data = structs.Unroll(steps, start)
-    data, weights = tree.map_structure(
+    data, importance_weights = tree.map_structure(
         lambda array: None if array is None else tf.identity(
-            tf.convert_to_tensor(array)), (data, weights))
-    return structs.Batch(data, num_new_frames, weights)
+            tf.convert_to_tensor(array)), (data, importance_weights))
+    return structs.Batch(data, importance_weights, num_new_frames)
 
   def step(self, batch: structs.Batch) -> Learned:
     """Makes `K` updates.
@@ -180,13 +181,14 @@ class Learner:
     is_any_due = -self.num_updates % self.algorithm.delay < (
         self.updates_per_call)
     # One update is made as a whole, or not at all.
-    self.is_whole = self.updates_per_call == 1
+    self.is_consistent = self.updates_per_call == 1
     learned = self._compiled_updates(
-        batch.data, [] if batch.weights is None else [batch.weights], rates,
-        progress, static=(self._groups(is_any_due),))
+        batch.data, [] if batch.importance_weights is None
+        else [batch.importance_weights], rates, progress,
+        static=(self._groups(is_any_due),))
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
-    self.is_whole = True
+    self.is_consistent = True
     return learned
 
   def weights(self) -> structs.Weights:

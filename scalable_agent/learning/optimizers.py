@@ -21,7 +21,7 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
       `learning_rate` to change it.
     decay: decay of the second moment of RMSProp.
     momentum: momentum of RMSProp.
-    epsilon: inside the root for `rmsprop`, outside for the others.
+    epsilon: inside the root for `rmsprop`, otherwise outside.
     beta_1: decay of Adam's first moment.
     beta_2: decay of Adam's second moment.
 
@@ -42,7 +42,7 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
 
 
 class Adam(tf.keras.optimizers.Adam):
-  """Adam with the epsilon of the paper, and with slices that are summed.
+  """Adam with the epsilon of the paper and with summed slices.
 
   In update `t`, with the gradient `g`:
 
@@ -72,8 +72,8 @@ class Adam(tf.keras.optimizers.Adam):
         tf.constant(beta, dtype) for beta in (self.beta_1, self.beta_2))
     step = tf.cast(self.iterations + 1, dtype)
     beta_2_power = tf.pow(beta_2, step)
-    # One operation for all: Keras' formula takes ten, and 1.6 times the time.
-    # It is the formula above if its epsilon has this factor.
+    # Keras' formula needs ten operations and 1.6 times the time of this one
+    # operation, which computes the formula above if epsilon has this factor.
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle, m=self._momentums[index].value.handle,
         v=self._velocities[index].value.handle,
@@ -84,7 +84,7 @@ class Adam(tf.keras.optimizers.Adam):
 
 
 class RMSProp(tf.keras.optimizers.Optimizer):
-  """The RMSProp of TensorFlow 1; IMPALA's hyperparameters are tuned for it.
+  """The RMSProp of TensorFlow 1, which IMPALA's hyperparameters are for.
 
       mean_square <- decay * mean_square + (1 - decay) * gradient^2
       step        <- momentum * step
@@ -95,12 +95,12 @@ class RMSProp(tf.keras.optimizers.Optimizer):
   steps up to `1 / sqrt(1 - decay)` times as large. Here it starts at one, which
   damps the first `1 / (1 - decay)` updates.
 
-  A gradient of `tf.IndexedSlices`, such as that of an embedding, updates only
-  the rows that it has slices of, as in TensorFlow 1. The slices of a row are
+  A gradient of `tf.IndexedSlices`, such as the gradient of an embedding,
+  updates only rows with slices, as in TensorFlow 1. The slices of a row are
   summed first. For all other rows, the mean square and the step do not decay,
-  and the variable does not change. The computation is dense: XLA needs that,
-  and vocabularies are small. Under data parallelism, a row is updated if any
-  replica has a slice of it.
+  and the variable does not change. The computation is dense, because XLA needs
+  dense tensors and vocabularies are small. Under data parallelism, a row is
+  updated if any replica has a slice of the row.
   """
 
   _initial_mean_square = 'ones'
@@ -113,7 +113,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     Args:
       learning_rate: the learning rate; `learning_rate.assign` changes it.
       decay: decay of the mean square.
-      momentum: decay of the step; at 0 there are no variables for it.
+      momentum: decay of the step; at 0 there are no variables for the step.
       epsilon: added to the mean square, inside the root.
       name: scope of the optimizer's variables.
     """
@@ -123,7 +123,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.epsilon = epsilon
 
   def build(self, variables: Sequence[tf.keras.Variable]) -> None:
-    """Makes the slots of `variables`; `apply` calls it if it was not called."""
+    """Makes the slots of `variables`; `apply` calls this if necessary."""
     if self.built:
       return
     super().build(variables)
@@ -140,7 +140,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     index = self._get_variable_index(variable)
     is_updated = True
     if isinstance(gradient, tf.IndexedSlices):
-      is_updated = _named_rows(gradient, variable.shape)
+      is_updated = _has_slices(gradient, variable.shape)
       gradient = sum_slices(gradient, variable.shape)
     gradient = tf.cast(gradient, variable.dtype)
 
@@ -179,9 +179,9 @@ class TorchRMSProp(RMSProp):
   def __init__(self, learning_rate: float, decay: float = 0.99,
                momentum: float = 0.0, epsilon: float = 1e-8,
                name: str = 'torch_rmsprop'):
-    """Makes the optimizer; `epsilon` is added to the root of the mean square.
+    """Makes the optimizer; see `RMSProp`.
 
-    The other arguments are those of `RMSProp`.
+    `epsilon` is added to the root of the mean square.
     """
     super().__init__(learning_rate, decay, momentum, epsilon, name)
 
@@ -220,9 +220,9 @@ def linear_decay(initial_learning_rate: float, num_env_frames: int,
 
   Args:
     initial_learning_rate: the learning rate at frame 0.
-    num_env_frames: environment frames learned from so far, without those of
-      the update that the rate is for.
-    total_num_env_frames: where it reaches zero, and stays.
+    num_env_frames: environment frames learned from before the update that the
+      rate is for.
+    total_num_env_frames: frames at which the learning rate reaches zero.
   """
   # The difference in integers: near the end of 1e9 frames, 1 - frames / total
   # has few correct digits.
@@ -234,7 +234,7 @@ def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
   """Returns the Euclidean norm of all gradients together.
 
   `tf.linalg.global_norm` gives another result if `tf.IndexedSlices` have
-  several slices of a row, because it takes each slice as a row of its own.
+  several slices of a row, because each slice counts as a row of its own.
 
   Args:
     gradients: tensors and `tf.IndexedSlices` with a `dense_shape`; None is
@@ -256,11 +256,11 @@ def clip_by_norm(
   `tf.clip_by_global_norm` does without the 1e-6.
 
   Args:
-    gradients: as those of `global_norm`.
+    gradients: see `global_norm`.
     max_norm: largest norm of all gradients together.
 
   Returns:
-    The scaled gradients and the norm that they had before.
+    The scaled gradients and the norm before.
   """
   norm = global_norm(gradients)
   scale = tf.minimum(1.0, max_norm / (norm + 1e-6))
@@ -273,17 +273,17 @@ def clip_by_value(gradients: Sequence[Gradient | None],
   """Clips each element to [-limit, limit].
 
   Args:
-    gradients: as those of `global_norm`.
+    gradients: see `global_norm`.
     limit: largest absolute value.
 
   Returns:
-    The clipped gradients. The sum of the slices of a row is what is clipped,
-    and each of them gets an equal part of it.
+    The clipped gradients. Of slices of the same row, the sum is clipped, and
+    each slice gets an equal part of the clipped sum.
   """
   return [_clip(g, limit) for g in gradients]
 
 
-def _clip(gradient, limit):
+def _clip(gradient: Gradient | None, limit: float) -> Gradient | None:
   if not isinstance(gradient, tf.IndexedSlices):
     return (None if gradient is None
             else tf.clip_by_value(gradient, -limit, limit))
@@ -292,13 +292,14 @@ def _clip(gradient, limit):
   counts = tf.cast(tf.reshape(
       slices_per_row(gradient, shape), [-1] + [1] * (len(shape) - 1)),
                    clipped.dtype)
-  # As many slices as before: their number is fixed where XLA compiles.
+  # The number of slices must not change where XLA compiles.
   return tf.IndexedSlices(
       tf.gather(tf.math.divide_no_nan(clipped, counts), gradient.indices),
       gradient.indices, gradient.dense_shape)
 
 
-def _map_values(function, gradient):
+def _map_values(function: Callable[[tf.Tensor], tf.Tensor],
+                gradient: Gradient | None) -> Gradient | None:
   """Returns the gradient with a linear function of its values."""
   if isinstance(gradient, tf.IndexedSlices):
     return tf.IndexedSlices(
@@ -315,7 +316,7 @@ def sum_slices(
 
 def slices_per_row(
     gradient: tf.IndexedSlices, shape: Sequence[int]) -> tf.Tensor:
-  """Returns float32 `[shape[0]]`: how many slices each row has."""
+  """Returns the number of slices of each row, float32 `[shape[0]]`."""
   return tf.math.unsorted_segment_sum(
       tf.ones_like(gradient.indices, tf.float32), gradient.indices, shape[0])
 
@@ -326,7 +327,7 @@ def to_slices(dense: tf.Tensor, num_slices: tf.Tensor) -> tf.IndexedSlices:
   return tf.IndexedSlices(tf.gather(dense, rows), rows, tf.shape(dense))
 
 
-def _named_rows(gradient, shape):
-  """Returns bool `[rows, 1, ...]`: whether there is a slice of the row."""
+def _has_slices(gradient: tf.IndexedSlices, shape: Sequence[int]) -> tf.Tensor:
+  """Returns whether each row has a slice, bool `[rows, 1, ...]`."""
   return tf.reshape(slices_per_row(gradient, shape) > 0,
                     [-1] + [1] * (len(shape) - 1))

@@ -1,48 +1,47 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Replay: what was experienced, to learn from it again. NumPy only.
+"""Replay buffers: earlier experience, to learn from again. NumPy only.
 
-A store keeps it (`steps.StepStore`, `unrolls.Replay`), a selector chooses
-(`selectors`), and a view makes transitions of steps (`views`, `hindsight`). All
-combinations exist. `transitions.TransitionReplay` puts them together, `rate`
-says when to draw.
+A `Replay` has a store, which keeps steps or unrolls, a selector, which chooses
+items, and a view, which makes data from the chosen items. `rate` decides when a
+sample is drawn.
 """
 
 from scalable_agent.replay.hindsight import Hindsight
-from scalable_agent.replay.rate import batches as batches_at_rate
+from scalable_agent.replay.prioritised import Prioritised
+from scalable_agent.replay.rate import Due
+from scalable_agent.replay.rate import PerCollection
 from scalable_agent.replay.rate import Rate
-from scalable_agent.replay.rate import Ready
-from scalable_agent.replay.selectors import Prioritised
+from scalable_agent.replay.rate import samples
+from scalable_agent.replay.replay import Replay
+from scalable_agent.replay.selectors import MaxUse
 from scalable_agent.replay.selectors import Recent
 from scalable_agent.replay.selectors import Selector
 from scalable_agent.replay.selectors import Uniform
 from scalable_agent.replay.steps import num_bytes as num_step_bytes
 from scalable_agent.replay.steps import StepStore
-from scalable_agent.replay.transitions import Drawn
-from scalable_agent.replay.transitions import TransitionReplay
-from scalable_agent.replay.unrolls import collected_batches
-from scalable_agent.replay.unrolls import DrawnColumns
-from scalable_agent.replay.unrolls import mixed_batches
 from scalable_agent.replay.unrolls import num_bytes
-from scalable_agent.replay.unrolls import Replay
+from scalable_agent.replay.unrolls import Unrolls
+from scalable_agent.replay.unrolls import UnrollStore
 from scalable_agent.replay.views import NStep
+from scalable_agent.replay.views import View
 
 __all__ = [
-    'Drawn',
-    'DrawnColumns',
+    'Due',
     'Hindsight',
+    'MaxUse',
     'NStep',
+    'PerCollection',
     'Prioritised',
     'Rate',
-    'Ready',
     'Recent',
     'Replay',
     'Selector',
     'StepStore',
-    'TransitionReplay',
     'Uniform',
-    'batches_at_rate',
-    'collected_batches',
-    'mixed_batches',
+    'UnrollStore',
+    'Unrolls',
+    'View',
     'num_bytes',
     'num_step_bytes',
+    'samples',
 ]

@@ -2,7 +2,7 @@
 """Hindsight experience replay (Andrychowicz et al. 2017, arXiv 1707.01495).
 
 A drawn transition gets another goal, which was achieved in the same game. So
-even a game that failed shows how a goal is reached. NumPy only.
+even a failed game shows how to reach a goal. NumPy only.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _STRATEGIES = ('future', 'final', 'episode')
 
 @dataclasses.dataclass(frozen=True)
 class Hindsight:
-  """Transitions, most of them with a goal that was achieved later.
+  """Transitions, mostly with a goal that was achieved later.
 
   Observations are dictionaries with `achieved_goal` and `desired_goal`.
 
@@ -26,14 +26,14 @@ class Hindsight:
     n_step: makes the transitions.
     compute_reward: returns the rewards `[N]` for achieved and desired goals
       `[N, ...]`.
-    strategy: where the goal was achieved. `future`: after a random one of the
-      steps of the game from this one on. `final`: after its last step. Of a
-      game that goes on, these are the steps that are known. `episode`: at any
-      time of the game.
-    num_relabelled: how many transitions get another goal, for each one that
-      keeps its own; on average.
-    compute_success: returns which achieved goals `[N, ...]` end an episode with
-      a desired goal, bool `[N]`. None: no success ends it.
+    strategy: when the new goal was achieved. `future`: after a random step of
+      the game, from the step of the transition on. `final`: after the last step
+      of the game. `episode`: at any time of the game. Of a running game, only
+      the known steps count.
+    num_relabelled: the mean number of transitions with a new goal for each
+      transition that keeps the old goal.
+    compute_success: returns whether achieved goals `[N, ...]` end an episode
+      with desired goals, bool `[N]`. None: no success ends an episode.
   """
   n_step: views.NStep
   compute_reward: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -41,7 +41,7 @@ class Hindsight:
   num_relabelled: float = 4
   compute_success: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.strategy not in _STRATEGIES or self.num_relabelled < 0:
       raise ValueError(
           f'The strategy must be one of {", ".join(_STRATEGIES)}, and '
@@ -50,7 +50,7 @@ class Hindsight:
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:
-    """See `views.View`; the drawn transitions get new goals by chance."""
+    """See `views.View`; transitions get new goals by chance."""
     found = self.n_step(store, positions, rng)
     share = self.num_relabelled / (self.num_relabelled + 1)
     chosen = np.flatnonzero(rng.random(len(positions)) < share)
@@ -59,7 +59,7 @@ class Hindsight:
     windows = store.windows(positions[chosen], self.n_step.num_steps)
     goals = store.observations(
         windows, self._goal_steps(store, windows, rng), 'achieved_goal')
-    rewards, length, terminated = self._relabelled(store, windows, goals)
+    rewards, length, terminated = self._relabel(store, windows, goals)
     next_observation = store.observations(windows, length)
     found.reward[chosen], found.discount[chosen] = self.n_step.fold(
         rewards, length, terminated)
@@ -69,24 +69,28 @@ class Hindsight:
       observation['desired_goal'][chosen] = goals
     return found
 
-  def _goal_steps(self, store, windows, rng):
-    """Returns how many steps after the start each goal was achieved."""
+  def _goal_steps(self, store: steps.StepStore, windows: steps.Windows,
+                  rng: np.random.Generator) -> np.ndarray:
+    """Returns the number of steps from the start to each goal."""
     if self.strategy == 'final':
       return windows.num_left
-    # What the first step achieves is after the start.
+    # The first step achieves a goal after the start.
     first = -store.num_before(windows) if self.strategy == 'episode' else 1
     return rng.integers(first, windows.num_left + 1)
 
-  def _relabelled(self, store, windows, goals):
-    """Returns rewards, lengths, and which windows end with a termination."""
+  def _relabel(
+      self, store: steps.StepStore, windows: steps.Windows, goals: np.ndarray
+  ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns rewards, lengths, and whether windows end with a termination."""
     rewards = np.zeros(windows.slots.shape, np.float32)
     length, terminated = windows.length.copy(), windows.terminated.copy()
     if self.compute_success is not None:
-      # An end by the success of the own goal is none for another goal.
+      # An episode that ended by reaching its own goal does not end for a
+      # relabelled goal.
       terminated &= ~self.compute_success(*(
           store.observations(windows, windows.length, name)
           for name in ('achieved_goal', 'desired_goal')))
-    for step in range(1, rewards.shape[1] + 1):
+    for step in range(1, windows.slots.shape[1] + 1):
       inside = step <= length
       achieved = store.observations(
           windows, np.minimum(step, windows.length), 'achieved_goal')

@@ -1,40 +1,73 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""At what rate is learned: an exact ratio of updates to steps. NumPy only."""
+"""Keeps an exact ratio of updates to agent steps. NumPy only."""
 
 from collections.abc import Callable, Iterator
 import fractions
 import threading
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Protocol
 
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 
-_T = TypeVar('_T')
-_N = TypeVar('_N')
 
-
-class Ready(NamedTuple, Generic[_T, _N]):
-  """What a learner can learn from.
+class Due(Protocol):
+  """Counts the updates that are due.
 
   Attributes:
-    drawn: what was drawn, for `num_updates` updates.
-    num_new_steps: agent steps that have arrived and were in none before it; 0
-      if another one follows without new steps.
-    notes: what was noted about each unroll of these steps.
+    lock: is held while steps are added to a replay and counted here.
   """
-  drawn: _T
-  num_new_steps: int
-  notes: list[_N]
+  lock: threading.Lock
+
+  @property
+  def num_owed(self) -> int:
+    """The number of updates that are due; not positive if there are none."""
+
+  def add_steps(self, num_steps: int) -> None:
+    """Counts agent steps that have arrived."""
+
+  def add_updates(self, num_updates: int) -> None:
+    """Counts updates that were handed out."""
+
+
+class PerCollection:
+  """Owes the same number of updates after each collection, as DI-engine.
+
+  Attributes:
+    lock: see `Due.lock`.
+    num_owed: the number of updates that are due.
+  """
+
+  def __init__(self, num_updates: int = 1,
+               num_possible: Callable[[], int] | None = None):
+    """Starts without updates that are due.
+
+    Args:
+      num_updates: the number of updates after each collection.
+      num_possible: returns a smaller number of updates if the replay has too
+        few draws left; None for no limit.
+    """
+    self.lock = threading.Lock()
+    self.num_owed = 0
+    self._num_updates = num_updates
+    self._num_possible = num_possible or (lambda: num_updates)
+
+  def add_steps(self, num_steps: int) -> None:
+    """Owes the updates of one more collection."""
+    del num_steps
+    self.num_owed = min(self._num_updates, self._num_possible())
+
+  def add_updates(self, num_updates: int) -> None:
+    """Counts updates that were handed out."""
+    self.num_owed -= num_updates
 
 
 class Rate:
-  """Counts steps and updates.
+  """Owes updates at an exact ratio to the steps after the warm-up.
 
   Attributes:
     num_steps: agent steps of all environments that have arrived.
     num_updates: updates that were handed out.
-    lock: is held while steps are added to a replay and counted here. Hold it to
-      save both.
+    lock: see `Due.lock`. Hold the lock to save the replay with these counts.
   """
 
   def __init__(self, updates_per_step: float, min_steps: int):
@@ -42,9 +75,9 @@ class Rate:
 
     Args:
       updates_per_step: updates per agent step of one environment.
-      min_steps: steps of the warm-up, which owe no updates.
+      min_steps: steps of the warm-up, for which no updates are due.
     """
-    # The decimal fraction that was written, such as 1/10.
+    # The exact decimal fraction, such as 1/10.
     self._ratio = fractions.Fraction(str(updates_per_step))
     self._min_steps = min_steps
     self.num_steps = 0
@@ -66,23 +99,31 @@ class Rate:
     return ((self.num_updates - self._first_update)
             / max(self.num_steps - self._first_step, 1))
 
+  def add_steps(self, num_steps: int) -> None:
+    """Counts agent steps that have arrived."""
+    self.num_steps += num_steps
+
+  def add_updates(self, num_updates: int) -> None:
+    """Counts updates that were handed out."""
+    self.num_updates += num_updates
+
   def warm_up(self) -> None:
-    """Begins a warm-up; what was owed is forgotten."""
+    """Begins a warm-up; updates that are due are forgotten."""
     self._first_step = self.num_steps + self._min_steps
     self._first_update = self.num_updates
 
-  def go_on(self, num_steps: int, num_updates: int) -> None:
-    """Counts on from these numbers. Call it once, after `state` was set."""
+  def resume(self, num_steps: int, num_updates: int) -> None:
+    """Counts on from these numbers. Call once, after `state` was set."""
     self.num_steps = num_steps
     self.num_updates = num_updates
     if self._is_new_ratio and num_steps > self._first_step:
-      # Steps of the past owe nothing at the new ratio.
+      # At the new ratio no updates are due for steps of the past.
       self._first_step = num_steps
       self._first_update = num_updates
 
   @property
   def state(self) -> dict[str, Any]:
-    """Numbers by name, for a checkpoint. It can be set."""
+    """Numbers by name, for a checkpoint. Can be set."""
     return {
         'num_steps': self.num_steps, 'num_updates': self.num_updates,
         'first_step': self._first_step, 'first_update': self._first_update,
@@ -97,43 +138,45 @@ class Rate:
     self._is_new_ratio = str(state['ratio']) != str(self._ratio)
 
 
-def batches(inbox: unrolls.Inbox,
-            add: Callable[[structs.Unroll], None], draw: Callable[[], _T],
-            rate: Rate, num_updates: int,
-            note: Callable[[structs.Unroll], _N]) -> Iterator[Ready[_T, _N]]:
-  """Takes unrolls until updates are due, then draws until they are made.
+def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
+            draw: Callable[[], structs.Sample], due: Due,
+            note: Callable[[structs.Unroll], structs.Note],
+            num_updates: int = 1) -> Iterator[structs.Sample]:
+  """Takes unrolls until updates are due, then draws a sample for each call.
 
   While updates are due no unroll is taken, so that a bounded inbox holds the
   actors back.
 
   Args:
-    inbox: the source of unrolls. Its `QueueClosed` or error is raised here.
+    inbox: the source of unrolls. `QueueClosed` or an error is raised here.
     add: adds copies of an unroll to the replay.
-    draw: draws for `num_updates` updates.
-    rate: counts; nobody else changes it.
-    num_updates: updates per draw.
-    note: returns what the log needs from an unroll; it must not keep its
-      arrays.
+    draw: draws a sample for `num_updates` updates.
+    due: counts; nobody else changes the counts.
+    note: returns the note of an unroll; must not keep the arrays of the unroll.
+    num_updates: updates per sample.
 
   Yields:
-    `Ready`, for `num_updates` updates. The last one before more unrolls are
-    taken has the steps and notes of the latest: a run that ends when it has
-    enough steps makes the updates that they owe.
+    Samples. The last sample before more unrolls are taken has the steps and the
+    notes of the latest unrolls: a run that ends when there are enough steps has
+    made all updates that were due for these steps.
   """
+  num_new_steps, notes = 0, []
   while True:
-    num_new_steps, notes = 0, []
-    while rate.num_owed < num_updates:
+    while due.num_owed < num_updates:
       delivery = inbox.get()
       unroll = delivery.unroll
       num_steps = unroll.steps.env_outputs.done[1:].size
-      with rate.lock:
+      with due.lock:
         add(unroll)
-        rate.num_steps += num_steps
+        due.add_steps(num_steps)
       notes.append(note(unroll))
       delivery.release()
       num_new_steps += num_steps
-    while rate.num_owed >= 2 * num_updates:
-      rate.num_updates += num_updates
-      yield Ready(draw(), 0, [])
-    rate.num_updates += num_updates
-    yield Ready(draw(), num_new_steps, notes)
+    while due.num_owed >= num_updates:
+      due.add_updates(num_updates)
+      sample = draw()
+      if due.num_owed >= num_updates:
+        yield sample
+      else:
+        yield sample._replace(num_new_steps=num_new_steps, notes=notes)
+        num_new_steps, notes = 0, []

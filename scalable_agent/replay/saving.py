@@ -1,12 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Files of a replay of steps, which only grow by what is new. NumPy only.
+"""Files of a replay of steps; each save writes only new steps. NumPy only.
 
 `replay-<from>-<to>.npz` is a segment: the steps that were added between two
-saves, by the number of steps added before and after. `state.npz` is the rest as
-of the last save: which segments it needs, and the state of the draws. A file is
-written under another name first, and deleted only if no state needs it any
-more. So the process may be killed between any two operations: what is loaded is
-then the last save, or the one before.
+saves. The numbers are the counts of added steps before and after. `state.npz`
+has the state of the draws at the last save, and the names of its segments. A
+file is written under a temporary name first, and deleted only when no state
+needs the file. So the process may be killed between any two operations: a load
+then finds the last save, or the save before.
 """
 
 import contextlib
@@ -22,30 +22,32 @@ from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 
 _STATE = 'state.npz'
+# Name of a file that a killed run leaves behind.
+TEMPORARY_NAME = r'(state|replay-.+)\.npz\.tmp'
 _FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
 
 
 class Saver:
-  """Saves one store to one directory, again and again."""
+  """Saves a store to a directory, repeatedly."""
 
   def __init__(self, directory: str):
-    """Names the directory; nothing is read or written."""
+    """Sets the directory; nothing is read or written."""
     self._directory = directory
     # The counts at the start and at the end of each segment.
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
   def save(self, store: steps.StepStore, state: dict[str, Any]) -> None:
-    """Writes the new steps of `store`, and `state`; deletes what is too old.
+    """Writes the new steps of `store`, and `state`; deletes old segments.
 
     Args:
-      store: the same one each time.
+      store: the same store each time.
       state: arrays and numbers by name.
     """
     os.makedirs(self._directory, exist_ok=True)
     _, saved = (list(self._segments.values())[-1] if self._segments
                 else (None, np.zeros_like(store.count)))
     oldest = np.maximum(store.count - store.length, 0)
-    # A stream that stands still has no steps in the later ones.
+    # A stream without new steps has no steps in later segments.
     segments = {name: (start, end)
                 for name, (start, end) in self._segments.items()
                 if np.any((end > oldest) & (end > start))}
@@ -58,10 +60,10 @@ class Saver:
     self._write(_STATE, {
         **state, 'segments': json.dumps(ends), 'form': _form(store)})
     self._segments = segments
-    self._delete_others()
+    self._delete_old()
 
   def load(self, store: steps.StepStore) -> dict[str, Any] | None:
-    """Fills a new store with what was saved last.
+    """Fills a new store from the last save.
 
     Args:
       store: an empty store.
@@ -87,25 +89,25 @@ class Saver:
       arrays = self._read(name)
       _append(store, arrays)
       self._segments[name] = arrays['start'], arrays['end']
-    self._delete_others()
+    self._delete_old()
     return state
 
-  def _write(self, name, arrays):
+  def _write(self, name: str, arrays: dict[str, Any]) -> None:
     path = os.path.join(self._directory, name)
     try:
       with open(f'{path}.tmp', 'wb') as f:
         np.savez(f, **arrays)
         f.flush()
-        # A machine that goes down could else leave an empty file of this name.
+        # Without fsync a crash could leave an empty file under this name.
         os.fsync(f.fileno())
       os.replace(f'{path}.tmp', path)
     except OSError:
-      # On a full disk, the half of it would take the room of checkpoints.
+      # On a full disk, half a file would take the room of checkpoints.
       with contextlib.suppress(OSError):
         os.remove(f'{path}.tmp')
       raise
 
-  def _read(self, name):
+  def _read(self, name: str) -> dict[str, np.ndarray]:
     path = os.path.join(self._directory, name)
     try:
       with np.load(path) as arrays:
@@ -115,22 +117,23 @@ class Saver:
           f'{path} is damaged: delete {self._directory}. The run then fills '
           'its replay anew.') from e
 
-  def _delete_others(self):
+  def _delete_old(self) -> None:
     for name in os.listdir(self._directory):
       if _FILE.fullmatch(name) and name not in (_STATE, *self._segments):
         os.remove(os.path.join(self._directory, name))
 
 
-def _form(store):
+def _form(store: steps.StepStore) -> str:
+  """Returns shapes and types of the arrays of a store, in words."""
   arrays = {'steps': np.zeros([store.num_streams, store.length]),
             **_arrays(store.read(0, 0, 0))}
   return ', '.join(f'{name} {list(a.shape)} {a.dtype}'
                    for name, a in arrays.items() if name != 'flags')
 
 
-def _arrays(columns):
+def _arrays(columns: steps.Columns) -> dict[str, np.ndarray]:
   """Returns the arrays of `steps.Columns` by name."""
-  arrays = {}
+  arrays: dict[str, np.ndarray] = {}
   for field, nest in columns._asdict().items():
     if isinstance(nest, dict):
       arrays.update({f'{field}/{key}': array for key, array in nest.items()})
@@ -139,7 +142,8 @@ def _arrays(columns):
   return arrays
 
 
-def _segment(store, start):
+def _segment(store: steps.StepStore,
+             start: np.ndarray) -> dict[str, np.ndarray]:
   """Returns the steps from the times `start` of all streams on, by name."""
   parts = [_arrays(store.read(stream, int(start[stream]), int(end)))
            for stream, end in enumerate(store.count)]
@@ -148,7 +152,7 @@ def _segment(store, start):
   return {**arrays, 'start': start, 'end': store.count}
 
 
-def _append(store, arrays):
+def _append(store: steps.StepStore, arrays: dict[str, np.ndarray]) -> None:
   """Appends a segment to all streams."""
   begin, begin_last = 0, 0
   for stream, (start, end) in enumerate(zip(arrays['start'], arrays['end'])):

@@ -1,29 +1,38 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Which items of a store are drawn. NumPy only.
+"""Selectors choose the items of a store that are drawn. NumPy only.
 
 `K` is the number of batches of a draw, `B` the size of a batch, `S` the number
-of streams of the store. Draws are with replacement. The item of position `p` is
-that of time `p // S` in stream `p % S`.
+of streams of the store. Draws are with replacement. Position `p` names the item
+at time `p // S` of stream `p % S`.
 """
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scalable_agent import errors as errors_lib
 
-# After so many draws of dead items, the living ones are looked for.
+# Rejection rounds before sampling from an explicit list of living items.
 _MAX_ROUNDS = 16
-_WIDTH = 16  # Children of a node: fewer make a deeper tree, more wider sums.
+
+
+class Changes(NamedTuple):
+  """Changes of the set of items that can be drawn.
+
+  Attributes:
+    added: int64 positions.
+    removed: int64 positions, perhaps of items that were never there.
+  """
+  added: np.ndarray
+  removed: np.ndarray
 
 
 class Items(Protocol):
-  """What selectors know about a store.
+  """The items of a store, as selectors see a store.
 
   Attributes:
     num_streams: `S`.
     num_slots: the largest number of items.
     first: int64 `[S]`, the time of the first item of each stream.
-    end: int64 `[S]`, the time after its last item.
+    end: int64 `[S]`, the time after the last item of each stream.
   """
   num_streams: int
 
@@ -40,28 +49,28 @@ class Items(Protocol):
     """The time after the last item of each stream, int64 `[S]`."""
 
   def slots(self, positions: np.ndarray) -> np.ndarray:
-    """Returns numbers below `num_slots`. Living items have different ones."""
+    """Returns numbers below `num_slots`, different for all living items."""
 
   def alive(self, positions: np.ndarray) -> np.ndarray:
-    """Returns which items can be drawn, bool. It may be any positions."""
+    """Returns whether each item can be drawn, bool; takes any positions."""
 
 
 class Selector(Protocol):
   """Chooses items.
 
   Attributes:
-    state: arrays by name, for a checkpoint. It can be set.
+    state: arrays by name, for a checkpoint. Can be set.
   """
   state: dict[str, Any]
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
-    """Notes which positions can be drawn from now on, and which no longer."""
+    """Takes the `Changes` of a store."""
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws items. There must be some.
+    """Draws items from a store that is not empty.
 
     Args:
       items: the store.
@@ -71,13 +80,12 @@ class Selector(Protocol):
       first: int64 `[S]`, times; leaves out older items. None: draws from all.
 
     Returns:
-      int64 `[K, B]`, positions, and float32 `[K, B]`, the weights of their
-      losses.
+      Positions, int64 `[K, B]`, and importance weights, float32 `[K, B]`.
     """
 
   def update(self, items: Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
-    """Notes the errors that were found for items, alive or not."""
+    """Takes the errors of drawn items, which may be gone."""
 
 
 class Uniform:
@@ -88,13 +96,13 @@ class Uniform:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
-    """See `Selector.changed`; there is nothing to note."""
+    """See `Selector.changed`; uniform draws need no state."""
     del items, added, removed
 
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`; all weights are 1."""
+    """See `Selector.select`; all importance weights are 1."""
     first = items.first if first is None else first
     sizes = items.end - first
     ends = np.cumsum(sizes)
@@ -102,20 +110,20 @@ class Uniform:
     positions = np.empty([num_draws], np.int64)
     missing = np.arange(num_draws)
 
-    def position(item):
+    def position(item: np.ndarray) -> np.ndarray:
       stream = np.searchsorted(ends, item, 'right')
       # In a ring, this is the slot of the item.
       slot = item - ends[stream] + sizes[stream]
       time = first[stream] + (slot - first[stream]) % sizes[stream]
       return time * items.num_streams + stream
 
-    # Mostly, few items are dead: those before a gap.
+    # Mostly, few items are dead: the items before a gap.
     for _ in range(_MAX_ROUNDS):
       positions[missing] = position(rng.integers(ends[-1], size=len(missing)))
       missing = missing[~items.alive(positions[missing])]
       if not missing.size:
         break
-    else:  # Many are dead: columns that were used up.
+    else:  # Many items are dead: columns that were used up.
       everything = position(np.arange(ends[-1]))
       positions[missing] = rng.choice(
           everything[items.alive(everything)], len(missing))
@@ -128,186 +136,6 @@ class Uniform:
     del items, positions, errors
 
 
-class Prioritised:
-  """Prioritised replay, proportional (Schaul et al. 2016, arXiv 1511.05952).
-
-  An item has the priority `p = (error + epsilon)^exponent` and is drawn with
-  the probability `P = p / sum(p)`. The weight of its loss is
-  `(N P)^-importance_exponent`, divided by the largest weight of all `N` items
-  of the store. New items have the largest priority that there ever was.
-
-  A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
-  of the sum of priorities.
-
-  Attributes:
-    importance_exponent: may be set to another value, to anneal it.
-  """
-
-  def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
-               epsilon: float = 0.01):
-    """Makes a selector of no items.
-
-    Args:
-      exponent: at least 0; 0 makes all items equally likely.
-      importance_exponent: at least 0; 1 removes the bias of the draws.
-      epsilon: added to each error; positive, so that all items are drawn.
-
-    Raises:
-      ValueError: one of them is out of range.
-    """
-    if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
-      raise ValueError(
-          'The exponents must be at least 0, and epsilon positive, but they '
-          f'are {exponent}, {importance_exponent}, {epsilon}.')
-    self.importance_exponent = importance_exponent
-    self._exponent = exponent
-    self._epsilon = epsilon
-    self._largest = 1.0
-    # A tree, leaves first: slots are leaves. In each row are the children of a
-    # node, and the sums of the priorities below them; and the smallest ones,
-    # for all but the leaves.
-    self._sums: list[np.ndarray] = []
-    self._minima: list[np.ndarray] = []
-    self._num_slots = -1
-    self._allocate(0)
-
-  @property
-  def state(self) -> dict[str, Any]:
-    """See `Selector.state`: priorities, and the largest ever.
-
-    They become those of the exponent here if they are set with another one.
-    """
-    return {'largest': self._largest, 'exponent': self._exponent,
-            'priorities': self._sums[0].ravel()[:self._num_slots]}
-
-  @state.setter
-  def state(self, state: dict[str, Any]) -> None:
-    # Without an exponent, all are 1, and stay so until they are updated.
-    exponent = float(state['exponent'])
-    power = self._exponent / exponent if exponent else 0.0
-    priorities = np.asarray(state['priorities'])
-    priorities = np.where(priorities > 0, priorities ** power, 0.0)
-    self._largest = float(state['largest']) ** power
-    self._allocate(len(priorities))
-    self._set(np.arange(len(priorities)), priorities)
-
-  def changed(self, items: Items, added: np.ndarray,
-              removed: np.ndarray) -> None:
-    """See `Selector.changed`; new items get the largest priority."""
-    self._allocate(items.num_slots)
-    # An added item may have the slot of a removed one, and comes last.
-    self._set(items.slots(np.concatenate([removed, added])),
-              np.repeat([0.0, self._largest], [len(removed), len(added)]))
-
-  def select(self, items: Items, rng: np.random.Generator, num_batches: int,
-             batch_size: int, first: np.ndarray | None = None
-             ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`.
-
-    Draw `i` of a batch falls on the `i`-th of `B` equal parts of the sum of
-    all priorities.
-    """
-    parts = (np.arange(batch_size)
-             + rng.random([num_batches, batch_size])) / batch_size
-    if first is None:
-      masses = parts * self._sums[-1].sum()
-    else:
-      masses = self._masses(items, first, parts)
-    slots = self._find(masses.ravel())
-    length = items.num_slots // items.num_streams
-    stream, slot = np.divmod(slots, length)
-    oldest = items.first[stream]
-    time = oldest + (slot - oldest) % length
-    # The number of items and the sum of priorities cancel out.
-    weights = (self._sums[0].take(slots) / self._minima[-1].min()
-               ) ** -self.importance_exponent
-    shape = (num_batches, batch_size)
-    return ((time * items.num_streams + stream).reshape(shape),
-            weights.astype(np.float32).reshape(shape))
-
-  def update(self, items: Items, positions: np.ndarray,
-             errors: np.ndarray) -> None:
-    """See `Selector.update`; dead positions change nothing.
-
-    Raises:
-      DivergedError: an error is not finite.
-    """
-    positions, errors = np.ravel(positions), np.ravel(errors)
-    if not np.isfinite(errors).all():
-      raise errors_lib.DivergedError(
-          'Training diverged: an error of --selector=prioritised is not '
-          'finite. Train with a lower --learning_rate or with '
-          '--clip_gradient_norm.')
-    priorities = (np.abs(errors.astype(np.float64)) + self._epsilon
-                  ) ** self._exponent
-    alive = items.alive(positions)
-    if alive.any():
-      self._largest = max(self._largest, float(priorities[alive].max()))
-      self._set(items.slots(positions[alive]), priorities[alive])
-
-  def _allocate(self, num_slots):
-    if self._num_slots == num_slots:
-      return
-    self._num_slots = num_slots
-    self._sums, self._minima = [], []
-    size = num_slots + 1  # One more is the end of the last slot.
-    while size > 1 or not self._minima:
-      size = -(-size // _WIDTH)
-      if self._sums:
-        self._minima.append(np.full([size, _WIDTH], np.inf))
-      self._sums.append(np.zeros([size, _WIDTH]))
-
-  def _set(self, slots, priorities):
-    # If an item is there twice, its last priority counts.
-    self._sums[0].reshape(-1)[slots] = priorities
-    nodes = slots // _WIDTH
-    sums = self._sums[0].take(nodes, 0)
-    # An item that is not there does not count.
-    minima = np.where(sums > 0, sums, np.inf)
-    for all_sums, all_minima in zip(self._sums[1:], self._minima):
-      all_sums.reshape(-1)[nodes] = sums.sum(1)
-      all_minima.reshape(-1)[nodes] = minima.min(1)
-      nodes = nodes // _WIDTH
-      sums, minima = all_sums.take(nodes, 0), all_minima.take(nodes, 0)
-
-  def _find(self, masses):
-    """Returns the slots where the cumulative sums exceed `masses`."""
-    nodes, rows = np.zeros(len(masses), np.int64), np.arange(len(masses))
-    for all_sums in reversed(self._sums):
-      sums = all_sums.take(nodes, 0).cumsum(1)
-      # Rounding must not lead to an item that is not there.
-      masses = np.minimum(masses, sums[:, -1] * (1 - 2**-52))
-      child = (sums <= masses[:, None]).argmin(1)
-      masses = masses - np.where(child > 0, sums[rows, child - 1], 0.0)
-      nodes = nodes * _WIDTH + child
-    return nodes
-
-  def _masses(self, items, first, parts):
-    """Returns where `parts`, in [0, 1), fall if older items are left out."""
-    length = items.num_slots // items.num_streams
-    base = np.arange(items.num_streams) * length
-    begin, size = first % length, items.end - first
-    # The part of a ring from `begin` on, and what is beyond its last slot.
-    starts = np.concatenate([base + begin, base])
-    ends = np.concatenate([base + np.minimum(begin + size, length),
-                           base + np.maximum(begin + size - length, 0)])
-    before = self._before(starts)
-    sums = self._before(ends) - before
-    total = np.cumsum(sums)
-    masses = parts * total[-1]
-    piece = np.minimum(np.searchsorted(total, masses, 'right'), len(sums) - 1)
-    return masses - total[piece] + sums[piece] + before[piece]
-
-  def _before(self, slots):
-    """Returns the sums of the priorities of all smaller slots."""
-    sums, nodes = np.zeros(len(slots)), slots
-    for all_sums in self._sums:
-      nodes, child = np.divmod(nodes, _WIDTH)
-      smaller = np.arange(_WIDTH) < child[:, None]
-      sums += np.where(smaller, all_sums.take(nodes, 0), 0.0).sum(1)
-    return sums
-
-
 class Recent:
   """Emphasises recent experience (Wang and Ross 2019, arXiv 1906.04009).
 
@@ -318,7 +146,7 @@ class Recent:
 
   def __init__(self, inner: Selector, eta: float = 0.996,
                min_size: int = 5000, round_length: int = 50):
-    """Wraps `inner`, which draws from the latest items.
+    """Makes a selector that draws from the latest items by `inner`.
 
     Args:
       inner: `Uniform` or `Prioritised`.
@@ -327,7 +155,7 @@ class Recent:
       round_length: `R`, the number of batches after which `k` starts over.
 
     Raises:
-      ValueError: one of them is out of range.
+      ValueError: an argument is out of range.
     """
     if not 0 < eta <= 1 or min_size < 1 or round_length < 1:
       raise ValueError(
@@ -341,7 +169,7 @@ class Recent:
 
   @property
   def state(self) -> dict[str, Any]:
-    """See `Selector.state`: that of `inner`, and a count of batches."""
+    """See `Selector.state`: the state of `inner`, and a count of batches."""
     return {**self.inner.state, 'num_batches': self._num_batches}
 
   @state.setter
@@ -355,7 +183,7 @@ class Recent:
     self.inner.changed(items, added, removed)
 
   def size(self, num_items: int) -> float:
-    """Returns from how many of `num_items` the next batch is drawn."""
+    """Returns the number of latest items that the next batch is drawn from."""
     k = self._num_batches % self._round_length
     size = num_items * self._eta ** (1000 * k / self._round_length)
     return min(max(size, self._min_size), num_items)
@@ -380,3 +208,95 @@ class Recent:
              errors: np.ndarray) -> None:
     """See `Selector.update`."""
     self.inner.update(items, positions, errors)
+
+
+class MaxUse:
+  """Drops items that were drawn often enough.
+
+  Items are drawn one by one: the first of two draws can use an item up.
+
+  Attributes:
+    inner: the selector that draws.
+  """
+
+  def __init__(self, inner: Selector, max_use: int):
+    """Makes a selector that draws from the items that are left by `inner`.
+
+    Args:
+      inner: another selector.
+      max_use: the number of draws after which an item is dropped.
+    """
+    self.inner = inner
+    self._max_use = max_use
+    # By slot; 0 in an empty slot.
+    self._num_left = np.zeros([0], np.int64)
+
+  @property
+  def num_left(self) -> int:
+    """The number of draws that are left."""
+    return int(self._num_left.sum())
+
+  @property
+  def state(self) -> dict[str, Any]:
+    """See `Selector.state`. Uses are not saved."""
+    return self.inner.state
+
+  @state.setter
+  def state(self, state: dict[str, Any]) -> None:
+    self.inner.state = state
+
+  def changed(self, items: Items, added: np.ndarray,
+              removed: np.ndarray) -> None:
+    """See `Selector.changed`."""
+    if len(self._num_left) != items.num_slots:
+      self._num_left = np.zeros([items.num_slots], np.int64)
+    self._num_left[items.slots(removed)] = 0
+    self._num_left[items.slots(added)] = self._max_use
+    self.inner.changed(items, added, removed)
+
+  def select(self, items: Items, rng: np.random.Generator, num_batches: int,
+             batch_size: int, first: np.ndarray | None = None
+             ) -> tuple[np.ndarray, np.ndarray]:
+    """See `Selector.select`.
+
+    Raises:
+      ValueError: too few draws are left.
+    """
+    num_draws = num_batches * batch_size
+    if self.num_left < num_draws:
+      raise ValueError(f'{num_draws} draws, but {self.num_left} are left.')
+    left = _Left(items, self._num_left)
+    positions, importance_weights = [], []
+    for _ in range(num_draws):
+      position, importance_weight = self.inner.select(left, rng, 1, 1, first)
+      slot = items.slots(position[0])
+      self._num_left[slot] -= 1
+      if not self._num_left[slot]:
+        self.inner.changed(left, position[0][:0], position[0])
+      positions.append(position)
+      importance_weights.append(importance_weight)
+    shape = (num_batches, batch_size)
+    return (np.concatenate(positions).reshape(shape),
+            np.concatenate(importance_weights).reshape(shape))
+
+  def update(self, items: Items, positions: np.ndarray,
+             errors: np.ndarray) -> None:
+    """See `Selector.update`; dropped items stay dropped."""
+    self.inner.update(_Left(items, self._num_left), positions, errors)
+
+
+class _Left:
+  """Items without dropped items."""
+
+  def __init__(self, items: Items, num_left: np.ndarray):
+    self.num_streams = items.num_streams
+    self.num_slots = items.num_slots
+    self.first = items.first
+    self.end = items.end
+    self.slots = items.slots
+    self._items = items
+    self._num_left = num_left
+
+  def alive(self, positions: np.ndarray) -> np.ndarray:
+    return (self._items.alive(positions)
+            & (self._num_left[self.slots(positions)] > 0))

@@ -1,52 +1,43 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The latest steps of many environments, each stored once. NumPy only.
 
-A stream is the flow of steps of one environment. It has `length` slots, and a
-new step takes the place of the oldest one. Slot `t` has the observation of step
+A stream is the flow of steps of one environment. A stream has `length` slots,
+and a new step replaces the oldest step. Slot `t` has the observation of step
 `t`, and the action and reward that led to it, like an entry of an unroll. Times
-`t` count on when the slots start over.
+`t` continue when the slots start over.
 
-A position names the transition that starts at time `t` of stream `s`: it is the
-number `t * num_streams + s`. So it never means another one later, and it tells
-by itself whether its slot has been overwritten.
+The transition that starts at time `t` of stream `s` has the position
+`t * num_streams + s`. Positions are never reused, and a position alone shows
+whether its slot was overwritten.
 """
 
 import collections
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.replay import games
+from scalable_agent.replay import selectors
 
-# What is known about the step that led to a slot; bits of its flags.
-TERMINATED = 1  # It ended an episode: a game, or one life.
+# Bits of the flags of a slot, about the step that led to the slot.
+TERMINATED = 1  # The step ended an episode: a game, or one life.
 TRUNCATED = 2  # A time limit, and nothing else, ended the game.
 NEW_GAME = 4  # The observation of the slot begins a game.
 NO_STEP = 8  # There was no step: the stream began here, or began anew.
-
-
-class Changes(NamedTuple):
-  """Which transitions can be drawn from now on, and which no longer.
-
-  Attributes:
-    added: int64 positions.
-    removed: int64 positions. Some of them may never have been there.
-  """
-  added: np.ndarray
-  removed: np.ndarray
 
 
 class Columns(NamedTuple):
   """Steps of one stream, one after the other.
 
   Attributes:
-    observation: nest of `[N, ...]`; of stacks only the newest frame.
+    observation: nest of `[N, ...]`; only the newest frame of a stack.
     action: `[N, ...]`.
     reward: float32 `[N]`.
     flags: uint8 `[N]`.
-    last_observations: nest of `[M, ...]`, one per flag `NEW_GAME`: the last
-      observation of the game before.
+    last_observations: nest of `[M, ...]`, the last observation of the game
+      before each flag `NEW_GAME`.
   """
   observation: structs.Nest
   action: np.ndarray
@@ -55,43 +46,11 @@ class Columns(NamedTuple):
   last_observations: structs.Nest
 
 
-class _Games:
-  """A table with a row for each game that has steps in the store.
-
-  Attributes:
-    start: int64, the time of the first slot.
-    limit: int64, the time of the last step, -1 as long as the game goes on.
-    last: nest of arrays, the last observation.
-  """
-
-  def __init__(self, empty_last: structs.Nest):
-    self.start = np.zeros([1], np.int64)
-    self.limit = np.zeros([1], np.int64)
-    self.last = empty_last
-    self._free = [0]
-
-  def begin(self, time: int) -> int:
-    """Returns the row of a new game."""
-    if not self._free:
-      size = len(self.start)
-      self._free = list(range(size, 2 * size))
-      double = lambda a: np.concatenate([a, np.zeros_like(a)])
-      self.start, self.limit = double(self.start), double(self.limit)
-      self.last = map_nests(double, self.last)
-    row = self._free.pop()
-    self.start[row], self.limit[row] = time, -1
-    return row
-
-  def free(self, row: int) -> None:
-    self._free.append(row)
-
-
 class StepStore:
   """The latest steps of `num_streams` environments.
 
-  Stacks of frames are taken apart: a slot has the newest frame only. As in ALE,
-  a stack has zeros in place of what was before the game, and goes on when a
-  lost life ends an episode.
+  A slot has only the newest frame of a stack. As in ALE, a stack has zeros for
+  frames before the game, and continues when a lost life ends an episode.
 
   Attributes:
     num_streams: the number of environments.
@@ -106,11 +65,11 @@ class StepStore:
     """Makes an empty store.
 
     Args:
-      spec: of the environments.
+      spec: the spec of the environments.
       capacity: the number of slots; rounded up to a multiple of the streams.
       num_streams: the number of environments of the run.
       stacked: whether an observation is a stack of frames `[N, ...]`, oldest
-        first, and each one is the one before, shifted by a frame.
+        first, where each stack is the stack before, shifted by a frame.
 
     Raises:
       errors.EnvironmentSpecError: observations with strings.
@@ -121,16 +80,14 @@ class StepStore:
     self._stacked = stacked
     observation, action, self._num_frames = _slot_specs(spec, stacked)
     slots = self.length * num_streams
-    # Memory is taken from the machine when it is written first.
+    # The machine gives memory when an array is first written.
     empty = lambda count, s: np.zeros((count, *s.shape), s.dtype)
-    self._observation = map_nests(lambda s: empty(slots, s), observation)
+    self._observation = games.map_nests(lambda s: empty(slots, s), observation)
     self._action = empty(slots, action)
     self._reward = np.zeros([slots], np.float32)
     self._flags = np.zeros([slots], np.uint8)
-    self._game = np.zeros([slots], np.int32)  # Rows of `_games`.
-    self._games = _Games(map_nests(lambda s: empty(1, s), observation))
-    self._rows: list[collections.deque[int]] = [
-        collections.deque() for _ in range(num_streams)]
+    self._games = games.Games(
+        num_streams, slots, games.map_nests(lambda s: empty(1, s), observation))
     self.count = np.zeros([num_streams], np.int64)
     self.first = np.zeros([num_streams], np.int64)
     self.end = np.zeros([num_streams], np.int64)
@@ -147,26 +104,25 @@ class StepStore:
     return stream * self.length + time % self.length
 
   def alive(self, positions: np.ndarray) -> np.ndarray:
-    """Returns which of these transitions can be drawn, bool."""
+    """Returns whether each transition can be drawn, bool."""
     time, stream = np.divmod(positions, self.num_streams)
     after = self._flags[self._slot(stream, time + 1)]
     return ((self.first[stream] <= time) & (time < self.end[stream])
             & (after & NO_STEP == 0))
 
-  def add(self, unroll: structs.Unroll) -> Changes:
-    """Adds the steps of an unroll; its columns may be of any environments.
+  def add(self, unroll: structs.Unroll) -> selectors.Changes:
+    """Adds the steps of an unroll; columns may be of any environments.
 
-    An environment's first unroll, and one of an environment that began anew,
-    adds the observation of entry 0, too. It does not join up with what is
-    older.
+    The first unroll of an environment that has started or restarted also adds
+    the observation of entry 0, and does not join up with older steps.
 
     Raises:
-      ValueError: the unroll is too long for the store, or of an environment
-        that the store does not have.
+      ValueError: the unroll is too long for the store, or the store does not
+        have the environment.
     """
     steps, streams = unroll.steps, unroll.start.environment
-    if len(streams) and not 0 <= min(streams) <= max(streams) < (
-        self.num_streams):
+    if len(streams) and not (
+        0 <= min(streams) <= max(streams) < self.num_streams):
       raise ValueError(f'Environments {streams}, but the replay has '
                        f'{self.num_streams}.')
     if len(steps.env_outputs.reward) + self._num_frames > self.length:
@@ -178,9 +134,10 @@ class StepStore:
       lasts[last.column].append(last.observation)
     changes = [self._add_column(unroll, column, int(stream), lasts[column])
                for column, stream in enumerate(streams)]
-    return Changes(*map(np.concatenate, zip(*changes)))
+    return selectors.Changes(*map(np.concatenate, zip(*changes)))
 
-  def _add_column(self, unroll, column, stream, lasts):
+  def _add_column(self, unroll: structs.Unroll, column: int, stream: int,
+                  lasts: Sequence[structs.Nest]) -> selectors.Changes:
     env_outputs = unroll.steps.env_outputs
     # Only the first step of an environment has no step before it.
     joins = self._joins[stream] and env_outputs.info.episode_step[0, column] > 0
@@ -200,62 +157,43 @@ class StepStore:
                        'last observations.')
     actions = unroll.steps.agent_outputs.action[entries]
     if actions.dtype.kind == 'f':
-      actions = np.clip(actions, -1.0, 1.0)  # What environments execute.
+      actions = np.clip(actions, -1.0, 1.0)  # As executed.
     return self.append(stream, Columns(
-        map_nests(lambda a: newest(a[entries]), env_outputs.observation),
+        games.map_nests(lambda a: newest(a[entries]), env_outputs.observation),
         actions, env_outputs.reward[entries], flags,
-        map_nests(lambda *a: newest(np.stack(a)), *lasts)
+        games.map_nests(lambda *a: newest(np.stack(a)), *lasts)
         if lasts else ()))
 
-  def append(self, stream: int, columns: Columns) -> Changes:
-    """Adds steps of one stream, as `columns` returns them."""
+  def append(self, stream: int, columns: Columns) -> selectors.Changes:
+    """Adds steps of one stream, from `read`."""
     first, end = self.first[stream], self.end[stream]
     count = int(self.count[stream])
     slots = self._slot(stream, count + np.arange(len(columns.flags)))
-    map_nests(lambda a, b: _put(a, slots, b),
+    games.map_nests(lambda a, b: games.put(a, slots, b),
               self._observation, columns.observation)
     self._action[slots] = columns.action
     self._reward[slots] = columns.reward
     self._flags[slots] = columns.flags
-    self._append_games(stream, slots, columns)
+    self._games.append(
+        stream, count, slots, columns.flags & (NEW_GAME | NO_STEP) != 0,
+        columns.flags & NEW_GAME != 0, columns.last_observations)
     self._set_count(stream, count + len(slots))
     if columns.flags[0] & NO_STEP:
       end = count
     positions = lambda start, end: (
         np.arange(start, end) * self.num_streams + stream)
-    return Changes(positions(end, self.end[stream]),
-                   positions(first, self.first[stream]))
+    return selectors.Changes(positions(end, self.end[stream]),
+                             positions(first, self.first[stream]))
 
-  def _append_games(self, stream, slots, columns):
-    rows, count, num_ended = self._rows[stream], self.count[stream], 0
-    games = self._games
-    if not rows:
-      rows.append(games.begin(count))
-    begin = 0
-    for i in map(int, np.flatnonzero(columns.flags & (NEW_GAME | NO_STEP))):
-      self._game[slots[begin:i]] = row = rows[-1]
-      begin = i
-      if columns.flags[i] & NEW_GAME:
-        games.limit[row] = count + i
-        map_nests(
-            lambda a, b, row=row, j=num_ended: _put(a, row, b[j]),
-            games.last, columns.last_observations)
-        num_ended += 1
-      else:
-        games.limit[row] = count + i - 1
-      rows.append(games.begin(count + i))
-    self._game[slots[begin:]] = rows[-1]
-
-  def _set_count(self, stream, count):
-    rows, oldest = self._rows[stream], max(count - self.length, 0)
+  def _set_count(self, stream: int, count: int) -> None:
+    oldest = max(count - self.length, 0)
     self.count[stream] = count
     # The older frames of the first stacks are overwritten.
     self.first[stream] = oldest + (self._num_frames - 1) * (oldest > 0)
     self.end[stream] = count - 1  # Nothing follows the newest step.
-    while len(rows) > 1 and self._games.start[rows[1]] <= oldest:
-      self._games.free(rows.popleft())
+    self._games.forget(stream, oldest)
 
-  def _slot(self, stream, time):
+  def _slot(self, stream: int | np.ndarray, time: np.ndarray) -> np.ndarray:
     return stream * self.length + time % self.length
 
   def read(self, stream: int, start: int, end: int) -> Columns:
@@ -264,40 +202,35 @@ class StepStore:
     flags = self._flags[slots]
     if start == self.count[stream] - self.length and len(flags):
       flags[0] &= ~np.uint8(NEW_GAME)  # The game before is forgotten.
-    games = list(self._rows[stream])
-    ended = {self._games.start[following]: row
-             for row, following in zip(games, games[1:])}
-    rows = [ended[start + i] for i in np.flatnonzero(flags & NEW_GAME)]
+    ended = self._games.ended_before(stream)
+    rows = [ended[start + int(i)] for i in np.flatnonzero(flags & NEW_GAME)]
     return Columns(
-        map_nests(lambda a: a[slots], self._observation), self._action[slots],
-        self._reward[slots], flags,
-        map_nests(lambda a: a[np.array(rows, int)], self._games.last))
+        games.map_nests(lambda a: a[slots], self._observation),
+        self._action[slots], self._reward[slots], flags,
+        games.map_nests(lambda a: a[np.array(rows, int)], self._games.last))
 
   def restore(self, stream: int, start: int, columns: Columns) -> None:
-    """Appends what `read` returned, at the time `start`.
+    """Appends the columns of `read`, at the time `start`.
 
-    The next unroll of the stream will not join up with it.
+    The next unroll of the stream does not join up with the columns.
     """
     if start != self.count[stream]:
-      # All that is older is overwritten.
-      while self._rows[stream]:
-        self._games.free(self._rows[stream].pop())
+      self._games.clear(stream)  # All older steps are overwritten.
       self.count[stream] = start
     self.append(stream, columns)
 
   def windows(self, positions: np.ndarray, num_steps: int) -> 'Windows':
-    """Returns the steps that follow the starts.
+    """Returns the steps that follow each start.
 
-    A window ends at the end of its episode or life, at the newest step, or
-    after `num_steps`.
+    A window ends with the episode or life, at the newest step, or when full.
 
     Args:
-      positions: int64 `[N]`, of transitions that can be drawn.
+      positions: int64 `[N]`, positions of transitions that can be drawn.
       num_steps: the largest length of a window.
     """
     time, stream = np.divmod(positions, self.num_streams)
     base = stream * self.length
-    game = self._game[base + time % self.length]
+    game = self._games.of_slot[base + time % self.length]
     limit = self._games.limit[game]
     limit = np.where(limit < 0, self.end[stream], limit)
     slots = base[:, None] + (
@@ -310,7 +243,7 @@ class StepStore:
                    at_end & TERMINATED != 0)
 
   def actions(self, windows: 'Windows') -> np.ndarray:
-    """Returns the actions `[N, ...]` that were chosen at the starts."""
+    """Returns the actions `[N, ...]` chosen at the starts."""
     return self._action.take(windows.slots[:, 0], 0)
 
   def rewards(self, windows: 'Windows') -> np.ndarray:
@@ -320,56 +253,57 @@ class StepStore:
 
   def observations(self, windows: 'Windows', steps: np.ndarray | int,
                    key: str | None = None) -> structs.Nest:
-    """Returns what was observed, `steps` steps after the starts, `[N, ...]`.
+    """Returns the observations `steps` steps after the starts, `[N, ...]`.
 
-    If the game ended with the last of these steps, it is its last observation.
+    Where the game ended with the last step, this is the game's last
+    observation.
 
     Args:
       windows: from `windows`.
       steps: int64 `[N]`, between 0 and `num_left`.
-      key: which entry of a dictionary of observations; None for all of it.
+      key: an entry of a dictionary of observations; None for all entries.
     """
     time = windows.time + steps
     slots = windows.base + time % self.length
     ended = np.flatnonzero((self._flags[slots] & NEW_GAME != 0) & (steps > 0))
-    games = windows.game[ended]
+    rows = windows.game[ended]
 
-    def read(array, last):
+    def read(array: np.ndarray, last: np.ndarray) -> np.ndarray:
       found = array.take(slots, 0)
       if len(ended):
-        found[ended] = last[games]
+        found[ended] = last[rows]
       return found
 
-    def read_stacks(array, last):
+    def read_stacks(array: np.ndarray, last: np.ndarray) -> np.ndarray:
       times = time[:, None] - np.arange(self._num_frames - 1, -1, -1)
       found = array.take(windows.base[:, None] + times % self.length, 0)
       found[times < self._games.start[windows.game][:, None]] = 0
-      found[ended, -1] = last[games]
+      found[ended, -1] = last[rows]
       return found
 
     nests = (self._observation, self._games.last)
     if key is not None:
       nests = tuple(nest[key] for nest in nests)
-    return map_nests(read_stacks if self._stacked else read, *nests)
+    return games.map_nests(read_stacks if self._stacked else read, *nests)
 
   def num_before(self, windows: 'Windows') -> np.ndarray:
-    """Returns how many steps of the game before each start are stored."""
+    """Returns the number of stored steps of the game before each start."""
     stream = windows.base // self.length
     return windows.time - np.maximum(
         self._games.start[windows.game], self.first[stream])
 
 
 class Windows(NamedTuple):
-  """The steps that follow `N` starts, at most `n` of them.
+  """Up to `n` steps after each of `N` starts.
 
   Attributes:
     base: int64 `[N]`, the first slot of the stream.
     time: int64 `[N]`, the time of the start.
     game: int32 `[N]`, the row of the game.
-    num_left: int64 `[N]`, how many steps of the game are known after the start.
+    num_left: int64 `[N]`, the known steps of the game after the start.
     slots: int64 `[N, n]`, the slots of the steps.
-    length: int64 `[N]`, how many of the steps belong to the window; at least 1.
-    terminated: bool `[N]`, whether the last one ended the episode.
+    length: int64 `[N]`, the number of steps in the window; at least 1.
+    terminated: bool `[N]`, whether the last step ended the episode.
   """
   base: np.ndarray
   time: np.ndarray
@@ -390,19 +324,13 @@ def num_bytes(spec: structs.EnvironmentSpec, capacity: int,
       + 4 + 1 + 4)  # Reward, flags, game.
 
 
-def map_nests(fn: Callable[..., Any], *nests: structs.Nest) -> structs.Nest:
-  """Calls `fn` with the arrays, or specs, of observations of the same form."""
-  # `tree.map_structure` takes longer than a draw, and walks into specs.
-  if isinstance(nests[0], dict):
-    return {name: fn(*[nest[name] for nest in nests]) for name in nests[0]}
-  return fn(*nests)
-
-
-def _specs(spec):
+def _specs(spec: structs.ObservationSpec) -> list[structs.ArraySpec]:
   return list(spec.values()) if isinstance(spec, dict) else [spec]
 
 
-def _slot_specs(spec, stacked):
+def _slot_specs(
+    spec: structs.EnvironmentSpec, stacked: bool
+) -> tuple[structs.ObservationSpec, structs.ArraySpec, int]:
   """Returns the specs of observation and action, and the size of a stack."""
   observation, num_frames = spec.observation, 1
   if any(s.dtype == object for s in _specs(observation)):
@@ -415,7 +343,3 @@ def _slot_specs(spec, stacked):
     num_frames = observation.shape[0]
     observation = observation._replace(shape=observation.shape[1:])
   return observation, spec.action.array, num_frames
-
-
-def _put(array, index, value):
-  array[index] = value

@@ -1,25 +1,28 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What is made of drawn steps: transitions over `n` steps. NumPy only."""
+"""Views make data for the learner from chosen items. NumPy only."""
 
 import dataclasses
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 
+_Store = TypeVar('_Store', contravariant=True)
 
-class View(Protocol):
-  """Makes `structs.Transition` of `[N, ...]` of `N` positions of a store."""
 
-  def __call__(self, store: steps.StepStore, positions: np.ndarray,
-               rng: np.random.Generator) -> structs.Transition:
-    """Returns the transitions that begin at positions.
+class View(Protocol[_Store]):
+  """Makes the data of a sample from `N` items of a store."""
+
+  def __call__(self, store: _Store, positions: np.ndarray,
+               rng: np.random.Generator
+               ) -> structs.Unroll | structs.Transition:
+    """Returns an `Unroll` of `N` columns, or a `Transition` of `[N, ...]`.
 
     Args:
-      store: where the steps are.
-      positions: int64 `[N]`, of transitions that can be drawn.
-      rng: for views that choose something by chance.
+      store: keeps the items.
+      positions: int64 `[N]`, positions of items that can be drawn.
+      rng: random numbers for views that choose by chance.
     """
 
 
@@ -27,13 +30,13 @@ class View(Protocol):
 class NStep:
   """Transitions over `num_steps`, or up to the end of the episode.
 
-  A window also ends at the newest step. Wherever it ends, the discount is
-  `gamma^k` after `k` steps, and 0 only if the episode terminated there.
+  A window also ends at the newest step. The discount of a window of `k` steps
+  is `gamma^k`, and 0 only if the episode terminated after these steps.
 
   Attributes:
     discount: `gamma`.
     num_steps: `n`, at least 1.
-    reward_clipping: of each reward before it is discounted, see
+    reward_clipping: the clipping of rewards before the discount, see
       `clip_rewards`.
   """
   discount: float
@@ -56,8 +59,8 @@ class NStep:
 
     Args:
       rewards: `[N, n]`.
-      length: int64 `[N]`, how many of the rewards count.
-      terminated: bool `[N]`, whether the episode terminated then.
+      length: int64 `[N]`, the number of rewards that count.
+      terminated: bool `[N]`, whether the episode terminated after these steps.
     """
     rewards = clip_rewards(rewards, self.reward_clipping)
     powers = self.discount ** np.arange(self.num_steps + 1)
@@ -68,7 +71,7 @@ class NStep:
 
 
 def clip_rewards(rewards: np.ndarray, mode: str) -> np.ndarray:
-  """Returns what `losses.clip_rewards` returns, of arrays.
+  """Clips arrays of rewards as `losses.clip_rewards` clips tensors.
 
   Raises:
     ValueError: if `mode` is unknown.

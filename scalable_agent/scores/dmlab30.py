@@ -51,13 +51,8 @@ def human_normalized_scores(
     baselines: data.Baselines = BASELINES) -> dict[str, float]:
   """Returns `(mean return - random) / (human - random)` of every level.
 
-  Args:
-    level_returns: returns of episodes by training or test level. Levels outside
-      the suite are ignored.
-    baselines: the scores of 0 and 100 %.
-
-  Returns:
-    Percent by test level, for the levels in `level_returns`.
+  The scores are in percent, by test level. Levels outside the suite are
+  ignored.
 
   Raises:
     ValueError: a level has no returns.
@@ -101,9 +96,6 @@ def compute_human_normalized_score(
       levels. Other levels are ignored.
     per_level_cap: largest score of a level, in percent, or None.
 
-  Returns:
-    The score in percent: 0 is random, 100 is human.
-
   Raises:
     ValueError: a level is missing or has no returns.
   """
@@ -122,11 +114,9 @@ class TrainingScores:
 
   def add(self, level_name: str,
           episode_return: float) -> dict[str, float] | None:
-    """Adds an episode. Episodes must be added in the order of their ends.
+    """Adds an episode's unclipped return, in the order in which episodes end.
 
-    Args:
-      level_name: training or test level. Levels outside the suite are ignored.
-      episode_return: unclipped return of the episode.
+    Levels outside the suite are ignored.
 
     Returns:
       If scores are due, the scores in percent, by name of their TensorBoard

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scalable_agent import errors
 
+# Name of a file that a killed run leaves behind.
+TEMPORARY_NAME = r'evaluations\.csv\.tmp'
 _NAME = 'evaluations.csv'
 _HEAD = 'num_env_frames,num_updates,train_time_s,mean,std,returns\n'
 

@@ -15,6 +15,8 @@ from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
 
+# Name of a file that a killed test leaves behind.
+TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
@@ -74,7 +76,7 @@ def to_markdown(table: score_table.Table) -> str:
         f'{i}. {run.source}, {run.num_env_frames:,} frames'
         for i, run in enumerate(table.runs, 1))]
   if table.differences:
-    parts += ['## Where this test differs from the published ones',
+    parts += ['## Differences from the published tests',
               '\n'.join(f'- {line}' for line in table.differences)]
   if suite:
     parts += ['## Sources', '\n'.join(

@@ -29,8 +29,6 @@ _MIN_SEEDS = 3
 _NUM_POINTS = 400
 # A curve skips the first 1/5 of the window of its mean.
 _SKIPPED_FRACTION = 5
-# What may differ between the runs of a band.
-_OWN_SETTINGS = ('logdir', 'seed', 'mode')
 
 
 class Curve(NamedTuple):
@@ -110,7 +108,7 @@ def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
       settings = tuple(
           (field.name, getattr(config, field.name))
           for field in dataclasses.fields(config)
-          if field.name not in _OWN_SETTINGS)
+          if not field.metadata['varies'])
       groups.setdefault(settings, []).append(label)
   return {f'{group[0]} and {len(group) - 1} other seeds: '
           'median, least and most': tuple(group)
@@ -171,13 +169,8 @@ def read_evaluations(
     logdir: str, levels: Collection[str]) -> dict[str, Curve]:
   """Returns the mean returns of the evaluations of a run, if any.
 
-  Args:
-    logdir: the directory of the run.
-    levels: the levels that were evaluated.
-
-  Returns:
-    A curve of means by level. Means over several levels get their own panel,
-    whose title is the key.
+  The key is the level. Means over several `levels` get their own panel, whose
+  title is the key.
   """
   found = evaluations_lib.read(logdir)
   if not found:

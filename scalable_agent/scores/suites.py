@@ -96,10 +96,9 @@ def _capped_mean(scores: np.ndarray) -> np.ndarray:
 class _Number(NamedTuple):
   """A statistic of a suite, before the published numbers are looked up.
 
+  The first three attributes are as in `Statistic`.
+
   Attributes:
-    name: see `Statistic`.
-    reduce: see `Statistic`.
-    baselines: see `Statistic`.
     key: name in `data.PublishedAgent.statistics`; '' if unpublished.
     text: name in the lines of `Suite.other_agents`.
   """

@@ -241,9 +241,9 @@ def _remarks(suite: suites.Suite | None, rows: Sequence[Row],
            f'--test_num_episodes{advice}.')
   if suite and not is_complete and len(rows) > 1:
     num_levels = len({suite.keys.get(row.level) for row in rows} - {None})
-    yield (f'No numbers over {suite.name}: they need each of its '
-           f'{len(suite.human.scores)} levels once; there are {num_levels} of '
-           f'them in {len(rows)} levels.')
+    yield (f'No numbers over {suite.name}, which need each of its '
+           f'{len(suite.human.scores)} levels once; the {len(rows)} levels '
+           f'here have {num_levels}.')
   outside = [row.level for row in rows if suite and row.level not in suite.keys]
   if suite and outside:
     yield f'Not in {suite.name}: {", ".join(outside)}.'

@@ -1,0 +1,76 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Compares the sizes of unrolls, batches and the replay with the memory."""
+
+from scalable_agent import replay as replay_lib
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.networks import agents
+from scalable_agent.processes import memory
+from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
+from scalable_agent.settings import sections
+
+
+def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 agent: agents.Agent) -> None:
+  """Prints the size of the replay, if there is one.
+
+  Args:
+    config: the settings of this learner.
+    spec: the spec of the environments.
+    agent: the agent, whose outputs are in unrolls.
+
+  Raises:
+    ConfigError: unrolls, batches or the replay are larger than the memory of
+      the machine.
+  """
+  unroll_bytes = num_unroll_bytes(config, spec, agent)
+  # Otherwise the unrolls of actors are on other machines.
+  if not config.ray_address or config.inference != 'local':
+    num_buffers = 1 if config.deterministic else config.queue_capacity + 1
+    memory.check(
+        f'--num_actors={config.num_actors} with --unroll_length='
+        f'{config.unroll_length} and --queue_capacity={config.queue_capacity}',
+        config.num_actors * num_buffers * unroll_bytes)
+  if config.is_off_policy:
+    flag, number, items = '--replay_steps', config.replay_steps, 'steps'
+    num_bytes = (number // config.unroll_length * unroll_bytes
+                 if config.use_lstm else num_step_bytes(config, spec))
+  else:
+    flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
+    num_bytes = number * unroll_bytes
+    # A batch is learned from while the next batch is made.
+    memory.check(f'--batch_size={config.batch_size} with --unroll_length='
+                 f'{config.unroll_length}',
+                 2 * config.batch_size * unroll_bytes)
+    memory.check(f'--unrolls_per_collect={config.unrolls_per_collect} with '
+                 f'--unroll_length={config.unroll_length}',
+                 config.unrolls_per_collect * unroll_bytes)
+  if number:
+    memory.check(f'{flag}={number}', num_bytes)
+    print(f'Replay of {number:,} {items}: {num_bytes / 1e9:,.2f} GB when it is '
+          'full.')
+
+
+def num_unroll_bytes(config: sections.ActingSettings,
+                     spec: structs.EnvironmentSpec, agent: agents.Agent) -> int:
+  """Returns the size of an unroll of one environment, without making one."""
+  short, longer = (
+      replay_lib.num_bytes(unrolls.allocate(
+          length, [''], spec.observation, agent.output_spec,
+          agent.initial_state(1))) for length in (1, 2))
+  return short + (config.unroll_length - 1) * (longer - short)
+
+
+def num_step_bytes(config: config_lib.Config,
+                   spec: structs.EnvironmentSpec) -> int:
+  """Returns the size of a full replay of steps."""
+  return replay_lib.num_step_bytes(
+      spec, config.replay_steps, is_stacked(config))
+
+
+def is_stacked(config: config_lib.Config) -> bool:
+  """Returns whether observations are stacks of frames: all of Atari."""
+  return all(map(declare.is_atari, levels.level_names(
+      config.level_name, config.is_test)))

@@ -1,0 +1,324 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Sources: the road from unrolls in the inbox to samples."""
+
+from collections.abc import Iterator
+import functools
+import os
+import shutil
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import replay as replay_lib
+from scalable_agent.experience import episodes
+from scalable_agent.experience import queues
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import memory_check
+from scalable_agent.networks import agents
+from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
+from scalable_agent.settings import sections
+
+# --save_replay=auto saves replays of at most this size.
+_MAX_SAVED_BYTES = 2e9
+
+_REFILLS = ('The replay was not saved: it is filled with --min_replay_steps '
+            'before the agent learns on.')
+
+_Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
+                      | replay_lib.Replay[replay_lib.UnrollStore])
+
+
+class Place(NamedTuple):
+  """The learner and the run part of a source, for seeds and paths.
+
+  Attributes:
+    collectives: the other learners.
+    part: a number that differs between the parts of a run.
+    first_environment: the lowest number of an environment in the unrolls.
+  """
+  collectives: collectives_lib.Collectives
+  part: int
+  first_environment: int
+
+  def replay_seed(self, config: config_lib.Config) -> int:
+    """Returns the seed of the draws."""
+    return config.derive_seed('replay', self.collectives.rank, self.part)
+
+
+def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
+              learner: learner_lib.Learner, part: int = 0,
+              collectives: collectives_lib.Collectives | None = None,
+              first_environment: int = 0) -> feeds.Feed:
+  """Makes the feed of a learner; nothing runs before its `start`.
+
+  Args:
+    config: the settings of this learner, resolved.
+    spec: the spec of the environments.
+    learner: learns from the batches.
+    part: a number that differs between the parts of a run.
+    collectives: the other learners, if there are any.
+    first_environment: the lowest number of an environment in the unrolls.
+  """
+  collectives = collectives or collectives_lib.Alone()
+  inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
+  turns = feeds.TurnTaker(inbox) if config.deterministic else None
+  source = make(config, spec, learner, turns or inbox,
+                Place(collectives, part, first_environment))
+  return feeds.Feed(inbox, source, learner, spec.num_action_repeats,
+                    num_learners=collectives.size, turns=turns)
+
+
+def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
+         learner: learner_lib.Learner, inbox: unrolls.Inbox,
+         place: Place) -> feeds.Source:
+  """Makes the source of an algorithm; see `make_feed`."""
+  make_source = _off_policy if config.is_off_policy else _impala
+  return make_source(config, spec, learner, inbox, place)
+
+
+class _Columns:
+  """An inbox that fills the columns of one unroll, first in, first out."""
+
+  def __init__(self, inbox: unrolls.Inbox, unroll: structs.Unroll):
+    self._filled = unrolls.batches(inbox, unroll)
+
+  def get(self) -> unrolls.Delivery:
+    return unrolls.Delivery(next(self._filled), lambda: None)
+
+
+def _note(unroll: structs.Unroll) -> structs.Note:
+  actions = unroll.steps.agent_outputs.action[1:].copy()
+  return structs.Note(episodes.finished_episodes(unroll),
+                      actions.reshape(-1, *actions.shape[2:]),
+                      unroll.start.policy_version.copy())
+
+
+def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
+            learner: learner_lib.Learner, inbox: unrolls.Inbox,
+            place: Place) -> feeds.Source:
+  """Returns a source of unrolls: fresh, replayed, or both."""
+  allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
+  batch = allocate(config.batch_size)
+  if not config.replay_capacity:
+    return feeds.Source(replay_lib.samples(
+        _Columns(inbox, batch), lambda unroll: None,
+        lambda: structs.Sample(batch), replay_lib.PerCollection(), _note))
+  num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
+  selector = _make_selector(config)
+  replay = replay_lib.Replay(
+      replay_lib.UnrollStore(allocate(config.replay_capacity)), selector,
+      replay_lib.Unrolls(batch, num_fresh), place.replay_seed(config))
+  if learner.num_updates:
+    print('The replay was not saved: it begins empty.')
+  # Only fresh unrolls are logged: replayed unrolls were logged before.
+  fresh = unrolls.columns(batch, 0, num_fresh)
+  due = replay_lib.PerCollection()
+  if config.unrolls_per_collect:
+    fresh = allocate(config.unrolls_per_collect)
+    due = replay_lib.PerCollection(
+        config.updates_per_collect,
+        (lambda: selector.num_left // config.batch_size)
+        if isinstance(selector, replay_lib.MaxUse) else None)
+
+  def draw() -> structs.Sample:
+    sample = replay.draw(1, config.batch_size - num_fresh)
+    # For the next sample.
+    _anneal(selector, config, learner.num_env_frames)
+    return _without_unused(
+        _with_fresh(sample, num_fresh, int(replay.store.end[0])), config)
+
+  return feeds.Source(
+      replay_lib.samples(_Columns(inbox, fresh), replay.add, draw, due, _note),
+      replay.update)
+
+
+def _with_fresh(sample: structs.Sample, num_fresh: int,
+                end: int) -> structs.Sample:
+  """Returns the sample with entries for fresh columns in front."""
+  return sample._replace(
+      importance_weights=np.concatenate(
+          [np.ones([num_fresh], np.float32), sample.importance_weights]),
+      positions=np.concatenate(
+          [np.arange(end - num_fresh, end), sample.positions]))
+
+
+def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                learner: learner_lib.Learner, inbox: unrolls.Inbox,
+                place: Place) -> feeds.Source:
+  """Returns a source of replayed transitions, or unrolls for an LSTM."""
+  selector = _make_selector(config)
+  replay = _make_replay(config, spec, learner, selector, place)
+  rate = _make_rate(config, spec, place)
+  directory = _replay_directory(config, spec, place.collectives.rank)
+  counters = replay.load(directory) if directory else None
+  if counters is not None:
+    rate.state = counters
+    print(f'The replay has {replay.num_items:,} transitions of before.')
+  elif learner.num_updates:
+    print(_REFILLS)
+  num_uncounted = _resume(rate, learner, spec, counters is None, place)
+
+  def add(unroll: structs.Unroll) -> None:
+    # The replay counts environments from 0 on.
+    numbers = unroll.start.environment - place.first_environment
+    replay.add(unroll._replace(start=unroll.start._replace(
+        environment=numbers)))
+
+  def draw() -> structs.Sample:
+    _anneal(selector, config, learner.num_env_frames)
+    return _without_unused(
+        replay.draw(learner.updates_per_call, config.batch_size), config)
+
+  def samples() -> Iterator[structs.Sample]:
+    num_more = num_uncounted
+    for sample in replay_lib.samples(
+        inbox, add, draw, rate, _note, learner.updates_per_call):
+      yield sample._replace(num_new_steps=sample.num_new_steps + num_more)
+      num_more = 0
+
+  def save() -> None:
+    with rate.lock:
+      replay.save(directory, rate.state)
+
+  return feeds.Source(
+      samples(), replay.update, rate, save if directory else None)
+
+
+def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 learner: learner_lib.Learner, selector: replay_lib.Selector,
+                 place: Place) -> _Replay:
+  seed = place.replay_seed(config)
+  if config.use_lstm:
+    allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
+    num_unrolls = config.replay_steps // config.unroll_length
+    return replay_lib.Replay(
+        replay_lib.UnrollStore(allocate(num_unrolls)), selector,
+        replay_lib.Unrolls(allocate(config.batch_size)), seed)
+  store = replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
+                               memory_check.is_stacked(config))
+  return replay_lib.Replay(store, selector, _make_view(config), seed)
+
+
+def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                      rank: int) -> str:
+  """Returns the directory of the saved replay; '' if it is not saved.
+
+  A replay that an earlier part has saved is then removed: a later part would
+  take it for the replay of this part.
+  """
+  if config.use_lstm:
+    return ''
+  directory = os.path.join(
+      config.logdir, f'replay-{rank}' if rank else 'replay')
+  # Otherwise each part of a deterministic run would begin with an empty replay.
+  if config.deterministic or config.save_replay == 'yes' or (
+      config.save_replay == 'auto'
+      and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES):
+    return directory
+  if os.path.isdir(directory):
+    reason = 'this part does not save its replay (--save_replay).'
+    try:
+      shutil.rmtree(directory)
+    except OSError as e:
+      raise errors.CheckpointError(
+          f'{directory} of an earlier part cannot be removed ({e.strerror}), '
+          f'and {reason}') from e
+    print(f'{directory} of an earlier part was removed: {reason}')
+  return ''
+
+
+def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
+               place: Place) -> replay_lib.Rate:
+  min_steps = declare.used(config.min_replay_steps)
+  num_frames = min_steps * place.collectives.size * spec.num_action_repeats
+  if num_frames >= config.total_environment_frames:
+    raise errors.ConfigError(
+        f'Nothing would be learned: the warm-up of --min_replay_steps takes '
+        f'{num_frames} frames, and --total_environment_frames='
+        f'{config.total_environment_frames}.')
+  return replay_lib.Rate(declare.used(config.updates_per_step), min_steps)
+
+
+def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
+            spec: structs.EnvironmentSpec, is_empty: bool,
+            place: Place) -> int:
+  """Resumes the rate from the learner's counters.
+
+  Updates that were drawn but not made before the stop are due again. Steps that
+  only such updates have counted are new.
+
+  Returns:
+    For learner 0, the number of these steps of all learners together; else 0.
+  """
+  num_counted = learner.num_env_frames // spec.num_action_repeats
+  [num_added] = place.collectives.total([rate.num_steps])
+  # Learners have equal shares, as all make the same updates.
+  rate.resume(max(rate.num_steps, num_counted // place.collectives.size),
+              learner.num_updates)
+  if is_empty and num_counted:
+    rate.warm_up()
+  return 0 if place.collectives.rank else max(num_added - num_counted, 0)
+
+
+def _make_selector(config: sections.ReplaySettings) -> replay_lib.Selector:
+  selector: replay_lib.Selector = replay_lib.Uniform()
+  if config.is_prioritised:
+    selector = replay_lib.Prioritised(
+        config.priority_exponent, config.importance_exponent,
+        config.priority_epsilon)
+  if config.is_recent:
+    selector = replay_lib.Recent(
+        selector, config.recent_eta, config.recent_min_steps)
+  return replay_lib.MaxUse(selector, config.max_use) if (
+      config.max_use) else selector
+
+
+def _anneal(selector: replay_lib.Selector, config: config_lib.Config,
+            num_env_frames: int) -> None:
+  """Sets the importance exponent, which changes during the training."""
+  while isinstance(selector, (replay_lib.Recent, replay_lib.MaxUse)):
+    selector = selector.inner
+  if isinstance(selector, replay_lib.Prioritised):
+    share = min(num_env_frames / config.total_environment_frames, 1.0)
+    selector.importance_exponent = (
+        (1 - share) * config.importance_exponent
+        + share * config.importance_exponent_end)
+
+
+def _without_unused(sample: structs.Sample,
+                    config: sections.ReplaySettings) -> structs.Sample:
+  """Drops importance weights and positions if there are no priorities."""
+  if config.is_prioritised:
+    return sample
+  return sample._replace(importance_weights=None, positions=None)
+
+
+def _make_view(config: config_lib.Config
+               ) -> replay_lib.View[replay_lib.StepStore]:
+  n_step = replay_lib.NStep(
+      config.discounting, config.n_step, config.reward_clipping)
+  if config.hindsight == 'none':
+    return n_step
+  level_name, *others = dict.fromkeys(
+      levels.level_names(config.level_name, config.is_test))
+  if others:
+    raise errors.ConfigError('--hindsight can be used with one level only.')
+  rewards, terminated = environments.goal_functions(level_name, config)
+  return replay_lib.Hindsight(
+      n_step, rewards, config.hindsight, config.hindsight_goals, terminated)
+
+
+def allocate_unroll(
+    config: config_lib.Config, spec: structs.EnvironmentSpec,
+    agent: agents.Agent, num_columns: int) -> structs.Unroll:
+  """Allocates an unroll, or a batch, of columns of any levels."""
+  return unrolls.allocate(
+      config.unroll_length, [''] * num_columns, spec.observation,
+      agent.output_spec, agent.initial_state(1))

@@ -1,0 +1,143 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The replay buffer of all algorithms: a store, a selector and a view."""
+
+import json
+import threading
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from scalable_agent import errors
+from scalable_agent.experience import structs
+from scalable_agent.replay import games
+from scalable_agent.replay import saving
+from scalable_agent.replay import selectors
+from scalable_agent.replay import steps
+from scalable_agent.replay import views
+
+
+class Store(selectors.Items, Protocol):
+  """Keeps the latest items: steps (`StepStore`) or unrolls (`UnrollStore`)."""
+
+  def add(self, unroll: structs.Unroll) -> selectors.Changes:
+    """Adds copies of the columns of an unroll."""
+
+
+_Store = TypeVar('_Store', bound=Store)
+
+
+class Replay(Generic[_Store]):
+  """Draws samples from a store. All methods may be called from any thread.
+
+  Attributes:
+    store: the store.
+    selector: the selector.
+  """
+
+  def __init__(self, store: _Store, selector: selectors.Selector,
+               view: views.View[_Store], seed: int):
+    """Puts a replay together.
+
+    Args:
+      store: keeps the items; used by nobody else.
+      selector: chooses the items of a draw; used by nobody else.
+      view: makes the data of a sample from chosen items.
+      seed: seed of the draws.
+    """
+    self.store = store
+    self.selector = selector
+    self._view = view
+    self._rng = np.random.default_rng(seed)
+    self._lock = threading.Lock()
+    self._saver: saving.Saver | None = None
+
+  @property
+  def num_items(self) -> int:
+    """The number of items that can be drawn, up to the few before gaps."""
+    return int(np.sum(self.store.end - self.store.first))
+
+  def add(self, unroll: structs.Unroll) -> None:
+    """Adds copies of the columns of an unroll to the store."""
+    with self._lock:
+      self.selector.changed(self.store, *self.store.add(unroll))
+
+  def draw(self, num_batches: int, batch_size: int) -> structs.Sample:
+    """Draws `K` batches of `B` items, with replacement.
+
+    Args:
+      num_batches: `K`. With `K = 1` arrays have no axis for `K`.
+      batch_size: `B`.
+    """
+    with self._lock:
+      positions, importance_weights = self.selector.select(
+          self.store, self._rng, num_batches, batch_size)
+      data = self._view(self.store, positions.ravel(), self._rng)
+    if num_batches == 1:
+      return structs.Sample(data, importance_weights[0], positions[0])
+    return structs.Sample(
+        _split(data, num_batches), importance_weights, positions)
+
+  def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
+    """Sets the errors of drawn items; overwritten items are skipped.
+
+    Args:
+      positions: positions from `draw`, of any shape.
+      errors: errors of the same shape. Only their sizes count.
+    """
+    with self._lock:
+      self.selector.update(self.store, positions, errors)
+
+  def save(self, directory: str, counters: dict[str, Any]) -> None:
+    """Saves a replay of steps: the new steps and the state of the draws.
+
+    Args:
+      directory: the same directory each time. An older save is deleted.
+      counters: numbers and strings by name, such as `Rate.state`.
+    """
+    with self._lock:
+      self._saver = self._saver or saving.Saver(directory)
+      self._saver.save(_steps(self.store), {
+          **self.selector.state, 'counters': json.dumps(counters),
+          'rng': json.dumps(self._rng.bit_generator.state)})
+
+  def load(self, directory: str) -> dict[str, Any] | None:
+    """Resumes from the last save; the next unrolls do not join up with it.
+
+    Args:
+      directory: the directory of the save.
+
+    Returns:
+      The counters; None if nothing was saved. Then nothing has changed.
+
+    Raises:
+      errors.CheckpointError: the saved replay has another form.
+    """
+    with self._lock:
+      self._saver = saving.Saver(directory)
+      state = self._saver.load(_steps(self.store))
+      if state is None:
+        return None
+      self._rng.bit_generator.state = json.loads(str(state.pop('rng')))
+      counters = json.loads(str(state.pop('counters')))
+      missing = self.selector.state.keys() - state.keys()
+      if missing:
+        raise errors.CheckpointError(
+            f'The replay in {directory} has no {" and no ".join(missing)}: use '
+            f'the settings of before, or delete {directory}. The run then '
+            'fills its replay anew.')
+      self.selector.state = {name: state[name] for name in self.selector.state}
+      return counters
+
+
+def _split(data: structs.Unroll | structs.Transition,
+           num_batches: int) -> structs.Transition:
+  """Returns transitions with an axis of batches in front."""
+  if isinstance(data, structs.Unroll):
+    raise ValueError('Unrolls are drawn for one batch at a time.')
+  shaped = lambda a: a.reshape(num_batches, -1, *a.shape[1:])
+  return structs.Transition(*[games.map_nests(shaped, nest) for nest in data])
+
+
+def _steps(store: Store) -> steps.StepStore:
+  if not isinstance(store, steps.StepStore):
+    raise TypeError('Only a replay of steps can be saved.')
+  return store
