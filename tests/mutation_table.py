@@ -531,11 +531,11 @@ _LEARNER = (
      'tape.gradient(sum(loss.by_group.values()),\n'
      '                             self.algorithm.groups[group])'),
     ('rate of the first group for all',
-     'gradients[group], learning_rates[group])',
+     'gradients[group], learning_rates[group], *limits)',
      'gradients[group],\n'
-     '          next(iter(learning_rates.values())))'),
+     '          next(iter(learning_rates.values())), *limits)'),
     ('all groups are clipped',
-     'is_clipped = group not in self._unclipped', 'is_clipped = True'),
+     'if group in self._unclipped else (', 'if False else ('),
     ('updates that failed count as made',
      'self.is_consistent = self.updates_per_call == 1', 'pass'),
     ('a single update that failed counts as half of several',
@@ -580,19 +580,21 @@ _LEARNER_OF_ALGORITHMS = (
 
 _LEARNER_ALONE = (
     ('weights left out',
-     'groups, data, weights, _fold(seed, 0))',
+     'groups, data, importance_weights, _fold(seed, 0))',
      'groups, data, None, _fold(seed, 0))'),
     ('weights of the first micro-batch for all',
-     'None if weights is None else weights[start:end],',
-     'None if weights is None else weights[:end - start],'),
-    ('gradients not clipped',
-     'self._clip_gradient_norm is not None:', 'False:'),
+     'else importance_weights[start:end],',
+     'else importance_weights[:end - start],'),
     ('published weights are the variables themselves',
      'values=self._compiled_copy())', 'values=self.agent.variables)'),
-    ('last micro-batch only',
-     '[_add(g, p) for g, p', '[p for g, p'),
     ('means of micro-batches not weighted by size',
      'share = (end - start) / batch_size', 'share = 0.5'),
+)
+
+_GRADIENTS = (
+    ('gradients not clipped', 'if clip_norm is not None:', 'if False:'),
+    ('last micro-batch only',
+     '[_add(g, o) for g, o', '[o for g, o'),
 )
 
 _BASE = (
@@ -1788,6 +1790,8 @@ GROUPS = (
     ('learning/learner', _LEARNER_IN_A_LOOP, 'tests/off_policy_test.py', '-k',
      'updates_of_one_call_are and td3', '-m', 'storm'),
     ('learning/learner', _LEARNER_ALONE, 'tests/learner_test.py', '-k',
+     'Weights or micro or clipped or published'),
+    ('learning/gradients', _GRADIENTS, 'tests/learner_test.py', '-k',
      'Weights or micro or clipped or published'),
     ('algorithms/base', _BASE, 'tests/off_policy_test.py', '-k',
      'losses and td3 or follow and td3 or begin or checkpoint and td3'),

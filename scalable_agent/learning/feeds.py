@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent import replay as replay_lib
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import threads
+from scalable_agent.replay import rate as rate_lib
 
 
 class Source(NamedTuple):
@@ -28,7 +28,7 @@ class Source(NamedTuple):
   """
   samples: Iterator[structs.Sample]
   set_errors: Callable[[np.ndarray, np.ndarray], None] | None = None
-  rate: replay_lib.Rate | None = None
+  rate: rate_lib.Rate | None = None
   save: Callable[[], None] | None = None
 
 

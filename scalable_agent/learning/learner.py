@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The learner: compiled updates from a batch to new weights."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,20 +9,23 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import gradients as gradients_lib
 from scalable_agent.learning import optimizers as optimizers_lib
 from scalable_agent.networks import flat_function
 import tensorflow as tf
 import tree
 
+_fold = tf.random.experimental.stateless_fold_in
+
 
 class Learned(NamedTuple):
-  """What comes out of one call of the learner.
+  """The result of one call of the learner.
 
   Attributes:
-    scalars: float32 scalars by name, means over the updates of the call. The
-      mean of a group is over the updates in which it learned.
+    scalars: float32 scalars by name, means over the updates of the call. Means
+      of a group are over the updates in which the group learned.
     errors: float32 `[B]` or `[K, B]`, see `base.Loss`; None if the algorithm
-      has none.
+      computes no errors.
   """
   scalars: dict[str, tf.Tensor]
   errors: tf.Tensor | None
@@ -32,11 +35,10 @@ class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
   The counters are on the host: no update waits for the device. (With several
-  learners, each one waits for the others to say how many frames they have.)
+  learners, each learner waits for the frame counts of all learners.)
 
   Attributes:
-    algorithm: the algorithm that it learns by.
-    agent: the agent of the algorithm.
+    algorithm, agent: the algorithm, and its agent.
     num_env_frames: int, environment frames that have arrived.
     num_updates: int, updates made.
     updates_per_call: int, `K`.
@@ -56,38 +58,35 @@ class Learner:
     """Makes a learner.
 
     Args:
-      algorithm: computes the losses. With micro-batches, they must be sums over
-        the batch.
+      algorithm: computes the losses. With micro-batches, losses must be sums
+        over the batch.
       optimizers: an optimizer and its learning rate for each group of the
         algorithm.
       seed: seed of the losses' random numbers.
-      clip_gradient_norm: the largest global norm of the gradient of a group,
-        or None.
+      clip_gradient_norm: the largest norm of the gradient of a group, or None.
       clip_gradient_value: the largest size of each number of the gradient, or
-        None. It is clipped before the norm.
-      micro_batch_size: how many columns of a batch are processed at once; None
-        for all. Micro-batches are processed one after the other. The update is
-        that of the whole batch, but needs the memory of one micro-batch only.
+        None. Values are clipped before the norm.
+      micro_batch_size: the number of columns that are processed at once; None
+        for all. Micro-batches are processed one after the other. The update
+        equals the update of the whole batch, but needs the memory of one
+        micro-batch only.
       updates_per_call: `K`, updates that `step` makes, one after the other, in
         one compiled loop.
       jit_compile: whether XLA compiles the update. A loop of several learners
         is not compiled.
-      collectives: the other learners, if there are any. Each one has a part of
-        the batch, and all make the update of the whole batch.
-      has_mean_losses: whether losses are means over the batch; otherwise they
-        are sums.
+      collectives: the other learners, if there are any. Each learner has a part
+        of the batch, and all learners make the update of the whole batch.
+      has_mean_losses: whether losses are means over the batch, not sums.
       unclipped: groups whose gradients are not clipped.
 
     Raises:
-      ValueError: if the optimizers are not those of the groups, or there are
-        both several updates and micro-batches.
+      ValueError: wrong optimizers, or several updates with micro-batches.
     """
     if set(optimizers) != set(algorithm.groups):
       raise ValueError(f'There are optimizers for {sorted(optimizers)}, but '
                        f'the groups are {sorted(algorithm.groups)}.')
     if updates_per_call > 1 and micro_batch_size:
-      raise ValueError(
-          'Several updates per call cannot have micro-batches.')
+      raise ValueError('Several updates per call cannot have micro-batches.')
     self.algorithm = algorithm
     self.agent = algorithm.agent
     self.num_env_frames = 0
@@ -96,8 +95,7 @@ class Learner:
     self.is_consistent = True
     self._optimizers = dict(optimizers)
     self._seed = seed
-    # Names of the scalars of groups that are delayed, known once traced.
-    self._delayed_names: set[str] = set()
+    self._delayed_names: set[str] = set()  # Scalars of delayed groups.
     self._clip_gradient_norm = clip_gradient_norm
     self._clip_gradient_value = clip_gradient_value
     self._unclipped = unclipped
@@ -113,8 +111,8 @@ class Learner:
         self._loop if is_loop else self._update_groups,
         jit_compile=jit_compile and is_loop and self._collectives.size == 1)
     self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
-    # XLA compiles these functions, and all micro-batches share them. Otherwise
-    # a function of its own only costs time.
+    # XLA compiles these two functions, and all micro-batches share the two.
+    # Otherwise separate functions only cost time.
     if not is_loop and (jit_compile or micro_batch_size):
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
@@ -141,13 +139,12 @@ class Learner:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
-    observations are left out: no loss reads them.
+    observations are left out: no loss reads these.
 
     Args:
-      data: `Unroll` of arrays `[T + 1, B, ...]`, or `Transition` of `[B, ...]`,
-        with an axis `K` in front for several updates per call.
+      data: see `structs.Sample`.
       num_new_frames: environment frames that have arrived.
-      importance_weights: see `structs.Batch`.
+      importance_weights: see `structs.Sample`.
     """
     if isinstance(data, structs.Unroll):
       steps = data.steps._replace(env_outputs=self.agent.tokenize(
@@ -168,10 +165,10 @@ class Learner:
       batch: from `to_device`.
 
     Returns:
-      Scalars by name: those of the loss, `learning_rate`, and `gradient_norm`
-      before clipping. With several groups, each has these two, as
-      `<group>/learning_rate` and `<group>/gradient_norm`. Those of a group that
-      did not learn in any of the updates are left out.
+      Scalars by name: the scalars of the loss, `learning_rate`, and
+      `gradient_norm` before clipping. With several groups, the last two are
+      `<group>/learning_rate` and `<group>/gradient_norm`, for each group that
+      learned in one of the updates.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}
@@ -180,7 +177,7 @@ class Learner:
                              np.array(num_env_frames, np.int64))
     is_any_due = -self.num_updates % self.algorithm.delay < (
         self.updates_per_call)
-    # One update is made as a whole, or not at all.
+    # A single update is made completely, or not at all.
     self.is_consistent = self.updates_per_call == 1
     learned = self._compiled_updates(
         batch.data, [] if batch.importance_weights is None
@@ -193,11 +190,10 @@ class Learner:
 
   def weights(self) -> structs.Weights:
     """Returns a copy of the weights that later updates do not change."""
-    return structs.Weights(
-        version=self.num_updates,
-        values=self._compiled_copy())
+    return structs.Weights(version=self.num_updates,
+                           values=self._compiled_copy())
 
-  def _copy_weights(self):
+  def _copy_weights(self) -> list[tf.Tensor]:
     return [tf.identity(v) for v in self.agent.variables]
 
   def _groups(self, is_due: bool) -> tuple[str, ...]:
@@ -205,10 +201,13 @@ class Learner:
     return tuple(group for group in self.algorithm.groups
                  if is_due or group not in self.algorithm.delayed)
 
-  def _loop(self, groups, data, weights, learning_rates, progress):
-    """Makes `K` updates; `groups` learn in at least one of them."""
+  def _loop(self, groups: tuple[str, ...], data: structs.Nest,
+            importance_weights: Sequence[tf.Tensor],
+            learning_rates: Mapping[str, tf.Tensor],
+            progress: base.Progress) -> Learned:
+    """Makes `K` updates; `groups` learn in at least one update."""
     part = lambda index: tf.nest.map_structure(
-        lambda x: x[index], (data, weights))
+        lambda x: x[index], (data, importance_weights))
     update = tf.function(self._update, autograph=False)
     traced = update.get_concrete_function(
         groups, *part(0), learning_rates, progress)
@@ -217,7 +216,8 @@ class Learner:
             tf.float32, self.updates_per_call, element_shape=spec.shape),
         _outputs(traced.structured_outputs))
 
-    def body(index, outputs):
+    def body(index: tf.Tensor, outputs: structs.Nest
+             ) -> tuple[tf.Tensor, structs.Nest]:
       now = progress._replace(
           num_updates=progress.num_updates + tf.cast(index, tf.int64))
       learned = update(groups, *part(index), learning_rates, now)
@@ -238,21 +238,24 @@ class Learner:
                else tf.reduce_mean(values))
         for name, values in scalars.items()}, errors)
 
-  def _update(self, groups, data, weights, learning_rates, progress):
-    """Makes an update of the groups, or of those of them that are due."""
+  def _update(self, groups: tuple[str, ...], data: structs.Nest,
+              importance_weights: Sequence[tf.Tensor],
+              learning_rates: Mapping[str, tf.Tensor],
+              progress: base.Progress) -> Learned:
+    """Makes an update of the groups, without delayed groups if not due."""
     update = lambda groups: self._update_groups(
-        groups, data, weights, learning_rates, progress)
+        groups, data, importance_weights, learning_rates, progress)
     always = self._groups(is_due=False)
     if groups == always or self.algorithm.delay == 1:
       return update(groups)
     names: list[str] = []
 
-    def all_groups():
+    def all_groups() -> Learned:
       learned = update(groups)
       names.extend(learned.scalars)
       return learned
 
-    def not_delayed():
+    def not_delayed() -> Learned:
       learned = update(always)
       self._delayed_names = set(names) - set(learned.scalars)
       return learned._replace(scalars={
@@ -261,23 +264,33 @@ class Learner:
     return tf.cond(progress.num_updates % self.algorithm.delay == 0,
                    all_groups, not_delayed)
 
-  def _update_groups(self, groups, data, weights, learning_rates, progress):
+  def _update_groups(self, groups: tuple[str, ...], data: structs.Nest,
+                     importance_weights: Sequence[tf.Tensor],
+                     learning_rates: Mapping[str, tf.Tensor],
+                     progress: base.Progress) -> Learned:
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
     gradients, sums, means, errors = self._gradients_of_batch(
-        groups, data, weights[0] if weights else None, seed)
+        groups, data, importance_weights[0] if importance_weights else None,
+        seed)
     if self._collectives.size > 1:
-      gradients, sums, means = self._sum_over_learners(gradients, sums, means)
+      gradients, sums, means = gradients_lib.sum_over_learners(
+          gradients, sums, means, self.algorithm.groups, self._collectives,
+          self._share)
     scalars = self._compiled_apply(gradients, learning_rates)
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))
     return Learned({**sums, **means, **scalars}, errors)
 
-  def _gradients_of_batch(self, groups, data, weights, seed):
-    """Returns gradients, sums, means and errors; processes micro-batches."""
+  def _gradients_of_batch(
+      self, groups: tuple[str, ...], data: structs.Nest,
+      importance_weights: tf.Tensor | None, seed: tf.Tensor
+  ) -> gradients_lib.Outputs:
+    """Computes the gradients of a batch, in micro-batches."""
     if not self._micro_batch_size:
-      return self._compiled_gradients(groups, data, weights, _fold(seed, 0))
+      return self._compiled_gradients(
+          groups, data, importance_weights, _fold(seed, 0))
     batch_size = data.steps.env_outputs.reward.shape[1]
-    gradients = None
+    gradients: gradients_lib.Gradients = {}
     sums: dict[str, tf.Tensor] = {}
     means: dict[str, tf.Tensor] = {}
     errors = []
@@ -285,107 +298,53 @@ class Learner:
       end = min(start + self._micro_batch_size, batch_size)
       part = unrolls.columns(data, start, end)
       with tf.control_dependencies(list(sums.values())[:1]):
-        # One after the other: at once they would need the memory of all.
+        # All micro-batches at once would need the memory of the batch.
         part = tree.map_structure(tf.identity, part)
       part_gradients, part_sums, part_means, part_errors = (
           self._compiled_gradients(
-              groups, part, None if weights is None else weights[start:end],
-              _fold(seed, start)))
+              groups, part, None if importance_weights is None
+              else importance_weights[start:end], _fold(seed, start)))
       errors.append(part_errors)
       share = (end - start) / batch_size
-      gradients = part_gradients if gradients is None else {
-          group: [_add(g, p) for g, p in zip(gradients[group], new,
-                                             strict=True)]
-          for group, new in part_gradients.items()}
+      gradients = (gradients_lib.add(gradients, part_gradients) if gradients
+                   else part_gradients)
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
     return gradients, sums, means, (
         None if errors[0] is None else tf.concat(errors, axis=0))
 
-  def _sum_over_learners(self, gradients, sums, means):
-    """Returns gradients and scalars of the batches of all learners."""
-    dense, counts = {}, {}
-    for group, of_group in gradients.items():
-      for index, (gradient, variable) in enumerate(zip(
-          of_group, self.algorithm.groups[group], strict=True)):
-        key = group, index
-        if isinstance(gradient, tf.IndexedSlices):
-          # Rows without a slice in any learner must stay untouched.
-          counts[key] = optimizers_lib.slices_per_row(gradient, variable.shape)
-          gradient = optimizers_lib.sum_slices(gradient, variable.shape)
-        if gradient is not None:
-          dense[key] = self._share * gradient
-    means = {name: mean / self._collectives.size
-             for name, mean in means.items()}
-    addends = dense, counts, dict(sums), means
-    dense, counts, sums, means = tf.nest.pack_sequence_as(
-        addends, self._collectives.sum(tf.nest.flatten(addends)))
-    for key, count in counts.items():
-      dense[key] = optimizers_lib.to_slices(dense[key], count)
-    gradients = {
-        group: [dense.get((group, index)) for index in range(len(of_group))]
-        for group, of_group in gradients.items()}
-    return gradients, sums, means
-
-  def _gradients(self, groups, data, weights, seed):
+  def _gradients(
+      self, groups: tuple[str, ...], data: structs.Nest,
+      importance_weights: tf.Tensor | None, seed: tf.Tensor
+  ) -> gradients_lib.Outputs:
     with tf.GradientTape(persistent=len(groups) > 1) as tape:
-      loss = self.algorithm.loss(data, weights, groups, seed)
+      loss = self.algorithm.loss(data, importance_weights, groups, seed)
     gradients = {
         group: tape.gradient(loss.by_group[group], self.algorithm.groups[group])
         for group in groups}
     return gradients, dict(loss.sums), dict(loss.means), loss.errors
 
-  def _apply(self, gradients, learning_rates):
+  def _apply(self, gradients: gradients_lib.Gradients,
+             learning_rates: Mapping[str, tf.Tensor]) -> gradients_lib.Scalars:
     scalars = {}
     for group in gradients:
       prefix = f'{group}/' if len(self.algorithm.groups) > 1 else ''
-      scalars[f'{prefix}gradient_norm'] = self._apply_group(
-          group, gradients[group], learning_rates[group])
+      limits = (None, None) if group in self._unclipped else (
+          self._clip_gradient_value, self._clip_gradient_norm)
+      scalars[f'{prefix}gradient_norm'] = gradients_lib.apply(
+          self._optimizers[group].optimizer, self.algorithm.groups[group],
+          gradients[group], learning_rates[group], *limits)
       scalars[f'{prefix}learning_rate'] = tf.identity(learning_rates[group])
     return scalars
 
-  def _apply_group(self, group, gradients, learning_rate):
-    """Updates the variables of a group; returns its gradient's norm."""
-    optimizer = self._optimizers[group].optimizer
-    variables = self.algorithm.groups[group]
-    # `tf.IndexedSlices` lose the variable's static shape between functions.
-    gradients = [
-        tf.IndexedSlices(g.values, g.indices, tf.constant(v.shape.as_list()))
-        if isinstance(g, tf.IndexedSlices) else g
-        for g, v in zip(gradients, variables, strict=True)]
-    norm = optimizers_lib.global_norm(gradients)
-    is_clipped = group not in self._unclipped
-    if is_clipped and self._clip_gradient_value is not None:
-      gradients = optimizers_lib.clip_by_value(
-          gradients, self._clip_gradient_value)
-    if is_clipped and self._clip_gradient_norm is not None:
-      gradients, _ = optimizers_lib.clip_by_norm(
-          gradients, self._clip_gradient_norm)
-    optimizer.learning_rate.assign(learning_rate)
-    optimizer.apply(gradients, variables)
-    return norm
 
-
-def _add(gradient, other):
-  if gradient is None:  # The loss does not depend on the variable.
-    return other
-  if isinstance(gradient, tf.IndexedSlices):
-    return tf.IndexedSlices(
-        tf.concat([gradient.values, other.values], 0),
-        tf.concat([gradient.indices, other.indices], 0), gradient.dense_shape)
-  return gradient + other
-
-
-def _fold(seed, number):
-  return tf.random.experimental.stateless_fold_in(seed, number)
-
-
-def _outputs(learned):
+def _outputs(
+    learned: Learned) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
   """Returns scalars and errors as a nest of tensors only."""
   return learned.scalars, [] if learned.errors is None else [learned.errors]
 
 
-def _mean_where(values, mask):
-  """Returns the mean of the values that the mask has."""
+def _mean_where(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+  """Returns the mean of the values where the mask is True."""
   count = tf.reduce_sum(tf.cast(mask, tf.float32))
   return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

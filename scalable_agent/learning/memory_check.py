@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Compares the sizes of unrolls, batches and the replay with the memory."""
 
-from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.networks import agents
 from scalable_agent.processes import memory
+from scalable_agent.replay import steps
+from scalable_agent.replay import unrolls as replayed_unrolls
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -57,7 +58,7 @@ def num_unroll_bytes(config: sections.ActingSettings,
                      spec: structs.EnvironmentSpec, agent: agents.Agent) -> int:
   """Returns the size of an unroll of one environment, without making one."""
   short, longer = (
-      replay_lib.num_bytes(unrolls.allocate(
+      replayed_unrolls.num_bytes(unrolls.allocate(
           length, [''], spec.observation, agent.output_spec,
           agent.initial_state(1))) for length in (1, 2))
   return short + (config.unroll_length - 1) * (longer - short)
@@ -66,8 +67,7 @@ def num_unroll_bytes(config: sections.ActingSettings,
 def num_step_bytes(config: config_lib.Config,
                    spec: structs.EnvironmentSpec) -> int:
   """Returns the size of a full replay of steps."""
-  return replay_lib.num_step_bytes(
-      spec, config.replay_steps, is_stacked(config))
+  return steps.num_bytes(spec, config.replay_steps, is_stacked(config))
 
 
 def is_stacked(config: config_lib.Config) -> bool:

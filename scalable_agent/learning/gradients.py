@@ -1,0 +1,93 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Gradients are summed over micro-batches and learners, clipped and applied.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import optimizers as optimizers_lib
+import tensorflow as tf
+
+Gradient: TypeAlias = optimizers_lib.Gradient
+# The gradients of each group, in the order of the variables; None where the
+# loss does not depend on the variable.
+Gradients: TypeAlias = dict[str, list[Gradient | None]]
+Scalars: TypeAlias = dict[str, tf.Tensor]
+# Gradients, sums, means and errors of a batch, see `base.Loss`.
+Outputs: TypeAlias = tuple[Gradients, Scalars, Scalars, tf.Tensor | None]
+
+
+def add(gradients: Gradients, others: Gradients) -> Gradients:
+  """Returns the sums of the gradients of two micro-batches."""
+  return {group: [_add(g, o) for g, o in zip(gradients[group], of_group,
+                                             strict=True)]
+          for group, of_group in others.items()}
+
+
+def _add(gradient: Gradient | None, other: Gradient | None) -> Gradient | None:
+  if gradient is None or other is None:
+    return other if gradient is None else gradient
+  if isinstance(gradient, tf.IndexedSlices):
+    return tf.IndexedSlices(
+        tf.concat([gradient.values, other.values], 0),
+        tf.concat([gradient.indices, other.indices], 0), gradient.dense_shape)
+  return gradient + other
+
+
+def sum_over_learners(
+    gradients: Gradients, sums: Scalars, means: Scalars,
+    groups: Mapping[str, Sequence[tf.Variable]],
+    collectives: collectives_lib.Collectives, share: float
+) -> tuple[Gradients, Scalars, Scalars]:
+  """Returns gradients and scalars of the batches of all learners.
+
+  Args:
+    gradients: the gradients of this learner.
+    sums: scalars of this learner, which are added.
+    means: scalars of this learner, which are averaged.
+    groups: the variables of each group.
+    collectives: sums over all learners.
+    share: the factor of the gradients of this learner.
+  """
+  dense: dict[tuple[str, int], tf.Tensor] = {}
+  counts: dict[tuple[str, int], tf.Tensor] = {}
+  for group, of_group in gradients.items():
+    for index, (gradient, variable) in enumerate(zip(
+        of_group, groups[group], strict=True)):
+      key = group, index
+      if isinstance(gradient, tf.IndexedSlices):
+        # Rows without a slice in any learner must stay untouched.
+        counts[key] = optimizers_lib.slices_per_row(gradient, variable.shape)
+        gradient = optimizers_lib.sum_slices(gradient, variable.shape)
+      if gradient is not None:
+        dense[key] = share * gradient
+  means = {name: mean / collectives.size for name, mean in means.items()}
+  addends = dense, counts, dict(sums), means
+  dense, counts, sums, means = tf.nest.pack_sequence_as(
+      addends, collectives.sum(tf.nest.flatten(addends)))
+  for key, count in counts.items():
+    dense[key] = optimizers_lib.to_slices(dense[key], count)
+  return {
+      group: [dense.get((group, index)) for index in range(len(of_group))]
+      for group, of_group in gradients.items()}, sums, means
+
+
+def apply(optimizer: tf.keras.optimizers.Optimizer,
+          variables: Sequence[tf.Variable],
+          gradients: Sequence[Gradient | None], learning_rate: tf.Tensor,
+          clip_value: float | None, clip_norm: float | None) -> tf.Tensor:
+  """Updates the variables of a group; returns the norm before clipping."""
+  # `tf.IndexedSlices` lose the variable's static shape between functions.
+  gradients = [
+      tf.IndexedSlices(g.values, g.indices, tf.constant(v.shape.as_list()))
+      if isinstance(g, tf.IndexedSlices) else g
+      for g, v in zip(gradients, variables, strict=True)]
+  norm = optimizers_lib.global_norm(gradients)
+  if clip_value is not None:
+    gradients = optimizers_lib.clip_by_value(gradients, clip_value)
+  if clip_norm is not None:
+    gradients, _ = optimizers_lib.clip_by_norm(gradients, clip_norm)
+  optimizer.learning_rate.assign(learning_rate)
+  optimizer.apply(gradients, variables)
+  return norm
