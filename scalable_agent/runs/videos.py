@@ -91,6 +91,8 @@ class Videos:
         self._process.wait(_END_TIMEOUT_S)
       except subprocess.TimeoutExpired:
         self._process.kill()
+    if self._printer:
+      self._printer.join(_END_TIMEOUT_S)
 
 
 @contextlib.contextmanager
