@@ -2,10 +2,15 @@
 """Installs scalable_agent; optional parts are extras."""
 
 import pathlib
+import re
 
 import setuptools
 
-_README = pathlib.Path(__file__).with_name('README.md').read_text('utf-8')
+_ROOT = pathlib.Path(__file__).parent
+_README = (_ROOT / 'README.md').read_text('utf-8')
+[_VERSION] = re.findall(
+    r"^__version__ = '(.+)'$",
+    (_ROOT / 'scalable_agent' / '__init__.py').read_text('utf-8'), re.M)
 
 _ATARI = ['ale-py>=0.12']
 _MINIGRID = ['minigrid>=3.1']
@@ -29,7 +34,7 @@ _DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5', 'pytest>=8',
 
 setuptools.setup(
     name='scalable_agent',
-    version='0.1.0',
+    version=_VERSION,
     description='IMPALA, DDQN, DDPG, TD3, SAC and MPO in TensorFlow 2, the '
     'successor of scalable_agent',
     long_description=_README,

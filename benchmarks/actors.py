@@ -151,9 +151,9 @@ def _environment_turns(stack, args):
 def _make_policy(env, network, mode):
   # pylint: disable=g-import-not-at-top
   from scalable_agent.acting import policies
-  from scalable_agent.networks import agents
+  from scalable_agent.networks import factory
   recurrent = network == 'deep-lstm'
-  agent = agents.make_agent(
+  agent = factory.make_agent(
       network.removesuffix('-lstm'), env.spec.observation, env.spec.action,
       use_lstm=recurrent, use_last_action_reward=recurrent, seed=1)
   return policies.AgentPolicy(agent, jit_compile=mode == 'xla')

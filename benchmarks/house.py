@@ -24,6 +24,9 @@ import time
 import tokenize
 from typing import NamedTuple
 
+MAX_FILE_LINES = 350
+MAX_FUNCTION_LINES = 60
+
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Prints the functions of the program that are entered when the first tape is
@@ -59,6 +62,10 @@ class Function(NamedTuple):
   name: str
   lines: int
   lines_with_docstring: int
+
+
+_WITH_DOCSTRING = (
+    ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Text(NamedTuple):
@@ -175,8 +182,7 @@ def texts(path: pathlib.Path) -> list[Text]:
   """
   found = []
   for node in ast.walk(parse(path)):
-    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef,
-                         ast.AsyncFunctionDef)):
+    if isinstance(node, _WITH_DOCSTRING):
       if docstring := ast.get_docstring(node):
         found.append(Text(node.body[0].lineno, docstring))
     elif isinstance(node, ast.Call):
@@ -235,6 +241,65 @@ def way_to_the_gradient(root: pathlib.Path) -> list[str]:
   raise RuntimeError(f'No gradient in {root}:\n{run.stdout}{run.stderr}')
 
 
+def docstring_share(root: pathlib.Path) -> float:
+  """Returns the share of the package's lines that are docstrings."""
+  num_lines = num_docstring_lines = 0
+  for path in modules(root).values():
+    num_lines += _length(path)
+    num_docstring_lines += sum(
+        _num_lines(node.body[0]) for node in ast.walk(parse(path))
+        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node))
+  return num_docstring_lines / num_lines
+
+
+def pronoun_share(root: pathlib.Path) -> float:
+  """Returns the share of pronouns among the words of docstrings and helps."""
+  counts = [pronouns(texts(path)) for path in modules(root).values()]
+  return (sum(len(found) for found, _ in counts)
+          / sum(num_words for _, num_words in counts))
+
+
+def untyped_functions(root: pathlib.Path) -> list[str]:
+  """Returns the functions that lack the type of an argument or of the result.
+
+  A method needs no type for its first argument, `__init__` none for its result
+  if an argument has a type.
+  """
+  found = []
+  for module, path in modules(root).items():
+    for node in ast.walk(parse(path)):
+      if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        a = node.args
+        args = [*a.posonlyargs, *a.args, *a.kwonlyargs,
+                *filter(None, (a.vararg, a.kwarg))]
+        if args and args[0].arg in ('self', 'cls'):
+          args = args[1:]
+        untyped = [arg for arg in args if arg.annotation is None]
+        needs_result = node.name != '__init__' or not args
+        if untyped or (node.returns is None and needs_result):
+          found.append(f'{module}.{node.name}')
+  return found
+
+
+def long_files(root: pathlib.Path) -> dict[str, int]:
+  """Returns the lengths of the modules that are longer than the limit."""
+  lengths = {module: _length(path) for module, path in modules(root).items()}
+  return {module: length for module, length in lengths.items()
+          if length > MAX_FILE_LINES}
+
+
+def top_folder(root: pathlib.Path) -> list[str]:
+  """Returns the modules of the top folder, without `__init__`."""
+  return [module.removeprefix('scalable_agent.')
+          for module, path in modules(root).items()
+          if path.parent.name == 'scalable_agent'
+          and path.name != '__init__.py']
+
+
+def _length(path: pathlib.Path) -> int:
+  return len(path.read_text(encoding='utf-8').splitlines())
+
+
 def _seconds(root: pathlib.Path, target: str) -> float:
   start = time.monotonic()
   subprocess.run(['make', target], cwd=root, check=True, stdout=sys.stderr)
@@ -242,8 +307,7 @@ def _seconds(root: pathlib.Path, target: str) -> float:
 
 
 def _size(paths: list[pathlib.Path]) -> str:
-  lines = sum(len(path.read_text(encoding='utf-8').splitlines())
-              for path in paths)
+  lines = sum(map(_length, paths))
   return f'{len(paths)} files, {lines:,} lines'
 
 
@@ -262,6 +326,15 @@ def measures(root: pathlib.Path) -> dict[str, str]:
           f'{longest_with.lines_with_docstring} lines, '
           f'`{longest_with.module}.{longest_with.name}`',
       'functions of more than 40 lines': str(sum(f.lines > 40 for f in found)),
+      f'functions of more than {MAX_FUNCTION_LINES} lines':
+          str(sum(f.lines > MAX_FUNCTION_LINES for f in found)),
+      f'files of more than {MAX_FILE_LINES} lines':
+          str(len(long_files(root))),
+      'modules in the top folder': str(len(top_folder(root))),
+      'docstrings': f'{100 * docstring_share(root):.0f} % of lines',
+      'pronouns in docstrings, helps, comments':
+          f'{100 * pronoun_share(root):.2f} per 100 words',
+      'functions without all types': str(len(untyped_functions(root))),
       'median function':
           f'{statistics.median(f.lines for f in found):.0f} lines',
       'longest chain of imports': f'{len(chain)}: ' + ', '.join(

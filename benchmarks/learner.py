@@ -46,7 +46,7 @@ from scalable_agent.algorithms import impala
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.settings import sections
 import tensorflow as tf
 import venvs
@@ -116,7 +116,7 @@ def to_batch(arrays, learner):
 def make_agent(network):
   """Returns an agent without weights of zero, always the same one."""
   recurrent = network == 'deep-lstm'
-  agent = agents.make_agent(
+  agent = factory.make_agent(
       network.removesuffix('-lstm'),
       {'frame': _FRAME, 'instruction': _INSTRUCTION} if recurrent else _FRAME,
       structs.ActionSpec((_NUM_ACTIONS,)), use_lstm=recurrent,

@@ -88,7 +88,7 @@ def means(returns: np.ndarray) -> np.ndarray:
 
 def restored(line: str) -> int | None:
   """Returns the frames that a run says to go on from, if the line says so."""
-  match = re.search(r'Going on from .*, ([\d,]+) frames', line)
+  match = re.search(r'Resuming from .*, ([\d,]+) frames', line)
   return _number(match[1]) if match else None
 
 

@@ -112,7 +112,7 @@ class Run:
   def _read(self):
     for line in self.process.stdout:
       self.text += line
-      if 'is replaced: ' in line or 'It starts again from' in line:
+      if 'is replaced: ' in line or 'It restarts from' in line:
         self.losses_s.append(time.monotonic())
       if (frames := runs.restored(line)) is not None:
         self.restored.append(frames)
@@ -250,7 +250,7 @@ def episodes_problem(logdir: str, text: str, total: int) -> str:
     text: what the run has printed.
     total: the frames that it has learned.
   """
-  num_starts = text.count('Going on from') + 1
+  num_starts = text.count('Resuming from') + 1
   num_cut = _NUM_ACTORS * num_starts + (
       _NUM_ACTORS // _NUM_WORKERS * text.count(' is replaced: '))
   least = (total - (_FRAMES_PER_EPISODE - 1) * num_cut) / _FRAMES_PER_EPISODE

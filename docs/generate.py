@@ -1,13 +1,15 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What the site has beside the pages in docs/: a hook of MkDocs.
+"""Makes parts of the site from the sources: a hook of MkDocs.
 
-A line `<!-- generate: NAME -->` in a page is replaced by what a function of
-`_PARTS` makes of the sources: of the settings, of the recipes, of the data of
-published scores, of the modules. So these parts are never out of date. A line
-above it that begins with "_In the site" is for readers of the repository, and
-is left out. A page for each public module is added, and the pages in
-`_ROOT_PAGES`. Links to other files of the repository lead to copies of them in
-the site.
+A line `<!-- generate: NAME -->` in a page is replaced by the result of a
+function of `_PARTS`: tables of settings, recipes, published scores and modules.
+A line `<!-- generate: results NAME: HEADINGS -->` is replaced by a table of the
+figures in benchmarks/results/NAME.csv. So these parts are never out of date. A
+line above the marker that begins with "_In the site" is for readers of the
+repository, and is left out.
+
+The site also gets a page for each module, the pages in `_ROOT_PAGES`, and
+copies of other files of the repository that pages link to.
 
 Only `flags` imports the package, namely `scalable_agent.settings.config`, which
 needs NumPy but no TensorFlow.
@@ -25,16 +27,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 _DOCS = ROOT / 'docs'
 _RECIPES = ROOT / 'scalable_agent' / 'settings' / 'recipes'
 _DATA = ROOT / 'scalable_agent' / 'scores' / 'data'
+_RESULTS = ROOT / 'benchmarks' / 'results'
 
 # Pages of the site that are at the root of the repository.
 _ROOT_PAGES = {'BUILD_NOTES.md': 'build_notes.md',
                'CHANGELOG.md': 'changelog.md',
                'CONTRIBUTING.md': 'contributing.md', 'README.md': 'index.md'}
-# Curves that are not called after their recipe.
+# Curves without the name of their recipe.
 _CURVES = {'catch': 'toys.png', 'memory': 'toys.png'}
 _MARKER = re.compile(
-    r'^(?:_In the site .*\n)?<!-- generate: (\w+) -->$', re.M)
-# Of an inline link or image, what leads to another file.
+    r'^(?:_In the site.*\n)?<!-- generate: (\w+)(?: (\w+): (.*))? -->$', re.M)
+_INTERNAL = 'These modules are internal: they may change at any time.'
+# The address of an inline link or image of another file.
 LINK = re.compile(r'(?<=\]\()(?!\w+:|#)([^()\s#]+)(?=[)#])')
 
 
@@ -74,8 +78,8 @@ def _flag_row(field):
     values = _value_text(default)
   text = re.sub(r'--(\w+)((?:=\w+(?:[,:]\w+)*)?)',
                 lambda m: f'[`--{m[1]}{m[2]}`](#{m[1]})', text)
-  rules = [rule for _, rule in metadata['checks']
-           if not rule.startswith('must be one of')]
+  rules = [check.rule for check in metadata['checks']
+           if not check.rule.startswith('must be one of')]
   if rules:
     text += f' It {" and ".join(rules)}.'
   if metadata['needs']:
@@ -131,8 +135,8 @@ def recipes() -> str:
   return '\n\n'.join([table, *parts])
 
 
-def _csv(name):
-  with open(_DATA / name, encoding='utf-8', newline='') as f:
+def _csv(name, directory=_DATA):
+  with open(directory / name, encoding='utf-8', newline='') as f:
     return list(csv.DictReader(f))
 
 
@@ -162,8 +166,86 @@ def off_policy() -> str:
        for row in _csv('off_policy_scores.csv')])
 
 
+def results(name: str, heads: str) -> str:
+  """Returns a table of measured figures, and their origin.
+
+  The file has a row for each figure. Its field `what` has the cells that name
+  the row of the table, then the heading of the column, separated by " | ".
+  Figures with equal fields `what` are several rounds or seeds.
+
+  Args:
+    name: the name of a file in benchmarks/results/, without its ending.
+    heads: headings of the columns that name a row, separated by commas.
+  """
+  figures = _csv(f'{name}.csv', _RESULTS)
+  units: dict[str, set[str]] = {}
+  rows: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
+  for figure in figures:
+    *names, column = figure['what'].split(' | ')
+    rows.setdefault(tuple(names), {}).setdefault(column, []).append(figure)
+    if figure['figure']:
+      units.setdefault(column, set()).add(figure['unit'])
+  columns = _in_order(rows.values())
+  # The unit of all figures of a column is in its heading.
+  shared = {column: next(iter(units.get(column, ())))
+            if len(units.get(column, ())) == 1 else '' for column in columns}
+  return _table(
+      [*heads.split(', '), *(f'{column}, {unit}' if unit else column
+                             for column, unit in shared.items())],
+      [[*names, *(', '.join(_figure(figure, unit)
+                            for figure in cells.get(column, ()))
+                  for column, unit in shared.items())]
+       for names, cells in rows.items()]) + f'\n\n{_origin(figures)} ' + (
+           f'[All figures](files/benchmarks/results/{name}.csv).')
+
+
+def _in_order(rows: Iterable[Iterable[str]]) -> list[str]:
+  """Returns the columns of all rows, in the order that all rows have."""
+  columns: list[str] = []
+  for row in rows:
+    place = len(columns)
+    for column in reversed(list(row)):
+      if column in columns:
+        place = columns.index(column)
+      else:
+        columns.insert(place, column)
+  return columns
+
+
+def _figure(figure: dict[str, str], shared_unit: str) -> str:
+  """Returns a figure with its interval, unit and note."""
+  text, note = figure['figure'], figure['note']
+  if not text:
+    return note
+  if 'e' not in text:
+    whole = re.match(r'([+-]?)(\d+)', text)
+    assert whole
+    text = f'{whole[1]}{int(whole[2]):,}{text[whole.end():]}'
+  if figure['unit'] != shared_unit:
+    text += f' {figure["unit"]}'
+  if note in ('>=', '<=', 'about'):
+    text, note = f'{note} {text}', ''
+  if interval := figure['interval']:
+    text += (f' {interval}' if interval.startswith('+-')
+             else f' ({interval})')
+  return f'{text} ({note})' if note else text
+
+
+def _origin(figures: list[dict[str, str]]) -> str:
+  """Returns the dates, machines and commands of figures as sentences."""
+  dates, machines, commands = (
+      list(dict.fromkeys(figure[field] for figure in figures))
+      for field in ('date', 'machine', 'command'))
+  when = min(dates) + (f' to {max(dates)}' if len(dates) > 1 else '')
+  shown = [f'`{command}`' for command in commands[:2]]
+  if len(commands) > 2:
+    shown = [*shown[:1], 'all other commands are in the file']
+  return (f'Recorded {when}. Machine: {"; ".join(machines)}. '
+          f'Command: {"; ".join(shown)}.')
+
+
 def modules() -> list[str]:
-  """Returns the names of all public modules, packages first."""
+  """Returns the names of all modules without underscore, packages first."""
   names = []
   for path in sorted((ROOT / 'scalable_agent').rglob('*.py')):
     parts = path.relative_to(ROOT).with_suffix('').parts
@@ -181,24 +263,46 @@ def _summary(module):
   return docstring.partition('\n')[0]
 
 
-def api() -> str:
-  """Returns a table of all modules."""
+def public_modules() -> list[str]:
+  """Returns the modules that the page on stable names links to."""
+  text = (_DOCS / 'stable.md').read_text('utf-8')
+  linked = set(re.findall(r'\(api/(scalable_agent[\w.]*)\.md\)', text))
+  return [name for name in modules() if name in linked]
+
+
+def internal_modules() -> list[str]:
+  """Returns all other modules."""
+  public = set(public_modules())
+  return [name for name in modules() if name not in public]
+
+
+def _table_of_modules(names: Iterable[str]) -> str:
   return _table(('module', 'what'), [
-      (f'[`{name}`](api/{name}.md)', _summary(name)) for name in modules()])
+      (f'[`{name}`](api/{name}.md)', _summary(name)) for name in names])
 
 
-_PARTS: dict[str, Callable[[], str]] = {
+def api() -> str:
+  """Returns the tables of public and of internal modules."""
+  return (f'## Public\n\n{_table_of_modules(public_modules())}\n\n'
+          f'## Internal\n\n{_INTERNAL}\n\n'
+          + _table_of_modules(internal_modules()))
+
+
+_PARTS: dict[str, Callable[..., str]] = {
     'flags': flags, 'recipes': recipes, 'atari57': atari57,
-    'dmlab30': dmlab30, 'off_policy': off_policy, 'api': api}
+    'dmlab30': dmlab30, 'off_policy': off_policy, 'results': results,
+    'api': api}
 
 
 def filled(markdown: str) -> str:
-  """Returns a page whose marked lines are replaced by what they ask for."""
-  return _MARKER.sub(lambda match: _PARTS[match[1]](), markdown)
+  """Returns a page whose markers are replaced by the parts they name."""
+  return _MARKER.sub(
+      lambda match: _PARTS[match[1]](*filter(None, match.groups()[1:])),
+      markdown)
 
 
 def _source(uri):
-  """Returns where a page of the site is in the repository."""
+  """Returns the path of a page in the repository."""
   for path, page in _ROOT_PAGES.items():
     if page == uri and not (_DOCS / uri).exists():
       return path
@@ -216,15 +320,16 @@ def _target(uri, link):
   return f'files/{path}'
 
 
-# What MkDocs calls.
+# Hooks that MkDocs calls.
 
 
 def on_config(config):
-  """Adds the pages of modules to the navigation."""
-  names = modules()
-  config.nav.append({'API': ['api.md', *(
-      {name.removeprefix('scalable_agent.'): f'api/{name}.md'}
-      for name in names)]})
+  """Adds the pages of modules to the navigation, public modules first."""
+  def pages(names):
+    return [{name.removeprefix('scalable_agent.'): f'api/{name}.md'}
+            for name in names]
+  config.nav.append({'API': ['api.md', {'Public': pages(public_modules())},
+                             {'Internal': pages(internal_modules())}]})
   return config
 
 
@@ -242,14 +347,21 @@ def on_files(files, config):
       if (uri.startswith('files/') and path.is_file()
           and not files.get_file_from_path(uri)):
         files.append(File.generated(config, uri, abs_src_path=str(path)))
+  for path in _RESULTS.glob('*.csv'):
+    uri = f'files/benchmarks/results/{path.name}'
+    if not files.get_file_from_path(uri):
+      files.append(File.generated(config, uri, abs_src_path=str(path)))
+  internal = set(internal_modules())
   for name in modules():
+    note = '!!! note "Internal"\n\n    This module may change at any time.\n\n'
     files.append(File.generated(
-        config, f'api/{name}.md', content=f'::: {name}\n'))
+        config, f'api/{name}.md',
+        content=note * (name in internal) + f'::: {name}\n'))
   return files
 
 
 def on_page_markdown(markdown, page, config, files):
-  """Fills a page, and leads its links to where the site has what they mean."""
+  """Fills the markers of a page, and points its links to pages of the site."""
   del config, files
   uri = page.file.src_uri
   if uri.startswith('api/'):

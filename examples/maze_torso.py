@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""A network of one's own, for `--agent=examples.maze_torso:make`.
+"""Example of a user's network, for `--agent=examples.maze_torso:make`.
 
-It sees the whole board at once: two convolutions of which the second one has
-seen all of it, then a dense layer. Policy, value and, if wanted, an LSTM come
-after what it puts out.
+The network covers the whole board: two convolutions, the second of which sees
+all 5x5 cells, and a dense layer. Policy, value and optionally an LSTM follow
+the network.
 """
 
 from scalable_agent.experience import structs

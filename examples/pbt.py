@@ -6,14 +6,15 @@
       --recipe=catch
 
 Each member of the population is a run in DIRECTORY/members, as `experiment.py`
-would make it with the flags after `--`, but for the learning rate, the entropy
-cost and the optimizer's epsilon, which begin at random. After each interval,
-members of the worst quarter become copies of members of the best quarter:
-weights, curve and settings. Then each setting of the copy is multiplied by 1.2
-or 1/1.2 with a chance of a third. If it was stopped, the same command goes on.
+would make with the flags after `--`. Only the learning rate, the entropy cost
+and the optimizer's epsilon differ: their first values are random. After each
+interval, members of the worst quarter become copies of members of the best
+quarter: weights, curve and settings. Then each setting of the copy is
+multiplied by 1.2 or 1/1.2 with a chance of a third. The same command resumes a
+stopped population.
 
 Unlike in the paper (Jaderberg et al. 2017, arXiv 1711.09846; Espeholt et al.
-2018, appendix F), the others do not change their settings, returns are compared
+2018, appendix F), only copies change their settings, returns are compared
 instead of human normalised scores, and quarters instead of random pairs.
 
 All machines must see DIRECTORY, and have the project at the same path. With
@@ -22,7 +23,7 @@ fewer CPUs than the population needs, members take turns.
 
 import argparse
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 import dataclasses
 import json
@@ -33,6 +34,7 @@ import shutil
 import statistics
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
@@ -47,7 +49,10 @@ from scalable_agent import experiment
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
 
-# Of appendix D of the IMPALA paper.
+if TYPE_CHECKING:
+  from scalable_agent.runs import log as log_lib
+
+# Ranges of appendix D of the IMPALA paper.
 RANGES = {'learning_rate': tune.loguniform(5e-6, 5e-3),
           'entropy_cost': tune.loguniform(5e-5, 1e-2),
           'epsilon': tune.choice([1e-1, 1e-3, 1e-5, 1e-7]),
@@ -55,12 +60,12 @@ RANGES = {'learning_rate': tune.loguniform(5e-6, 5e-3),
 _FACTORS = (1.2, 1 / 1.2)
 _CHANCE = 1 / 3
 _NUM_RETURNS = 100
-# A copy may be made when the member has gone on for some intervals.
+# Checkpoints kept per member: a copy may need one from some intervals ago.
 _NUM_KEPT = 5
 
 
 def explore(settings: dict[str, float]) -> dict[str, float]:
-  """Returns the settings of a copy, some of them changed; the seed is new."""
+  """Returns the settings of a copy: some are changed, and the seed is new."""
   changed = {name: value * random.choice(_FACTORS)
              if random.random() < _CHANCE else value
              for name, value in settings.items()}
@@ -70,8 +75,8 @@ def explore(settings: dict[str, float]) -> dict[str, float]:
 def whole_intervals(frames: int, interval: int) -> int:
   """Returns the last multiple of `interval` up to `frames`.
 
-  By these, Tune compares members after each interval. By `frames`, an interval
-  is too short if the one before it was too long.
+  Tune compares members at these multiples. If Tune used `frames`, a long
+  interval would make the next interval too short.
   """
   return frames // interval * interval
 
@@ -81,19 +86,19 @@ def train_interval(config: config_lib.Config, interval: int
   """Trains up to the next multiple of `interval` frames, or to the end.
 
   Returns:
-    `frames` so far, and `mean_return` of the last episodes in between.
+    `frames` so far, and `mean_return` of the interval's last episodes.
 
   Raises:
     ConfigError: no episode has ended.
   """
-  # TensorFlow is not for the process that watches over the members.
+  # Imported here: the process that watches the members needs no TensorFlow.
   from scalable_agent.acting import local  # pylint: disable=g-import-not-at-top
   from scalable_agent.runs import training  # pylint: disable=g-import-not-at-top
   stop = threading.Event()
   returns: collections.deque[float] = collections.deque(maxlen=_NUM_RETURNS)
   frames: list[int] = []
 
-  def hook(update):
+  def hook(update: 'log_lib.Update') -> None:
     returns.extend(episode.episode_return for episode in update.episodes)
     frames.append(update.learner.num_env_frames)
     if frames[-1] >= -(-frames[0] // interval) * interval:
@@ -112,10 +117,10 @@ def train_interval(config: config_lib.Config, interval: int
 
 def train_member(settings: dict[str, float], config: config_lib.Config,
                  members: str, interval: int) -> None:
-  """Trains a member; runs in a process of its own, which Tune starts.
+  """Trains a member, in the member's own process, which Tune starts.
 
-  It begins from the checkpoint that Tune has for it: that of its own, or of
-  the member that it becomes a copy of.
+  Starts from Tune's checkpoint: the member's own, or the checkpoint of the
+  member to copy.
   """
   logdir = os.path.join(members, tune.get_context().get_trial_id())
   checkpoint = tune.get_checkpoint()
@@ -128,7 +133,7 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
   result = json.loads(last.read_text()) if last.exists() else {'frames': 0}
   with open(os.path.join(logdir, 'log.txt'), 'a', encoding='utf-8') as log, \
       contextlib.redirect_stdout(log):
-    while True:  # Tune ends it, after its last frame.
+    while True:  # Tune ends the process after the last frame.
       if result['frames'] < config.total_environment_frames:
         result = train_interval(config, interval)
         last.write_text(json.dumps(result))
@@ -138,8 +143,8 @@ def train_member(settings: dict[str, float], config: config_lib.Config,
 
 
 @contextlib.contextmanager
-def _ray(args):
-  # ray does not hide GPUs from those who ask for none.
+def _ray(args: argparse.Namespace) -> Iterator[None]:
+  # ray hides no GPUs from processes that ask for none.
   hidden = {} if args.gpus_per_member else {'CUDA_VISIBLE_DEVICES': ''}
   variables = {
       'TF_NUM_INTRAOP_THREADS': str(max(1, int(args.cpus_per_member))),
@@ -160,7 +165,7 @@ def _ray(args):
 
 
 def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
-  """Trains the population, or goes on with it; returns its last results."""
+  """Trains or resumes the population; returns the last results."""
   out = args.out.absolute()
   trainable = tune.with_resources(
       tune.with_parameters(train_member, config=config,
@@ -168,7 +173,7 @@ def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
                            interval=args.interval),
       {'cpu': args.cpus_per_member, 'gpu': args.gpus_per_member})
   if tune.Tuner.can_restore(str(out / 'tune')):
-    print(f'Going on with the population of {out}.')
+    print(f'Resuming the population of {out}.')
     return tune.Tuner.restore(str(out / 'tune'), trainable,
                               resume_errored=True).fit()
   scheduler = None if args.sweep else schedulers.PopulationBasedTraining(
@@ -188,7 +193,7 @@ def run(args: argparse.Namespace, config: config_lib.Config) -> tune.ResultGrid:
 
 
 def report(results: tune.ResultGrid, out: pathlib.Path) -> None:
-  """Prints the members, best first; writes them to `members.json`."""
+  """Prints the members, best first, and writes `members.json`."""
   rows = sorted(
       ({'mean_return': r.metrics['mean_return'], 'frames': r.metrics['frames'],
         **{name: value for name, value in r.metrics['config'].items()
@@ -211,14 +216,14 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('--out', required=True, type=pathlib.Path)
   parser.add_argument('--population', type=int, default=24)
   parser.add_argument('--interval', type=int, default=1_000_000,
-                      help='frames between two comparisons')
+                      help='frames between two comparisons of the members')
   parser.add_argument('--burn_in', type=int, default=0,
-                      help='frames before the first one; 20 million in the '
-                      'paper')
+                      help='frames before the first comparison; 20 million in '
+                      'the paper')
   parser.add_argument('--sweep', action='store_true',
-                      help='no copies: the settings stay as they began')
+                      help='make no copies: all members keep their settings')
   parser.add_argument('--seed', type=int, default=1,
-                      help='of the first settings')
+                      help='seed of the first settings')
   parser.add_argument('--cpus_per_member', type=float, default=1)
   parser.add_argument('--gpus_per_member', type=float, default=0)
   parser.add_argument('--ray_address', default='local',
@@ -228,7 +233,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   args = parser.parse_args(argv)
   try:
     config = experiment.parse(args.flags)
-    # Those of an algorithm without them are an error.
+    # Raises if the algorithm has no such settings.
     dataclasses.replace(config, learning_rate=1e-3, entropy_cost=1e-3,
                         epsilon=1e-3)
   except (errors.UserError, flags.Error) as e:
@@ -244,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   report(results, args.out.absolute())
   if any(r.metrics.get('frames', 0) < config.total_environment_frames
          for r in results if not r.error):
-    print('Stopped. The same command goes on from the end of the last interval '
+    print('Stopped. The same command resumes from the end of the last interval '
           'of each member.')
   for error in results.errors:
     print(f'A member has failed: {str(error).strip().splitlines()[-1]}',

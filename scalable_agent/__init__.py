@@ -6,14 +6,22 @@ __version__ = '0.1.0'
 import importlib
 from typing import Any
 
-# What programs use. Each is imported when it is used for the first time:
-# processes of environments must not import TensorFlow.
+# Public names, imported at their first use: processes of environments must not
+# import TensorFlow.
 _LAZY = {'Config': 'settings.config', 'load': 'modes.loading',
          'train': 'runs.training'}
+_LAZY_MODULES = ('compat', 'config', 'environments', 'errors', 'experiment',
+                 'losses', 'structs', 'training', 'vtrace')
 __all__ = ['Config', 'load', 'train']
 
 
 def __getattr__(name: str) -> Any:
+  if name in _LAZY_MODULES:
+    return importlib.import_module(f'{__name__}.{name}')
   if name not in _LAZY:
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
   return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
+
+
+def __dir__() -> list[str]:
+  return sorted([*__all__, *_LAZY_MODULES, '__version__'])

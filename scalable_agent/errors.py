@@ -1,36 +1,37 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Errors: those that a user can correct, and a failed environment process.
+"""Errors that a user can correct, and errors of environment processes.
 
 `experiment.py` prints the message of a `UserError`, without a traceback, and
-ends with its exit code. All other exceptions end it with a traceback.
+ends with its exit code. Other exceptions end the program with a traceback.
 """
 
 import errno
 import re
 
-# What the system says of full disks and quotas.
+# Error codes for a full disk or quota.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def reason(error: Exception) -> str:
-  """Returns why the system or TensorFlow could not do something, in a line."""
+  """Returns why the system or TensorFlow raised an error, in a line."""
   return in_words(getattr(error, 'strerror', None)
                   or str(error).partition('\n')[0])
 
 
 def in_words(text: str) -> str:
-  """Returns a line of an error without TensorFlow's marks."""
-  # TensorFlow says first and last which of its functions it was in.
+  """Returns a line of an error without the marks of TensorFlow."""
+  # TensorFlow puts the names of its own functions first and last.
   return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*', '', text)
 
 
 def in_a_line(error: BaseException) -> str:
-  """Returns what no traceback is needed for: a full disk or memory, or ''."""
+  """Returns a line for out-of-disk and out-of-memory errors, else ''."""
   if isinstance(error, OSError) and error.errno in NO_ROOM:
-    what = error.filename or 'what was to be written'
-    return f'no room for {what}: {error.strerror}.'
+    file = error.filename or 'a file'
+    return f'no room for {file}: {error.strerror}.'
   lines = str(error).splitlines()
-  # TensorFlow's error, without an import of it. It is also that of full disks.
+  # Compared by name, without an import of TensorFlow. Also raised if a disk is
+  # full.
   if type(error).__name__ == 'ResourceExhaustedError':
     lines = [line for line in lines if 'OOM' in line or 'alloc' in line]
   elif not isinstance(error, MemoryError):
@@ -74,7 +75,7 @@ class CheckpointError(ConfigError):
 
 
 class EnvironmentValueError(UserError):
-  """An environment returned what is not finite."""
+  """An environment returned a value that is not finite."""
   exit_code = 1
 
 
@@ -94,9 +95,9 @@ class LearnerLostError(UserError):
 
 
 class ClusterError(UserError):
-  """The cluster does not give what is needed; the same command may work later.
+  """The cluster lacks resources; the same command may work later.
 
-  The exit code says so to those who start it again: it is EX_TEMPFAIL.
+  The exit code EX_TEMPFAIL tells supervisors to start the command again.
   """
   exit_code = 75
 
@@ -105,13 +106,13 @@ class UserCodeError(UserError, RuntimeError):
   """Code of a user raised an error.
 
   Attributes:
-    frames: text, where in the code of users the error was raised, if it was.
-    all_frames: the same, with the frames of this program.
+    frames: text of the traceback within code of users, or ''.
+    all_frames: text of the traceback with the frames of this program, or ''.
   """
   exit_code = 1
 
   def __init__(self, message: str, frames: str = '', all_frames: str = ''):
-    super().__init__(message, frames, all_frames)  # As pickle needs them.
+    super().__init__(message, frames, all_frames)  # For pickle.
     self.frames, self.all_frames = frames, all_frames
 
   def __str__(self) -> str:
@@ -127,4 +128,4 @@ class EnvironmentProcessLostError(EnvironmentProcessError):
 
 
 class EnvironmentLostError(RuntimeError):
-  """Environments are lost; `initial` begins anew with others in their place."""
+  """Environments are lost; `initial` starts replacements."""

@@ -5,8 +5,8 @@ Espeholt et al. 2018, "IMPALA: Scalable Distributed Deep-RL with Importance
 Weighted Actor-Learner Architectures" (arXiv 1802.01561), section 4.
 
 `T` is the number of time steps, `B` the batch size, `A` the number of actions.
-Tensors are time-major. With `mu` the behaviour policy, which chose the actions,
-and `pi` the target policy, which is learned:
+Tensors are time-major. The behaviour policy `mu` chose the actions; the target
+policy `pi` is learned:
 
     rho_t   = pi(a_t | x_t) / mu(a_t | x_t)
     c_t     = lambda_t min(c_bar, rho_t)
@@ -16,17 +16,17 @@ and `pi` the target policy, which is learned:
     adv_t   = min(pg_rho_bar, rho_t) (q_t - V(x_t))
 
 where `V(x_T)` and `v_T` are the bootstrap value, and `gamma_t` is 0 where step
-`t` ends an episode: then nothing after `t`, not even an infinity or a NaN, has
-an influence on `t`. By default all three thresholds and `lambda` are 1, as in
-the reference. `rho_bar` determines which policy's value function `v` estimates;
+`t` ends an episode. Then no number after `t`, not even an infinity or a NaN,
+changes `t`. By default all three thresholds and `lambda` are 1, as in the
+reference. `rho_bar` determines which policy's value function `v` estimates;
 `c_bar` and `lambda` only trade the bias of the baseline for variance.
 
-The functions have different inputs: `from_logits` takes the logits of softmax
+The functions differ in their inputs: `from_logits` takes the logits of softmax
 policies, `from_action_log_probs` the log-probabilities of any policy,
 `from_importance_weights` the importance weights, `compute_vs` clipped weights.
 The functions of DI-engine and pytorch_seed_rl are in `scalable_agent.compat`.
 
-Arguments of any type are computed in float32, or in float64 if asked for.
+Arguments of any type are converted to float32, or to float64 on request.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -34,12 +34,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import tensorflow as tf
 
-# All that TensorFlow converts to a tensor.
+# Types that TensorFlow converts to a tensor.
 TensorLike: TypeAlias = tf.Tensor | tf.Variable | np.ndarray | list | float
 
 
 class VTraceReturns(NamedTuple):
-  """Targets of one batch of unrolls; no gradient flows through them.
+  """Targets of one batch of unrolls, as constants: without gradients.
 
   Attributes:
     vs: float32 `[T, B, ...]`, targets of the baseline.
@@ -50,13 +50,12 @@ class VTraceReturns(NamedTuple):
 
 
 class VTraceFromLogitsReturns(NamedTuple):
-  """`VTraceReturns`, and the log-probabilities that they are made of.
+  """`VTraceReturns` with the log-probabilities that the targets come from.
 
   Attributes:
-    vs: float32 `[T, B]`, targets of the baseline; no gradient flows through.
-    pg_advantages: float32 `[T, B]`, advantages of the policy gradient; no
-      gradient flows through.
-    log_rhos: float32 `[T, B]`, `target - behaviour` of the two below.
+    vs: float32 `[T, B]`, as in `VTraceReturns`.
+    pg_advantages: float32 `[T, B]`, as in `VTraceReturns`.
+    log_rhos: float32 `[T, B]`, target minus behaviour log-probabilities.
     behaviour_action_log_probs: float32 `[T, B]`, `log mu(a_t | x_t)`.
     target_action_log_probs: float32 `[T, B]`, `log pi(a_t | x_t)`.
   """
@@ -83,8 +82,8 @@ def log_probs_from_logits_and_actions(
   Raises:
     ValueError: if an argument has another rank, or `actions` are not integers
       or do not have the shape of `policy_logits` without its last axis.
-    tf.errors.InvalidArgumentError: when it runs on a CPU, if an action is out
-      of range. On a GPU and under XLA its log-probability is NaN.
+    tf.errors.InvalidArgumentError: on a CPU, if an action is out of range. On a
+      GPU and under XLA the log-probability of such an action is NaN.
   """
   policy_logits = _to_tensor('policy_logits', policy_logits, dtype)
   actions = _to_tensor('actions', actions, tf.int32)
@@ -114,24 +113,19 @@ def from_logits(
     mix_advantages: bool = False,
     associative_scan: bool = False,
     dtype: tf.DType = tf.float32) -> VTraceFromLogitsReturns:
-  """V-trace for softmax policies.
+  """Computes V-trace for softmax policies.
+
+  The options, from `clip_rho_threshold` on, are those of
+  `from_importance_weights`.
 
   Args:
-    behaviour_policy_logits: `[T, B, A]`, of the policy that acted.
-    target_policy_logits: `[T, B, A]`, of the policy that learns.
+    behaviour_policy_logits: `[T, B, A]`, logits of the policy that acted.
+    target_policy_logits: `[T, B, A]`, logits of the policy that learns.
     actions: integers in `[0, A)`, `[T, B]`.
     discounts: `[T, B]`, 0 where the step ended an episode.
-    rewards: `[T, B]`, what the actions brought.
+    rewards: `[T, B]`, rewards of the actions.
     values: `[T, B]`, baseline under the target policy.
     bootstrap_value: `[B]`, baseline after the last step.
-    clip_rho_threshold: see `from_importance_weights`, as all that follow.
-    clip_pg_rho_threshold: see there.
-    name: name scope.
-    clip_c_threshold: see there.
-    lambda_: see there.
-    mix_advantages: see there.
-    associative_scan: see there.
-    dtype: see there.
 
   Returns:
     `VTraceFromLogitsReturns` of `[T, B]`.
@@ -148,24 +142,17 @@ def from_logits(
         'target_policy_logits', target_policy_logits, dtype)
     _check_rank('behaviour_policy_logits', behaviour_policy_logits, 3)
     _check_rank('target_policy_logits', target_policy_logits, 3)
-    if not target_policy_logits.shape.is_compatible_with(
-        behaviour_policy_logits.shape):
-      raise ValueError(
-          f'target_policy_logits: Shape {target_policy_logits.shape} does not '
-          f'fit shape {behaviour_policy_logits.shape} of '
-          'behaviour_policy_logits')
+    _check_same_shape('target_policy_logits', target_policy_logits,
+                      'behaviour_policy_logits', behaviour_policy_logits)
     return from_action_log_probs(
         log_probs_from_logits_and_actions(
             behaviour_policy_logits, actions, dtype=dtype),
         log_probs_from_logits_and_actions(
             target_policy_logits, actions, dtype=dtype),
         discounts, rewards, values, bootstrap_value,
-        clip_rho_threshold=clip_rho_threshold,
-        clip_pg_rho_threshold=clip_pg_rho_threshold,
-        clip_c_threshold=clip_c_threshold,
-        lambda_=lambda_,
-        mix_advantages=mix_advantages,
-        associative_scan=associative_scan,
+        clip_rho_threshold, clip_pg_rho_threshold,
+        clip_c_threshold=clip_c_threshold, lambda_=lambda_,
+        mix_advantages=mix_advantages, associative_scan=associative_scan,
         dtype=dtype)
 
 
@@ -185,30 +172,23 @@ def from_action_log_probs(
     mix_advantages: bool = False,
     associative_scan: bool = False,
     dtype: tf.DType = tf.float32) -> VTraceFromLogitsReturns:
-  """V-trace for any policy, from the log-probabilities of its actions.
+  """Computes V-trace for any policy, from log-probabilities of its actions.
 
   `scalable_agent.networks.distributions` has policies with continuous and with
-  several discrete actions.
+  several discrete actions. The options, from `clip_rho_threshold` on, are those
+  of `from_importance_weights`.
 
   Args:
     behaviour_action_log_probs: `[T, B]`, `log mu(a_t | x_t)`, logarithms of
       probabilities or of densities, summed over the parts of an action.
     target_action_log_probs: `[T, B]`, `log pi(a_t | x_t)`.
     discounts: `[T, B]`, 0 where the step ended an episode.
-    rewards: `[T, B]`, what the actions brought.
+    rewards: `[T, B]`, rewards of the actions.
     values: `[T, B]`, baseline under the target policy.
     bootstrap_value: `[B]`, baseline after the last step.
-    clip_rho_threshold: see `from_importance_weights`, as all that follow.
-    clip_pg_rho_threshold: see there.
-    name: name scope.
-    clip_c_threshold: see there.
-    lambda_: see there.
-    mix_advantages: see there.
-    associative_scan: see there.
-    dtype: see there.
 
   Returns:
-    `VTraceFromLogitsReturns` of `[T, B]`. Gradients flow through its last three
+    `VTraceFromLogitsReturns` of `[T, B]`. Gradients flow through the last three
     fields, to the log-probabilities.
 
   Raises:
@@ -219,21 +199,14 @@ def from_action_log_probs(
         'behaviour_action_log_probs', behaviour_action_log_probs, dtype)
     target_action_log_probs = _to_tensor(
         'target_action_log_probs', target_action_log_probs, dtype)
-    if not target_action_log_probs.shape.is_compatible_with(
-        behaviour_action_log_probs.shape):
-      raise ValueError(
-          f'target_action_log_probs: Shape {target_action_log_probs.shape} does'
-          f' not fit shape {behaviour_action_log_probs.shape} of '
-          'behaviour_action_log_probs')
+    _check_same_shape('target_action_log_probs', target_action_log_probs,
+                      'behaviour_action_log_probs', behaviour_action_log_probs)
     log_rhos = target_action_log_probs - behaviour_action_log_probs
     returns = from_importance_weights(
         log_rhos, discounts, rewards, values, bootstrap_value,
-        clip_rho_threshold=clip_rho_threshold,
-        clip_pg_rho_threshold=clip_pg_rho_threshold,
-        clip_c_threshold=clip_c_threshold,
-        lambda_=lambda_,
-        mix_advantages=mix_advantages,
-        associative_scan=associative_scan,
+        clip_rho_threshold, clip_pg_rho_threshold,
+        clip_c_threshold=clip_c_threshold, lambda_=lambda_,
+        mix_advantages=mix_advantages, associative_scan=associative_scan,
         dtype=dtype)
     return VTraceFromLogitsReturns(
         vs=returns.vs,
@@ -258,39 +231,39 @@ def from_importance_weights(
     mix_advantages: bool = False,
     associative_scan: bool = False,
     dtype: tf.DType = tf.float32) -> VTraceReturns:
-  """V-trace for any policy, from the logarithms of its importance weights.
+  """Computes V-trace for any policy, from logarithms of importance weights.
 
   There may be more or fewer axes after the time axis. `log_rhos`, `discounts`
   and `rewards` broadcast to the shape of `values`: with `values` of
-  `[T, B, C]`, a `log_rhos` of `[T, B, 1]` holds for all `C` of them.
+  `[T, B, C]`, a `log_rhos` of `[T, B, 1]` holds for all `C` values.
 
   Args:
     log_rhos: `[T, B, ...]`, `log pi(a_t | x_t) - log mu(a_t | x_t)`.
     discounts: `[T, B, ...]`, 0 where the step ended an episode.
-    rewards: `[T, B, ...]`, what the actions brought.
+    rewards: `[T, B, ...]`, rewards of the actions.
     values: `[T, B, ...]`, baseline under the target policy.
     bootstrap_value: `[B, ...]`, baseline after the last step.
     clip_rho_threshold: scalar, `rho_bar`, or None for no clipping.
-    clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping. A
-      weight that is not clipped is infinite if its logarithm exceeds 88.
+    clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping.
+      Without clipping, a weight whose logarithm exceeds 88 is infinite.
     name: name scope.
     clip_c_threshold: scalar, `c_bar`, or None for no clipping. The paper's
       theory needs `rho_bar >= c_bar`. A larger `c_bar` is allowed, but then
       `vs` need not converge to the value function of a policy.
     lambda_: scalar or `[T, B, ...]`, in `[0, 1]`, a factor of the trace. The
-      paper has 1; 0 looks one step ahead (remark 2 of the paper). Where it is 0
-      at `t`, but `discounts` are not, `v_t` takes `V(x_{t+1})` and nothing
-      later. So a trace can end where an episode was truncated. As in
-      DI-engine, `q_t` takes `v_{t+1}` even there, but for `mix_advantages`.
+      paper has 1; 0 looks one step ahead (remark 2 of the paper). Where lambda
+      is 0 at `t`, but `discounts` are not, `v_t` depends on `V(x_{t+1})` and on
+      nothing later. So a trace can end where an episode was truncated. Even
+      there `q_t` depends on `v_{t+1}`, as in DI-engine; see `mix_advantages`.
     mix_advantages: whether lambda mixes the target of the advantages too, as in
       rlax: `q_t = r_t + gamma_t (lambda_t v_{t+1} + (1 - lambda_t) V(x_{t+1}))`
       instead of `r_t + gamma_t v_{t+1}`. No difference if `lambda_` is 1.
     associative_scan: whether the recursion runs as a scan of logarithmic depth
       instead of a loop over time. The results agree within rounding, unless
-      products of many `gamma_t c_t` above 1 overflow. On a CPU it is faster for
-      long unrolls, eagerly and in graphs, but not under XLA
-      (docs/measurements.md has the figures). It needs shapes that are known
-      statically.
+      products of many `gamma_t c_t` above 1 overflow. On a CPU the scan is
+      faster for long unrolls, eagerly and in graphs, but not under XLA
+      (docs/measurements.md has the figures). The scan needs static shapes and
+      the package tensorflow-probability.
     dtype: type of the computation and of the results, float32 or float64.
 
   Returns:
@@ -340,26 +313,22 @@ def from_importance_weights(
       raise ValueError(f'values: Shape {values.shape} must be known statically '
                        'for associative_scan')
 
-    # The targets are constants for the losses. The gradients are stopped at the
-    # inputs, not at the results, so that a caller's tape does not record the
-    # recursion.
-    (log_rhos, discounts, rewards, values, bootstrap_value, clip_rho_threshold,
-     clip_pg_rho_threshold, clip_c_threshold, lambda_) = [
-         tf.stop_gradient(x) for x in (
-             log_rhos, discounts, rewards, values, bootstrap_value,
-             clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold,
-             lambda_)]
-    return VTraceReturns(*_vtrace(
+    # The targets are constants for the losses. Gradients stop at the inputs,
+    # not at the results, so that a caller's tape does not record the recursion.
+    constants = [tf.stop_gradient(x) for x in (
         log_rhos, discounts, rewards, values, bootstrap_value,
-        clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold, lambda_,
-        mix_advantages, associative_scan))
+        clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold, lambda_)]
+    return VTraceReturns(*_vtrace(*constants, mix_advantages, associative_scan))
 
 
 # Compiled, because an eager tf.scan is a slow Python loop.
 @tf.function(autograph=False)
-def _vtrace(log_rhos, discounts, rewards, values, bootstrap_value,
-            clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold,
-            lambda_, mix_advantages, associative_scan):
+def _vtrace(
+    log_rhos: tf.Tensor, discounts: tf.Tensor, rewards: tf.Tensor,
+    values: tf.Tensor, bootstrap_value: tf.Tensor,
+    clip_rho_threshold: tf.Tensor, clip_pg_rho_threshold: tf.Tensor,
+    clip_c_threshold: tf.Tensor, lambda_: tf.Tensor, mix_advantages: bool,
+    associative_scan: bool) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns `vs` and `pg_advantages` of checked tensors."""
   rhos = tf.exp(log_rhos)
   vs = compute_vs(
@@ -380,10 +349,10 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
                rewards: tf.Tensor, values: tf.Tensor,
                bootstrap_value: tf.Tensor,
                associative_scan: bool = False) -> tf.Tensor:
-  """V-trace targets from weights that are clipped already.
+  """Computes V-trace targets from clipped importance weights.
 
-  All other functions here use this recursion. Gradients flow through it, and
-  arguments are not checked.
+  All other functions of this module use this recursion. Gradients flow through
+  the recursion, and arguments are not checked.
 
   Args:
     clipped_rhos: `[T, B, ...]`, `min(rho_bar, rho_t)`.
@@ -397,28 +366,30 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
   Returns:
     `v_t` of the shape of `values`. All tensors have one floating type.
   """
-  # So a zero discount also stops infinities, see the module's docstring.
+  # Makes a zero discount stop infinities, see the module's docstring.
   product = tf.math.multiply_no_nan
   deltas = clipped_rhos * (
       rewards + product(_shift(values, bootstrap_value), discounts) - values)
   discounted_cs = product(cs, discounts)
 
   if associative_scan:
-    # A product of many factors above 1 may be infinite, and meet a 0 on either
-    # side.
-    def times(x, y):
+    # A product of many factors above 1 may be infinite, and a factor of 0 may
+    # stand on either side.
+    def times(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
       return tf.where(x == 0, x, product(x, y))
 
-    # Step x, then step y, the earlier one: `y[1] + y[0] (x[1] + x[0] ...)`.
-    def compose(x, y):
+    # Composes the later step x and the earlier step y:
+    # `y[1] + y[0] (x[1] + x[0] ...)`.
+    def compose(x: tuple[tf.Tensor, tf.Tensor], y: tuple[tf.Tensor, tf.Tensor]
+                ) -> tuple[tf.Tensor, tf.Tensor]:
       return times(x[0], y[0]), y[1] + times(x[1], y[0])
 
-    import tensorflow_probability as tfp  # It takes seconds to import.
+    import tensorflow_probability as tfp  # The import takes seconds.
     _, reversed_sums = tfp.math.scan_associative(
         compose, (discounted_cs[::-1], deltas[::-1]))
     return values + reversed_sums[::-1]
 
-  # It starts at zero: the deltas hold the bootstrap value already.
+  # The sum starts at zero, since the deltas contain the bootstrap value.
   vs_minus_values = tf.scan(
       lambda after, step: step[1] + product(after, step[0]),
       (discounted_cs, deltas), initializer=tf.zeros_like(bootstrap_value),
@@ -426,13 +397,13 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
   return values + vs_minus_values
 
 
-def _shift(values, bootstrap_value):
-  """Returns `[T, B, ...]`, at `t` what `values` have at `t + 1`."""
+def _shift(values: tf.Tensor, bootstrap_value: tf.Tensor) -> tf.Tensor:
+  """Returns `[T, B, ...]`, the value of step `t + 1` at index `t`."""
   return tf.concat([values[1:], bootstrap_value[tf.newaxis]], axis=0)
 
 
-def _to_tensor(name, value, dtype):
-  """Returns a tensor of `dtype`; for int32 it accepts integers only."""
+def _to_tensor(name: str, value: TensorLike, dtype: tf.DType) -> tf.Tensor:
+  """Returns a tensor of `dtype`; refuses floats if `dtype` is int32."""
   dtype = tf.as_dtype(dtype)
   if dtype not in (tf.float32, tf.float64, tf.int32):
     raise ValueError(f'dtype: {dtype.name} must be float32 or float64')
@@ -448,21 +419,31 @@ def _to_tensor(name, value, dtype):
   return tf.cast(tensor, dtype)
 
 
-def _to_threshold(name, value, dtype):
-  # A tensor, because `_vtrace` would be traced again for a new Python number.
+def _to_threshold(
+    name: str, value: TensorLike | None, dtype: tf.DType) -> tf.Tensor:
+  # Returns a tensor, since each new Python number would retrace `_vtrace`.
   threshold = _to_tensor(
       name, float('inf') if value is None else value, dtype)
   _check_rank(name, threshold, 0)
   return threshold
 
 
-def _check_rank(name, tensor, rank, reason=''):
+def _check_rank(
+    name: str, tensor: tf.Tensor, rank: int, reason: str = '') -> None:
   if tensor.shape.rank not in (None, rank):
     raise ValueError(
         f'{name}: Shape {tensor.shape} must have rank {rank}{reason}')
 
 
-def _check_fits_values(name, tensor, values):
+def _check_same_shape(name: str, tensor: tf.Tensor, other_name: str,
+                      other: tf.Tensor) -> None:
+  if not tensor.shape.is_compatible_with(other.shape):
+    raise ValueError(f'{name}: Shape {tensor.shape} does not fit shape '
+                     f'{other.shape} of {other_name}')
+
+
+def _check_fits_values(
+    name: str, tensor: tf.Tensor, values: tf.Tensor) -> None:
   """Checks that `[T, B, ...]` broadcasts to `values` except along time."""
   if tensor.shape.rank is None or values.shape.rank is None:
     return

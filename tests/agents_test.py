@@ -9,8 +9,9 @@ import pytest
 from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.experience import structs
-from scalable_agent.networks import agents
-from scalable_agent.networks import layers
+from scalable_agent.networks import factory
+from scalable_agent.networks import frame_torsos
+from scalable_agent.networks import instructions
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -89,7 +90,7 @@ def _randomize(agent, seed=0):
 class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_reference_agent_has_the_reference_size(self):
-    agent = agents.make_agent(
+    agent = factory.make_agent(
         'deep', {'frame': _Spec((72, 96, 3), np.uint8),
                  'instruction': _INSTRUCTION}, structs.ActionSpec((9,)))
     self.assertEqual(agent.count_params(), 1628010)
@@ -105,7 +106,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(*_ALL_AGENTS)
   def test_unroll_is_single_steps(self, network, spec, use_lstm):
     num_steps, batch_size = 6, 3
-    agent = agents.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
+    agent = factory.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
     _randomize(agent)
     env_outputs = _env_outputs(spec, [num_steps, batch_size])
     last_actions = _last_actions([num_steps, batch_size])
@@ -130,7 +131,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
       self.assertEqual(last_state, ())
 
   def test_nothing_before_done_matters_after_it(self):
-    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS)
+    agent = factory.make_agent('mlp', _VECTOR, _ACTIONS)
     env_outputs = _env_outputs(_VECTOR, [5, 2])
     env_outputs.done[:] = [[0, 0], [0, 1], [0, 0], [0, 0], [0, 0]]
     other = tf.nest.map_structure(np.copy, env_outputs)
@@ -147,9 +148,9 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   @pytest.mark.slow
   def test_instruction_is_an_option(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
+    agent = factory.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
                               use_instruction=False, seed=3)
-    other = agents.make_agent('deep', _SMALL_FRAME, _ACTIONS, seed=3)
+    other = factory.make_agent('deep', _SMALL_FRAME, _ACTIONS, seed=3)
     self.assertEqual([v.shape for v in agent.variables],
                      [v.shape for v in other.variables])
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
@@ -165,7 +166,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   @pytest.mark.slow
   def test_order_of_features(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
+    agent = factory.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS,
                               use_lstm=False)
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [4, 1])
     env_outputs.reward[:, 0] = [-3, -.5, .25, 20]
@@ -186,18 +187,18 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(features(257), [[0, 0, 1, 0], [1, 0, 0, 0],
                                         [0, 0, 0, 1], [0, 0, 0, 0]])
     encoder, = (l for l in agent.layers
-                if isinstance(l, layers.InstructionEncoder))
-    codes = encoder(layers.hash_words(['go', '', 'up', 'go']))
+                if isinstance(l, instructions.InstructionEncoder))
+    codes = encoder(instructions.hash_words(['go', '', 'up', 'go']))
     self.assertAllClose(features(261), codes[:, :_NUM_ACTIONS])
     self.assertAllClose(features(321), codes[:, 60:])
-    torso, = (l for l in agent.layers if isinstance(l, layers.DeepTorso))
+    torso, = (l for l in agent.layers if isinstance(l, frame_torsos.DeepTorso))
     visual = torso(env_outputs.observation['frame'][:, 0])
     self.assertAllClose(features(0), visual[:, :_NUM_ACTIONS], 1e-5, 1e-6)
     self.assertAllClose(features(252), visual[:, 252:], 1e-5, 1e-6)
 
   @parameterized.parameters(True, False)
   def test_last_action_and_reward_are_seen_on_request(self, is_seen):
-    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS,
+    agent = factory.make_agent('mlp', _VECTOR, _ACTIONS,
                               use_last_action_reward=is_seen, use_lstm=False)
     env_outputs = _env_outputs(_VECTOR, [1, 1])
     logits = lambda action, reward: agent.unroll(
@@ -210,8 +211,8 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_two_layouts_of_one_frame_give_one_result(self):
     last = _Spec((20, 24, 4), np.uint8)
-    first_agent = agents.make_agent('shallow', _STACK, _ACTIONS)
-    last_agent = agents.make_agent('shallow', last, _ACTIONS)
+    first_agent = factory.make_agent('shallow', _STACK, _ACTIONS)
+    last_agent = factory.make_agent('shallow', last, _ACTIONS)
     last_agent.set_weights(first_agent.get_weights())
     env_outputs = _env_outputs(_STACK, [2, 3])
     transposed = env_outputs._replace(
@@ -223,7 +224,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.product(
       network=('deep', 'shallow', 'nature'), has_baseline=(True, False))
   def test_heads_of_zeros(self, network, has_baseline):
-    agent = agents.make_agent(network, _LARGE_STACK, _ACTIONS, use_lstm=False,
+    agent = factory.make_agent(network, _LARGE_STACK, _ACTIONS, use_lstm=False,
                               has_baseline=has_baseline)
     env_outputs = _env_outputs(_LARGE_STACK, [1, 2])
     outputs, _ = agent.unroll(_last_actions([1, 2]), env_outputs, ())
@@ -236,7 +237,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
       ('nature', _LARGE_STACK, False))
   @pytest.mark.slow
   def test_xla_agrees(self, network, spec, use_lstm):
-    agent = agents.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
+    agent = factory.make_agent(network, spec, _ACTIONS, use_lstm=use_lstm)
     env_outputs = agent.tokenize(_env_outputs(spec, [3, 2]))
     actions, state = _last_actions([3, 2]), _random_state(agent, 2)
 
@@ -256,7 +257,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   @pytest.mark.slow
   def test_unroll_of_unknown_size(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
+    agent = factory.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     env_outputs = agent.tokenize(_env_outputs(_WITH_INSTRUCTION, [4, 2]))
     signature = tf.nest.map_structure(
         lambda x: tf.TensorSpec([None, None, *x.shape[2:]], x.dtype),
@@ -271,7 +272,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
 
   @pytest.mark.slow
   def test_tokens_or_strings(self):
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
+    agent = factory.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     env_outputs = _env_outputs(_WITH_INSTRUCTION, [2, 3])
     tokenized = agent.tokenize(env_outputs)
     self.assertEqual(tokenized.observation['instruction'].dtype, np.int32)
@@ -283,14 +284,14 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'call agent.tokenize'):
       tf.function(agent.unroll)(actions, tf.nest.map_structure(
           tf.constant, env_outputs), state)
-    plain = agents.make_agent('mlp', _VECTOR, _ACTIONS)
+    plain = factory.make_agent('mlp', _VECTOR, _ACTIONS)
     env_outputs = _env_outputs(_VECTOR, [2, 3])
     self.assertIs(plain.tokenize(env_outputs), env_outputs)
 
   @parameterized.parameters(*_ALL_AGENTS)
   @pytest.mark.slow
   def test_checkpoints_hold_every_weight(self, network, spec, use_lstm):
-    make = lambda: agents.make_agent(network, spec, _ACTIONS,
+    make = lambda: factory.make_agent(network, spec, _ACTIONS,
                                      use_lstm=use_lstm)
     saved, restored = make(), make()
     _randomize(saved)
@@ -303,7 +304,7 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
   def test_float32_heads_under_mixed_precision(self):
     tf.keras.config.set_dtype_policy('mixed_bfloat16')
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
-    agent = agents.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
+    agent = factory.make_agent('deep', _WITH_INSTRUCTION, _ACTIONS)
     outputs, state = agent.unroll(
         _last_actions([2, 3]), _env_outputs(_WITH_INSTRUCTION, [2, 3]),
         agent.initial_state(3))
@@ -324,7 +325,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(False, True)
   def test_actions_follow_the_policy(self, jit_compile):
-    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS, use_lstm=False,
+    agent = factory.make_agent('mlp', _VECTOR, _ACTIONS, use_lstm=False,
                               seed=1)
     probabilities = np.array([.6, .05, .3, .05])
     agent.get_layer('policy_logits').set_weights(
@@ -338,7 +339,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
                         np.sum(probabilities**2), 0, .03)
 
   def test_actions_of_probability_zero_are_never_chosen(self):
-    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS, use_lstm=False)
+    agent = factory.make_agent('mlp', _VECTOR, _ACTIONS, use_lstm=False)
     agent.get_layer('policy_logits').set_weights(
         [np.zeros([64 + 5, _NUM_ACTIONS]),
          np.array([-np.inf, 0, -np.inf, -1e9])])
@@ -347,7 +348,7 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(False, True)
   @pytest.mark.slow
   def test_seed_decides_weights_and_actions(self, jit_compile):
-    make = lambda seed: agents.make_agent('mlp', _VECTOR, _ACTIONS,
+    make = lambda seed: factory.make_agent('mlp', _VECTOR, _ACTIONS,
                                           seed=seed)
     first, same, other = make(1), make(1), make(2)
     self.assertAllEqual(first.get_weights()[0], same.get_weights()[0])
@@ -362,23 +363,23 @@ class ActionTest(tf.test.TestCase, parameterized.TestCase):
     chosen = []
     for _ in range(2):
       tf.keras.utils.set_random_seed(3)
-      agent = agents.make_agent('mlp', _VECTOR, _ACTIONS)
+      agent = factory.make_agent('mlp', _VECTOR, _ACTIONS)
       chosen.append(self._choose(agent, 2))
     self.assertAllEqual(*chosen)
-    other = agents.make_agent('mlp', _VECTOR, _ACTIONS)
+    other = factory.make_agent('mlp', _VECTOR, _ACTIONS)
     self.assertNotAllClose(agent.get_weights()[0], other.get_weights()[0])
 
   def test_restored_agents_do_not_repeat_choices(self):
-    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS, seed=1)
+    agent = factory.make_agent('mlp', _VECTOR, _ACTIONS, seed=1)
     path = tf.train.Checkpoint(agent=agent).save(
         f'{self.get_temp_dir()}/agent')
     actions = self._choose(agent, 3)
-    restored = agents.make_agent('mlp', _VECTOR, _ACTIONS, seed=2)
+    restored = factory.make_agent('mlp', _VECTOR, _ACTIONS, seed=2)
     tf.train.Checkpoint(agent=restored).restore(path).assert_consumed()
     self.assertTrue((actions != self._choose(restored, 3)).any())
 
   def test_unroll_draws_no_random_numbers(self):
-    agent = agents.make_agent('mlp', _VECTOR, _ACTIONS)
+    agent = factory.make_agent('mlp', _VECTOR, _ACTIONS)
     graph = tf.function(agent.unroll).get_concrete_function(
         _last_actions([2, 3]), _env_outputs(_VECTOR, [2, 3]),
         agent.initial_state(3)).graph
@@ -404,7 +405,7 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
        'at least 20 pixels'))
   def test_what_does_not_fit(self, network, spec, message):
     with self.assertRaisesRegex(ValueError, message):
-      agents.make_agent(network, spec, _ACTIONS)
+      factory.make_agent(network, spec, _ACTIONS)
 
   @parameterized.parameters(
       ('shallow', _Spec((20, 20, 1), np.uint8)),
@@ -420,7 +421,7 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       ('deep', {'frame': _SMALL_FRAME, 'position': _VECTOR}),
       ('mlp', {'frame': _SMALL_FRAME, 'position': _VECTOR}))
   def test_what_fits(self, network, spec):
-    agent = agents.make_agent(network, spec, _ACTIONS)
+    agent = factory.make_agent(network, spec, _ACTIONS)
     # Nothing is created after construction.
     variables = [v.path for v in agent.variables]
     zeros = lambda part: tf.zeros(
@@ -465,9 +466,9 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
   def test_the_same_parts_are_seen_everywhere(self, action_spec, actions):
     spec = {'observation': _VECTOR, 'achieved_goal': _VECTOR,
             'desired_goal': _VECTOR}
-    agent = agents.make_agent('mlp', spec, action_spec, use_lstm=False,
+    agent = factory.make_agent('mlp', spec, action_spec, use_lstm=False,
                               use_last_action_reward=False, seed=1)
-    critic = agents.make_critic('mlp', spec, action_spec, hidden_sizes=[8],
+    critic = factory.make_critic('mlp', spec, action_spec, hidden_sizes=[8],
                                 activation='relu', seed=1)
     seen = _env_outputs(spec, [1, 1])
     outputs, _ = agent.unroll(

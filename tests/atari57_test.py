@@ -11,9 +11,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import ale_py
 import gymnasium
-import numpy as np
 import pytest
 from scalable_agent.scores import atari57
+from scalable_agent.scores import suites
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -36,7 +36,7 @@ class GamesTest(parameterized.TestCase):
       ('', "'' is not a game"))
   def test_other_names(self, name, message):
     with self.assertRaisesRegex(ValueError, message):
-      atari57.human_normalized_scores({name: [1]})
+      atari57.game_of(name)
 
   def test_baselines(self):
     self.assertEqual(set(atari57.HUMAN_SCORES), set(atari57.GAMES))
@@ -58,63 +58,45 @@ class ScoresTest(parameterized.TestCase):
   @parameterized.parameters(
       ('breakout', 1.7, 0), ('breakout', 30.5, 100), ('pong', 14.6, 100),
       ('pong', -20.7, 0), ('skiing', -17098.1, 0), ('skiing', -4336.9, 100),
-      ('ALE/Pong-v5', 21, 41.7 / 35.3 * 100))
-  def test_one_game(self, name, score, expected):
+      ('pong', 21, 41.7 / 35.3 * 100))
+  def test_one_game(self, game, score, expected):
     self.assertAlmostEqual(
-        atari57.human_normalized_score(name, score), expected, places=10)
+        atari57.BASELINES.normalized(game, score), expected, places=10)
 
-  def test_returns_of_games(self):
-    scores = atari57.human_normalized_scores(
-        {'ALE/Pong-v5': [20, 21, 16], 'boxing': np.array([100.0])})
-    self.assertEqual(list(scores), ['pong', 'boxing'])
-    self.assertAlmostEqual(scores['pong'], 39.7 / 35.3 * 100)
-    self.assertAlmostEqual(scores['boxing'], 99.9 / 12 * 100)
-    scores = atari57.human_normalized_scores(
-        {'pong': [19]}, atari57.PAPER_MEAN_BASELINES)
-    self.assertAlmostEqual(scores['pong'], 39.7 / 30 * 100)
-
-  def test_bad_returns(self):
-    with self.assertRaisesRegex(ValueError, "Missing returns for game: 'pong'"):
-      atari57.human_normalized_scores({'pong': []})
-    with self.assertRaisesRegex(ValueError, "'ALE/Pong-v5' is pong, which"):
-      atari57.human_normalized_scores({'pong': [1], 'ALE/Pong-v5': [2]})
-
-  def test_summary(self):
-    values = np.random.default_rng(1).normal(100, 300, 57)
-    summary = atari57.summarize(dict(zip(atari57.LEVELS, values)))
-    self.assertAlmostEqual(summary.median, statistics.median(values))
-    self.assertAlmostEqual(summary.mean, statistics.fmean(values))
-    with self.assertRaisesRegex(ValueError, r"Missing games: \['alien'\]"):
-      atari57.summarize(dict(zip(atari57.GAMES[1:], values)))
+  def test_one_level(self):
+    self.assertAlmostEqual(suites.ATARI57.normalized('ALE/Pong-v5', 19),
+                           39.7 / 35.3 * 100)
+    self.assertAlmostEqual(atari57.PAPER_MEAN_BASELINES.normalized('pong', 19),
+                           39.7 / 30 * 100)
 
   @parameterized.parameters(
       ('impala_shallow', 93.2, 466.4), ('impala_deep', 191.8, 957.6),
       ('impala_deep_multitask', 59.7, 176.9))
   def test_published_scores(self, key, median, mean):
     agent = atari57.PUBLISHED[key]
-    self.assertEqual((agent.median, agent.mean), (median, mean))
-    self.assertTrue(agent.median_verified and agent.mean_verified)
+    self.assertEqual(agent.statistics, {'median': median, 'mean': mean})
+    self.assertEqual(agent.verified, {'median', 'mean'})
     self.assertIn('1802.01561', agent.source)
-    self.assertEqual(set(agent.scores), set(atari57.GAMES))
-    returns = {game: [score] for game, score in agent.scores.items()}
-    summary = atari57.summarize(atari57.human_normalized_scores(returns))
-    self.assertAlmostEqual(summary.median, median, delta=0.05)
-    self.assertGreater(abs(summary.mean - mean), 2)
-    summary = atari57.summarize(atari57.human_normalized_scores(
-        returns, atari57.PAPER_MEAN_BASELINES))
-    self.assertAlmostEqual(summary.median, median, delta=0.05)
-    self.assertAlmostEqual(summary.mean, mean, delta=0.05)
+    self.assertEqual(set(agent.returns), set(atari57.GAMES))
+    self.assertEmpty(agent.percents)
+    ours, papers = (
+        [baselines.normalized(game, score)
+         for game, score in agent.returns.items()]
+        for baselines in (atari57.BASELINES, atari57.PAPER_MEAN_BASELINES))
+    self.assertAlmostEqual(statistics.median(ours), median, delta=0.05)
+    self.assertGreater(abs(statistics.fmean(ours) - mean), 2)
+    self.assertAlmostEqual(statistics.median(papers), median, delta=0.05)
+    self.assertAlmostEqual(statistics.fmean(papers), mean, delta=0.05)
 
   def test_other_published_agents(self):
-    self.assertLen(atari57.PUBLISHED['acktr'].scores, 44)
-    self.assertIsNone(atari57.PUBLISHED['acktr'].median)
+    self.assertLen(atari57.PUBLISHED['acktr'].returns, 44)
+    self.assertEmpty(atari57.PUBLISHED['acktr'].statistics)
     for key, median, mean in (('a3c_shallow', 54.9, 285.9),
                               ('a3c_deep', 117.9, 503.6)):
       agent = atari57.PUBLISHED[key]
-      self.assertEqual((agent.median, agent.mean), (median, mean))
-      self.assertEqual((agent.median_verified, agent.mean_verified),
-                       (False, True))
-      self.assertEmpty(agent.scores)
+      self.assertEqual(agent.statistics, {'median': median, 'mean': mean})
+      self.assertEqual(agent.verified, {'mean'})
+      self.assertEmpty(agent.returns)
 
 
 @pytest.mark.slow

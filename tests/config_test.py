@@ -194,9 +194,13 @@ class DefaultsTest(absltest.TestCase):
         subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
                        check=True, stdout=subprocess.PIPE).stdout.strip(),
         "['scalable_agent', 'scalable_agent.config', 'scalable_agent.errors', "
-        "'scalable_agent.settings', 'scalable_agent.settings.config', "
-        "'scalable_agent.settings.declare', "
-        "'scalable_agent.settings.sections']")
+        "'scalable_agent.settings', "
+        + ''.join(f"'scalable_agent.settings.{name}', " for name in (
+            'acting_settings', 'agent_settings', 'algorithm_settings',
+            'cluster_settings', 'config', 'declare',
+            'environment_settings', 'lab_levels', 'learner_settings',
+            'replay_settings', 'run_settings', 'sections'))
+        + "'scalable_agent.settings.test_settings']")
 
 
 class ChecksTest(parameterized.TestCase):
@@ -249,7 +253,7 @@ class ChecksTest(parameterized.TestCase):
 
   def test_not_a_number(self):
     for name, field in _FIELDS.items():
-      if field.type is float:
+      if settings_lib.value_type(field) is float:
         with self.assertRaisesRegex(errors.ConfigError, f'{name}=nan must'):
           _config_with(name, math.nan)
 
@@ -397,6 +401,10 @@ class AlgorithmsTest(parameterized.TestCase):
                       for level in ('lab/x', 'contributed/dmlab30/x', 'atari57',
                                     'dmlab30', 'CartPole-v1', 'catch', 'm:x')],
                      [4, 4, 4, 4, 1, 1, 1])
+    # `module:id` is never a level of DeepMind Lab.
+    for level in ('rooms_world:Corridor-v0', 'explore_it:x', 'lab/x:y'):
+      self.assertEqual(
+          config_lib.Config(level_name=level).num_action_repeats, 1, level)
     # The levels are not known.
     self.assertEqual(
         sections.EnvironmentSettings().num_action_repeats, 4)
@@ -407,7 +415,8 @@ class AlgorithmsTest(parameterized.TestCase):
 
     default = settings_lib.By({'ddqn on Atari': 1, 'Atari': 2, 'ddqn': 3,
                              'impala': 4, 'others': 5})
-    of = lambda section, algorithm: default.of(section(algorithm=algorithm))
+    of = lambda section, algorithm: default.of(
+        section(algorithm=algorithm).default_keys())
     self.assertEqual([of(Settings, a) for a in ('ddqn', 'sac', 'impala')],
                      [1, 2, 4])
     # A section without a level.
@@ -579,7 +588,8 @@ class AlgorithmsTest(parameterized.TestCase):
     for name, field in _FIELDS.items():
       owners = field.metadata['algorithms']
       for algorithm in set(settings_lib.ALGORITHMS) - set(owners):
-        value = (others[field.type](field.default) if field.type in others
+        kind = settings_lib.value_type(field)
+        value = (others[kind](field.default) if kind in others
                  else next(c for c in field.metadata['choices']
                            if c != field.default))
         with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
@@ -652,7 +662,7 @@ class FlagsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (['--batch_size=4'], '--batch_size=4 comes before .*, which has '
-       '--batch_size=8: give it after the file'),
+       '--batch_size=8: give the flag after the file'),
       (['--batch_size', '4'], '--batch_size=4 comes before'),
       (['-batch_size=4'], '-batch_size=4 comes before'),
       (['--use_lstm'], '--use_lstm comes before .*, which has --nouse_lstm'),

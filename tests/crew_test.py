@@ -20,6 +20,7 @@ ray = pytest.importorskip('ray')
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
+from scalable_agent.distributed import workers
 
 _DESCRIPTION = descriptions.Description(None, 1, 'host', 7, {})  # type: ignore
 _DEATH = ray.exceptions.RayActorError()
@@ -114,7 +115,8 @@ class CrewTest(parameterized.TestCase):
       patch = mock.patch.object(crew, name, self.ray)
       patch.start()
       self.addCleanup(patch.stop)
-    for patch in (mock.patch.object(crew.versions, 'check'),
+    for patch in (mock.patch.object(descriptions, 'check_versions'),
+                  mock.patch.object(workers, 'ray', self.ray),
                   mock.patch.object(cluster, 'ray', self.ray)):
       patch.start()
       self.addCleanup(patch.stop)
@@ -131,8 +133,8 @@ class CrewTest(parameterized.TestCase):
 
     def take(worker, result):
       if not isinstance(result, descriptions.Description):
-        the_crew.has_result(worker)
-      the_crew.call(worker, worker.handle.act.remote())
+        the_crew.record_result(worker)
+      the_crew.record_call(worker, worker.handle.act.remote())
 
     end_s = self.ray.now_s + seconds
     while self.ray.now_s < end_s:
@@ -153,8 +155,9 @@ class CrewTest(parameterized.TestCase):
         _opened(call) if call.handle.share.worker == 0 else None)
     with self.assertRaisesRegex(
         errors.ClusterError, '1 of 2 actor workers that a start needs .* are '
-        r'ready, and no other one came within 50 s \(--actor_timeout_s\)\. 3 '
-        'are wanted in all, .* has 4 CPUs, of which 4 are free.$'):
+        r'ready, and no further worker came within 50 s '
+        r'\(--actor_timeout_s\)\. 3 workers are wanted, .* has 4 CPUs, of '
+        'which 4 are free.$'):
       self._crew(num_actor_workers=3).wait_until_ready(None)
     self.assertEqual(self.lines, [
         'Waiting for actor workers: 1 of 2 are ready (the cluster has 4 CPUs, '
@@ -264,8 +267,8 @@ class CrewTest(parameterized.TestCase):
         _DEATH if call.name == 'open' else _opened(call))
     with self.assertRaisesRegex(
         errors.ClusterError,
-        '^No actor worker was ready for 50 s .* free. The last one that was '
-        'lost: it has died.'):
+        '^No actor worker was ready for 50 s .* free. The last lost '
+        'worker: it has died.'):
       self._crew().wait_until_ready(None)
 
   @parameterized.parameters(

@@ -36,10 +36,10 @@ from scalable_agent.distributed import adder
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster as cluster_lib
 from scalable_agent.distributed import crew
+from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import learning
 from scalable_agent.distributed import ray_collectives
 from scalable_agent.distributed import remote_actors
-from scalable_agent.distributed import versions
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CLUSTER: list[cluster_utils.Cluster] = []
@@ -304,12 +304,13 @@ class RemoteActorsTest(parameterized.TestCase):
 
   @pytest.mark.storm
   def test_other_versions_on_another_machine_are_said(self):
-    ours = versions.installed()
+    ours = descriptions.installed_versions()
     self.assertContainsSubset(
         {'Python', 'keras', 'numpy', 'tensorflow', 'scalable_agent (digest)'},
         ours)
     with mock.patch.object(
-        versions, 'installed', return_value={**ours, 'numpy': '0.1'}), \
+        descriptions, 'installed_versions',
+        return_value={**ours, 'numpy': '0.1'}), \
         self.assertRaisesRegex(
             errors.ConfigError, f'has numpy {ours["numpy"]}, but .* has 0.1: '):
       remote_actors.RemoteActors(_config(), part=0)
@@ -452,7 +453,8 @@ class LearningTest(absltest.TestCase):
 
   def test_a_stop_before_there_are_actors_is_added(self):
     others = mock.Mock()
-    with mock.patch.object(learning, '_collectives', return_value=others), \
+    with mock.patch.object(
+        learning, '_make_collectives', return_value=others), \
         mock.patch.object(training, 'run', side_effect=crew.Stopped):
       self.assertEqual(learning.run(
           config_lib.Config(), 1, ['a:1', 'b:2'], None, threading.Event(),
@@ -524,8 +526,8 @@ class ProgramTest(_ProgramTest):
     [learner] = _processes('LearnerWorker')
     children = learner.children(recursive=True)
     learner.kill()
-    self._wait_for(process, 'The learner has died. It starts again from')
-    restored = self._wait_for(process, 'Going on from')
+    self._wait_for(process, 'The learner has died. It restarts from')
+    restored = self._wait_for(process, 'Resuming from')
     number, frames = re.search(
         r'ckpt-(\d+), ([\d,]+) frames', restored).groups()
     # An update learns from 4 unrolls of 10 steps.
@@ -575,8 +577,8 @@ class ProgramTest(_ProgramTest):
       self._wait_for(process, 'frames/s')
     _, second = _processes('LearnerWorker')
     second.kill()
-    self._wait_for(process, 'It starts again from the last checkpoint')
-    self._wait_for(process, 'Going on from')
+    self._wait_for(process, 'It restarts from the last checkpoint')
+    self._wait_for(process, 'Resuming from')
     return process
 
   @pytest.mark.storm
@@ -769,7 +771,7 @@ class LostClusterTest(_ProgramTest):
         "^scalable_agent: ray's processes on .* have died. The same command"
         if what == 'loses its machine' else
         "^scalable_agent: The head of ray's cluster, .* has not answered for "
-        r'3\d s .*\. The same command goes on from the last checkpoint\.$')
+        r'3\d s .*\. The same command resumes from the last checkpoint\.$')
     if 'machine' not in what:
       self.assertRegex(output, r'Saved .*ckpt-\d+, ')
     self.assertNotIn('Traceback', output)
@@ -876,7 +878,7 @@ class HostsTest(_ProgramTest):
       code, output = self._run(
           f'--ray_address=localhost:{one.getsockname()[1]}', '--task=0')
     self.assertEqual(code, 2)
-    self.assertIn('there is a learner, or something else, already', output)
+    self.assertIn('a learner or another program uses the port already', output)
 
 
 class SettingsTest(_ProgramTest):
@@ -885,7 +887,7 @@ class SettingsTest(_ProgramTest):
       (['--ray_address=auto', '--num_learners=3'],
        '--num_learners=3 must divide --batch_size=4'),
       (['--ray_address=auto', '--num_learners=4', '--num_actors=8'],
-       '--num_learners=4 must not be more than there are'),
+       '--num_learners=4 must not exceed --num_actor_workers'),
       (['--ray_address=auto', '--num_learners=2', '--replay_capacity=11'],
        '--num_learners=2 must divide --replay_capacity=11'),
       (['--ray_address=auto', '--num_learners=2', '--algorithm=ddqn',

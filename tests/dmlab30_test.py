@@ -26,6 +26,9 @@ class Dmlab30Test(parameterized.TestCase):
     self.assertEqual(names[14:16], ['natlab_varying_map_regrowth',
                                     'natlab_varying_map_randomized'])
     self.assertEqual(names[-1], 'explore_object_rewards_many')
+    # The scores have the same order, which sums depend on.
+    self.assertEqual(list(dmlab30.LEVEL_MAPPING.values()),
+                     list(dmlab30.HUMAN_SCORES))
 
   @parameterized.parameters(
       ('contributed/dmlab30/rooms_watermaze', 'rooms_watermaze'),
@@ -97,8 +100,8 @@ class Dmlab30Test(parameterized.TestCase):
       ('impala_deep_experts', 44.5, 45.74), ('impala_deep_pbt', 49.4, 50.06))
   def test_published_returns(self, key, published, by_code):
     agent = dmlab30.PUBLISHED[key]
-    self.assertEqual(agent.mean_capped, published)
-    self.assertTrue(agent.verified)
+    self.assertEqual(agent.statistics, {'mean_capped': published})
+    self.assertEqual(agent.verified, {'mean_capped'})
     returns = {level: [value] for level, value in agent.returns.items()}
     scores = dmlab30.human_normalized_scores(
         returns, dmlab30.PAPER_BASELINES)
@@ -113,8 +116,8 @@ class Dmlab30Test(parameterized.TestCase):
   def test_published_scores(self, key, mean_capped):
     agent = dmlab30.PUBLISHED[key]
     self.assertEmpty(agent.returns)
-    self.assertAlmostEqual(dmlab30.mean_score(agent.scores, 100), mean_capped,
-                           places=2)
+    self.assertAlmostEqual(dmlab30.mean_score(agent.percents, 100),
+                           mean_capped, places=2)
     self.assertNotEmpty(agent.source)
 
   def test_baselines_of_the_paper_swap_lasertag(self):
@@ -131,8 +134,9 @@ class Dmlab30Test(parameterized.TestCase):
 
   def test_agents_without_scores_of_levels(self):
     agent = dmlab30.PUBLISHED['popart_impala']
-    self.assertEqual((agent.name, agent.mean_capped, agent.returns,
-                      agent.scores), ('PopArt-IMPALA', 72.8, {}, {}))
+    self.assertEqual(
+        (agent.name, agent.statistics, agent.returns, agent.percents),
+        ('PopArt-IMPALA', {'mean_capped': 72.8}, {}, {}))
 
 
 class TrainingScoresTest(absltest.TestCase):

@@ -4,14 +4,20 @@
 `make docs` checks more: links to headings, and pages that no menu shows.
 """
 
+import csv
+import datetime
 import functools
 import importlib.util
 import pathlib
 import re
+import subprocess
+import sys
 
 from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
+import scalable_agent
+from scalable_agent import errors
 from scalable_agent import experiment
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -19,6 +25,10 @@ _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
           *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
 _MAX_README_LINES = 130
+# The files of reproduction.py have columns of their own.
+_RESULTS = sorted(
+    path for path in (_ROOT / 'benchmarks' / 'results').glob('*.csv')
+    if not path.name.startswith('reproduction_'))
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
@@ -26,7 +36,7 @@ _OTHERS = frozenset("""
     first first_seed foreground game interval jobs kills kinds learners
     limit_min mark network networks num_trials only out parts peers population
     programs repeats replay rounds rungs runs search seconds seeds simulate
-    step_ms sweep to_limit try_settings variants warm_up_s what window_s
+    step_ms sweep to_limit trace try_settings variants warm_up_s what window_s
 """.split())
 
 
@@ -99,6 +109,43 @@ class PagesTest(parameterized.TestCase):
         named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
 
 
+class PackageTest(absltest.TestCase):
+
+  def test_public_names_can_be_seen(self):
+    names = dir(scalable_agent)
+    self.assertContainsSubset(
+        ['Config', 'load', 'train', 'errors', 'vtrace', '__version__'], names)
+    for name in names:
+      self.assertTrue(
+          name in (*scalable_agent.__all__, '__version__')
+          or importlib.util.find_spec(f'scalable_agent.{name}'), name)
+    self.assertIs(scalable_agent.errors, errors)
+    self.assertFalse(hasattr(scalable_agent, 'nothing'))
+
+  def test_public_names_are_imported_when_they_are_used(self):
+    code = ('import scalable_agent, sys; dir(scalable_agent); '
+            'scalable_agent.Config; scalable_agent.environments; '
+            'print("tensorflow" in sys.modules)')
+    run = subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
+                         check=True, stdout=subprocess.PIPE)
+    self.assertEqual(run.stdout, 'False\n')
+
+
+class VersionTest(absltest.TestCase):
+
+  def test_version_of_the_citation(self):
+    text = (_ROOT / 'CITATION.cff').read_text('utf-8')
+    self.assertEqual(re.findall(r'^version: (.*)$', text, re.M),
+                     [scalable_agent.__version__])
+
+  @absltest.skipUnless(importlib.util.find_spec('setuptools'), 'setuptools')
+  def test_version_of_the_package(self):
+    run = subprocess.run(
+        [sys.executable, 'setup.py', '--version'], cwd=_ROOT, text=True,
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    self.assertEqual(run.stdout.split()[-1:], [scalable_agent.__version__])
+
+
 class GenerateTest(absltest.TestCase):
 
   def test_every_flag_is_in_the_table(self):
@@ -127,16 +174,70 @@ class GenerateTest(absltest.TestCase):
       self.assertIn(f'| [`{name}`](api/{name}.md) | ', table)
     self.assertNotIn('|  |', table)  # Each has a docstring.
 
+  def test_public_modules_are_first(self):
+    public = _GENERATE.public_modules()
+    self.assertContainsSubset(
+        ['scalable_agent', 'scalable_agent.vtrace',
+         'scalable_agent.losses.mpo'], public)
+    self.assertNotIn('scalable_agent.runs.panel', public)
+    self.assertCountEqual(public + _GENERATE.internal_modules(),
+                          _GENERATE.modules())
+    table = _GENERATE.api()
+    self.assertLess(table.index('[`scalable_agent.vtrace`]'),
+                    table.index('## Internal'))
+    self.assertLess(table.index('## Internal'),
+                    table.index('[`scalable_agent.runs.panel`]'))
+
   def test_published_scores(self):
     self.assertIn('| IMPALA, deep, experts | 191.8 | 957.6 |',
                   _GENERATE.atari57())
     self.assertIn('| IMPALA, deep, experts | 44.5 |', _GENERATE.dmlab30())
     self.assertIn('| SAC | HalfCheetah', _GENERATE.off_policy())
 
+  def test_results_become_a_table(self):
+    table = _GENERATE.results('whole_program', 'network, peer')
+    self.assertIn('| network | peer | ours, agent steps/s | the peer, agent '
+                  'steps/s | ours / peer | memory of ours, GB |', table)
+    self.assertIn('| shallow | stable-baselines3 2.9.2, A2C | 4,039, 4,087 | '
+                  '1,828, 1,694 | 2.31 (2.21 to 2.41) | 1.18 | 0.60 |', table)
+    self.assertIn('Recorded 2026-11-24. Machine: two cores of an AMD', table)
+
+  def test_units_and_notes_of_results(self):
+    table = _GENERATE.results('off_policy_learning', 'recipe')
+    self.assertIn('| mark | first at the mark, frames |', table)
+    self.assertIn('| 0, 0, 0 | 0 | <= 5 % |', table)
+    self.assertIn('| 10,000, 10,000, never |', table)
+
   def test_markers_are_filled(self):
     for page in _PAGES:
       self.assertNotIn('<!-- generate:', _GENERATE.filled(_text(page)), page)
       self.assertNotIn('_In the site', _GENERATE.filled(_text(page)), page)
+
+
+class ResultsTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_RESULTS)
+  def test_rows_are_data(self, path):
+    with open(path, encoding='utf-8', newline='') as f:
+      rows = list(csv.DictReader(f))
+    for row in rows:
+      self.assertEqual(list(row), [
+          'date', 'commit', 'machine', 'command', 'what', 'figure', 'interval',
+          'unit', 'note'])
+      datetime.date.fromisoformat(row['date'])
+      self.assertRegex(row['commit'], '^[0-9a-f]{7}$')
+      self.assertNotEmpty(row['machine'])
+      self.assertNotEmpty(row['command'])
+      self.assertIn(' | ', row['what'])
+      if row['figure']:
+        float(row['figure'])
+      else:
+        self.assertNotEmpty(row['note'])
+
+  @parameterized.parameters(*_RESULTS)
+  def test_a_page_has_the_table(self, path):
+    self.assertTrue([page for page in _PAGES
+                     if f'generate: results {path.stem}:' in _text(page)])
 
 
 if __name__ == '__main__':

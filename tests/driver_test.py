@@ -13,7 +13,7 @@ from absl.testing import parameterized
 import numpy as np
 import pytest
 from scalable_agent import errors
-from scalable_agent import experiment
+from scalable_agent.processes import console
 from scalable_agent.runs import reports
 from scalable_agent.settings import config as config_lib
 
@@ -21,12 +21,14 @@ ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import driver
+from scalable_agent.distributed import learner_worker
+from scalable_agent.distributed import learners
 
 
 class LearnerWorkerTest(absltest.TestCase):
 
   def test_a_training_that_hangs_is_silent(self):
-    worker = driver.LearnerWorker(config_lib.Config(), 0, '')
+    worker = learner_worker.LearnerWorker(config_lib.Config(), 0, '')
     time.sleep(0.2)
     text, silent_s = worker.output()
     self.assertEmpty(text)
@@ -35,28 +37,29 @@ class LearnerWorkerTest(absltest.TestCase):
     self.assertLess(worker.output()[1], silent_s)
 
   def test_output_is_taken_once(self):
-    worker = driver.LearnerWorker(config_lib.Config(), 0, '')
+    worker = learner_worker.LearnerWorker(config_lib.Config(), 0, '')
     print('one', file=worker._output)
     print('two', file=worker._output)
     self.assertEqual(worker.output()[0], 'one\ntwo\n')
     self.assertEmpty(worker.output()[0])
 
   def test_the_directory_must_be_shared(self):
-    worker = driver.LearnerWorker(config_lib.Config(logdir='/a'), 0, '/no/such')
+    worker = learner_worker.LearnerWorker(
+        config_lib.Config(logdir='/a'), 0, '/no/such')
     with self.assertRaisesRegex(
-        errors.ConfigError, 'does not see what .* in --logdir=/a: use a '
+        errors.ConfigError, 'does not see a file .* to --logdir=/a: use a '
         'directory that all machines share.$'):
       worker.run([], None, worker.versions())
 
   def test_all_learners_have_the_same_versions(self):
-    first, second = (driver.LearnerWorker(
+    first, second = (learner_worker.LearnerWorker(
         config_lib.Config(), rank, self.create_tempfile().full_path)
                      for rank in range(2))
     host, found = first.versions()
     learning = mock.Mock()
     learning.run.return_value = 0
     with mock.patch.object(
-        driver.importlib, 'import_module', return_value=learning):
+        learner_worker.importlib, 'import_module', return_value=learning):
       self.assertEqual(second.run([], None, (host, found)), 0)
       with self.assertRaisesRegex(
           errors.ConfigError,
@@ -65,7 +68,7 @@ class LearnerWorkerTest(absltest.TestCase):
         second.run([], None, (host, {**found, 'numpy': '0.1'}))
 
   def test_reports_go_to_the_first_learner(self):
-    first, second = (driver.LearnerWorker(config_lib.Config(), rank, '')
+    first, second = (learner_worker.LearnerWorker(config_lib.Config(), rank, '')
                      for rank in range(2))
     for counts in {'workers': 1}, {'workers': 2}:
       second._reports.add(reports.Report(['a', 'b'], {1: counts}))
@@ -129,18 +132,18 @@ class LearnersTest(parameterized.TestCase):
     config = config_lib.Config(
         num_actors=4, batch_size=4, ray_address='auto', num_learners=2,
         actor_timeout_s=2.)
-    self.learners = driver._Learners(config, '', self.connection)
+    self.learners = learners.Learners(config, '', self.connection)
 
   @parameterized.parameters(
       # One process has died, so that the other one raises some error.
       (_task_error(ValueError('No.')), ray.exceptions.RayActorError(),
-       driver._LearnerLost, 'has died'),
+       learners.LearnerLost, 'has died'),
       (ray.exceptions.RayActorError(), _task_error(ValueError('No.')),
-       driver._LearnerLost, 'has died'),
+       learners.LearnerLost, 'has died'),
       (_task_error(cluster.SumError('No.')), _task_error(
           errors.DivergedError('It is nan.')), errors.DivergedError, 'nan'),
-      (_task_error(cluster.SumError('No.\nMore')), 0, driver._LearnerLost,
-       r'has lost another one \(No.\)$'),
+      (_task_error(cluster.SumError('No.\nMore')), 0, learners.LearnerLost,
+       r'has lost another learner \(No.\)$'),
       (0, _task_error(errors.ConfigError('Wrong.')), errors.ConfigError,
        'Wrong.'))
   def test_raises_the_first_cause(self, first, second, kind, text):
@@ -181,7 +184,7 @@ class LearnersTest(parameterized.TestCase):
     for rank in range(2):
       self.answers[f'output {rank}'] = '', 1e6
     with self.assertRaisesRegex(
-        driver._LearnerLost, r'no sign of life for 600 s \(--hang_timeout_s'):
+        learners.LearnerLost, r'no sign of life for 600 s \(--hang_timeout_s'):
       self.learners.run_to_end(threading.Event())
 
   def test_learners_save_if_nothing_can_be_printed(self):
@@ -216,7 +219,7 @@ class LearnersTest(parameterized.TestCase):
     self._end_when_stopped()
     self.connection.now_s = mock.Mock(return_value=5.)
     stop = threading.Event()
-    with mock.patch.object(driver, 'time') as now:
+    with mock.patch.object(learners, 'time', create=True) as now:
       now.monotonic.side_effect = [0., *[3600. * i for i in range(1, 99)]]
       self.handles[0].output.remote.side_effect = stop.set
       self.assertEqual(self.learners.run_to_end(stop), 0)
@@ -230,7 +233,7 @@ class LearnersTest(parameterized.TestCase):
           self.connection.configure_mock(**{
               'problem.return_value': '', 'lost_for_s.return_value': 0.}))
     with self.assertRaisesRegex(
-        errors.ClusterError, '^The head is lost. The same command goes on'):
+        errors.ClusterError, '^The head is lost. The same command resumes'):
       self.learners.run_to_end(threading.Event())
     self.handles[0].stop.remote.assert_called_once()
 
@@ -242,7 +245,7 @@ class LearnersTest(parameterized.TestCase):
     self.assertEqual(self.learners.run_to_end(stop), 0)
 
   def test_learners_that_do_not_save_in_time(self):
-    self._lose_the_cluster(driver._SAVE_TIMEOUT_S + 1)
+    self._lose_the_cluster(learners._SAVE_TIMEOUT_S + 1)
     with self.assertRaisesRegex(errors.ClusterError, 'The head is lost.'):
       self.learners.run_to_end(threading.Event())
 
@@ -368,9 +371,9 @@ class LeaveTest(absltest.TestCase):
         mock.patch.object(cluster, '_LEAVE_TIMEOUT_S', .01):
       cluster.call_in_time(ray.shutdown)
     # The end of Python would wait for it, too, or crash.
-    with mock.patch.object(experiment.os, '_exit') as end, \
+    with mock.patch.object(console.os, '_exit') as end, \
         self.assertRaises(SystemExit):
-      experiment._exit(75)
+      console.end_program(75)
     end.assert_called_once_with(75)
     may_end.set()
 
@@ -428,7 +431,7 @@ class RestartsTest(parameterized.TestCase):
     self.connection.now_s = time.monotonic
 
     def run_to_end(unused_self, unused_stop):
-      raise driver._LearnerLost(next(causes))
+      raise learners.LearnerLost(next(causes))
 
     nothing = lambda *args: contextlib.nullcontext()
     with contextlib.ExitStack() as stack:
@@ -437,9 +440,9 @@ class RestartsTest(parameterized.TestCase):
           (driver.hosts, 'head', nothing),
           (driver.cluster, 'num_actor_workers', lambda config: 1),
           (driver.cluster, 'num_gpus_per_learner', lambda config: 0),
-          (driver._Learners, '__init__', lambda *args: None),
+          (learners.Learners, '__init__', lambda *args: None),
           (driver.cluster, 'Connection', lambda: self.connection),
-          (driver._Learners, 'run_to_end', run_to_end),
+          (learners.Learners, 'run_to_end', run_to_end),
           (driver.cluster, '_LONGEST_PAUSE_S', 0.)):
         stack.enter_context(mock.patch.object(where, name, replacement))
       goodbye = stack.enter_context(
@@ -450,7 +453,7 @@ class RestartsTest(parameterized.TestCase):
           errors.LearnerLostError, '^The learner has died: No module x. It '
           'was lost again and again, --max_learner_restarts=2. The same'):
         driver.train(config)
-    self.assertEqual(output.getvalue().count('It starts again'), 2)
+    self.assertEqual(output.getvalue().count('It restarts'), 2)
     goodbye.assert_called_once()
 
 

@@ -30,6 +30,7 @@ from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import toys
 from scalable_agent.experience import structs
 from scalable_agent.processes import workers
+from scalable_agent.settings import config as config_lib
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -127,6 +128,18 @@ class CountingTest(environment_contract.SerialReference,
     self.assertEqual(trace, [
         (1 + 2, True, 2), (3 + 4 + 5, True, 5), (6 + 7 + 8 + 9, False, 9),
         (10, True, 10)])
+
+
+class LabNamesTest(absltest.TestCase):
+
+  def test_actions_of_a_module_named_like_a_lab_level_are_not_repeated(self):
+    level = 'rooms_fake:fake/Plain-v0'
+    for settings in (config_lib.Config(level_name=level), None):
+      env = environments.make_vec([level], [1], settings)
+      self.addCleanup(env.close)
+      self.assertEqual(env.spec.num_action_repeats, 1)
+      env.initial()
+      self.assertEqual(env.step(np.array([0])).reward, [1])
 
 
 class InstructedTest(environment_contract.SerialReference,
@@ -722,7 +735,7 @@ class LevelErrorsTest(parameterized.TestCase):
   @parameterized.parameters('PongNoFrameskip-v4', 'Pong-v0', 'Pong-v4')
   def test_old_atari_ids(self, name):
     self.assert_refused(
-        errors.EnvironmentSpecError, [name], 'here ALE/Pong-v5')
+        errors.EnvironmentSpecError, [name], 'Name this Atari game ALE/Pong-v5')
 
   @parameterized.parameters(
       'explore_goal_locations_small', 'dmlab30', 'rooms_watermaze',

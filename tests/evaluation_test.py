@@ -299,7 +299,7 @@ class FileTest(parameterized.TestCase):
     finally:
       resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     self.assertRegex(output.getvalue(), 'could not be written: File too large. '
-                     'Training goes on; the evaluation at 200 frames')
+                     'Training continues; the evaluation at 200 frames')
     self._append(300)
     self.assertEqual(self._frames(), [100, 300])
 
@@ -410,13 +410,13 @@ class TrainingTest(parameterized.TestCase):
   def test_a_signal_while_games_are_played(self, error, is_stopped):
     self.logdir = self.create_tempdir().full_path
 
-    def evaluate(evaluator, train_time_s, stop):
-      del evaluator, train_time_s
+    def play(evaluator, num_episodes, stop):
+      del evaluator, num_episodes
       if is_stopped:
         stop.set()
       raise error or errors.EnvironmentProcessError('ended with the signal')
 
-    with mock.patch.object(evaluation.Evaluator, 'evaluate', evaluate):
+    with mock.patch.object(evaluation.Evaluator, '_play', play):
       settings = dict(total_environment_frames=10**6, unroll_length=10,
                       use_lstm=False, eval_every_frames=50)
       if is_stopped:

@@ -36,10 +36,12 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.modes import test
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.networks import layers
+from scalable_agent.processes import console
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
@@ -129,7 +131,7 @@ class ProcessTest(parameterized.TestCase):
     main = functools.partial(_main, f'--logdir={self.logdir}', '--xla=none')
     code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
-    self.assertRegex(output, 'Going on from .*ckpt-100, 1,000 frames')
+    self.assertRegex(output, 'Resuming from .*ckpt-100, 1,000 frames')
     self.assertIn('Changed: --total_environment_frames=1500; before: '
                   '--total_environment_frames=1000.\n', output)
     self.assertIn('1,500 of 1,500 frames (100.0 %)', output)
@@ -139,7 +141,7 @@ class ProcessTest(parameterized.TestCase):
     code, output = main('--num_action_repeats=2')
     self.assertEqual(code, 2, output)
     self.assertRegex(output, 'was trained with --num_action_repeats=1, not with'
-                     ' --num_action_repeats=2: that is another task')
+                     ' --num_action_repeats=2: this is another task')
     episodes = _episodes(self.logdir)
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.
@@ -188,7 +190,7 @@ class ProcessTest(parameterized.TestCase):
     process.communicate()
 
     resumed = _start(f'--logdir={self.logdir}', *_CHEAP)
-    line = _wait_for(resumed, 'Going on from').split('ckpt-')[1]
+    line = _wait_for(resumed, 'Resuming from').split('ckpt-')[1]
     restored = _frames(line)
     # All of the last checkpoint: an update learns from 2 x 5 frames.
     self.assertEqual(restored, 10 * int(line.split(',')[0]))
@@ -282,7 +284,7 @@ class ProcessTest(parameterized.TestCase):
           and child.ppid() != process.pid]
       environment.kill()
       if number < 3:
-        _wait_for(process, f'This was restart {number} within an hour, 2 may')
+        _wait_for(process, f'This was restart {number} within an hour, 2 are')
     output, _ = process.communicate()
     self.assertEqual(process.returncode, 1, output)
     self.assertRegex(output, 'scalable_agent: .* died with exit code -9.* were '
@@ -291,7 +293,7 @@ class ProcessTest(parameterized.TestCase):
     code, output = self._run(f'--logdir={self.logdir}', *_CHEAP,
                              '--total_environment_frames=2000')
     self.assertEqual(code, 0, output)
-    self.assertIn('Going on from', output)
+    self.assertIn('Resuming from', output)
 
   @pytest.mark.storm
   def test_two_signals_in_quick_succession(self):
@@ -382,7 +384,7 @@ class FullDiskTest(absltest.TestCase):
     for mode in 'test', 'table':
       code, stderr = self._run(f'--mode={mode}', f'--logdir={logdir}')
       self.assertEqual((code, stderr.splitlines()[-1]), (
-          1, 'scalable_agent: no room for what was to be written: No space '
+          1, 'scalable_agent: no room for a file: No space '
           'left on device.'))
 
   def test_other_errors_of_the_output_are_raised(self):
@@ -392,7 +394,7 @@ class FullDiskTest(absltest.TestCase):
         raise BrokenPipeError(errno.EPIPE, 'Broken pipe')
 
     with self.assertRaises(BrokenPipeError):
-      print('text', file=experiment._Output(Broken()))
+      print('text', file=console.Output(Broken()))
 
 
 @pytest.mark.slow
@@ -470,7 +472,7 @@ class SavingTest(absltest.TestCase):
                            side_effect=errors.EnvironmentValueError('Bad.')):
       code, output, _ = self._train([], '--total_environment_frames=1000')
     self.assertEqual(code, 1, output)
-    self.assertIn('Nothing was learned yet, so no checkpoint was written.\n'
+    self.assertIn('Nothing was learned yet: no checkpoint was written.\n'
                   'scalable_agent: Bad.', output)
     self.assertNotIn('ckpt-0', output)
 
@@ -563,8 +565,8 @@ class TestModeTest(absltest.TestCase):
 
   def test_one_agent_plays_all_levels(self):
     expected = {'MountainCar-v0': [-200, -200], 'counting': [3, 12]}
-    with mock.patch.object(agents, 'make_agent',
-                           wraps=agents.make_agent) as make_agent:
+    with mock.patch.object(factory, 'make_agent',
+                           wraps=factory.make_agent) as make_agent:
       output = self._test()
     make_agent.assert_called_once()
     self.assertEqual(self.returns, expected)
@@ -697,7 +699,7 @@ def _made(config):
                            num_groups=config.num_actor_groups)
   agent = mock.Mock(output_spec=structs.AgentOutput((), (), ()))
   agent.initial_state.return_value = ()
-  with mock.patch.object(agents, 'make_agent', return_value=agent), \
+  with mock.patch.object(factory, 'make_agent', return_value=agent), \
       mock.patch.object(learner_lib, 'Learner') as learner:
     used = local.make_policies(config, _VECTOR, config.num_actor_groups, 0)
     training.make_learner(config, _VECTOR)
@@ -712,8 +714,8 @@ class FlagsTest(parameterized.TestCase):
     with contextlib.redirect_stdout(io.StringIO()) as stdout, \
         mock.patch.object(local, 'make_policies',
                           wraps=local.make_policies) as make_policies, \
-        mock.patch.object(training, 'make_learner',
-                          wraps=training.make_learner) as make_learner:
+        mock.patch.object(setup, 'make_learner',
+                          wraps=setup.make_learner) as make_learner:
       training.train(config_lib.Config(
           logdir=logdir, level_name='CartPole-v1', unroll_length=5,
           total_environment_frames=1))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
-from scalable_agent.networks import layers
+from scalable_agent.networks import instructions
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -63,14 +63,14 @@ class WordsTest(absltest.TestCase):
   def test_hashes_are_those_of_the_agents(self):
     texts = ['go to the red ball', '', '  two  spaces ', 'a', 'ä\tb c', 'Go to',
              'one two three four five six seven eight nine']
-    expected = layers.hash_words(texts)
-    found = tf.function(layers.hash_words_in_graph)(tf.constant(texts))
+    expected = instructions.hash_words(texts)
+    found = tf.function(instructions.hash_words_in_graph)(tf.constant(texts))
     width = max(expected.shape[1], found.shape[1])
     pad = lambda ids: np.pad(ids, [[0, 0], [0, width - ids.shape[1]]],
                              constant_values=-1)
     np.testing.assert_array_equal(pad(found.numpy()), pad(expected))
     self.assertEqual(
-        layers.hash_words_in_graph(tf.constant([''])).numpy().tolist(),
+        instructions.hash_words_in_graph(tf.constant([''])).numpy().tolist(),
         [[-1]])
 
 

@@ -15,7 +15,7 @@ from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -34,7 +34,7 @@ _THREE = structs.ActionSpec(num_values=(3,))
 class TorsoTest(parameterized.TestCase):
 
   def test_features_are_those_of_the_torso(self):
-    agent = agents.make_agent('fake_torsos:flat', _BOARD, _THREE,
+    agent = factory.make_agent('fake_torsos:flat', _BOARD, _THREE,
                               use_lstm=False, use_last_action_reward=False)
     observations = np.random.default_rng(0).normal(
         size=[4, 10, 5]).astype(np.float32)
@@ -49,14 +49,14 @@ class TorsoTest(parameterized.TestCase):
   def test_dictionaries(self):
     spec = {'a': structs.ArraySpec((2,), np.dtype(np.float32)),
             'b': structs.ArraySpec((2, 3, 1), np.dtype(np.uint8))}
-    agent = agents.make_agent('fake_torsos:of_parts', spec, _THREE)
+    agent = factory.make_agent('fake_torsos:of_parts', spec, _THREE)
     parts = {'a': np.array([[1., 2.]], np.float32),
              'b': np.full([1, 2, 3, 1], 5, np.uint8)}
     np.testing.assert_allclose(agent._torso(parts), [[3., 30.]])
 
   def test_critics_see_features_and_actions(self):
     actions = structs.ActionSpec(size=2)
-    critic = agents.make_critic(
+    critic = factory.make_critic(
         'fake_torsos:flat', _BOARD, actions, hidden_sizes=(7,),
         activation='relu', seed=0)
     boards = np.random.default_rng(0).normal(

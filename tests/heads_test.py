@@ -4,8 +4,8 @@
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent.experience import structs
-from scalable_agent.networks import agents
 from scalable_agent.networks import distributions
+from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 import tensorflow as tf
 
@@ -144,7 +144,7 @@ class ExplorationTest(parameterized.TestCase, tf.test.TestCase):
     return output.action.numpy()
 
   def _make(self, spec, head):
-    return agents.make_agent(
+    return factory.make_agent(
         'mlp', structs.ArraySpec((3,), np.dtype(np.float32)), spec, head,
         has_baseline=False, has_epsilon=True, use_lstm=False,
         use_last_action_reward=False, seed=1)
@@ -187,7 +187,7 @@ class ExplorationTest(parameterized.TestCase, tf.test.TestCase):
         [v for v in agent.trainable_variables if v is agent.epsilon])
 
   def test_greedy_policies_take_the_mode(self):
-    agent = agents.make_agent(
+    agent = factory.make_agent(
         'mlp', structs.ArraySpec((3,), np.dtype(np.float32)), _BOX,
         use_lstm=False, seed=1)
     best = self._act(agent, greedy=True)

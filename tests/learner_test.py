@@ -19,7 +19,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -36,7 +36,7 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
                  discounting=0.99, micro_batch_size=None, spec=_SPEC,
                  network='mlp'):
   """A learner of a small recurrent agent with the reference's settings."""
-  agent = agents.make_agent(network, spec, _ACTIONS, seed=seed)
+  agent = factory.make_agent(network, spec, _ACTIONS, seed=seed)
   optimizer = optimizers.make_optimizer(
       optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
       beta_1=0.9, beta_2=0.999)
@@ -174,7 +174,7 @@ class FrozenWeightsTest(parameterized.TestCase, tf.test.TestCase):
 
   def _play(self, env, unroll_length, num_unrolls, network, **kwargs):
     """Returns a learner, and data of an actor with the learner's weights."""
-    make = lambda seed: agents.make_agent(
+    make = lambda seed: factory.make_agent(
         network, env.spec.observation, env.spec.action, seed=seed, **kwargs)
     learner = _learner_of(make(1))
     rng = np.random.RandomState(3)
@@ -446,7 +446,7 @@ class _TwoGroups:
   """
 
   def __init__(self):
-    self.agent = agents.make_agent('mlp', _SPEC, _ACTIONS, seed=1)
+    self.agent = factory.make_agent('mlp', _SPEC, _ACTIONS, seed=1)
     self.policy, self.value = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
     self.target, self.noise = tf.Variable([9.0]), tf.Variable(0.0)
     self.groups = {'policy': [self.policy], 'value': [self.value]}

@@ -59,7 +59,8 @@ class LevelNamesTest(parameterized.TestCase):
       'mine:VizdoomBasic-v1',
       'rooms_watermaze', 'rooms_exploit_deferred_effects_train',
       'seekavoid_arena_01', 'lab/lt_chasm', 'BabyAI-GoToObj-v0',
-      'contributed/dmlab30/rooms_watermaz', 'labyrinth-v0')
+      'contributed/dmlab30/rooms_watermaz', 'labyrinth-v0',
+      'rooms_world:Corridor-v0', 'lab/x:y')
   def test_who_has_a_frame_size(self, level):
     self.assertEqual(levels.has_frame_size(level),
                      dmlab.is_level(level) or vizdoom.is_level(level))

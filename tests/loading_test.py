@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import scalable_agent
 from scalable_agent import errors
-from scalable_agent.environments import given
+from scalable_agent.environments import from_gymnasium
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
 import tensorflow as tf
@@ -66,7 +66,7 @@ class GivenTest(parameterized.TestCase):
     single = _Growing()
     vector = gymnasium.vector.SyncVectorEnv(
         [_Growing] * 3, autoreset_mode=mode)
-    flows = [given.wrap(single), given.wrap(vector)]
+    flows = [from_gymnasium.wrap(single), from_gymnasium.wrap(vector)]
     is_late = mode == _Mode.NEXT_STEP  # An episode ends one step later.
     streams = []
     for flow in flows:
@@ -103,7 +103,7 @@ class GivenTest(parameterized.TestCase):
     np.testing.assert_allclose(single.actions, [[.75, 17.5]] * 60)
 
   def test_a_vector_starts_again_after_an_end(self):
-    flow = given.wrap(gymnasium.vector.SyncVectorEnv(
+    flow = from_gymnasium.wrap(gymnasium.vector.SyncVectorEnv(
         [_Growing], autoreset_mode=_Mode.NEXT_STEP))
     flow.initial()
     actions = np.zeros([1, 2], np.float32)
@@ -113,7 +113,7 @@ class GivenTest(parameterized.TestCase):
     self.assertFalse(flow.step(actions).done[0])
 
   def test_an_environment_starts_again(self):
-    flow = given.wrap(_Growing())
+    flow = from_gymnasium.wrap(_Growing())
     flow.initial()
     flow.step(np.zeros([1, 2], np.float32))
     output = flow.initial()
@@ -124,7 +124,7 @@ class GivenTest(parameterized.TestCase):
     env.action_space = gymnasium.spaces.MultiBinary(3)
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 '_Growing has actions MultiBinary'):
-      given.wrap(env)
+      from_gymnasium.wrap(env)
 
 
 @pytest.mark.slow
@@ -235,8 +235,8 @@ class LoadTest(parameterized.TestCase):
       agent.step(np.ones(4), state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,
-        r'observations float32 \[4\], but those of Pendulum-v1 are float32 '
-        r'\[3\]'):
+        r'observations float32 \[4\], but Pendulum-v1 has observations '
+        r'float32 \[3\]'):
       agent.play(gymnasium.make('Pendulum-v1'))
     with self.assertRaisesRegex(ValueError, 'num_episodes must be positive'):
       agent.play(num_episodes=0)

@@ -19,6 +19,8 @@ from absl.testing import absltest
 from absl.testing import parameterized
 from scalable_agent import errors
 from scalable_agent.runs import logdirs
+from scalable_agent.runs import setup
+from scalable_agent.scores import files
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HOLD = ('import sys\n'
@@ -37,17 +39,55 @@ class LeftoversTest(absltest.TestCase):
             'finished', 'mine.tmp', 'runs/a/unfinished.index', 'unfinished']
     left = ['unfinished.index', 'unfinished_temp/part-0', 'checkpoint.tmp',
             'best/means.json.tmp', 'replay/state.npz.tmp', 'ckpt-7_temp/part-0',
-            'settings-40.json.tmp', 'unfinished.data-00000-of-00001']
+            'settings-40.json.tmp', 'unfinished.data-00000-of-00001',
+            'replay/replay-0-9.npz.tmp', 'evaluations.csv.tmp',
+            'agent.json.tmp', 'spec.json.tmp']
     for name in kept + left:
       directory.create_file(name)
-    logdirs.remove_leftovers(directory.full_path)
+    logdirs.remove_leftovers(directory.full_path, setup.TEMPORARY_NAMES)
     self.assertCountEqual(
         [os.path.relpath(os.path.join(where, name), directory.full_path)
          for where, _, names in os.walk(directory.full_path)
          for name in names], kept)
     self.assertNoCommonElements(
         os.listdir(directory.full_path), ['unfinished_temp', 'ckpt-7_temp'])
-    logdirs.remove_leftovers('/no/such/directory')
+    logdirs.remove_leftovers('/no/such/directory', setup.TEMPORARY_NAMES)
+
+  def test_only_old_files_of_killed_tests_are_removed(self):
+    directory = self.create_tempdir()
+    names = ['scores-20-1.csv', 'scores-20-1.csv.tmp', 'scores-2_agents-1.md',
+             'scores-2_agents-1.md.tmp', 'scores.tmp', 'mine.json.tmp']
+    for name in names:
+      directory.create_file(name)
+      directory.create_file(f'unfinished-{name}/0.mp4')
+      directory.create_file(f'videos/unfinished-{name}/0.mp4')
+    remove = lambda: logdirs.remove_leftovers(
+        directory.full_path, setup.TEMPORARY_NAMES,
+        [files.TEMPORARY_NAME])
+    remove()  # A test may be writing now.
+    self.assertContainsSubset(names, os.listdir(directory.full_path))
+    self.assertLen(os.listdir(f'{directory.full_path}/videos'), len(names))
+    long_ago = time.time() - 25 * 3600
+    for path in [*map(directory.full_path.__add__, [f'/{n}' for n in names]),
+                 f'{directory.full_path}/videos/unfinished-mine.json.tmp']:
+      os.utime(path, (long_ago, long_ago))
+    remove()
+    left = os.listdir(directory.full_path)
+    self.assertContainsSubset(
+        ['scores-20-1.csv', 'scores-2_agents-1.md', 'scores.tmp',
+         'mine.json.tmp'], left)
+    self.assertNoCommonElements(
+        ['scores-20-1.csv.tmp', 'scores-2_agents-1.md.tmp'], left)
+    self.assertLen(os.listdir(f'{directory.full_path}/videos'), len(names) - 1)
+
+  def test_a_killed_test_leaves_such_a_file(self):
+    logdir = self.create_tempdir().full_path
+    with mock.patch.dict(files._FORMATS, {'.json': str}), \
+        mock.patch.object(os, 'replace', side_effect=KeyboardInterrupt):
+      with self.assertRaises(KeyboardInterrupt):
+        files.write('a table', f'{logdir}/scores-20-1')
+    [name] = os.listdir(logdir)
+    self.assertRegex(name, f'^{files.TEMPORARY_NAME}$')
 
 
 class LockTest(parameterized.TestCase):

@@ -91,7 +91,7 @@ class EStepTest(_TestCase):
     for j, b in np.ndindex(_J, _B):
       expected[j, b] = prior[j, b] * math.exp(q[j, b] / .4) / sum(
           prior[i, b] * math.exp(q[i, b] / .4) for i in range(_J))
-    found = mpo.weights(
+    found = mpo.action_weights(
         q.astype(dtype), tf.constant(.4, dtype),
         log_priors if log_priors is None else log_priors.astype(dtype))
     self._assert_close(expected, found, dtype)
@@ -114,7 +114,7 @@ class EStepTest(_TestCase):
 
   def test_huge_values(self):
     q = np.float32([[3e4, 0], [0, -3e4]])
-    self.assertAllEqual([[1, 1], [0, 0]], mpo.weights(q, .1))
+    self.assertAllEqual([[1, 1], [0, 0]], mpo.action_weights(q, .1))
     self.assertAllClose(1.5e4 + .1 * (.1 - math.log(2)),
                         mpo.temperature_loss(q, .1, .1))
     # It has no finite optimum above 0 while epsilon exceeds log(2).
@@ -124,7 +124,7 @@ class EStepTest(_TestCase):
   def test_gradients(self):
     inputs = dict(q_values=_random(4, _J, _B), temperature=np.float64(.4),
                   log_priors=_prior(5, True)[1])
-    self._assert_flows(lambda **x: [mpo.weights(**x)], '', **inputs)
+    self._assert_flows(lambda **x: [mpo.action_weights(**x)], '', **inputs)
     self._assert_flows(
         lambda **x: [mpo.temperature_loss(**x, epsilon=.1)],
         'temperature', **inputs)
@@ -150,8 +150,8 @@ class EStepTest(_TestCase):
         rtol=1e-7)
     # The original leaves the prior out; these are its weights, at this eta.
     self.assertAllClose([[.639906, .240504], [.360094, .759496]],
-                        mpo.weights(_Q, eta), atol=1e-6)
-    found = mpo.weights(_Q, eta, log_priors)
+                        mpo.action_weights(_Q, eta), atol=1e-6)
+    found = mpo.action_weights(_Q, eta, log_priors)
     self.assertAllClose(
         [[.639906, .462591], [.360094, .537409]], found, atol=1e-6)
     # The bound of the E-step is met.
@@ -169,7 +169,7 @@ class EStepTest(_TestCase):
         2.690736, mpo.temperature_loss(_Q, eta, .1), rtol=1e-6)
     self.assertAllClose(
         [.1847614, .7709603, .0442783],
-        mpo.weights(_SAMPLE_Q, .7)[:, 0], rtol=1e-6)
+        mpo.action_weights(_SAMPLE_Q, .7)[:, 0], rtol=1e-6)
     self.assertAllClose(1.9160845, mpo.temperature_loss(
         _SAMPLE_Q, .7, .1), rtol=1e-7)
 
@@ -195,7 +195,7 @@ class EStepTest(_TestCase):
   @parameterized.parameters([[_J]], [[_B]], [[_B, _J]])
   def test_priors_of_wrong_shape(self, shape):
     with self.assertRaisesRegex(ValueError, r'log_priors: Shape .* must be'):
-      mpo.weights(tf.zeros([_J, _B]), 1., tf.zeros(shape))
+      mpo.action_weights(tf.zeros([_J, _B]), 1., tf.zeros(shape))
 
 
 class MStepTest(_TestCase):
@@ -212,8 +212,8 @@ class MStepTest(_TestCase):
       mpo.policy_loss(weights, log_probs[0])
 
   def test_known_policy_losses(self):
-    weights = mpo.weights(_SAMPLE_Q, .7)
-    policies = mpo.decoupled(*_known_policies())
+    weights = mpo.action_weights(_SAMPLE_Q, .7)
+    policies = mpo.decoupled_policies(*_known_policies())
     self.assertAllClose(2.5994952, mpo.policy_loss(
         weights, policies.mean.log_prob(_SAMPLES)), rtol=1e-7)
     self.assertAllClose(2.6976840, mpo.policy_loss(
@@ -229,7 +229,7 @@ class MStepTest(_TestCase):
     actions = _random(10, _J, _B, _N)
 
     def log_probs(loc, scale, target_loc, target_scale):
-      policies = mpo.decoupled(
+      policies = mpo.decoupled_policies(
           distributions.Normal(loc, scale),
           distributions.Normal(target_loc, target_scale))
       return [policy.log_prob(actions) for policy in policies]

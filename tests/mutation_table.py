@@ -137,7 +137,8 @@ _Q_LOSSES = (
     ('weights for targets',
      'sizes = tf.abs(q_values - tf.stop_gradient(targets))',
      'sizes = tf.abs(q_values - tf.stop_gradient(\n'
-     '      targets if weights is None else targets * weights))'),
+     '      targets if importance_weights is None '
+     'else targets * importance_weights))'),
     ('double Q: online net evaluates',
      'chosen_values(q_values_t, tf.argmax(',
      'chosen_values(selector_q_values_t, tf.argmax('),
@@ -201,7 +202,7 @@ _Q_LOSSES = (
      'tf.clip_by_value(actions + noise, -1.0, 1.0)',
      'actions + noise'),
     ('one noise for all',
-     "  _check_shape('noise', noise, actions)\n",
+     "  check_shape('noise', noise, actions)\n",
      ''),
     ('gradient of the loss through targets',
      'tf.abs(q_values - tf.stop_gradient(targets))',
@@ -219,36 +220,36 @@ _Q_LOSSES = (
      'slopes * (sizes - 0.5 * slopes)',
      'slopes * (2 * sizes - slopes)'),
     ('mean over critics',
-     'tf.reduce_sum(losses, axis=0), weights',
-     'tf.reduce_mean(losses, axis=0), weights'),
+     'tf.reduce_sum(losses, axis=0), importance_weights',
+     'tf.reduce_mean(losses, axis=0), importance_weights'),
     ('weights left out',
-     'tf.stop_gradient(weights) * losses',
+     'tf.stop_gradient(importance_weights) * losses',
      'losses'),
     ('weights squared',
-     'tf.stop_gradient(weights) * losses',
-     'tf.stop_gradient(weights) ** 2 * losses'),
+     'tf.stop_gradient(importance_weights) * losses',
+     'tf.stop_gradient(importance_weights) ** 2 * losses'),
     ('divided by the sum of weights',
-     'tf.reduce_mean(tf.stop_gradient(weights) * losses)',
-     'tf.reduce_sum(tf.stop_gradient(weights) * losses) / '
-     'tf.reduce_sum(weights)'),
+     'tf.reduce_mean(tf.stop_gradient(importance_weights) * losses)',
+     'tf.reduce_sum(tf.stop_gradient(importance_weights) * losses) / '
+     'tf.reduce_sum(importance_weights)'),
     ('weights learn',
-     'tf.stop_gradient(weights) * losses',
-     'weights * losses'),
+     'tf.stop_gradient(importance_weights) * losses',
+     'importance_weights * losses'),
     ('sum over the batch',
      '    return tf.reduce_mean(losses)',
      '    return tf.reduce_sum(losses)'),
-    ('smallest error instead of error of the smallest',
-     'tf.abs(smallest(q_values) - targets)',
+    ('smallest error instead of mean error',
+     'tf.reduce_mean(tf.abs(q_values - targets), axis=0)',
      'smallest(tf.abs(q_values - targets))'),
     ('error of the mean instead of mean error',
      'tf.reduce_mean(tf.abs(q_values - targets), axis=0)',
      'tf.abs(tf.reduce_mean(q_values, axis=0) - targets)'),
     ('signed errors',
-     'tf.abs(smallest(q_values) - targets)',
-     'smallest(q_values) - targets'),
+     'tf.abs(q_values - targets)',
+     '(q_values - targets)'),
     ('sign of the deterministic policy loss',
-     'return -_mean(q_values, weights)',
-     'return _mean(q_values, weights)'),
+     'return -_mean(q_values, importance_weights)',
+     'return _mean(q_values, importance_weights)'),
     ('alpha learns from the policy loss',
      'return tf.stop_gradient(tf.convert_to_tensor(number, '
      'dtype_hint=like.dtype))',
@@ -641,7 +642,7 @@ _DDQN = (
     ('double Q-learning the other way round',
      'if self._settings.double_q else', 'if not self._settings.double_q else'),
     ('weights left out',
-     'q, y, weights, self', 'q, y, None, self'),
+     'q, y, importance_weights, self', 'q, y, None, self'),
     ('Huber loss left out',
      'self._settings.huber_delta or None', 'None'),
     ('observation and next observation swapped',
@@ -665,8 +666,7 @@ _DDQN = (
     ('exploration not published',
      '    self.agent.set_epsilon(self._epsilon(progress))\n', ''),
     ('period ignored',
-     'settings.target_update_rate, settings.target_update_period,',
-     'settings.target_update_rate, 1,'),
+     'declare.used(settings.target_update_period), progress', '1, progress'),
     # Of unrolls.
     ('unrolls: online network instead of the target',
      'self._after_burn_in(data, self._target.model)',
@@ -702,16 +702,16 @@ _DDQN = (
      'known = tf.ones_like(truncated, tf.float32)'),
     ('unrolls: what a time limit cut off is an error',
      'errors = known * tf', 'errors = tf'),
-    ('unrolls: weights left out', 'known *= weights', 'pass'),
+    ('unrolls: weights left out', 'known *= importance_weights', 'pass'),
     ('unrolls: weights in the errors',
      """
     errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
-    if weights is not None:
-      known *= weights
+    if importance_weights is not None:
+      known *= importance_weights
 """,
      """
-    if weights is not None:
-      known *= weights
+    if importance_weights is not None:
+      known *= importance_weights
     errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
 """),
     ('unrolls: largest error only',
@@ -754,7 +754,8 @@ _DDPG = (
     ('target critic does not follow',
      '    self._critics.follow(self._settings.target_update_rate)\n', ''),
     ('weights left out of the critic',
-     'q_learning.critic_loss(q, y, weights)', 'q_learning.critic_loss(q, y)'),
+     'q_learning.critic_loss(q, y, importance_weights)',
+     'q_learning.critic_loss(q, y)'),
 )
 
 _TD3 = (
@@ -774,11 +775,14 @@ _TD3 = (
     ('target policy does not follow',
      '      self._target.follow(self._settings.target_update_rate)\n', ''),
     ('mean of the critics in the policy loss',
-     'self._critics.first(data.observation, action), weights)',
+     'self._critics.first(data.observation, action), importance_weights)',
      'tf.reduce_mean(self._critics.values(\n'
-     '              data.observation, action), 0), weights)'),
-    ('errors of the mean',
-     'q_learning.smallest_errors(q, y)', 'q_learning.mean_errors(q, y)'),
+     '              data.observation, action), 0), importance_weights)'),
+    ('mean error instead of error of the smallest',
+     'q_learning.smallest(q)[tf.newaxis], y))', 'q, y))'),
+    ('smallest error instead of error of the smallest',
+     'q_learning.smallest(q)[tf.newaxis], y))',
+     'q_learning.smallest(tf.abs(q - y))[tf.newaxis], tf.zeros_like(y)))'),
     ('policy loss computed where it is not due',
      "if 'policy' in groups:\n      action", 'if True:\n      action'),
 )
@@ -813,13 +817,13 @@ _SAC = (
      'temperature = tf.exp(self._log_temperature)',
      'temperature = tf.identity(self._log_temperature)'),
     ('weights left out of the temperature',
-     'self._target_entropy, weights)', 'self._target_entropy)'),
+     'self._target_entropy,\n            importance_weights)',
+     'self._target_entropy)'),
     ('policy at the wrong observation, discrete',
      'logits = self.agent.params(data.observation)',
      'logits = self.agent.params(data.next_observation)'),
     ('period ignored',
-     'settings.target_update_rate, settings.target_update_period,',
-     'settings.target_update_rate, 1,'),
+     'declare.used(settings.target_update_period), progress', '1, progress'),
     ('targets do not follow',
      'self._critics.follow(q_learning', 'tuple(q_learning'),
 )
@@ -836,8 +840,8 @@ _MPO = (
     ('actions outside of the bounds for the critic',
      'tf.clip_by_value(actions, -1.0, 1.0)', 'tf.identity(actions)'),
     ('bounds left out of the weights',
-     '_weighted(action_weights + bounds_weights, weights)',
-     '_weighted(action_weights, weights)'),
+     'action_weights + bounds_weights, importance_weights)',
+     'action_weights, importance_weights)'),
     ('bounds left out of the duals',
      '    duals_loss += bounds_loss\n', ''),
     ('bounds of means and deviations swapped',
@@ -847,8 +851,8 @@ _MPO = (
     ('penalty left out, discrete',
      'return value_t, policy_loss + penalty,', 'return value_t, policy_loss,'),
     ('weights of the replay left out',
-     'action_weights if weights is None else action_weights * weights',
-     'action_weights'),
+     'return action_weights * importance_weights',
+     'return action_weights'),
     ('duals not projected',
      '    for dual in self._duals.values():\n'
      '      dual.assign(mpo.projected_dual(dual))\n', ''),
@@ -918,7 +922,7 @@ _MLP = (
      "tf.keras.layers.Activation('tanh'),",
      "tf.keras.layers.Activation('tanh'),\n        "
      "tf.keras.layers.LayerNormalization(),"),
-    ('relu for elu', "_dense(size, 'elu', seed)", "_dense(size, 'relu', seed)"),
+    ('relu for elu', "dense(size, 'elu', seed)", "dense(size, 'relu', seed)"),
 )
 
 _PACKING = (
@@ -965,8 +969,8 @@ _SOURCES = (
     ('learners draw the same',
      "'replay', self.collectives.rank,", "'replay', 0,"),
     ('warm-up left out',
-     'config.updates_per_step, config.min_replay_steps)',
-     'config.updates_per_step, 1)'),
+     'declare.used(config.updates_per_step), min_steps)',
+     'declare.used(config.updates_per_step), 1)'),
     ('a warm-up without an update', 'if num_frames >= ', 'if num_frames > '),
     ('n-step left out',
      'config.discounting, config.n_step,', 'config.discounting, 1,'),
@@ -1392,20 +1396,18 @@ _CONFIG = (
     ('saved settings without effect are errors',
      'if k not in without_effect', 'if True'),
     ('saved settings of deterministic runs are errors',
-     "without_effect |= {*_NOT_DETERMINISTIC, 'save_replay'}", 'pass'),
+     "without_effect.add('save_replay')", 'pass'),
     ('several updates per call with priorities',
      "if self.is_prioritised or self.use_lstm:\n",
      'if self.use_lstm:\n'),
 )
 
-_SECTIONS = (
+_DECLARE = (
     ('settings beside what replaces them',
-     'field, bool(getattr(self, other))', 'field, False'),
+     'field, bool(getattr(self, other, False))', 'field, False'),
     ('settings of other actions', "not in ('', kind)", 'is None'),
-    ('targets hardly move',
-     "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
-    ('targets are copied in every update',
-     'period is not None and period > 1:', 'period is not None:'),
+    ('Atari defaults for IMPALA, too',
+     "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
     ('settings of others are ignored',
      "elif value != field.default:",
      "elif False:"),
@@ -1413,17 +1415,24 @@ _SECTIONS = (
      'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
 )
 
-_SETTINGS = (
-    ('Atari defaults for IMPALA, too',
-     "*['Atari'][:algorithm != 'impala'],", "'Atari',"),
+_ALGORITHM_SETTINGS = (
+    ('targets hardly move',
+     "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
+    ('targets are copied in every update',
+     'period is not None and period > 1:', 'period is not None:'),
+)
+
+_LAB_LEVELS = (
+    ('modules of users are levels of DeepMind Lab',
+     "':' not in level_name and", 'True and'),
 )
 
 _CHECKPOINTING = (
     ('updates not restored',
-     'self._learner.num_updates = int(self._num_updates)',
+     'self.learner.num_updates = int(self._num_updates)',
      'pass'),
     ('frames not restored',
-     'self._learner.num_env_frames = int(self._num_env_frames)',
+     'self.learner.num_env_frames = int(self._num_env_frames)',
      'pass'),
     ('time not restored',
      'self.train_time_s = float(self._train_time_s)', 'pass'),
@@ -1454,20 +1463,20 @@ _DMLAB = (
      "f'which {_HOW_TO_INSTALL}'"),
 )
 _PROCESSES = (
-    ('no group of its own', 'os.setpgid(0, 0)  # What', 'pass  # What'),
+    ('no group of its own', 'os.setpgid(0, 0)  # Children', 'pass  # Children'),
     ('groups are not killed', '  if not groups:\n    return groups\n',
      '  return set()\n'),
-    ('groups of others are killed', '(group in known or _is_ours(pid, path))',
+    ('groups of others are killed', '(group in known or _has_mark(pid, path))',
      'True'),
     ('what has no mark goes on',
-     'known = _kill_groups(ended)', 'known = frozenset()'),
+     'known = _kill_groups(processes)', 'known = frozenset()'),
     ('the mark stays', '    del os.environ[_DIRECTORY]\n', ''),
     ('forks end what runs', 'if os.getpid() == _OWNER:', 'if True:'),
     ('directories stay',
-     '    shutil.rmtree(_directory(multiprocessing.util.get_temp_dir(), '
-     'process.pid),\n                  ignore_errors=True)\n', ''),
+     '    shutil.rmtree(path, ignore_errors=True)\n\n\ndef directory',
+     '\n\ndef directory'),
     ('the server leaves what runs', 'os.kill(pid, signal.SIGKILL)', 'pass'),
-    ('the server leaves files', 'if not left and _removed(path):',
+    ('the server leaves files', 'if not left and _remove_run(path):',
      'if not left:'),
     ('files of what still runs are removed',
      'fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n      shutil',
@@ -1485,12 +1494,12 @@ _WORKERS = (
     ('time does not grow', 'sum(list(_num_open.values()))', '0'),
     ('environments of a process start together',
      'max(per_core, self._num_per_process)', 'per_core'),
-    ('closed ones count', '      del _num_open[id(self)]\n', ''),
+    ('closed environments count', '      del _num_open[id(self)]\n', ''),
     ('steps have less time', 'is_start=self._steps_compile', 'is_start=False'),
     ('all steps have more time', 'is_start=self._steps_compile',
      'is_start=True'),
 )
-_GIVEN = (
+_FROM_GYMNASIUM = (
     ('late ends are not looked at',
      'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),
     ('the others are reset', "{'reset_mask': done}", "{'reset_mask': ~done}"),
@@ -1547,19 +1556,20 @@ _LOADING = (
     ('shapes are not checked',
      'if array.shape != (num_envs, *spec.shape):', 'if False:'),
 )
-_FILMING = (
-    ('several films of a checkpoint',
+_VIDEOS = (
+    ('several videos of a checkpoint',
      'checkpoint_number == self._last_number\n', 'False\n'),
     ('always due', 'time.monotonic() < self._last_s + self._period_s', 'False'),
     ('several at a time',
      'or self._process and self._process.poll() is None', 'or False'),
     ('errors are not said', 'process.returncode and', 'False and'),
-    ('a killed film is not said', 'process.returncode and',
+    ('a killed process is not said', 'process.returncode and',
      'process.returncode > 0 and'),
-    ('an ended film is an error', ' and not is_closed.is_set()', ''),
+    ('an ended process is an error', ' and not is_closed.is_set()', ''),
     ('not at the lowest priority', 'os.SCHED_IDLE, os', 'os.SCHED_OTHER, os'),
+    ('videos are not announced', 'os.write(int', 'print(int'),
 )
-_PROGRAM = (
+_RECIPES = (
     ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
      "[*rest, f'--flagfile={file}']"),
     ('the second word is not taken', 'left = left[0 if equals else 1:]',
@@ -1595,7 +1605,8 @@ _CREW = (
     ('a lost environment is an error',
      'isinstance(error.cause, errors.EnvironmentProcessLostError)', 'False'),
     ('a worker that dies ends the run while others act',
-     '      one.num_deaths_of_all = 0', '      worker.num_deaths_of_all = 0'),
+     '      any_worker.num_deaths_of_all = 0',
+     '      worker.num_deaths_of_all = 0'),
     ('deaths of all are not counted',
      'worker.num_deaths_of_all += 1', 'worker.num_deaths_of_all += 0'),
     ('a lost environment ends the run as a lost worker',
@@ -1616,7 +1627,8 @@ _CREW = (
      'incarnation=worker.share.incarnation'),
 )
 _REMOTE_ACTORS = (
-    ('the whole store is used', '_MOST_OF_STORE * store_bytes', 'store_bytes'),
+    ('the whole store is used', '_MAX_STORE_SHARE * store_bytes',
+     'store_bytes'),
     ('learners of one machine do not share its store', '* store_bytes / (\n'
      '        num_learners if', '* store_bytes / (\n        1 if'),
     ('the store of any machine', "if node['NodeID'] == cluster.this_node()]",
@@ -1630,28 +1642,33 @@ _REMOTE_ACTORS = (
     ('seconds of replaced workers count twice', 'sender.seconds = {}', 'pass'),
 )
 
-_DRIVER = (
+_LEARNERS = (
     ('tracebacks of learners are lost',
      '      print(failures[0], file=sys.stderr, flush=True)', '      pass'),
     ('the first learner\'s error, not the first cause',
      '    failures.sort(key=lambda e: _order(_cause(e)))\n', ''),
-    ('more workers to begin than there are',
-     'if config.min_actor_workers > num_workers:', 'if False:'),
-    ('directories that are not shared',
-     '    if not os.path.exists(self._token):', '    if False:'),
     ('one that waits for another one hangs',
      'now_s - max(self._sign_s)', 'now_s - min(self._sign_s)'),
-    ('versions are not compared', '    versions.check(*first)\n', ''),
     ('a lost cluster is an end as any other',
      '      if problem:\n        raise', '      if False:\n        raise'),
     ('nobody looks after the cluster',
      "'' if stop.is_set() else self._connection.problem()", "''"),
     ('learners may save for ever when the cluster is lost',
-     '    _check(self._connection, _SAVE_TIMEOUT_S)\n', ''),
+     '    check_cluster(self._connection, _SAVE_TIMEOUT_S)\n', ''),
     ('learners are waited for when the cluster is lost',
-     '      _check(self._connection)\n      if self', '      if self'),
+     '      check_cluster(self._connection)\n      if self', '      if self'),
     ('silence while the driver is stopped counts',
      'now_s = self._connection.now_s()', 'now_s = time.monotonic()'),
+)
+_DRIVER = (
+    ('more workers to begin than there are',
+     'if config.min_actor_workers > num_workers:', 'if False:'),
+)
+_LEARNER_WORKER = (
+    ('directories that are not shared',
+     '    if not os.path.exists(self._token):', '    if False:'),
+    ('versions are not compared',
+     '    descriptions.check_versions(*first)\n', ''),
 )
 _CLUSTER = (
     ('the head is lost at once', 'self._seen_s + self._limit_s if',
@@ -1667,24 +1684,30 @@ _CLUSTER = (
     ('any machine is this one', " and node['NodeID'] == self._node", ''),
     ('ray has its own patience', 'os.environ.get(_HEAD_TIMEOUT_VARIABLE, '
      '_HEAD_TIMEOUT_S)', '_HEAD_TIMEOUT_S'),
-    ('a head that hangs is waited for at the end', "name='leave', ", ''),
+    ('a head that hangs is waited for at the end',
+     "threads.LibraryThread(function, 'leave')",
+     'threading.Thread(target=function, daemon=True)'),
     ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
+)
+_MESSAGES = (
+    ('unrolls that wait in workers are not counted as lost',
+     '(1 + config.queue_capacity)', '1'),
 )
 _LOG = (
     ('weights between two updates are saved',
-     "    if not self._learner.is_consistent:\n      print('No",
-     "    if False:\n      print('No"),
-    ('the progress has the workers of the first learner only',
-     '[self._actors.counts(), *self._reports.counts.values()]',
+     "    elif not self._learner.is_consistent:\n      print('No",
+     "    elif False:\n      print('No"),
+    ('the progress has the workers of learner 0 only',
+     '[self._actors.counts(), *self._context.reports.counts.values()]',
      '[self._actors.counts()]'),
     ('episodes of other learners are lost',
-     'update.episodes + self._reports.take().episodes', 'update.episodes'),
-    ('unrolls that wait in workers are not counted as lost',
-     '(1 + self._config.queue_capacity)', '1'),
+     'update.episodes + self._context.reports.take().episodes',
+     'update.episodes'),
     ('the longest lag is another one', 'np.max(update.lags)',
      'np.min(update.lags)'),
     ('a learner speaks for another one',
-     '{self._rank: self._actors.counts()}', '{1: self._actors.counts()}'),
+     '{self._context.rank: self._actors.counts()}',
+     '{1: self._actors.counts()}'),
 )
 _LOSSES = (
     ('no half in the loss of the baseline',
@@ -1785,7 +1808,7 @@ GROUPS = (
     ('networks/heads', _HEADS, 'tests/heads_test.py'),
     ('networks/agents', _AGENTS, 'tests/heads_test.py'),
     ('algorithms/__init__', _MADE, 'tests/agents_test.py', '-k', 'layer_norm'),
-    ('networks/layers', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
+    ('networks/torsos', _MLP, 'tests/networks_test.py', '-k', 'layer_norm'),
     ('learning/feeds', _FEEDS, 'tests/feeds_test.py', '-m', 'not slow'),
     ('learning/sources', _SOURCES, 'tests/feeds_test.py', '-m', 'not slow'),
     ('learning/memory_check', _MEMORY_CHECK, 'tests/feeds_test.py',
@@ -1811,8 +1834,11 @@ GROUPS = (
     ('acting/actor', _ACTOR, 'tests/actor_test.py'),
     ('acting/policies', _POLICIES, 'tests/policies_test.py'),
     ('settings/config', _CONFIG, 'tests/config_test.py'),
-    ('settings/sections', _SECTIONS, 'tests/config_test.py'),
-    ('settings/declare', _SETTINGS, 'tests/config_test.py', '-k', 'Algorithms'),
+    ('settings/declare', _DECLARE, 'tests/config_test.py'),
+    ('settings/algorithm_settings', _ALGORITHM_SETTINGS,
+     'tests/config_test.py'),
+    ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
+     'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),
     ('environments/dmlab', _DMLAB, 'tests/dmlab_test.py', '-k',
      'Contract or DmLab or Undecorated'),
@@ -1824,14 +1850,15 @@ GROUPS = (
      'tests/processes_test.py', '-k', 'Leftovers or terminals'),
     ('processes/workers', _WORKERS, 'tests/dmlab_test.py', '-k',
      'time_grows or steps_may'),
-    ('environments/given', _GIVEN, 'tests/loading_test.py', '-k', 'Given'),
+    ('environments/from_gymnasium', _FROM_GYMNASIUM, 'tests/loading_test.py',
+     '-k', 'Given'),
     ('environments/recording', _RECORDING,
      'tests/video_test.py', '-k', 'FilmTest or Recorder or Atari'),
     ('modes/export', _EXPORT, 'tests/export_test.py', '-k',
      'without_this_package or lite0 or drawn'),
     ('modes/loading', _LOADING, 'tests/loading_test.py', '-k',
      'Load and not lines'),
-    ('runs/filming', _FILMING, 'tests/video_test.py', '-k', 'FilmingTest'),
+    ('runs/videos', _VIDEOS, 'tests/video_test.py', '-k', 'VideosTest'),
     ('replay/rate', _COLLECTED, 'tests/replay_test.py', '-k',
      'collected_batches'),
     ('distributed/crew', _CREW, 'tests/crew_test.py'),
@@ -1839,10 +1866,14 @@ GROUPS = (
      'tests/remote_actors_test.py'),
     ('distributed/cluster', _CLUSTER, 'tests/driver_test.py'),
     ('distributed/driver', _DRIVER, 'tests/driver_test.py'),
-    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or Follower'),
+    ('distributed/learners', _LEARNERS, 'tests/driver_test.py'),
+    ('distributed/learner_worker', _LEARNER_WORKER, 'tests/driver_test.py'),
+    ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or LogWithout'),
+    ('runs/messages', _MESSAGES, 'tests/training_test.py', '-k', 'LogTest'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),
     ('compat/pytorch_seed_rl', _PYTORCH_SEED_RL, 'tests/compat_test.py'),
-    ('experiment', _PROGRAM, 'tests/experiment_test.py', '-k', 'recipes'),
+    ('settings/recipes/__init__', _RECIPES, 'tests/experiment_test.py', '-k',
+     'recipes'),
 )

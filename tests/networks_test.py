@@ -4,7 +4,10 @@
 from absl.testing import parameterized
 import numpy as np
 import pytest
+from scalable_agent.networks import frame_torsos
+from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
+from scalable_agent.networks import torsos
 import tensorflow as tf
 
 
@@ -158,7 +161,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(pooled[0, 0, :, 0], [2, 4, 5])
 
   def test_section_pools_like_that(self):
-    section = layers.ResNetSection(1, None)
+    section = frame_torsos.ResNetSection(1, None)
     line = tf.range(6, dtype=tf.float32)[tf.newaxis, tf.newaxis, :, tf.newaxis]
     section(line)
     section.set_weights([np.zeros_like(w) for w in section.get_weights()])
@@ -168,7 +171,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(section(line)[0, 0, :, 0], [2, 4, 5])
 
   def test_deep_is_the_definition(self):
-    torso = layers.DeepTorso()
+    torso = frame_torsos.DeepTorso()
     frames = _frames(2, 13, 18, 3)
     torso(frames)
     rng = np.random.default_rng(0)
@@ -186,10 +189,11 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(torso(frames), x, 1e-4, 1e-3)
 
   @parameterized.parameters(
-      (layers.DeepTorso, (72, 96, 3), 97600 + 884992),
-      (layers.ShallowTorso, (84, 84, 4),
+      (frame_torsos.DeepTorso, (72, 96, 3), 97600 + 884992),
+      (frame_torsos.ShallowTorso, (84, 84, 4),
        8 * 8 * 4 * 16 + 16 + 4 * 4 * 16 * 32 + 32 + 9 * 9 * 32 * 256 + 256),
-      (layers.NatureTorso, (84, 84, 4), 8224 + 32832 + 36928 + 1606144, 512))
+      (frame_torsos.NatureTorso, (84, 84, 4),
+       8224 + 32832 + 36928 + 1606144, 512))
   def test_sizes(self, torso_class, shape, num_parameters, num_features=256):
     torso = torso_class()
     self.assertEqual(torso(tf.zeros([2, *shape], tf.uint8)).shape,
@@ -197,7 +201,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertEqual(torso.count_params(), num_parameters)
 
   def test_flattened_width(self):
-    torso = layers.DeepTorso()
+    torso = frame_torsos.DeepTorso()
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))
     self.assertIn((3456, 256), [tuple(w.shape) for w in torso.weights])
 
@@ -207,7 +211,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     frames = _frames(2, *size, 4)
     pixels = tf.constant(np.transpose(frames, [0, 3, 1, 2]))
     frames = tf.constant(frames / np.float32(255))
-    torso = layers.ShallowTorso(
+    torso = frame_torsos.ShallowTorso(
         'channels_first' if as_given_by_atari else 'channels_last')
     seen = pixels if as_given_by_atari else frames
     torso(seen)
@@ -243,7 +247,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                      size=[8, 4, 84, 21]) + rng.integers(
                          2**16, size=[8, 4, 84, 21], dtype=np.uint32)
     frames = odd.view(np.uint8)
-    last, first = map(layers.ShallowTorso, (
+    last, first = map(frame_torsos.ShallowTorso, (
         'channels_last', 'channels_first'))
     expected = last(np.transpose(frames, [0, 2, 3, 1]))
     first(frames)
@@ -256,7 +260,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                          as_given_by_atari=(False, True))
   def test_nature_is_the_definition(self, size, as_given_by_atari):
     frames = _frames(2, *size, 4)
-    torso = layers.NatureTorso(
+    torso = frame_torsos.NatureTorso(
         'channels_first' if as_given_by_atari else 'channels_last')
     seen = np.transpose(frames, [0, 3, 1, 2]) if as_given_by_atari else frames
     torso(seen)
@@ -271,7 +275,8 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(torso(seen), x, 1e-4, 1e-5)
 
   @parameterized.parameters(
-      layers.DeepTorso, layers.ShallowTorso, layers.NatureTorso)
+      frame_torsos.DeepTorso, frame_torsos.ShallowTorso,
+      frame_torsos.NatureTorso)
   @pytest.mark.slow
   def test_channels_first_is_transposed(self, torso_class):
     frames = _frames(3, 40, 44, 4)
@@ -286,8 +291,8 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(first(transposed / np.float32(255)), expected,
                         1e-5, 1e-5)
 
-  @parameterized.parameters(layers.DeepTorso, layers.ShallowTorso,
-                            layers.NatureTorso, layers.MLPTorso)
+  @parameterized.parameters(frame_torsos.DeepTorso, frame_torsos.ShallowTorso,
+                            frame_torsos.NatureTorso, torsos.MLPTorso)
   def test_uint8_is_scaled_and_float_is_not(self, torso_class):
     torso = torso_class()
     frames = _frames(3, 40, 44, 2)
@@ -295,7 +300,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
                         1e-5, 1e-5)
 
   def test_mlp_is_the_definition(self):
-    torso = layers.MLPTorso([6, 7])
+    torso = torsos.MLPTorso([6, 7])
     x = np.random.default_rng(0).normal(size=[3, 5, 2]).astype(np.float32)
     features = torso(x)
     k1, b1, k2, b2 = torso.get_weights()
@@ -303,7 +308,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(features, x, 1e-5, 1e-6)
 
   def test_layer_norm_is_the_definition(self):
-    torso = layers.MLPTorso([6, 7, 5], 'relu', layer_norm=True)
+    torso = torsos.MLPTorso([6, 7, 5], 'relu', layer_norm=True)
     x = np.random.default_rng(0).normal(size=[3, 4]).astype(np.float32)
     torso(x)
     # Scale and offset of the normalisation are not 1 and 0 either.
@@ -319,7 +324,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(torso(x), y, 1e-4, 1e-5)
 
   def test_initial_weights(self):
-    torso = layers.DeepTorso(seed=tf.keras.random.SeedGenerator(3))
+    torso = frame_torsos.DeepTorso(seed=tf.keras.random.SeedGenerator(3))
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))
     # A normal cut at 2 sigma keeps .8796 of its stddev.
     kernels = [w.numpy() for w in torso.weights if len(w.shape) > 1]
@@ -333,7 +338,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllEqual(bias, np.zeros(bias.shape))
 
   def test_seed_gives_layers_of_one_shape_different_weights(self):
-    make = lambda: layers.MLPTorso(
+    make = lambda: torsos.MLPTorso(
         [4, 4, 4], seed=tf.keras.random.SeedGenerator(1))
     first, second = make(), make()
     first(tf.zeros([1, 4])), second(tf.zeros([1, 4]))
@@ -353,13 +358,13 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
       ('ball', 199), ('blue', 345), ('balloon', 352), ('suitcase', 594),
       ('pick', 763), ('up', 849))
   def test_buckets(self, word, bucket):
-    self.assertAllEqual(layers.hash_words([word]), [[bucket] + [-1] * 7])
+    self.assertAllEqual(instructions.hash_words([word]), [[bucket] + [-1] * 7])
 
   def test_empty_word_is_the_reference_padding(self):
     self.assertEqual(tf.strings.to_hash_bucket_fast('', 1000), 263)
-    encoder = layers.InstructionEncoder()
+    encoder = instructions.InstructionEncoder()
     with tf.GradientTape() as tape:
-      loss = tf.reduce_sum(encoder(layers.hash_words(['go up', 'pick'])))
+      loss = tf.reduce_sum(encoder(instructions.hash_words(['go up', 'pick'])))
     gradient = tape.gradient(loss, encoder.embeddings)
     self.assertIsInstance(gradient, tf.IndexedSlices)
     self.assertSetEqual(set(gradient.indices.numpy()), {681, 849, 763, 263})
@@ -368,29 +373,29 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
     self.assertTrue(dense[849].all())
 
   def test_words_are_between_spaces(self):
-    ids = layers.hash_words(['go  to the red ball', '', ' x ', 'a\tb '])
+    ids = instructions.hash_words(['go  to the red ball', '', ' x ', 'a\tb '])
     self.assertEqual(ids.dtype, np.int32)
     self.assertAllEqual((ids >= 0).sum(axis=1), [5, 0, 1, 1])
     self.assertAllEqual(ids[0], [681, 641, 354, 910, 199, -1, -1, -1])
 
   @parameterized.parameters((0, 1), (1, 8), (8, 8), (9, 16), (16, 16))
   def test_few_widths(self, num_words, width):
-    self.assertEqual(layers.hash_words(['', 'a ' * num_words]).shape,
+    self.assertEqual(instructions.hash_words(['', 'a ' * num_words]).shape,
                      (2, width))
 
   def test_any_rank(self):
     words = np.array([[b'go', b'up', b''], [b'the ball', b'', b'up']], object)
-    ids = layers.hash_words(words)
+    ids = instructions.hash_words(words)
     self.assertEqual(ids.shape, (2, 3, 8))
     self.assertAllEqual(ids[1, 0, :2], [354, 199])
     self.assertAllEqual(ids[1, 2, :2], [849, -1])
-    self.assertAllEqual(layers.hash_words(tf.constant('up'))[0], 849)
-    self.assertEqual(layers.hash_words([]).shape, (0, 1))
+    self.assertAllEqual(instructions.hash_words(tf.constant('up'))[0], 849)
+    self.assertEqual(instructions.hash_words([]).shape, (0, 1))
 
   def test_encoding_is_the_output_at_the_last_word(self):
-    encoder = layers.InstructionEncoder(tf.keras.random.SeedGenerator(0))
+    encoder = instructions.InstructionEncoder(tf.keras.random.SeedGenerator(0))
     sentences = ['go to the red ball', '', 'up', 'pick up the blue ball ' * 2]
-    codes = encoder(layers.hash_words(sentences))
+    codes = encoder(instructions.hash_words(sentences))
     embeddings, kernel, bias = encoder.get_weights()
     self.assertEqual(embeddings.shape, (1000, 20))
     for sentence, code in zip(sentences, codes):
@@ -404,21 +409,21 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
       self.assertAllClose(code, h[0], 1e-5, 1e-5)
 
   def test_no_words_give_zeros(self):
-    encoder = layers.InstructionEncoder()
+    encoder = instructions.InstructionEncoder()
     # Biases that are not zero, or steps over padding would not show.
-    encoder(layers.hash_words(['']))
+    encoder(instructions.hash_words(['']))
     encoder.set_weights([np.random.normal(size=w.shape)
                          for w in encoder.get_weights()])
-    codes = encoder(layers.hash_words(['', 'go', ' ']))
+    codes = encoder(instructions.hash_words(['', 'go', ' ']))
     self.assertAllEqual(codes[0], np.zeros(64))
     self.assertAllEqual(codes[2], np.zeros(64))
     self.assertTrue(codes[1].numpy().all())
-    self.assertAllEqual(encoder(layers.hash_words(['', ''])),
+    self.assertAllEqual(encoder(instructions.hash_words(['', ''])),
                         np.zeros([2, 64]))
 
   def test_initial_weights(self):
-    encoder = layers.InstructionEncoder(tf.keras.random.SeedGenerator(2))
-    encoder(layers.hash_words(['']))
+    encoder = instructions.InstructionEncoder(tf.keras.random.SeedGenerator(2))
+    encoder(instructions.hash_words(['']))
     self.assertAllClose(np.std(encoder.embeddings), 1, .02)
     self.assertEqual(encoder.count_params(), 20000 + 21760)
 

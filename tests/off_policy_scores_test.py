@@ -76,9 +76,10 @@ class ScoresTest(parameterized.TestCase):
         ('SB3 DQN (defaults)', 'CartPole-v1', 100_000, 195.8, None),
         ('DQN', 'CartPole-v1', 500_000, 488.69, 16.11),
         ('DQN-JAX', 'CartPole-v1', 500_000, 498.38, 2.29)]))
-  def test_beside(self, algorithm, level, num_steps, expected):
+  def test_comparable_scores(self, algorithm, level, num_steps, expected):
     self.assertEqual(
-        _short(off_policy_scores.beside(algorithm, level, num_steps)), expected)
+        _short(off_policy_scores.comparable_scores(
+            algorithm, level, num_steps)), expected)
 
   @parameterized.parameters(
       (1, [50_000, 1_000_000]), (50_000, [50_000, 1_000_000]),
@@ -87,14 +88,16 @@ class ScoresTest(parameterized.TestCase):
   def test_nearest_and_last_of_a_curve(self, num_steps, expected):
     # Hopper of TD3's authors: 50, 100, 200, 300, 500 and 1,000 thousand.
     self.assertEqual(
-        [s.num_agent_steps for s in off_policy_scores.beside(
+        [s.num_agent_steps for s in off_policy_scores.comparable_scores(
             'td3', 'Hopper-v5', num_steps)
          if 'learning_curves' in s.source], expected)
 
   def test_curves_of_two_files(self):
     # Both are dopamine's, measured alike.
-    found = [(s.num_agent_steps, s.mean) for s in off_policy_scores.beside(
-        'ddqn', 'ALE/Pong-v5', 2_000_000) if s.algorithm == 'dopamine DQN']
+    scores = off_policy_scores.comparable_scores(
+        'ddqn', 'ALE/Pong-v5', 2_000_000)
+    found = [(s.num_agent_steps, s.mean) for s in scores
+             if s.algorithm == 'dopamine DQN']
     self.assertEqual(found, [(2_500_000, -4.9), (2_500_000, 1.1),
                              (25_000_000, 15.1), (50_000_000, 19.5)])
 
@@ -102,12 +105,13 @@ class ScoresTest(parameterized.TestCase):
       ('impala', 'ALE/Pong-v5'), ('mpo', 'Pendulum-v1'), ('sac', 'catch'),
       ('ddqn', 'Pendulum-v1'))
   def test_nothing_published(self, algorithm, level):
-    self.assertEmpty(off_policy_scores.beside(algorithm, level, 1))
+    self.assertEmpty(off_policy_scores.comparable_scores(algorithm, level, 1))
 
   def test_discrete_and_continuous_sac_do_not_mix(self):
     self.assertEqual(
-        {s.algorithm for s in off_policy_scores.beside('sac', 'ALE/Pong-v5', 1)
-         }, {'SAC-discrete', 'SAC-discrete (Christodoulou 2019, 100k steps)'})
+        {s.algorithm for s in off_policy_scores.comparable_scores(
+            'sac', 'ALE/Pong-v5', 1)},
+        {'SAC-discrete', 'SAC-discrete (Christodoulou 2019, 100k steps)'})
 
 
 class TableTest(parameterized.TestCase):

@@ -15,7 +15,7 @@ from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.experience import structs
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -949,7 +949,7 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(agent.initial_state(2), ())
 
   def test_no_epsilon_without_one(self):
-    agent = agents.make_agent('mlp', _OBSERVATION, _BOX, seed=1)
+    agent = factory.make_agent('mlp', _OBSERVATION, _BOX, seed=1)
     with self.assertRaisesRegex(ValueError, 'no epsilon'):
       agent.set_epsilon(0.5)
 

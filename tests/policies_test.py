@@ -16,7 +16,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
-from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 import tensorflow as tf
 import tree
 
@@ -38,7 +38,7 @@ class AgentPolicyTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(
       (False, False), (True, False), (False, True))
   def test_a_step_takes_one_copy_from_the_device(self, on_host, is_shared):
-    agent = agents.make_agent('mlp', structs.ArraySpec((2,), np.float32),
+    agent = factory.make_agent('mlp', structs.ArraySpec((2,), np.float32),
                               structs.ActionSpec((4,)), use_lstm=True, seed=3)
     policy = policies.AgentPolicy(agent, state_on_host=on_host or is_shared)
     if is_shared:
@@ -61,7 +61,7 @@ class AgentPolicyTest(tf.test.TestCase, parameterized.TestCase):
           part, np.ndarray if on_host or is_shared else tf.Tensor)
 
   def test_state_on_the_host_is_that_on_the_device(self):
-    agent = agents.make_agent('mlp', structs.ArraySpec((2,), np.float32),
+    agent = factory.make_agent('mlp', structs.ArraySpec((2,), np.float32),
                               structs.ActionSpec((4,)), use_lstm=True, seed=3)
     results = []
     for on_host in (False, True):
@@ -108,7 +108,7 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
     if name == 'instructions':
       spec = {'frame': structs.ArraySpec((8, 8, 3), np.uint8),
               'instruction': structs.ArraySpec((), object)}
-    agent = agents.make_agent(
+    agent = factory.make_agent(
         'deep' if name == 'instructions' else 'mlp', spec,
         structs.ActionSpec((4,)),
         use_lstm=name != 'mlp', use_last_action_reward=True,

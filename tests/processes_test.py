@@ -215,7 +215,7 @@ class RemoteTest(parameterized.TestCase):
     name = processes._DIRECTORY
     environ = {} if before is None else {name: before}
     with mock.patch.dict(os.environ, environ):
-      with processes._marked():
+      with processes._mark_server():
         self.assertNotIn(os.environ[name], (None, before))
       self.assertEqual(os.environ.get(name), before)
 
@@ -346,8 +346,8 @@ class RestartsTest(parameterized.TestCase):
           lambda: env.step(np.zeros([3], np.int32)),
           errors.EnvironmentLostError,
           r'(?s)environment 0 \(catch\).* died with exit code -9.*'
-          'The 3 environments of its group begin anew.*'
-          rf'restart {number} within an hour, 2 may be')
+          'The 3 environments of this group restart.*'
+          rf'restart {number} within an hour, 2 are allowed')
       self.assertEmpty(multiprocessing.active_children())
       found.append(env.initial().observation.copy())
       # Columns of the ball; the same ones for three seeds would be by chance.
@@ -385,7 +385,7 @@ class RestartsTest(parameterized.TestCase):
     env.initial()
     _kill_children()
     self.fails(lambda: env.step(np.array([0])), errors.EnvironmentLostError,
-               'begin anew')
+               'group restart')
     env._env._closed = True  # As `close` of another thread, in the meantime.
     self.fails(env.initial, errors.EnvironmentProcessError, 'closed')
     self.assertEmpty(multiprocessing.active_children())
@@ -503,23 +503,23 @@ class StartTest(absltest.TestCase):
       path = os.path.join(self.create_tempdir().full_path, 'pymp-x')
       os.mkdir(path)
       make(os.path.join(path, processes._LOCK))
-      self.assertFalse(processes._removed(path))  # Nor does it wait.
+      self.assertFalse(processes._remove_run(path))  # Nor does it wait.
       self.assertLen(os.listdir(path), 1)
     path = os.path.join(self.create_tempdir().full_path, 'pymp-x')
     os.mkdir(path)
     lock = os.path.join(path, processes._LOCK)
     open(lock, 'x').close()
     with mock.patch.object(os, 'getuid', return_value=os.getuid() + 1):
-      self.assertFalse(processes._removed(path))
+      self.assertFalse(processes._remove_run(path))
     with open(lock, 'ab') as file:
       fcntl.flock(file, fcntl.LOCK_EX)
-      self.assertFalse(processes._removed(path))
-    self.assertTrue(processes._removed(path))
+      self.assertFalse(processes._remove_run(path))
+    self.assertTrue(processes._remove_run(path))
     self.assertFalse(os.path.exists(path))
-    self.assertTrue(processes._removed(path))
+    self.assertTrue(processes._remove_run(path))
     os.mkdir(path)
     open(os.path.join(path, 'rest'), 'x').close()  # Its lock is gone already.
-    self.assertTrue(processes._removed(path))
+    self.assertTrue(processes._remove_run(path))
     self.assertFalse(os.path.exists(path))
 
   def test_directories_of_killed_programs_are_removed(self):

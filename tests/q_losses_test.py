@@ -238,7 +238,7 @@ class CriticLossTest(_TestCase):
     if dtype == np.float64:
       inputs = dict(q_values=q, targets=y)
       if weights is not None:
-        inputs['weights'] = weights
+        inputs['importance_weights'] = weights
       self._assert_gradients(
           lambda **x: q_learning.critic_loss(**x, huber=huber),
           dict(q_values=_numerical_gradient(loss, q)), **inputs)
@@ -255,11 +255,10 @@ class CriticLossTest(_TestCase):
     y = np.float32([3.7, -1])
     # Twice, as the mean of squares without a half is 2.57.
     self.assertAllClose(2.57, 2 * q_learning.critic_loss(chosen, y))
-    self.assertAllClose([1.7, 1.5], q_learning.smallest_errors(chosen, y))
     self.assertAllClose([1.7, 1.5], q_learning.mean_errors(chosen, y))
     y = np.float32([1 + .729 * 3, -1])
     self.assertAllClose(1.8294845, 2 * q_learning.critic_loss(chosen, y))
-    self.assertAllClose([1.187, 1.5], q_learning.smallest_errors(chosen, y))
+    self.assertAllClose([1.187, 1.5], q_learning.mean_errors(chosen, y))
     y = np.float32([1.9, -1])
     self.assertAllClose(1.13, 2 * q_learning.critic_loss(chosen, y))
     self.assertAllClose([.1, 1.5], q_learning.mean_errors(chosen, y))
@@ -268,12 +267,12 @@ class CriticLossTest(_TestCase):
         chosen, y, np.float32([1, .57735])))
     y = np.float32([2.8, -1])
     self.assertAllClose(.7225, q_learning.critic_loss(chosen, y))
-    self.assertAllClose([.8, 1.5], q_learning.smallest_errors(chosen, y))
+    self.assertAllClose([.8, 1.5], q_learning.mean_errors(chosen, y))
 
   def test_known_losses_of_ddpg(self):
     y = np.float32([3.7, -1])
     self.assertAllClose(4.0725, q_learning.critic_loss(_Q[:1], y))
-    self.assertAllClose([2.7, 3], q_learning.smallest_errors(_Q[:1], y))
+    self.assertAllClose([2.7, 3], q_learning.mean_errors(_Q[:1], y))
     y = np.float32([1 + .81 * 3, -1])
     self.assertAllClose(2.601225, q_learning.critic_loss(_Q[:1], y, _WEIGHTS))
 
@@ -282,7 +281,8 @@ class CriticLossTest(_TestCase):
     self.assertAllClose(7.03125, 2 * q_learning.critic_loss(_Q[:1], y))
     self.assertAllClose(3.53125, 2 * q_learning.critic_loss(_Q[1:], y))
     self.assertAllClose(5.28125, q_learning.critic_loss(_Q, y))
-    self.assertAllClose([2.25, 2], q_learning.smallest_errors(_Q, y))
+    self.assertAllClose([2.25, 2], q_learning.mean_errors(
+        q_learning.smallest(_Q)[tf.newaxis], y))
     y = np.float32([3.34, -1])
     self.assertAllClose(7.2378, 2 * q_learning.critic_loss(_Q[:1], y))
     self.assertAllClose(3.6928, 2 * q_learning.critic_loss(_Q[1:], y))
@@ -303,23 +303,22 @@ class CriticLossTest(_TestCase):
     q, y = _random(3, _C, _B), _random(4, _B)
     self._assert_close(
         [abs(min(q[:, b]) - y[b]) for b in range(_B)],
-        q_learning.smallest_errors(q, y))
+        q_learning.mean_errors(q_learning.smallest(q)[tf.newaxis], y))
     self._assert_close(
         [sum(abs(q[c, b] - y[b]) for c in range(_C)) / _C for b in range(_B)],
         q_learning.mean_errors(q, y))
 
   @parameterized.parameters(
-      ('targets', [_B, 1]), ('targets', [_C, _B]), ('weights', [_B, 1]),
-      ('weights', []))
+      ('targets', [_B, 1]), ('targets', [_C, _B]),
+      ('importance_weights', [_B, 1]), ('importance_weights', []))
   def test_nothing_is_broadcast(self, name, shape):
     arguments = dict(q_values=tf.zeros([_C, _B]), targets=tf.zeros([_B]))
     arguments[name] = tf.zeros(shape)
     with self.assertRaisesRegex(ValueError, f'{name}: Shape .* must be'):
       q_learning.critic_loss(**arguments)
     if name == 'targets':
-      for errors in q_learning.smallest_errors, q_learning.mean_errors:
-        with self.assertRaisesRegex(ValueError, 'targets: Shape .* must be'):
-          errors(**arguments)
+      with self.assertRaisesRegex(ValueError, 'targets: Shape .* must be'):
+        q_learning.mean_errors(**arguments)
 
 
 class PolicyLossTest(_TestCase):
@@ -347,7 +346,8 @@ class PolicyLossTest(_TestCase):
         sum(w[b] * (.3 * log_probs[b] - q[b]) for b in range(_B)) / _B,
         q_learning.soft_policy_loss(q, log_probs, .3, weights))
     self._assert_gradients(
-        lambda **x: q_learning.soft_policy_loss(**x, weights=weights),
+        lambda **x: q_learning.soft_policy_loss(
+            **x, importance_weights=weights),
         dict(q_values=-w / _B, log_probs=.3 * w / _B), q_values=q,
         log_probs=log_probs, temperature=np.float64(.3))
 
@@ -365,7 +365,8 @@ class PolicyLossTest(_TestCase):
         loss(logits),
         q_learning.expected_soft_policy_loss(q, logits, .3, weights))
     self._assert_gradients(
-        lambda **x: q_learning.expected_soft_policy_loss(**x, weights=weights),
+        lambda **x: q_learning.expected_soft_policy_loss(
+            **x, importance_weights=weights),
         dict(logits=_numerical_gradient(loss, logits)), q_values=q,
         logits=logits, temperature=np.float64(.3))
 
@@ -415,7 +416,7 @@ class TemperatureTest(_TestCase):
         tf.constant(.7, tf.float64), log_probs, -1.5, weights))
     self._assert_gradients(
         lambda **x: q_learning.temperature_loss(
-            **x, target_entropy=-1.5, weights=weights),
+            **x, target_entropy=-1.5, importance_weights=weights),
         dict(log_temperature=slope), log_temperature=np.float64(.7),
         log_probs=log_probs)
 
@@ -445,7 +446,8 @@ class TargetNetworkTest(_TestCase):
   def test_known_numbers(self, dtype):
     value, found = tf.zeros([2], dtype), []
     for _ in range(10):
-      value = q_learning.updated(value, tf.constant([1, 2], dtype), .005)
+      value = q_learning.incremental_update(
+          value, tf.constant([1, 2], dtype), .005)
       found.append(value[0])
     self.assertEqual(value.dtype, dtype)
     self.assertAllClose([.005, .009975, .0488899],
@@ -454,8 +456,10 @@ class TargetNetworkTest(_TestCase):
 
   def test_copies_are_exact(self):
     target, online = _random(12, 2, 100).astype(np.float32)
-    self.assertAllEqual(online, q_learning.updated(target, online, 1.))
-    self.assertAllEqual(target, q_learning.updated(target, online, 0.))
+    self.assertAllEqual(
+        online, q_learning.incremental_update(target, online, 1.))
+    self.assertAllEqual(
+        target, q_learning.incremental_update(target, online, 0.))
 
   def test_period(self):
     rates = [q_learning.periodic_rate(.25, 3, tf.constant(n))

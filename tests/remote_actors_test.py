@@ -22,6 +22,7 @@ from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import remote_actors
+from scalable_agent.distributed import workers
 
 _DESCRIPTION = descriptions.Description(None, 1, 'host', 7, {})  # type: ignore
 _SPEC = structs.ArraySpec((3,), np.dtype(np.float32))
@@ -38,12 +39,12 @@ class _Crew:
 
   def __init__(self):
     self.workers = [
-        crew.Worker(shares.Share(range(2 * i, 2 * i + 2), i),
+        workers.Worker(shares.Share(range(2 * i, 2 * i + 2), i),
                     environments.Restarts(1), handle=mock.Mock())
         for i in range(2)]
     self.ready = lambda: self.workers
-    self.has_result = mock.Mock()
-    self.call = mock.Mock()
+    self.record_result = mock.Mock()
+    self.record_call = mock.Mock()
     self.wait_until_ready = mock.Mock()
     self.counts = dict
 

@@ -19,6 +19,7 @@ from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import sources
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tree
@@ -332,7 +333,7 @@ class RunTest(parameterized.TestCase):
     seen = []
     refresh = policies.AgentPolicy.refresh
     learners = []
-    make_learner = training.make_learner
+    make_learner = setup.make_learner
 
     def record(policy, weights):
       before = learners[0].num_updates
@@ -344,7 +345,7 @@ class RunTest(parameterized.TestCase):
       return learners[0]
 
     with mock.patch.object(policies.AgentPolicy, 'refresh', record), (
-        mock.patch.object(training, 'make_learner', remember)):
+        mock.patch.object(setup, 'make_learner', remember)):
       _train(self, min_policy_lag=lag, total_environment_frames=800)
     for before, version, after in seen:
       # Updates are counted a moment before their weights are published.

@@ -75,7 +75,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
     self._assert_same(value, found)
     self._assert_same(gradient, gradients[0])
     self.assertIsNone(gradients[1])
-    self._assert_same(np.abs(errors), q_learning.smallest_errors(
+    self._assert_same(np.abs(errors), q_learning.mean_errors(
         [q_learning.chosen_values(q, actions)], targets(q_t)))
 
   def test_huber(self):
@@ -137,7 +137,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
       mean_losses = mpo.kl_losses(mean_kls, alphas[0], .0025)
       scale_losses = mpo.kl_losses(scale_kls, alphas[1], 1e-3)
       return (
-          mpo.policy_loss(mpo.weights(q, eta), log_probs)
+          mpo.policy_loss(mpo.action_weights(q, eta), log_probs)
           + mpo.temperature_loss(q, eta, .1)
           + tf.add_n(mean_losses) + tf.add_n(scale_losses))
 
@@ -146,7 +146,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
         loss, argnums=range(5), has_aux=True)(*inputs)
     found, found_gradients = _value_and_gradients(ours, *inputs)
     self._assert_same(value, found)
-    self._assert_same(outputs.normalized_weights, mpo.weights(q, eta))
+    self._assert_same(outputs.normalized_weights, mpo.action_weights(q, eta))
     for theirs, gradient in zip(gradients, found_gradients):
       self._assert_same(theirs, tf.convert_to_tensor(gradient))
 
@@ -169,7 +169,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
   def test_target_networks(self):
     target, online = _random(9, 2, _N)
     self._assert_same(optax.incremental_update(online, target, .005),
-                      q_learning.updated(target, online, .005))
+                      q_learning.incremental_update(target, online, .005))
 
   @parameterized.parameters(False, True)
   def test_vtrace_with_a_lambda_of_each_step(self, is_cut):

@@ -330,7 +330,8 @@ class ReplayTest(tf.test.TestCase, parameterized.TestCase):
     online, target = rng.normal(size=[2, 7]).astype('f')
     theirs = torch.as_tensor(target.copy())
     utils.polyak_update([torch.as_tensor(online)], [theirs], 0.3)
-    self.assertAllClose(theirs, q_learning.updated(target, online, 0.3))
+    self.assertAllClose(
+        theirs, q_learning.incremental_update(target, online, 0.3))
 
 
 if __name__ == '__main__':

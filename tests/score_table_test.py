@@ -100,7 +100,7 @@ class NumbersTest(parameterized.TestCase):
       ('impala_deep_multitask', 'IMPALA multi-task', 59.7, 176.9))
   def test_aggregates_of_published_scores_are_the_published_ones(
       self, key, name, median, mean):
-    scores = atari57.PUBLISHED[key].scores
+    scores = atari57.PUBLISHED[key].returns
     aggregates = {a.name: a for a in _table(_atari_returns(scores)).aggregates}
     self.assertLen(aggregates, 4)
     for aggregate in aggregates.values():
@@ -173,7 +173,7 @@ class WordsTest(parameterized.TestCase):
         'Agents: one for this game alone here; the multi-task agent is one '
         'for all 57, whose settings were adapted during training, in a '
         'population.',
-        'Network: deep here; IMPALA shallow has the small one.',
+        'Network: deep here; IMPALA shallow has the small network.',
         "Action set: the game's own here; all 18 for the multi-task agent.",
         'No-op frames at the start of a game: 0 to 30 here, 1 to 30 in the '
         'paper.'])
@@ -190,7 +190,7 @@ class WordsTest(parameterized.TestCase):
       (dict(full_action_space=True), 'Action set: all 18 here'),
       (dict(fire_on_reset=True), 'FIRE at the start of a game: pressed here'),
       (dict(max_episode_frames=18_000), 'cut off after 18,000 frames here'),
-      (dict(test_greedy=True), 'Actions: the most likely ones here'),
+      (dict(test_greedy=True), 'Actions: the most likely actions here'),
       (dict(test_greedy=True), 'Different games: at most 31 per level'),
       (dict(batch_size=8, optimizer='adam'), 'Settings of training: '
        'batch_size 8 instead of 32, optimizer adam instead of rmsprop.'),
@@ -199,7 +199,8 @@ class WordsTest(parameterized.TestCase):
        'Settings of training: repeat_action_probability 0.25 instead of 0, '
        'max_noops 0 instead of 30.'),
       (dict(num_env_frames=3_000_000), 'Learning rate: falls to 0 at '
-       '200,000,000 frames here, and this agent had 3,000,000: it was'),
+       '200,000,000 frames here, and this agent had 3,000,000: the '
+         'training is unfinished.'),
       (dict(trained_on='atari57'), 'Agents: one for 57 games here'),
   )
   def test_atari(self, settings, text):
@@ -340,7 +341,7 @@ class WordsTest(parameterized.TestCase):
     table = _table({'ALE/Pong-v5': [1.] * 30, 'ALE/Adventure-v5': [2.] * 30},
                    _run(trained_on='ALE/Pong-v5,ALE/Adventure-v5'))
     self.assertEmpty(table.aggregates)
-    self.assertIn('each of its 57 levels once; there are 1 of them in 2',
+    self.assertIn('each of its 57 levels once; the 2 levels here have 1',
                   table.remarks[0])
     self.assertEqual(table.remarks[1], 'Not in Atari-57: ALE/Adventure-v5.')
 
@@ -461,7 +462,7 @@ class SeveralAgentsTest(parameterized.TestCase):
             {level: returns * 200},
             _run(trained_on=level, **{**_PAPER, 'agent': agent})))
         for level, returns in _atari_returns(
-            atari57.PUBLISHED[key].scores).items()]
+            atari57.PUBLISHED[key].returns).items()]
     text = self._compare(*logdirs)
     self.assertStartsWith(
         text, '# Test of 57 agents after 200,000,000 frames')
@@ -515,7 +516,7 @@ class SeveralAgentsTest(parameterized.TestCase):
     text = '\n'.join(table.differences)
     self.assertIn('Frames trained: 1,000,000 here', text)
     self.assertIn('Frames trained: 10,000,000 here', text)
-    self.assertIn('code samples them (agent 2).', text)
+    self.assertIn('code samples actions (agent 2).', text)
     self.assertIn('1 to 30 in the paper.', text)
     text = score_files.to_markdown(table)
     self.assertStartsWith(

@@ -17,6 +17,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import context
 from scalable_agent.runs import log
 from scalable_agent.runs import reports
 from scalable_agent.runs import training
@@ -233,20 +234,31 @@ print('threads:', threads.get_intra_op_parallelism_threads())
     self.assertIn(f'threads: {expected}\n', output)
 
 
+def _context(told=None, rank=0):
+  return context.RunContext(
+      threading.Event(), mock.Mock(rank=rank), told or reports.Reports())
+
+
+def _log_without_outputs(one_context, learner=None, actors=None, feed=None):
+  """Returns the log of a learner other than learner 0."""
+  return log.Log(
+      config_lib.Config(save_checkpoint_secs=1e-9),
+      learner or mock.Mock(num_updates=0, num_env_frames=0),
+      actors or mock.Mock(), feed or mock.Mock(), one_context, None)
+
+
 class LogTest(absltest.TestCase):
 
   def test_weights_between_two_updates_are_not_saved(self):
     learner = mock.Mock(num_updates=2, num_env_frames=8)
     checkpointer = mock.Mock(train_time_s=0.)
     one = log.Log(
-        config_lib.Config(), learner, actors=mock.Mock(), feed=mock.Mock(),
-        checkpointer=checkpointer, writer=mock.Mock(), evaluations=None,
-        stop=threading.Event(), reports=reports.Reports(), end_frames=10,
-        shown=None, films=None)
+        config_lib.Config(), learner, mock.Mock(), mock.Mock(), _context(),
+        log.Outputs(checkpointer, mock.Mock()))
     learner.num_updates = 4
     for learner.is_consistent in False, True:
       with contextlib.redirect_stdout(io.StringIO()) as output:
-        one.save_at_end()
+        one.save_at_end(10)
       self.assertEqual('No checkpoint was written: the error came within '
                        in output.getvalue(), not learner.is_consistent)
       self.assertEqual(checkpointer.save.called, learner.is_consistent)
@@ -260,11 +272,9 @@ class LogTest(absltest.TestCase):
     one = log.Log(
         config_lib.Config(queue_capacity=3, progress_secs=1e-9, num_learners=3,
                           ray_address='local', num_actors=3, batch_size=3),
-        mock.Mock(num_updates=0, num_env_frames=0), actors=actors,
-        feed=mock.Mock(updates_per_step=None, seconds=dict),
-        checkpointer=mock.Mock(train_time_s=0.),
-        writer=writer, evaluations=None, stop=threading.Event(),
-        reports=told, end_frames=10, shown=None, films=None)
+        mock.Mock(num_updates=0, num_env_frames=0), actors,
+        mock.Mock(updates_per_step=None, seconds=dict), _context(told),
+        log.Outputs(mock.Mock(train_time_s=0.), writer))
     update = mock.Mock(learner=mock.Mock(num_env_frames=8), episodes=['a'],
                        notes=[])
     one._progress = mock.Mock()
@@ -281,21 +291,21 @@ class LogTest(absltest.TestCase):
     update.notes = []
     self.assertIn(', 1 of 2 workers (0 restarts)',
                   output(one.print_progress, update))
-    text = output(one.print_end, False, False)
-    self.assertIn('7,000 unrolls have arrived at the first learner, of which '
+    text = output(one.end, True)
+    self.assertIn('7,000 unrolls have arrived at learner 0, of which '
                   '7,000 were waiting at the end.', text)
     self.assertNotIn('replaced', text)
     counts.update(restarts=1)
-    followers = {rank: reports.Reports() for rank in (1, 2)}
-    for rank, follower in followers.items():
-      log.Follower(config_lib.Config(), mock.Mock(), actors, mock.Mock(),
-                   follower, rank).report(mock.Mock(episodes=[f'of {rank}']))
+    sent = {rank: reports.Reports() for rank in (1, 2)}
+    for rank, of_rank in sent.items():
+      _log_without_outputs(_context(of_rank, rank), actors=actors).report(
+          mock.Mock(episodes=[f'of {rank}']))
     counts.update(workers=2)
-    for follower in followers.values():
-      told.add(follower.take())
+    for of_rank in sent.values():
+      told.add(of_rank.take())
     self.assertIn(', 4 of 6 workers (3 restarts)',
                   output(one.print_progress, update))
-    text = output(one.print_end, False, False)
+    text = output(one.end, True)
     # Those of eight environments are on their way, three such wait, and the
     # other ones are made.
     self.assertIn('3 times an actor worker was replaced, each time with at '
@@ -309,37 +319,42 @@ class LogTest(absltest.TestCase):
     self.assertEqual(writer.write_episodes.call_args.args[0], ['a'])
 
 
-class FollowerTest(absltest.TestCase):
+class LogWithoutOutputsTest(absltest.TestCase):
+
+  def test_has_hooks_that_report_and_save_the_replay(self):
+    one = _log_without_outputs(_context(rank=1))
+    self.assertEqual(one.hooks(), (one.report, one.save_replay))
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      one.end(has_more=False)  # Learner 0 prints and evaluates.
+    self.assertEmpty(output.getvalue())
 
   def test_saves_its_replay_when_it_is_due_and_at_the_end(self):
     feed = mock.Mock()
     for seconds, num_saves in (0., 3), (1e9, 0):
       feed.reset_mock()
-      learner = mock.Mock(num_updates=2)
-      follower = log.Follower(
+      learner = mock.Mock(num_updates=2, num_env_frames=8)
+      one = log.Log(
           config_lib.Config(save_checkpoint_secs=seconds or 1e-9), learner,
-          mock.Mock(), feed, reports.Reports(), 1)
+          mock.Mock(), feed, _context(rank=1), None)
       for _ in range(3):
-        follower.save_replay(mock.Mock())
+        one.save_replay(mock.Mock())
       self.assertEqual(feed.save.call_count, num_saves)
-      follower.save_at_end()  # Nothing was learned in this part.
+      one.save_at_end(10)  # Nothing was learned in this part.
       self.assertEqual(feed.save.call_count, num_saves)
       learner.num_updates = 3
       learner.is_consistent = False
-      follower.save_at_end()
+      one.save_at_end(10)
       self.assertEqual(feed.save.call_count, num_saves)
       learner.is_consistent = True
-      follower.save_at_end()
+      one.save_at_end(10)
       self.assertEqual(feed.save.call_count, num_saves + 1)
 
-  def test_goes_on_without_its_replay(self):
+  def test_continues_without_its_replay(self):
     feed = mock.Mock()
     feed.save.side_effect = errors.SaveError('No space.')
-    follower = log.Follower(
-        config_lib.Config(save_checkpoint_secs=1e-9), mock.Mock(), mock.Mock(),
-        feed, reports.Reports(), 1)
+    one = _log_without_outputs(_context(rank=1), feed=feed)
     with contextlib.redirect_stdout(io.StringIO()) as output:
-      follower.save_replay(mock.Mock())
+      one.save_replay(mock.Mock())
     self.assertIn('No space. Training goes on', output.getvalue())
 
 

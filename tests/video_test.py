@@ -26,8 +26,8 @@ import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.environments import recording as recording_lib
-from scalable_agent.runs import filming
 from scalable_agent.runs import training
+from scalable_agent.runs import videos as videos_lib
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 
@@ -67,7 +67,7 @@ class FilmTest(parameterized.TestCase):
       ('gif', 35 / 4, 1, 1000 / 110))
   def test_all_pictures_are_there(self, extension, fps, every, shown_fps):
     path = os.path.join(self.create_tempdir().full_path, f'a.{extension}')
-    film = recording_lib.Film(path, fps)
+    film = recording_lib.VideoWriter(path, fps)
     # Odd sizes; half black, half white, which grows.
     pictures = np.zeros([40, 181, 201, 3], np.uint8)
     for t in range(40):
@@ -86,7 +86,7 @@ class FilmTest(parameterized.TestCase):
   def test_small_pictures_are_enlarged(self):
     board = np.zeros([10, 5, 3], np.uint8)
     board[2, 3] = 255
-    large = recording_lib._of_film_size(board)
+    large = recording_lib._resize(board)
     self.assertEqual(large.shape, (160, 80, 3))
     np.testing.assert_array_equal(large[8::16, 8::16], board)
 
@@ -133,12 +133,12 @@ class RecorderTest(absltest.TestCase):
             self.create_tempdir().full_path)) as env:
       with self.assertRaisesRegex(
           errors.EnvironmentProcessError,
-          r'\(memory\) raised EnvironmentSpecError: it cannot be filmed'):
+          r'\(memory\) raised EnvironmentSpecError: no video can be recorded'):
         env.initial()
 
   def test_what_render_shows(self):
     env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
-    with mock.patch.object(recording_lib, 'Film', _Collected):
+    with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
       _Collected.all = []
       recorder = recording_lib.Recorder(
           env, recording_lib.Recording('d', has_text=True), 3)
@@ -165,7 +165,7 @@ class AtariTest(parameterized.TestCase):
         num_action_repeats=4, fire_on_reset=fire,
         repeat_action_probability=repeat_action_probability)
     rng = np.random.default_rng(0)
-    with mock.patch.object(recording_lib, 'Film', _Collected):
+    with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
       _Collected.all = []
       with environments.make_vec(
           ['ALE/Breakout-v5', 'ALE/Pong-v5'], [3, 4],
@@ -230,7 +230,7 @@ def _overlaps(size):
 
 
 def _cut_recorder(factory, close, *args):
-  recording_lib.Film.close = close
+  recording_lib.VideoWriter.close = close
   return recording_lib.Recorder(factory(), *args)
 
 
@@ -257,8 +257,8 @@ class VideoModeTest(absltest.TestCase):
     returns = [float(r) for r in output.split('returns ')[1].split('\n')[0]
                .split()]
     self.assertEqual(returns, sorted(returns))
-    self.assertIn(f'-best.mp4: the best one, return {returns[-1]:g}.', output)
-    self.assertIn(f'-median.mp4: the median one, return {returns[1]:g}.',
+    self.assertIn(f'-best.mp4: the best game, return {returns[-1]:g}.', output)
+    self.assertIn(f'-median.mp4: the median game, return {returns[1]:g}.',
                   output)
     paths = [line.split()[1].removesuffix(':') for line in output.splitlines()
              if line.startswith('Wrote')]
@@ -285,7 +285,7 @@ class VideoModeTest(absltest.TestCase):
                            side_effect=RuntimeError('No ffmpeg exe.')):
       code, output = self._main()
     self.assertEqual(code, 2)
-    self.assertEqual(output.splitlines()[-1], 'scalable_agent: Films need '
+    self.assertEqual(output.splitlines()[-1], 'scalable_agent: Videos need '
                      'imageio and ffmpeg: pip install -e ".[video]" '
                      '(No ffmpeg exe.).')
 
@@ -305,8 +305,8 @@ class VideoModeTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertRegex(
         output.splitlines()[-1], r'^scalable_agent: environment \d \(memory\) '
-        'raised EnvironmentSpecError: it cannot be filmed: .*float32 .3. is '
-        'none')
+        'raised EnvironmentSpecError: no video can be recorded: .*float32 .3. '
+        'is no picture')
     self.assertNotIn('Traceback', output)
     self.assertNotIn('videos', os.listdir(logdir))
 
@@ -327,107 +327,113 @@ class VideoModeTest(absltest.TestCase):
       code, output = self._main(
           f'--logdir={logdir}', '--video_num_episodes=1')
     self.assertEqual(code, 2)
-    self.assertRegex(output.splitlines()[-1], 'the film .* is not whole')
+    self.assertRegex(output.splitlines()[-1], 'the video .* is damaged')
     self.assertNotIn('videos', os.listdir(logdir))
 
 
-class FilmingTest(absltest.TestCase):
+_ANNOUNCE = 'from scalable_agent.runs import videos\n'
 
-  def _film(self, program, *numbers, video_secs=0.):
+
+class VideosTest(absltest.TestCase):
+
+  def _record(self, program, *numbers, video_secs=0.):
     output = io.StringIO()
-    films = filming.Filming(config_lib.Config(video_secs=video_secs))
-    films._command = [sys.executable, '-c', program]
+    videos = videos_lib.Videos(config_lib.Config(video_secs=video_secs))
+    videos._command = [sys.executable, '-c', program]
     with contextlib.redirect_stdout(output):
       for number in numbers:
-        films(number)
-        if films._process:
-          films._process.wait()
-          films._saying.join()
-    return films, output.getvalue().splitlines()
+        videos.record_if_due(number)
+        if videos._process:
+          videos._process.wait()
+          videos._printer.join()
+    return videos, output.getvalue().splitlines()
 
-  def test_one_film_of_a_checkpoint(self):
-    program = 'print("noise"); print("Wrote a film.")'
-    _, lines = self._film(program, 0, 0, 5, 5, 7)
-    self.assertEqual(lines, ['Wrote a film.'] * 2)
+  def test_one_video_of_a_checkpoint(self):
+    _, lines = self._record(_ANNOUNCE + 'print("Wrote, not announced.")\n'
+                            'videos.announce("Wrote a.")', 0, 0, 5, 5, 7)
+    self.assertEqual(lines, ['Wrote a.'] * 2)
 
   def test_not_before_it_is_due(self):
-    _, lines = self._film('print("Wrote a film.")', 5, 7, video_secs=1e6)
+    _, lines = self._record(
+        _ANNOUNCE + 'videos.announce("Wrote a.")', 5, 7, video_secs=1e6)
     self.assertEmpty(lines)
 
   def test_errors_are_said(self):
-    _, lines = self._film('import sys; print(1); sys.exit("It is broken.")', 1)
-    self.assertEqual(lines, ['No film: It is broken.'])
+    _, lines = self._record(
+        'import sys; print(1); sys.exit("It is broken.")', 1)
+    self.assertEqual(lines, ['No video: It is broken.'])
 
   def test_no_room_for_a_process_ends_nothing(self):
-    films = filming.Filming(config_lib.Config(video_secs=0.))
+    videos = videos_lib.Videos(config_lib.Config(video_secs=0.))
     full = OSError(errno.EAGAIN, 'Resource temporarily unavailable')
     with mock.patch.object(subprocess, 'Popen', side_effect=full), \
         contextlib.redirect_stdout(io.StringIO()) as output:
-      films(1)
+      videos.record_if_due(1)
     self.assertEqual(output.getvalue(),
-                     'No film: Resource temporarily unavailable.\n')
-    films.close()
+                     'No video: Resource temporarily unavailable.\n')
+    videos.close()
 
   def test_the_gpu_is_left_to_the_learner(self):
-    _, lines = self._film('import os; print("Wrote", os.environ['
-                          '"CUDA_VISIBLE_DEVICES"])', 1)
-    self.assertEqual(lines, ['Wrote -1'])
+    _, lines = self._record(
+        _ANNOUNCE + 'import os\n'
+        'videos.announce(os.environ["CUDA_VISIBLE_DEVICES"])', 1)
+    self.assertEqual(lines, ['-1'])
 
   def test_it_ends_with_the_training(self):
-    films = filming.Filming(config_lib.Config())
-    films._command = [sys.executable, '-c', 'import time; time.sleep(1e6)']
-    films(1)
-    first = films._process
-    films(2)  # One at a time.
-    self.assertIs(films._process, first)
-    films.close()
-    self.assertLess(films._process.wait(), 0)
-    films.close()
+    videos = videos_lib.Videos(config_lib.Config())
+    videos._command = [sys.executable, '-c', 'import time; time.sleep(1e6)']
+    videos.record_if_due(1)
+    first = videos._process
+    videos.record_if_due(2)  # One at a time.
+    self.assertIs(videos._process, first)
+    videos.close()
+    self.assertLess(videos._process.wait(), 0)
+    videos.close()
 
-  def test_nothing_is_said_of_a_film_that_was_ended(self):
+  def test_nothing_is_said_of_a_video_that_was_ended(self):
     ready = os.path.join(self.create_tempdir().full_path, 'ready')
-    films = filming.Filming(config_lib.Config())
-    films._command = [
+    videos = videos_lib.Videos(config_lib.Config())
+    videos._command = [
         sys.executable, '-c', 'import signal, sys, time\n'
         'signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped."))\n'
         f'open({ready!r}, "w").close()\n'
         'time.sleep(1e6)']
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-      films(1)
+      videos.record_if_due(1)
       while not os.path.exists(ready):
         time.sleep(0.01)
-      films.close()
-      films._saying.join()
-    self.assertEqual((films._process.returncode, output.getvalue()), (1, ''))
+      videos.close()
+      videos._printer.join()
+    self.assertEqual((videos._process.returncode, output.getvalue()), (1, ''))
 
-  def test_a_film_whose_process_was_killed(self):
-    films = filming.Filming(config_lib.Config())
-    films._command = ['sh', '-c', 'kill -9 $$']
+  def test_a_video_whose_process_was_killed(self):
+    videos = videos_lib.Videos(config_lib.Config())
+    videos._command = ['sh', '-c', 'kill -9 $$']
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-      films(1)
-      films._saying.join()
-    self.assertEqual(output.getvalue(), 'No film: its process was ended by '
+      videos.record_if_due(1)
+      videos._printer.join()
+    self.assertEqual(output.getvalue(), 'No video: the process was ended by '
                      'signal 9 (9 is often a lack of memory).\n')
 
   @pytest.mark.slow
   def test_the_program(self):
     empty = self.create_tempdir().full_path
-    films = filming.Filming(config_lib.Config(logdir=empty))
+    videos = videos_lib.Videos(config_lib.Config(logdir=empty))
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-      films(1)
+      videos.record_if_due(1)
       if hasattr(os, 'SCHED_IDLE'):
-        while os.sched_getscheduler(films._process.pid) != os.SCHED_IDLE:
-          self.assertIsNone(films._process.poll())
-      films._saying.join()
+        while os.sched_getscheduler(videos._process.pid) != os.SCHED_IDLE:
+          self.assertIsNone(videos._process.poll())
+      videos._printer.join()
     self.assertEqual(
-        output.getvalue(), f'No film: scalable_agent: {empty} holds no '
+        output.getvalue(), f'No video: scalable_agent: {empty} holds no '
         'checkpoint. Train first, or name the directory of a trained agent.\n')
 
   @pytest.mark.storm
-  def test_films_of_a_training(self):
+  def test_videos_of_a_training(self):
     logdir = self.create_tempdir().full_path
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
@@ -438,9 +444,9 @@ class FilmingTest(absltest.TestCase):
               save_checkpoint_secs=1, total_environment_frames=10**8),
           hooks=[lambda update: glob.glob(f'{logdir}/videos/*.mp4')
                  and os.kill(os.getpid(), 15)])
-    [film] = glob.glob(f'{logdir}/videos/*.mp4')
-    self.assertLen(_read(film), 10)
-    self.assertIn(f'Wrote {film}', output.getvalue())
+    [video] = glob.glob(f'{logdir}/videos/*.mp4')
+    self.assertLen(_read(video), 10)
+    self.assertIn(f'Wrote {video}', output.getvalue())
 
 
 if __name__ == '__main__':

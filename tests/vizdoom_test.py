@@ -194,7 +194,8 @@ class VizdoomTest(parameterized.TestCase):
                         'VizdoomBasic-MultiBinary-v1', 'has actions MultiBin')
 
   def test_without_vizdoom(self):
-    with mock.patch.dict(sys.modules, {'vizdoom': None}):
+    with mock.patch.dict(sys.modules, {
+        'vizdoom': None, 'vizdoom.gymnasium_wrapper': None}):
       self.assert_refused(
           errors.MissingDependencyError, 'VizdoomBasic-v1',
           r'pip install -e "\.\[vizdoom\]"')

@@ -1,12 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Acting: what it is, and the loop that makes unrolls.
+"""Actors: the loop that steps environments and makes unrolls.
 
 `E` is the number of environments of one actor, `T` the unroll length.
 """
 
 from collections.abc import Callable
 import functools
-from typing import Protocol
 
 import numpy as np
 from scalable_agent import environments
@@ -19,57 +18,8 @@ from scalable_agent.experience import unrolls
 import tree
 
 
-class Acting(Protocol):
-  """What training needs from acting, in this process or elsewhere.
-
-  Attributes:
-    spec: of the environments.
-    num_groups: number of groups of environments, in each process that acts.
-    environments: the numbers in the run of all environments, in a row.
-    num_environments: number of environments in each process that acts.
-  """
-
-  @property
-  def spec(self) -> structs.EnvironmentSpec:
-    """The `structs.EnvironmentSpec` of one environment."""
-
-  @property
-  def num_groups(self) -> int:
-    """Number of groups, in each process that acts."""
-
-  @property
-  def environments(self) -> range:
-    """The numbers in the run of all environments."""
-
-  @property
-  def num_environments(self) -> int:
-    """Number of environments, in each such process."""
-
-  def start(self, published: Callable[[], structs.Weights],
-            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """Starts to act, and returns at once.
-
-    Args:
-      published: returns the latest weights; may be called from any thread.
-      inbox: takes the `unrolls.Delivery`s. If an actor fails, its error is
-        passed to `inbox.fail`.
-    """
-
-  def stop(self, timeout_s: float) -> None:
-    """Ends acting; waits at most `timeout_s`. Close the inbox first."""
-
-  def close(self) -> None:
-    """Closes the environments."""
-
-  def seconds(self) -> dict[str, float]:
-    """Returns the seconds spent in each stage, over all actors."""
-
-  def counts(self) -> dict[str, int]:
-    """Returns what is counted about processes that act, by name."""
-
-
 class Actor:
-  """Steps `E` environments with a policy and hands over their unrolls."""
+  """Steps `E` environments with a policy and puts their unrolls in an inbox."""
 
   def __init__(self, env: environments.FlowEnvironment,
                policy: policies.Policy,
@@ -81,13 +31,12 @@ class Actor:
 
     Args:
       env: `E` environments.
-      policy: chooses the actions. Other threads may use it only if it is a
-        `SharedPolicy`.
+      policy: chooses the actions. Only a `SharedPolicy` may have other users.
       published: returns the latest weights; called from the actor's thread.
-      inbox: takes `unrolls.Delivery`s.
+      inbox: takes the unrolls.
       unroll_length: `T`, agent steps.
       timer: adds up the time of each stage.
-      num_buffers: number of unrolls to allocate. They are used in turn.
+      num_buffers: number of unrolls to allocate, which are used in turn.
       bootstrap_truncated: whether to estimate the value of the last
         observation where a time limit ends an episode.
     """
@@ -108,8 +57,8 @@ class Actor:
       buffer.start.environment[:] = env.indices
       self._free.put(buffer)
 
-  def _begin(self):
-    """Forgets all about steps that were made."""
+  def _begin(self) -> None:
+    """Forgets all earlier steps."""
     num_envs = self._env.num_envs
     self._env_output: structs.StepOutput | None = None
     self._state = self._policy.initial_state(num_envs)
@@ -129,12 +78,12 @@ class Actor:
       pass
 
   def make_unroll(self) -> unrolls.Delivery:
-    """Acts for `T` steps and returns them in a buffer of this actor.
+    """Acts for `T` steps and returns the unroll, a buffer of this actor.
 
-    If the environments are lost on the way, an unroll begins anew.
+    Starts again if the environments are lost on the way.
 
     Raises:
-      QueueClosed: if the actor was closed while it waited for a free buffer.
+      QueueClosed: the actor was closed while waiting for a free buffer.
     """
     while True:
       with self._timer.stage('wait'):
@@ -181,7 +130,7 @@ class Actor:
 
   def _estimate_truncated(self, env_output: structs.StepOutput) -> np.ndarray:
     """Returns the values of last observations, 0 without truncation."""
-    # The episode was not over, so the recurrent state is not reset.
+    # The recurrent state is not reset: the episode was cut off, not over.
     last = env_output._replace(
         done=np.zeros([self._env.num_envs], bool),
         observation=env_output.last_observation)

@@ -30,6 +30,7 @@ import weakref
 
 import numpy as np
 from scalable_agent.experience import structs
+from scalable_agent.processes import threads
 import tensorflow as tf
 import tree
 
@@ -370,8 +371,7 @@ class Service:
     """
     self._function = function
     self._batcher = batcher
-    self._thread = threading.Thread(
-        target=self._serve, name=f'batcher-{name}', daemon=True)
+    self._thread = threads.LibraryThread(self._serve, f'batcher-{name}')
     self._lock = threading.Lock()
     self._args_structure: structs.Nest = None
     self._result_structure: structs.Nest = None

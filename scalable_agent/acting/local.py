@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Acting: the actors of this process, in threads."""
+"""Actors in threads of this process."""
 
 from collections.abc import Callable, Sequence
 from concurrent import futures
@@ -17,11 +17,12 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.experience import unrolls
 from scalable_agent.networks import layers
+from scalable_agent.processes import threads
 from scalable_agent.settings import config as config_lib
 
 
 class Local:
-  """Actors in threads of this process; implements `actor.Acting`."""
+  """Actors in threads of this process; implements `interface.Acting`."""
 
   def __init__(self, envs: Sequence[environments.FlowEnvironment],
                make_policies: Callable[[], Sequence[policies.Policy]],
@@ -34,12 +35,12 @@ class Local:
     Args:
       envs: the environments of each actor.
       make_policies: makes the policy of each actor; called by `start`. Several
-        actors can have the same `policies.SharedPolicy`. `stop` closes them.
-      numbers: those of all environments in the run.
+        actors can share a `policies.SharedPolicy`. `stop` closes all policies.
+      numbers: the numbers of the environments in the run.
       unroll_length: agent steps.
-      num_buffers: number of unrolls that each actor uses in turn.
+      num_buffers: number of unrolls that an actor uses in turn.
       bootstrap_truncated: see `actor.Actor`.
-      restarts: counts those of `envs`, if they are replaced.
+      restarts: counts restarts of `envs`, if lost environments are restarted.
     """
     self._restarts = restarts
     self._envs = list(envs)
@@ -55,29 +56,24 @@ class Local:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `actor.Acting`."""
     return self._envs[0].spec
 
   @property
   def num_groups(self) -> int:
-    """See `actor.Acting`."""
     return len(self._envs)
 
   @property
   def environments(self) -> range:
-    """See `actor.Acting`."""
     return self._numbers
 
   @property
   def num_environments(self) -> int:
-    """See `actor.Acting`."""
     return len(self._numbers)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `actor.Acting`."""
 
-    def act(one):
+    def act(one: actor.Actor) -> None:
       try:
         one.run()
       except BaseException as e:  # pylint: disable=broad-except
@@ -89,14 +85,12 @@ class Local:
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
     self._threads = [
-        threading.Thread(
-            target=act, args=(one,), name=f'actor-{index}', daemon=True)
+        threads.LibraryThread(act, f'actor-{index}', args=(one,))
         for index, one in enumerate(self._actors)]
     for thread in self._threads:
       thread.start()
 
   def stop(self, timeout_s: float) -> None:
-    """See `actor.Acting`."""
     deadline_s = time.monotonic() + timeout_s
     left_s = lambda: max(deadline_s - time.monotonic(), 0)
     for one in self._actors:
@@ -104,36 +98,34 @@ class Local:
     for policy in set(self._policies):
       policy.close(left_s())
     for thread in self._threads:
-      if thread.ident is not None:  # It was started.
+      if thread.ident is not None:  # The thread was started.
         thread.join(left_s())
 
   def close(self) -> None:
-    """See `actor.Acting`."""
-    # At the same time: those that hang are waited for.
+    # Close in parallel, since each hung environment blocks until its timeout.
     with futures.ThreadPoolExecutor(len(self._envs)) as executor:
       for closed in [executor.submit(env.close) for env in self._envs]:
         closed.result()
 
   def seconds(self) -> dict[str, float]:
-    """See `actor.Acting`."""
     return timing.totals(dict(timer.seconds) for timer in self._timers)
 
   def counts(self) -> dict[str, int]:
-    """See `actor.Acting`."""
     return {'lost_groups': self._restarts.count} if self._restarts else {}
 
 
 def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
                   share: shares.Share | None = None) -> list[policies.Policy]:
-  """Returns the policy of each group: its own, or the one that all share.
+  """Returns the policy of each group: a policy of its own, or a shared one.
 
   Args:
     config: the settings, resolved.
-    spec: of the environments.
+    spec: the spec of the environments.
     num_groups: number of groups of environments.
     part: a number that differs between the parts of a run.
-    share: of the process that acts, for the seeds; None for the only one.
+    share: the share of this process, for the seeds; None if no other process
+      acts.
   """
   share = share or shares.Share(range(config.num_actors))
   first = share.worker * config.num_actor_groups
@@ -148,13 +140,13 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def make_local(config: config_lib.Config, part: int,
                share: shares.Share | None = None) -> Local:
-  """Makes actors in threads of this process, with environments of its own.
+  """Makes environments, and actors for them in threads of this process.
 
   Args:
     config: the settings.
     part: a number that differs between the parts of a run.
-    share: the environments; None for all of the run. Then processes that are
-      lost are replaced, unless the run is to be deterministic.
+    share: the environments; None for all environments of the run. Then lost
+      processes are restarted, unless the run is deterministic.
 
   Raises:
     Exception: any error of `environments.make_groups`.
@@ -178,12 +170,12 @@ def make_around(envs: Sequence[environments.FlowEnvironment],
     envs: the environments of `share`.
     config: the settings.
     part: a number that differs between the parts of a run.
-    share: says which environments they are.
-    restarts: counts those of `envs`.
+    share: the numbers of the environments.
+    restarts: counts restarts of `envs`.
   """
   spec, num_groups = envs[0].spec, len(envs)
 
-  def make():
+  def make() -> list[policies.Policy]:
     resolved = config.resolved(
         spec.observation, on_cpu=layers.on_cpu(), num_groups=num_groups,
         num_environments=len(share.environments))

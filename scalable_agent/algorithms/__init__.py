@@ -1,15 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Learning rules: pick one of these with `--algorithm`.
+"""Learning rules; `--algorithm` selects one.
 
-*   `impala`: V-trace actor-critic, from unrolls as they come. Any actions.
+*   `impala`: V-trace actor-critic, from new unrolls. Any actions.
 *   `ddqn`: deep Q-learning. Discrete actions.
 *   `ddpg`, `td3`: deterministic policies. Continuous actions.
 *   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
 
-All but the first learn from a replay: of transitions, or of unrolls (`ddqn`
-with an LSTM).
+All but `impala` learn from a replay of transitions, or of unrolls (`ddqn` with
+an LSTM).
 """
 
+from collections.abc import Callable
 import functools
 
 from scalable_agent import errors
@@ -22,21 +23,35 @@ from scalable_agent.algorithms import sac
 from scalable_agent.algorithms import td3
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
+from scalable_agent.networks import factory
 from scalable_agent.networks import heads
+from scalable_agent.networks import torsos
 from scalable_agent.settings.config import Config
+
+# Algorithms with critics.
+_ACTOR_CRITICS: dict[str, Callable[
+    [base.MakeAgent, base.MakeCritic, Config], base.Algorithm]] = {
+        'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
+_HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
+    'impala': lambda spec, config: heads.policy(spec, config.squash_actions),
+    'ddqn': lambda spec, config: ddqn.make_head(spec),
+    'ddpg': ddpg.make_head,
+    'td3': td3.make_head,
+    'sac': lambda spec, config: sac.make_head(spec),
+    'mpo': mpo.make_head}
 
 
 def make_agent(config: Config, spec: structs.EnvironmentSpec,
                seed: int) -> agents.Agent:
-  """Makes the agent that resolved settings ask for, see `agents.make_agent`.
+  """Makes the agent for resolved settings, see `factory.make_agent`.
 
   Raises:
     ConfigError: if the algorithm or the network does not fit the environments.
   """
   is_impala = not config.is_off_policy
-  return agents.make_agent(
+  return factory.make_agent(
       config.agent, spec.observation, spec.action,
-      _make_head(config, spec.action),
+      _HEADS[config.algorithm](spec.action, config),
       hidden_sizes=config.layer_sizes,
       activation='tanh' if is_impala else 'relu',
       layer_norm=config.layer_norm,
@@ -49,22 +64,20 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
 
 def make(config: Config, spec: structs.EnvironmentSpec,
          seed: int) -> base.Algorithm:
-  """Makes the algorithm that resolved settings ask for, with its agent.
+  """Makes the algorithm for resolved settings, with the agent.
 
   Raises:
-    ConfigError: if it does not fit the environments, or a setting is not for
-      their actions.
+    ConfigError: if the algorithm or a setting does not fit the environments.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
-  # Critics of off-policy algorithms, which alone have it, see continuous
-  # actions.
-  if config.layer_norm and not agents.has_dense_layers(
+  # Only off-policy algorithms have layer_norm; critics see continuous actions.
+  if config.layer_norm and not torsos.has_dense_layers(
       config.agent, spec.observation, bool(spec.action.size)):
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
   agent = functools.partial(make_agent, config, spec, seed)
-  critic = lambda number: agents.make_critic(
+  critic = lambda number: factory.make_critic(
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
@@ -76,31 +89,11 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     return ddqn.Ddqn(
         agent, config,
         config.exploration_fraction * config.total_environment_frames)
-  if config.algorithm == 'ddpg':
-    return ddpg.Ddpg(agent, critic, config)
-  if config.algorithm == 'td3':
-    return td3.Td3(agent, critic, config)
-  if config.algorithm == 'sac':
-    return sac.Sac(agent, critic, config)
-  return mpo.Mpo(agent, critic, config)
-
-
-def _make_head(config: Config, spec: structs.ActionSpec) -> heads.Head:
-  if config.algorithm == 'impala':
-    return heads.policy(spec, config.squash_actions)
-  if config.algorithm == 'ddqn':
-    return ddqn.make_head(spec)
-  if config.algorithm == 'ddpg':
-    return ddpg.make_head(spec, config)
-  if config.algorithm == 'td3':
-    return td3.make_head(spec, config)
-  if config.algorithm == 'sac':
-    return sac.make_head(spec)
-  return mpo.make_head(spec, config)
+  return _ACTOR_CRITICS[config.algorithm](agent, critic, config)
 
 
 def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
-  """Returns a line that is equal for agents that can exchange weights."""
+  """Returns a description, equal for agents with exchangeable weights."""
   observation = spec.observation
   shapes = ({name: entry.shape for name, entry in observation.items()}
             if isinstance(observation, dict) else observation.shape)

@@ -1,15 +1,15 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What the learner needs from an algorithm: losses by group of variables.
+"""Interface of algorithms for the learner: losses by group of variables.
 
-A group is a list of variables that one optimizer changes. IMPALA has one group,
-an actor-critic of the off-policy family has two or three.
+A group is a list of variables with one optimizer. IMPALA has one group, an
+actor-critic of the off-policy family has two or three.
 
 `K` is the number of updates that the learner makes in one call, `B` the batch
 size.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from scalable_agent import errors
 from scalable_agent.experience import structs
@@ -17,18 +17,22 @@ from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 import tensorflow as tf
 
+# Makes an agent with the head of the algorithm's `make_head`.
+MakeAgent: TypeAlias = Callable[[], agents.Agent]
+# Makes a critic; the argument is the number of the critic, for the seed.
+MakeCritic: TypeAlias = Callable[[int], agents.Critic]
+
 
 class Loss(NamedTuple):
   """The losses of a batch, and scalars for the log.
 
   Attributes:
-    by_group: one scalar loss for each group that learns, by name of the group.
-      It changes the variables of this group only.
+    by_group: a scalar loss for each group that learns, by name of the group.
+      The loss changes only the variables of the group.
     sums: scalars for the log, by name: sums over the batch.
     means: scalars for the log, by name: means over the batch.
-    errors: float32 `[B]`, at least 0: how far each element of the batch was
-      from its target, for a prioritised replay; None if the algorithm has no
-      such number.
+    errors: float32 `[B]`, at least 0, absolute errors of the batch, for a
+      prioritised replay; None if the algorithm has no errors.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
@@ -37,11 +41,11 @@ class Loss(NamedTuple):
 
 
 class Progress(NamedTuple):
-  """How far the training is.
+  """Counts of updates and environment frames.
 
   Attributes:
-    num_updates: int64 scalar, updates made.
-    num_env_frames: int64 scalar, environment frames that have arrived.
+    num_updates: int64 scalar, updates so far.
+    num_env_frames: int64 scalar, environment frames received so far.
   """
   num_updates: tf.Tensor
   num_env_frames: tf.Tensor
@@ -51,12 +55,12 @@ class Algorithm(Protocol):
   """A learning rule and its variables.
 
   Attributes:
-    agent: the agent that acts; its variables are published.
-    groups: the variables that the losses change, by name of the group.
+    agent: the agent that acts. The learner publishes the agent's variables.
+    groups: variables that the losses change, by name of the group.
     delayed: names of groups that learn only in every `delay`-th update.
     delay: number of updates.
-    targets: variables that are saved but never published, and that no loss
-      changes, such as those of target networks.
+    targets: variables that no loss changes, such as target networks. The
+      learner saves but never publishes `targets`.
   """
   agent: agents.Agent
   groups: dict[str, list[tf.Variable]]
@@ -64,29 +68,29 @@ class Algorithm(Protocol):
   delay: int
   targets: list[tf.Variable]
 
-  def loss(self, data: structs.Nest, weights: tf.Tensor | None,
+  def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
            groups: Collection[str], seed: tf.Tensor) -> Loss:
     """Computes the losses of a batch; called within a `tf.function`.
 
     Args:
       data: tensors: an `Unroll` of `[T + 1, B, ...]` or a `Transition` of
         `[B, ...]`.
-      weights: float32 `[B]`, weights of the losses; None for ones.
+      importance_weights: float32 `[B]`, factors of the losses; None for ones.
       groups: the groups that learn in this update.
       seed: int32 `[2]`, different in each update.
     """
 
   def after_update(self, groups: Collection[str], progress: Progress) -> None:
-    """Updates what no loss changes; called within a `tf.function`.
+    """Updates targets and exploration; called within a `tf.function`.
 
     Args:
       groups: the groups that learned.
-      progress: the progress with this update.
+      progress: the counts, with this update.
     """
 
 
-# A term of the policy's loss. It gets the agent, and the data of
-# `Algorithm.loss`, and returns a scalar, whose name is that of the addon.
+# A term of the policy's loss: a function of the agent and the data of
+# `Algorithm.loss` that returns a scalar.
 Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
 
 
@@ -94,7 +98,7 @@ class WithAddons:
   """An algorithm with more terms in the loss of its policy."""
 
   def __init__(self, algorithm: Algorithm, addons: Mapping[str, Addon]):
-    """Wraps `algorithm`, whose variables stay the same."""
+    """Wraps `algorithm`; the variables stay the same."""
     self.agent = algorithm.agent
     self.groups = algorithm.groups
     self.delayed = algorithm.delayed
@@ -104,10 +108,10 @@ class WithAddons:
     self._loss = algorithm.loss
     self._addons = dict(addons)
 
-  def loss(self, data: structs.Nest, weights: tf.Tensor | None,
+  def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
            groups: Collection[str], seed: tf.Tensor) -> Loss:
-    """See `Algorithm`. The terms are in the log, by name."""
-    loss = self._loss(data, weights, groups, seed)
+    """Adds the terms to the loss of the policy, and to the log by name."""
+    loss = self._loss(data, importance_weights, groups, seed)
     group = 'policy' if 'policy' in self.groups else 'agent'
     if group not in groups:
       return loss
@@ -120,13 +124,13 @@ class WithAddons:
 
 
 class Target:
-  """A target network: its weights follow those of another one."""
+  """A target network, whose weights follow the weights of an online network."""
 
   def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
     """Makes a target.
 
     Args:
-      model: a second model of the same form. It gets the weights of `online`.
+      model: a second model of the same form, for a copy of the weights.
       online: the model that learns.
     """
     self.model = model
@@ -135,33 +139,28 @@ class Target:
     self.follow(1.0)
 
   def follow(self, rate: float | tf.Tensor) -> None:
-    """Moves the weights by `rate` of the way to those of the online model."""
+    """Moves the weights by the share `rate` towards the online weights."""
     for target, online in zip(self.variables, self._online, strict=True):
-      target.assign(q_learning.updated(target, online, rate))
+      target.assign(q_learning.incremental_update(target, online, rate))
 
 
-def _floats(model):
-  """Returns its variables, without the state of seeds, which are integers."""
+def _floats(model: tf.keras.Model) -> list[tf.Variable]:
+  """Returns the variables of floats: all but the states of seeds."""
   return [v for v in model.variables if tf.as_dtype(v.dtype).is_floating]
 
 
 class Critics:
   """Several critics with their targets."""
 
-  def __init__(self, make_critic: Callable[[int], agents.Critic], number: int):
-    """Makes critics.
-
-    Args:
-      make_critic: makes a critic; its argument is a number for its seed.
-      number: `C`.
-    """
+  def __init__(self, make_critic: MakeCritic, number: int):
+    """Makes `C` critics; `number` is `C`."""
     self.first = make_critic(0)
     self._critics = [self.first, *map(make_critic, range(1, number))]
     self._targets = [Target(make_critic(i), critic)
                      for i, critic in enumerate(self._critics)]
     self.variables: list[tf.Variable] = [
         v for critic in self._critics for v in critic.trainable_variables]
-    # Critics also keep what they do not learn, such as running means.
+    # Critics may have variables without gradients, such as running means.
     self.targets: list[tf.Variable] = [
         *(v for target in self._targets for v in target.variables),
         *(v for critic in self._critics
@@ -173,8 +172,8 @@ class Critics:
 
     Args:
       observation: nest of `[B, ...]`.
-      action: float32 `[B, N]`, continuous. None for discrete actions: then the
-        values are those of all actions, `[C, B, A]`.
+      action: float32 `[B, N]`, continuous. None for the values `[C, B, A]` of
+        all discrete actions.
     """
     return tf.stack([q(observation, action) for q in self._critics])
 
@@ -218,7 +217,7 @@ def continuous_actions(spec: structs.ActionSpec, algorithm: str) -> int:
 
 
 def in_words(spec: structs.ActionSpec) -> str:
-  """Returns what kind of actions these are."""
+  """Returns the kind of actions in words, for messages."""
   if spec.size:
     return f'continuous actions of {spec.size} numbers'
   if len(spec.num_values) == 1:

@@ -8,12 +8,11 @@ Source: Lillicrap et al. 2016 (arXiv 1509.02971).
     loss of the policy = -mean(w * Q(o, pi(o)))
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -22,16 +21,8 @@ import tensorflow as tf
 class Ddpg:
   """Implements `base.Algorithm` with the groups `critic` and `policy`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic; its argument is a number for its seed.
-      settings: targets.
-    """
     self.agent = make_agent()
     self._critics = base.Critics(make_critic, 1)
     self.groups: dict[str, list[tf.Variable]] = {
@@ -44,9 +35,10 @@ class Ddpg:
         *self._target.variables, *self._critics.targets]
     self._settings = settings
 
-  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
-    """Computes the losses of transitions; nothing here is random."""
+  def loss(self, data: structs.Transition,
+           importance_weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
+    """Computes the losses of transitions, without randomness."""
     del groups, seed
     action_t = tf.tanh(self._target.model.params(data.next_observation))
     [value_t] = tf.unstack(
@@ -55,9 +47,9 @@ class Ddpg:
     q = self._critics.values(data.observation, data.action)
     action = tf.tanh(self.agent.params(data.observation))
     losses = {
-        'critic': q_learning.critic_loss(q, y, weights),
+        'critic': q_learning.critic_loss(q, y, importance_weights),
         'policy': q_learning.deterministic_policy_loss(
-            self._critics.first(data.observation, action), weights)}
+            self._critics.first(data.observation, action), importance_weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
     return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
@@ -73,6 +65,6 @@ class Ddpg:
 
 def make_head(spec: structs.ActionSpec,
               settings: sections.OffPolicySettings) -> heads.Head:
-  """Returns the agent's head; raises `ConfigError` for other actions."""
+  """Returns the agent's head; raises `ConfigError` for unfit actions."""
   return heads.deterministic(base.continuous_actions(spec, 'ddpg'),
                              settings.exploration_noise)

@@ -7,14 +7,14 @@ Wang et al. 2016 (arXiv 1511.06581, dueling networks).
     y = r + discount * Q_target(o', argmax_a Q(o', a))
     loss = mean(w * (Q(o, a) - y)^2 / 2)
 
-The agent takes the best action, but with probability epsilon a random one.
+The agent takes the best action, or a random action with probability epsilon.
 
-An agent with an LSTM learns from unrolls. The LSTM begins with the state that
-the actor had, and the first steps may only bring it up to date (burn-in,
+An agent with an LSTM learns from unrolls. The LSTM begins with the state of the
+actor. The first steps of an unroll may only update the LSTM's state (burn-in,
 Kapturowski et al. 2019, R2D2).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
@@ -22,6 +22,7 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -29,15 +30,15 @@ import tensorflow as tf
 class Ddqn:
   """Implements `base.Algorithm` with the group `agent`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
+  def __init__(self, make_agent: base.MakeAgent,
                settings: sections.OffPolicySettings, exploration_frames: float):
     """Makes the algorithm.
 
     Args:
-      make_agent: makes an agent with the head of this module.
+      make_agent: makes an agent with the head of `make_head`.
       settings: double Q-learning, Huber loss, exploration, targets.
-      exploration_frames: number of environment frames over which epsilon
-        falls, if it falls linearly.
+      exploration_frames: number of environment frames over which a linear
+        epsilon falls.
     """
     self.agent = make_agent()
     self.groups: dict[str, list[tf.Variable]] = {
@@ -50,12 +51,12 @@ class Ddqn:
     self._exploration_frames = exploration_frames
 
   def loss(self, data: structs.Transition | structs.Unroll,
-           weights: tf.Tensor | None, groups: Collection[str],
+           importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
-    """Computes the loss of transitions, or of unrolls; nothing is random."""
+    """Computes the loss of transitions or unrolls, without randomness."""
     del groups, seed
     if isinstance(data, structs.Unroll):
-      return self._unroll_loss(data, weights)
+      return self._unroll_loss(data, importance_weights)
     target_q_t = self._target.model.params(data.next_observation)
     selector_q_t = (self.agent.params(data.next_observation)
                     if self._settings.double_q else target_q_t)
@@ -64,24 +65,28 @@ class Ddqn:
         q_learning.greedy_values(target_q_t, selector_q_t))
     q = q_learning.chosen_values(
         self.agent.params(data.observation), data.action)[tf.newaxis]
-    return self._loss(q, y, weights, q_learning.mean_errors(q, y))
+    return self._loss(
+        q, y, importance_weights, q_learning.mean_errors(q, y))
 
-  def _loss(self, q, y, weights, errors):
+  def _loss(self, q: tf.Tensor, y: tf.Tensor,
+            importance_weights: tf.Tensor | None,
+            errors: tf.Tensor) -> base.Loss:
     loss = q_learning.critic_loss(
-        q, y, weights, self._settings.huber_delta or None)
+        q, y, importance_weights, self._settings.huber_delta or None)
     means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q),
              'epsilon': tf.identity(self.agent.epsilon)}
     return base.Loss({'agent': loss}, {}, means, errors)
 
-  def _unroll_loss(self, data, weights):
+  def _unroll_loss(self, data: structs.Unroll,
+                   importance_weights: tf.Tensor | None) -> base.Loss:
     """Computes the loss of the steps of unrolls `[T + 1, B, ...]`."""
     settings = self._settings
     steps, all_q = self._after_burn_in(data, self.agent)
     _, target_q = self._after_burn_in(data, self._target.model)
     env_outputs, agent_outputs, _ = steps
     selector_q = all_q if settings.double_q else target_q
-    # Entry t + 1 holds the action that was chosen at observation t, and what
-    # followed from it. Time and batch become one axis.
+    # Entry t + 1 holds the action that was chosen at observation t, and the
+    # result of this action. Time and batch become one axis.
     flat = lambda x: tf.reshape(x, [-1, *x.shape[2:]])
     done, truncated = env_outputs.done[1:], env_outputs.truncated[1:]
     y = q_learning.td_targets(
@@ -91,17 +96,18 @@ class Ddqn:
         q_learning.greedy_values(flat(target_q[1:]), flat(selector_q[1:])))
     q = q_learning.chosen_values(
         flat(all_q[:-1]), flat(agent_outputs.action[1:]))[tf.newaxis]
-    # What follows the last observation before a time limit is not known here.
+    # Unrolls do not have the observation after a time limit.
     known = tf.cast(~truncated, tf.float32)
     errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
-    if weights is not None:
-      known *= weights
+    if importance_weights is not None:
+      known *= importance_weights
     return self._loss(q, y, flat(known), (
         0.9 * tf.reduce_max(errors, axis=0)
         + 0.1 * tf.reduce_mean(errors, axis=0)))
 
-  def _after_burn_in(self, data, agent):
-    """Returns the steps after the burn-in, and their values."""
+  def _after_burn_in(self, data: structs.Unroll, agent: agents.Agent
+                     ) -> tuple[structs.Steps, tf.Tensor]:
+    """Returns the steps after the burn-in, and the values of all actions."""
     num_steps, state = self._settings.burn_in_steps, data.start.agent_state
     evaluate = lambda steps, state: agent.unroll(
         steps.agent_outputs.action, steps.env_outputs, state)
@@ -119,15 +125,15 @@ class Ddqn:
     del groups
     settings = self._settings
     self._target.follow(q_learning.periodic_rate(
-        settings.target_update_rate, settings.target_update_period,
-        progress.num_updates))
+        declare.used(settings.target_update_rate),
+        declare.used(settings.target_update_period), progress.num_updates))
     self.agent.set_epsilon(self._epsilon(progress))
 
-  def _epsilon(self, progress):
+  def _epsilon(self, progress: base.Progress) -> tf.Tensor:
     """Returns the next epsilon."""
     settings = self._settings
     if settings.exploration_decay:
-      # During the warm-up it was 1.
+      # During the warm-up, epsilon is 1.
       epsilon = tf.where(progress.num_updates == 1,
                          settings.exploration_epsilon_begin, self.agent.epsilon)
       return tf.maximum(epsilon * settings.exploration_decay,
@@ -139,5 +145,5 @@ class Ddqn:
 
 
 def make_head(spec: structs.ActionSpec) -> heads.Head:
-  """Returns the agent's head; raises `ConfigError` for other actions."""
+  """Returns the agent's head; raises `ConfigError` for unfit actions."""
   return heads.q_values(base.discrete_actions(spec, 'ddqn'))

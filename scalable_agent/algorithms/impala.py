@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """IMPALA's loss: V-trace actor-critic (Espeholt et al. 2018, section 4.2).
 
-There are also the three variants that the paper compares V-trace with (section
-5.2.2, table 2). The policy `mu` acted, the policy `pi` is learned, and `rho_t`
-is `pi(a_t | x_t) / mu(a_t | x_t)`. The return of A3C is `R_t`. It ends with the
-episode, or with the unroll and its bootstrap value:
+The paper compares V-trace with three variants (section 5.2.2, table 2), which
+are here, too. The policy `mu` acted, the policy `pi` is learned, and `rho_t` is
+`pi(a_t | x_t) / mu(a_t | x_t)`. `R_t` is the return of A3C, up to the end of
+the episode, or of the unroll with the bootstrap value:
 
     R_t = r_t + gamma_t R_{t+1},    R_T = V(x_T)
 
@@ -18,8 +18,8 @@ logarithm of the policy loss `-sum(log * advantage)`:
 
 If `pi = mu`, all variants are equal, up to the epsilon. According to the paper,
 one_step has no off-policy correction of the baseline, and an importance weight
-on each advantage. We clip this weight as V-trace does, which is our reading. In
-all variants, the entropy loss is that of `pi`.
+on each advantage. We clip this weight as V-trace does, which is our reading.
+All variants have the entropy loss of `pi`.
 """
 
 from collections.abc import Collection
@@ -47,8 +47,8 @@ class Impala:
     Args:
       agent: the agent that learns.
       settings: costs, discount, clipping of rewards, correction.
-      scale: factor of the loss. With one over the number of steps of a batch,
-        the losses are means.
+      scale: factor of the loss; one over the number of steps of a batch makes
+        losses means.
     """
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {
@@ -59,10 +59,11 @@ class Impala:
     self._settings = settings
     self._scale = scale
 
-  def loss(self, data: structs.Unroll, weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+  def loss(self, data: structs.Unroll,
+           importance_weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
     """Computes the loss of unrolls, summed over time and batch."""
-    del groups, seed  # There is one group, and nothing is random.
+    del groups, seed  # There is one group and no randomness.
     settings = self._settings
     env_outputs, agent_outputs, truncation_values = data.steps
     learner_outputs, _ = self.agent.unroll(
@@ -79,8 +80,9 @@ class Impala:
     policy = heads.policy_of(self.agent.head, learner_outputs.policy[:-1])
     baseline = learner_outputs.baseline[:-1]
     discounts = tf.cast(~done, tf.float32) * settings.discounting
-    # Where a time limit cut an episode off, its value is added to the last
-    # reward. The discount there is 0, so the next episode has no effect.
+    # Where a time limit truncates an episode, the value of the last observation
+    # is added to the reward. The discount is 0, so the next episode has no
+    # effect.
     rewards += settings.discounting * truncation_values[1:]
 
     log_probs = policy.log_prob(behaviour.action)
@@ -91,7 +93,7 @@ class Impala:
 
     entropies = policy.entropy()
     sums = self._losses(log_probs, entropies, returns.pg_advantages,
-                        returns.vs - baseline, weights)
+                        returns.vs - baseline, importance_weights)
     means = {
         'entropy': tf.reduce_mean(entropies),
         'mean_baseline': tf.reduce_mean(baseline),
@@ -102,15 +104,18 @@ class Impala:
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
-    """Does nothing: there are no targets."""
+    """Does nothing, since there are no targets."""
 
-  def _losses(self, log_probs, entropies, advantages, errors, weights):
-    """Returns the total loss and its parts, by name."""
+  def _losses(self, log_probs: tf.Tensor, entropies: tf.Tensor,
+              advantages: tf.Tensor, errors: tf.Tensor,
+              importance_weights: tf.Tensor | None) -> dict[str, tf.Tensor]:
+    """Returns the total loss and the three terms, by name."""
     settings = self._settings
-    if weights is not None:
-      # All three are sums, and the baseline loss is one of squares.
-      advantages, entropies = weights * advantages, weights * entropies
-      errors *= tf.sqrt(weights)
+    if importance_weights is not None:
+      # All terms are sums; the baseline loss is a sum of squares.
+      advantages = importance_weights * advantages
+      entropies = importance_weights * entropies
+      errors *= tf.sqrt(importance_weights)
     policy_loss = actor_critic.compute_policy_gradient_loss(
         log_probs, advantages,
         epsilon=_EPSILON if settings.correction == 'epsilon' else 0.0)
@@ -125,18 +130,20 @@ class Impala:
     }
     return {name: self._scale * value for name, value in sums.items()}
 
-  def _returns(self, log_rhos, discounts, rewards, values, bootstrap_value):
-    """Returns the `VTraceReturns` of the variant `correction`."""
+  def _returns(self, log_rhos: tf.Tensor, discounts: tf.Tensor,
+               rewards: tf.Tensor, values: tf.Tensor,
+               bootstrap_value: tf.Tensor) -> vtrace.VTraceReturns:
+    """Returns the targets of the variant `correction`."""
     settings = self._settings
     if settings.correction == 'vtrace':
       return vtrace.from_importance_weights(
           log_rhos, discounts, rewards, values, bootstrap_value,
           settings.clip_rho, settings.clip_pg_rho,
           clip_c_threshold=settings.clip_c, lambda_=settings.lambda_)
-    # Where all weights are 1, V-trace's targets are the returns of A3C.
+    # With weights of 1, V-trace's targets are the returns of A3C.
     returns = vtrace.from_importance_weights(
         tf.zeros_like(log_rhos), discounts, rewards, values, bootstrap_value)
-    if self._settings.correction == 'one_step':
-      weights = tf.minimum(tf.exp(log_rhos), 1.0)
-      return returns._replace(pg_advantages=weights * returns.pg_advantages)
+    if settings.correction == 'one_step':
+      rhos = tf.minimum(tf.exp(log_rhos), 1.0)
+      return returns._replace(pg_advantages=rhos * returns.pg_advantages)
     return returns

@@ -1,21 +1,22 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""MPO: the policy moves to a better one, within bounds of their KL.
+"""MPO: policy improvement within bounds of the KL divergence.
 
 Sources: Abdolmaleki et al. 2018 (arXiv 1806.06920, arXiv 1812.02256), acme. The
-formulae are in `mpo_losses`. As in acme, actions of the target policy at o'
-serve both the critic's target and the policy, so they are evaluated once.
+formulae are in `losses.mpo`. As in acme, actions of the target policy at o'
+serve both the critic's target and the policy, so the target critics evaluate
+these actions once.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -23,18 +24,11 @@ import tensorflow as tf
 class Mpo:
   """Implements `base.Algorithm` with the groups `critic`, `policy`, `duals`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic; its argument is a number for its seed.
-      settings: critics, samples, bounds, targets.
-    """
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._critics = base.Critics(
+        make_critic, declare.used(settings.num_critics))
     self._target = base.Target(make_agent(), self.agent)
     self._settings = settings
     spec = self.agent.action_spec
@@ -49,7 +43,7 @@ class Mpo:
       initial['temperature'] = np.array(settings.initial_temperature)
       if spec.size:
         initial['bounds_temperature'] = np.array(settings.initial_temperature)
-    # The duals are such that softplus makes the initial values of them.
+    # The softplus of a dual is the initial value.
     self._duals = {
         name: tf.Variable(_inverse_softplus(value), dtype=tf.float32, name=name)
         for name, value in initial.items()}
@@ -62,8 +56,9 @@ class Mpo:
     self.targets: list[tf.Variable] = [
         *self._target.variables, *self._critics.targets]
 
-  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+  def loss(self, data: structs.Transition,
+           importance_weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
     """Computes the losses of transitions."""
     del groups
     observation_t = data.next_observation
@@ -71,15 +66,15 @@ class Mpo:
     params = self.agent.params(observation_t)
     if self._is_discrete:
       value_t, policy_loss, duals_loss = self._discrete(
-          observation_t, params, params_t, weights)
+          observation_t, params, params_t, importance_weights)
       q = q_learning.chosen_values(
           self._critics.values(data.observation), data.action)
     else:
       value_t, policy_loss, duals_loss = self._continuous(
-          observation_t, params, params_t, weights, seed)
+          observation_t, params, params_t, importance_weights, seed)
       q = self._critics.values(data.observation, data.action)
     y = q_learning.td_targets(data.reward, data.discount, value_t)
-    losses = {'critic': q_learning.critic_loss(q, y, weights),
+    losses = {'critic': q_learning.critic_loss(q, y, importance_weights),
               'policy': policy_loss, 'duals': duals_loss}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
@@ -95,16 +90,18 @@ class Mpo:
     del groups
     settings = self._settings
     rate = q_learning.periodic_rate(
-        settings.target_update_rate, settings.target_update_period,
-        progress.num_updates)
+        declare.used(settings.target_update_rate),
+        declare.used(settings.target_update_period), progress.num_updates)
     self._target.follow(rate)
     self._critics.follow(rate)
     for dual in self._duals.values():
       dual.assign(mpo.projected_dual(dual))
     self.agent.set_epsilon(0.0)
 
-  def _discrete(self, observation_t, logits, logits_t, weights):
-    """Returns the value of o', the loss of the policy and that of the duals."""
+  def _discrete(self, observation_t: structs.Nest, logits: tf.Tensor,
+                logits_t: tf.Tensor, importance_weights: tf.Tensor | None
+                ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the value of o', the policy's loss, the duals' loss."""
     q_t = q_learning.smallest(self._critics.target_values(observation_t))
     value_t = q_learning.expected_values(q_t, logits_t)
     q_t, log_priors, log_probs = map(tf.transpose, (
@@ -116,11 +113,13 @@ class Mpo:
         mpo.positive(self._duals['mean_multipliers']),
         self._settings.epsilon_mean)
     policy_loss = mpo.policy_loss(
-        _weighted(action_weights, weights), log_probs)
+        _weighted(action_weights, importance_weights), log_probs)
     return value_t, policy_loss + penalty, duals_loss + multiplier_loss
 
-  def _continuous(self, observation_t, params, params_t, weights, seed):
-    """Returns what `_discrete` returns, of samples."""
+  def _continuous(self, observation_t: structs.Nest, params: tf.Tensor,
+                  params_t: tf.Tensor, importance_weights: tf.Tensor | None,
+                  seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the results of `_discrete`, for samples of the target policy."""
     settings = self._settings
     online, target = map(distributions.normal, (params, params_t))
     actions = tf.stop_gradient(target.sample(seed, settings.num_samples))
@@ -131,11 +130,12 @@ class Mpo:
     bounds_weights, bounds_loss = self._e_step(
         mpo.out_of_bounds_costs(actions), 'bounds_temperature',
         settings.epsilon_bounds)
-    action_weights = _weighted(action_weights + bounds_weights, weights)
+    action_weights = _weighted(
+        action_weights + bounds_weights, importance_weights)
     duals_loss += bounds_loss
     policy_loss = tf.add_n([
         mpo.policy_loss(action_weights, half.log_prob(actions))
-        for half in mpo.decoupled(online, target)])
+        for half in mpo.decoupled_policies(online, target)])
     for name, kls, epsilon in zip(
         ('mean_multipliers', 'scale_multipliers'),
         mpo.gaussian_kls(online, target),
@@ -146,16 +146,19 @@ class Mpo:
       duals_loss += multiplier_loss
     return value_t, policy_loss, duals_loss
 
-  def _e_step(self, q_t, name, epsilon, log_priors=None):
-    """Returns the weights of actions and the loss of the temperature."""
+  def _e_step(self, q_t: tf.Tensor, name: str, epsilon: float,
+              log_priors: tf.Tensor | None = None
+              ) -> tuple[tf.Tensor, tf.Tensor | float]:
+    """Returns the action weights and the loss of the temperature `name`."""
     if self._settings.exact_temperature:
       temperature = mpo.exact_temperature(q_t, epsilon, log_priors)
-      return mpo.weights(q_t, temperature, log_priors), 0.0
+      return mpo.action_weights(q_t, temperature, log_priors), 0.0
     temperature = mpo.positive(self._duals[name])
-    return (mpo.weights(q_t, temperature, log_priors),
+    return (mpo.action_weights(q_t, temperature, log_priors),
             mpo.temperature_loss(q_t, temperature, epsilon, log_priors))
 
-  def _target_values(self, observation, actions):
+  def _target_values(
+      self, observation: structs.Nest, actions: tf.Tensor) -> tf.Tensor:
     """Returns the smallest target values `[M, B]` of actions `[M, B, N]`."""
     num_samples = actions.shape[0]
     tile = lambda x: tf.tile(x, [num_samples] + [1] * (x.shape.rank - 1))
@@ -168,16 +171,19 @@ class Mpo:
 
 def make_head(spec: structs.ActionSpec,
               settings: sections.OffPolicySettings) -> heads.Head:
-  """Returns the agent's head; raises `ConfigError` for other actions."""
+  """Returns the agent's head; raises `ConfigError` for unfit actions."""
   if not spec.size:
     base.discrete_actions(spec, 'mpo')
   return heads.policy(
       spec, squashed=False, initial_scale=settings.initial_scale)
 
 
-def _weighted(action_weights, weights):
-  return action_weights if weights is None else action_weights * weights
+def _weighted(action_weights: tf.Tensor,
+              importance_weights: tf.Tensor | None) -> tf.Tensor:
+  if importance_weights is None:
+    return action_weights
+  return action_weights * importance_weights
 
 
-def _inverse_softplus(values):
+def _inverse_softplus(values: np.ndarray) -> np.ndarray:
   return values + np.log(-np.expm1(-values))

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""SAC: a policy that is also rewarded for its entropy, and two critics.
+"""SAC: a policy with rewards for entropy, and two critics.
 
 Sources: Haarnoja et al. 2018 (arXiv 1812.05905), Christodoulou 2019 (arXiv
 1910.07207, discrete actions).
@@ -13,15 +13,15 @@ The actions a' and b are sampled from the policy. With discrete actions, means
 over all actions take the place of samples.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -29,20 +29,13 @@ import tensorflow as tf
 class Sac:
   """Implements `base.Algorithm` with `critic`, `policy`, `temperature`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic; its argument is a number for its seed.
-      settings: critics, temperature, targets.
-    """
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._critics = base.Critics(
+        make_critic, declare.used(settings.num_critics))
     self._log_temperature = tf.Variable(
-        np.log(settings.initial_temperature), dtype=tf.float32,
+        np.log(declare.used(settings.initial_temperature)), dtype=tf.float32,
         name='log_temperature')
     self.groups: dict[str, list[tf.Variable]] = {
         'critic': self._critics.variables,
@@ -60,20 +53,22 @@ class Sac:
         if self._is_discrete else
         settings.target_entropy_per_part * spec.size)
 
-  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+  def loss(self, data: structs.Transition,
+           importance_weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
     """Computes the losses of transitions."""
     del groups
     temperature = tf.exp(self._log_temperature)
-    critic, policy = (self._discrete if self._is_discrete
-                      else self._continuous)(data, temperature, weights, seed)
-    (q, value_t), (policy_loss, log_probs) = critic, policy
+    compute = self._discrete if self._is_discrete else self._continuous
+    q, value_t, policy_loss, log_probs = compute(
+        data, temperature, importance_weights, seed)
     y = q_learning.td_targets(data.reward, data.discount, value_t)
     losses = {
-        'critic': q_learning.critic_loss(q, y, weights),
+        'critic': q_learning.critic_loss(q, y, importance_weights),
         'policy': policy_loss,
         'temperature': q_learning.temperature_loss(
-            self._log_temperature, log_probs, self._target_entropy, weights)}
+            self._log_temperature, log_probs, self._target_entropy,
+            importance_weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means.update(mean_q=tf.reduce_mean(q), temperature=temperature,
                  entropy=-tf.reduce_mean(log_probs))
@@ -85,12 +80,15 @@ class Sac:
     del groups
     settings = self._settings
     self._critics.follow(q_learning.periodic_rate(
-        settings.target_update_rate, settings.target_update_period,
-        progress.num_updates))
+        declare.used(settings.target_update_rate),
+        declare.used(settings.target_update_period), progress.num_updates))
     self.agent.set_epsilon(0.0)
 
-  def _continuous(self, data, temperature, weights, seed):
-    """Returns (q, value of o'), (loss of the policy, its log-probs)."""
+  def _continuous(
+      self, data: structs.Transition, temperature: tf.Tensor,
+      importance_weights: tf.Tensor | None, seed: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns q, the value of o', the policy's loss, the policy's log-probs."""
     seeds = tf.random.experimental.stateless_split(seed, 2)
     action_t, log_prob_t = self._sample(data.next_observation, seeds[0])
     value_t = q_learning.soft_values(
@@ -100,28 +98,32 @@ class Sac:
     action, log_prob = self._sample(data.observation, seeds[1])
     policy_loss = q_learning.soft_policy_loss(
         q_learning.smallest(self._critics.values(data.observation, action)),
-        log_prob, temperature, weights)
-    return (q, value_t), (policy_loss, log_prob)
+        log_prob, temperature, importance_weights)
+    return q, value_t, policy_loss, log_prob
 
-  def _sample(self, observation, seed):
+  def _sample(self, observation: structs.Nest,
+              seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     policy = distributions.tanh_normal(self.agent.params(observation))
     return policy.sample_and_log_prob(seed)
 
-  def _discrete(self, data, temperature, weights, unused_seed):
-    """Returns what `_continuous` returns, as means over the actions."""
+  def _discrete(
+      self, data: structs.Transition, temperature: tf.Tensor,
+      importance_weights: tf.Tensor | None, unused_seed: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the results of `_continuous`, as means over the actions."""
     value_t = q_learning.expected_soft_values(
         q_learning.smallest(self._critics.target_values(data.next_observation)),
         self.agent.params(data.next_observation), temperature)
     all_q = self._critics.values(data.observation)
     logits = self.agent.params(data.observation)
     policy_loss = q_learning.expected_soft_policy_loss(
-        q_learning.smallest(all_q), logits, temperature, weights)
-    return ((q_learning.chosen_values(all_q, data.action), value_t),
-            (policy_loss, q_learning.negative_entropy(logits)))
+        q_learning.smallest(all_q), logits, temperature, importance_weights)
+    return (q_learning.chosen_values(all_q, data.action), value_t, policy_loss,
+            q_learning.negative_entropy(logits))
 
 
 def make_head(spec: structs.ActionSpec) -> heads.Head:
-  """Returns the agent's head; raises `ConfigError` for other actions."""
+  """Returns the agent's head; raises `ConfigError` for unfit actions."""
   if not spec.size:
     base.discrete_actions(spec, 'sac')
   return heads.policy(spec)

@@ -8,16 +8,16 @@ Source: Fujimoto et al. 2018 (arXiv 1802.09477).
     loss of the policy = -mean(w * Q_1(o, pi(o)))
 
 The policy learns, and the targets move, in every second update (the delay).
-With one critic, without delay and noise, this is DDPG.
+With one critic, and without delay and noise, TD3 is DDPG.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -25,18 +25,11 @@ import tensorflow as tf
 class Td3:
   """Implements `base.Algorithm` with the groups `critic` and `policy`."""
 
-  def __init__(self, make_agent: Callable[[], agents.Agent],
-               make_critic: Callable[[int], agents.Critic],
+  def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
-    """Makes the algorithm.
-
-    Args:
-      make_agent: makes an agent with the head of this module.
-      make_critic: makes a critic; its argument is a number for its seed.
-      settings: critics, delay, noise, targets.
-    """
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, settings.num_critics)
+    self._critics = base.Critics(
+        make_critic, declare.used(settings.num_critics))
     self.groups: dict[str, list[tf.Variable]] = {
         'critic': self._critics.variables,
         'policy': self.agent.trainable_variables}
@@ -47,8 +40,9 @@ class Td3:
         *self._target.variables, *self._critics.targets]
     self._settings = settings
 
-  def loss(self, data: structs.Transition, weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+  def loss(self, data: structs.Transition,
+           importance_weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
     """Computes the losses of transitions."""
     settings = self._settings
     action_t = tf.tanh(self._target.model.params(data.next_observation))
@@ -59,14 +53,15 @@ class Td3:
     y = q_learning.td_targets(data.reward, data.discount, q_learning.smallest(
         self._critics.target_values(data.next_observation, action_t)))
     q = self._critics.values(data.observation, data.action)
-    losses = {'critic': q_learning.critic_loss(q, y, weights)}
+    losses = {'critic': q_learning.critic_loss(q, y, importance_weights)}
     if 'policy' in groups:
       action = tf.tanh(self.agent.params(data.observation))
       losses['policy'] = q_learning.deterministic_policy_loss(
-          self._critics.first(data.observation, action), weights)
+          self._critics.first(data.observation, action), importance_weights)
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
-    return base.Loss(losses, {}, means, q_learning.smallest_errors(q, y))
+    return base.Loss(losses, {}, means, q_learning.mean_errors(
+        q_learning.smallest(q)[tf.newaxis], y))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
@@ -80,6 +75,6 @@ class Td3:
 
 def make_head(spec: structs.ActionSpec,
               settings: sections.OffPolicySettings) -> heads.Head:
-  """Returns the agent's head; raises `ConfigError` for other actions."""
+  """Returns the agent's head; raises `ConfigError` for unfit actions."""
   return heads.deterministic(base.continuous_actions(spec, 'td3'),
                              settings.exploration_noise)

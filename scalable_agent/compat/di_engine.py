@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The V-trace functions of DI-engine (`ding.rl_utils.vtrace`, `isw`).
 
-Names, arguments, defaults, reductions and gradients are DI-engine's. They
-differ from those of `scalable_agent.vtrace` and `scalable_agent.losses`:
+Names, arguments, defaults, reductions and gradients are DI-engine's. The
+differences to `scalable_agent.vtrace` and `scalable_agent.losses` are:
 
 - Losses are means over time and batch, not sums. The value loss has no factor
   0.5. The entropy loss is the entropy: subtract it from the total loss.
@@ -10,29 +10,29 @@ differ from those of `scalable_agent.vtrace` and `scalable_agent.losses`:
   unmixed targets.
 - The discount is one number.
 
-The last one is a trap. At the end of an episode, DI-engine's policy (not these
-functions) zeroes the value after it, and the weight and the reward of the next
-step. That is right if the rest of the unroll is padding, where each step counts
-as an end. If another episode follows, its values leak into the targets
-of the episode before, because no discount of 0 cuts the trace. For unrolls that
-contain the end of an episode, use `vtrace.from_action_log_probs` and a discount
-per step. Means count the masked steps, too: a padded batch has smaller
-gradients.
+The single discount is a trap. At the end of an episode, DI-engine's policy (not
+these functions) zeroes the next value, and the weight and the reward of the
+next step. This is right if the rest of the unroll is padding, where each step
+counts as an end. If another episode follows, values of the new episode leak
+into the targets of the old episode, because no discount of 0 cuts the trace.
+For unrolls that contain the end of an episode, use
+`vtrace.from_action_log_probs` and a discount per step. Means count the masked
+steps, too: a padded batch has smaller gradients.
 
 Differences from the original:
 
-- Its documentation says that the defaults of `gamma` and `lambda_` are 0.95 and
-  1. Its code and this module have 0.99 and 0.95.
+- The original's documentation says that the defaults of `gamma` and `lambda_`
+  are 0.95 and 1. The original's code and this module have 0.99 and 0.95.
 - A clip ratio of None means no clipping.
-- Nothing is broadcast: shapes that do not fit are a `ValueError`.
+- Nothing is broadcast: different shapes are a `ValueError`.
 - Results are float64 if the values (for `compute_importance_weights` the target
   logits or means) are float64, and float32 otherwise.
 
 `T` is the number of time steps, `B` the batch size, `N` the number of discrete
 actions or of the parts of a continuous action. An *output* of a policy is a
-tensor of logits `[T, B, N]` if actions are discrete. If they are continuous, it
-is a dict of the means `mu` and the standard deviations `sigma` of a diagonal
-Gaussian, both `[T, B, N]`.
+tensor of logits `[T, B, N]` for discrete actions. For continuous actions, an
+output is a dict of the means `mu` and the standard deviations `sigma` of a
+diagonal Gaussian, both `[T, B, N]`.
 """
 
 from typing import cast, NamedTuple, TypeAlias
@@ -68,7 +68,7 @@ class vtrace_data(NamedTuple):
 
 
 class vtrace_loss(NamedTuple):
-  """Scalars; the total loss contains the last one with a minus sign."""
+  """Scalars; the total loss contains `entropy_loss` with a minus sign."""
   policy_loss: tf.Tensor
   value_loss: tf.Tensor
   entropy_loss: tf.Tensor
@@ -158,7 +158,7 @@ def vtrace_advantage(
     clipped_pg_rhos: `[T, B]`, `min(pg_rho_bar, rho_t)`.
     reward: `[T, B]`.
     return_: `[T, B]`, targets of the *next* steps.
-    bootstrap_values: `[T, B]`, the values of these steps, in spite of the name.
+    bootstrap_values: `[T, B]`, the values of the steps, in spite of the name.
     gamma: discount.
 
   Returns:
@@ -183,7 +183,7 @@ def shape_fn_vtrace_discrete_action(
 
   Args:
     args: positional arguments of `vtrace_error_discrete_action`.
-    kwargs: its keyword arguments.
+    kwargs: keyword arguments of `vtrace_error_discrete_action`.
   """
   data = args[0] if args else kwargs['data']
   return data.target_output.shape
@@ -202,15 +202,16 @@ def vtrace_error_discrete_action(
     data: see `vtrace_data`.
     gamma: discount.
     lambda_: factor of the trace.
-    rho_clip_ratio: `rho_bar`; it determines which policy's values are learned.
+    rho_clip_ratio: `rho_bar`, which determines the policy whose values are
+      learned.
     c_clip_ratio: `c_bar`, which limits the traces.
     rho_pg_clip_ratio: `pg_rho_bar`, for the policy gradient.
 
   Returns:
     `vtrace_loss`. Gradients flow to `data.target_output` through the
-    probabilities of the actions and the entropies. They flow to `data.value`
-    through the values that are compared with the targets, so the gradient of
-    the bootstrap value is 0. No gradient flows through targets and advantages.
+    probabilities of the actions and the entropies, and to `data.value` through
+    the values that are compared with the targets, so the gradient of the
+    bootstrap value is 0. No gradient flows through targets and advantages.
 
   Raises:
     ValueError: if shapes do not fit.
@@ -236,7 +237,7 @@ def vtrace_error_continuous_action(
     rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
   """Returns the losses of IMPALA for continuous actions.
 
-  Args, results and errors are those of `vtrace_error_discrete_action`.
+  Arguments, results and errors are as for `vtrace_error_discrete_action`.
   """
   dtype = _float_type(data.value)
   log_probs = _continuous_log_probs(*data[:3], dtype)
@@ -248,8 +249,10 @@ def vtrace_error_continuous_action(
       c_clip_ratio, rho_pg_clip_ratio)
 
 
-def _losses(log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
-            c_clip_ratio, rho_pg_clip_ratio):
+def _losses(log_probs: list[tf.Tensor], entropies: tf.Tensor, data: vtrace_data,
+            dtype: tf.DType, gamma: float, lambda_: float,
+            rho_clip_ratio: float | None, c_clip_ratio: float | None,
+            rho_pg_clip_ratio: float | None) -> vtrace_loss:
   """Returns `vtrace_loss` from the log-probs under both policies."""
   target, behaviour = log_probs
   value, reward = tf.cast(data.value, dtype), tf.cast(data.reward, dtype)
@@ -279,7 +282,9 @@ def _losses(log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
       entropy_loss=tf.reduce_mean(entropies * weight))
 
 
-def _discrete_log_probs(target_output, behaviour_output, action, dtype):
+def _discrete_log_probs(
+    target_output: Output, behaviour_output: Output, action: TensorLike,
+    dtype: tf.DType) -> list[tf.Tensor]:
   """Returns the log-probs of actions under both policies, `[T, B]` each."""
   target, behaviour, action = (
       tf.convert_to_tensor(x)
@@ -292,12 +297,14 @@ def _discrete_log_probs(target_output, behaviour_output, action, dtype):
       for x in (target, behaviour)]
 
 
-def _continuous_log_probs(target_output, behaviour_output, action, dtype):
+def _continuous_log_probs(
+    target_output: Output, behaviour_output: Output, action: TensorLike,
+    dtype: tf.DType) -> list[tf.Tensor]:
   """Returns the log-densities of actions under both policies, `[T, B]`."""
   action = tf.cast(action, dtype)
   log_probs = []
-  for name, output in (('target_output', target_output),
-                       ('behaviour_output', behaviour_output)):
+  for name, output in (('target_output', cast(Gaussian, target_output)),
+                       ('behaviour_output', cast(Gaussian, behaviour_output))):
     mu, sigma = tf.cast(output['mu'], dtype), tf.cast(output['sigma'], dtype)
     _check_shape(f'mu of {name}', mu, action.shape, 'action')
     _check_shape(f'sigma of {name}', sigma, action.shape, 'action')
@@ -307,12 +314,13 @@ def _continuous_log_probs(target_output, behaviour_output, action, dtype):
   return log_probs
 
 
-def _check_shape(name, tensor, shape, of):
+def _check_shape(
+    name: str, tensor: tf.Tensor, shape: tf.TensorShape, of: str) -> None:
   if not tensor.shape.is_compatible_with(shape):
     raise ValueError(
         f'{name}: Shape {tensor.shape} does not fit shape {shape} of {of}')
 
 
-def _float_type(x):
+def _float_type(x: TensorLike) -> tf.DType:
   is_float64 = tf.convert_to_tensor(x).dtype == tf.float64
   return tf.float64 if is_float64 else tf.float32

@@ -2,32 +2,32 @@
 """V-trace and the losses of pytorch_seed_rl (`functional.vtrace`, `.loss`).
 
 Names, order of arguments and fields are pytorch_seed_rl's: values and bootstrap
-value come before the actions, and `behavior` is spelled so. Results are those
-of `scalable_agent.vtrace.from_logits` and `scalable_agent.losses.actor_critic`.
+value come before the actions, and the spelling is `behavior`. Results equal the
+results of `scalable_agent.vtrace` and `scalable_agent.losses.actor_critic`.
 
 Differences from the original:
 
 - The documentation of the original says that `discounts` are discounted
-  rewards. They are the discounts of the steps, 0 where the step ended an
-  episode.
+  rewards. In fact, `discounts` are the discounts of the steps, 0 where the step
+  ended an episode.
 - Ranks and shapes are checked. The original broadcasts, even a bootstrap value
   of another shape.
-- Actions of `from_logits` are integers. The original rounds others down.
+- Actions of `from_logits` are integers. The original rounds floats down.
 - Results are float64 if the target logits are float64, and float32 otherwise.
 
-These functions are right, but the original's learner calls them with wrong
-arguments. Its actors store each observation with the action and the logits that
-were computed from it. Its learner assumes that the action and the logits led to
-the observation. So the target policy of a step is evaluated at the action of
-the next step, and compared with the behaviour policy of the next step.
+The functions of the original are right, but the original's learner passes wrong
+arguments. The original's actors store each observation with the next action
+and its logits. The original's learner assumes that action and logits led to the
+observation. So the learner evaluates the target policy of a step at the action
+of the next step, and compares with the behaviour policy of the next step.
 
-Here all rows `t` must belong together: `target_policy_logits[t]`, `values[t]`,
-`behavior_policy_logits[t]` and `actions[t]` are computed from the same
-observation; `rewards[t]` and `discounts[t]` are the results of the action. A
-test: with equal weights `log_rhos` are 0.
+In this module all rows `t` must belong together: `target_policy_logits[t]`,
+`values[t]`, `behavior_policy_logits[t]` and `actions[t]` are computed from the
+same observation; `rewards[t]` and `discounts[t]` are the results of the action.
+A test: with equal weights of both policies `log_rhos` are 0.
 
 In SEED RL and IMPALA, unrolls overlap by one step. The original's unrolls do
-not, so it never learns from the transition between two of them.
+not overlap, so the transition between two unrolls is never learned.
 
 `T` is the number of time steps, `B` the batch size, `A` the number of actions.
 """
@@ -43,7 +43,7 @@ TensorLike: TypeAlias = vtrace.TensorLike
 
 
 class VTraceFromLogitsReturns(NamedTuple):
-  """What `vtrace.VTraceFromLogitsReturns` has, all `[T, B]`."""
+  """The fields of `vtrace.VTraceFromLogitsReturns`, all `[T, B]`."""
   vs: tf.Tensor
   pg_advantages: tf.Tensor
   log_rhos: tf.Tensor
@@ -99,16 +99,16 @@ def from_logits(
     clip_rho_threshold: TensorLike | None = 1.0,
     clip_pg_rho_threshold: TensorLike | None = 1.0
 ) -> VTraceFromLogitsReturns:
-  """V-trace for softmax policies.
+  """Computes V-trace for softmax policies.
 
   Args:
-    behavior_policy_logits: `[T, B, A]`, of the policy that acted.
-    target_policy_logits: `[T, B, A]`, of the policy that learns.
+    behavior_policy_logits: `[T, B, A]`, logits of the policy that acted.
+    target_policy_logits: `[T, B, A]`, logits of the policy that learns.
     values: `[T, B]`, baseline under the target policy.
     bootstrap_value: `[B]`, baseline after the last step.
     actions: integers in `[0, A)`, `[T, B]`.
     discounts: `[T, B]`, 0 where the step ended an episode.
-    rewards: `[T, B]`, what the actions brought.
+    rewards: `[T, B]`, rewards of the actions.
     clip_rho_threshold: scalar, or None for no clipping.
     clip_pg_rho_threshold: scalar, or None for no clipping.
 

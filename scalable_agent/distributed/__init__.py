@@ -1,14 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Training on several machines, through ray. No other package imports ray.
+"""Training on several machines with ray. No other package imports ray.
 
-Three levels of processes; each one starts those below it, and replaces them
-when they are lost. ray ends a process that has lost the one above it.
+Processes form three levels. Each process starts and replaces the processes of
+the level below. ray ends a process whose parent is lost.
 
-*   driver: the program that was started. It has no TensorFlow. It prints, takes
-    signals, and starts a learner that was lost anew from the checkpoint.
-*   learner: `training.run` in a process with the accelerator.
-*   actor workers: each has some of the environments, and the actors that step
-    them (`remote_actors`); or the environments only, while the actors are in
-    the process of the learner (`central_actors`). The processes of the
-    environments end with it. `crew` starts and replaces them.
+*   Driver (`driver`, `learners`): the command that the user ran. The driver has
+    no TensorFlow. It prints, handles signals, and restarts a lost learner from
+    the latest checkpoint.
+*   Learner (`learner_worker`, `learning`): `training.run` in a process with the
+    accelerator. `crew` starts and replaces the learner's actor workers.
+*   Actor workers: each worker owns a share of the environments. With
+    `remote_actors`, a worker also runs the actors that step its environments.
+    With `central_actors`, the actors run in the learner's process. The
+    processes of the environments end with the worker.
 """

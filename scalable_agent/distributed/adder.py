@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Adds up what learners bring, for `ray_collectives`. Without TensorFlow."""
+"""The process that sums the learners' vectors, without TensorFlow."""
 
 import asyncio
 import dataclasses
@@ -10,47 +10,48 @@ import ray
 
 @dataclasses.dataclass
 class _Round:
-  """A sum on its way.
+  """A sum in progress.
 
   Attributes:
-    parts: the vectors that have come, by rank.
-    is_done: whether the sum is there.
-    result: where it is.
-    num_taken: how many learners have taken it.
+    parts: the vectors received so far, by rank.
+    is_done: set when `result` is ready.
+    result: the sum.
+    num_readers: number of learners that have received the sum.
   """
   parts: dict[int, ray.ObjectRef] = dataclasses.field(default_factory=dict)
   is_done: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
   result: ray.ObjectRef | None = None
-  num_taken: int = 0
+  num_readers: int = 0
 
 
 class Adder:
-  """Adds up the vectors of all learners; runs in a process of its own."""
+  """Sums the vectors of all learners; runs in its own process."""
 
   def __init__(self, size: int):
-    """Makes an adder for `size` learners."""
+    """Creates an adder for `size` learners."""
     self._size = size
     self._rounds: dict[int, _Round] = {}
 
   async def sum(self, number: int, rank: int,
                 part: list[ray.ObjectRef]) -> list[ray.ObjectRef]:
-    """Waits for all learners; returns where the sum is, in a list.
+    """Waits for all learners; returns a reference to the sum, in a list.
 
     Args:
-      number: of the sum, from 0 on.
-      rank: of the learner.
-      part: where its vector is, in a list so that ray does not send it.
+      number: the number of the sum, from 0 on.
+      rank: the learner's rank.
+      part: a reference to the learner's vector. The list keeps ray from sending
+        the vector itself.
     """
-    one = self._rounds.setdefault(number, _Round())
-    [one.parts[rank]] = part
-    if len(one.parts) == self._size:
+    current = self._rounds.setdefault(number, _Round())
+    [current.parts[rank]] = part
+    if len(current.parts) == self._size:
       # In the order of ranks: the same sum in each run.
-      vectors = [await one.parts[i] for i in range(self._size)]
-      one.result = ray.put(np.sum(vectors, axis=0, dtype=vectors[0].dtype))
-      one.is_done.set()
-    await one.is_done.wait()
-    assert one.result is not None
-    one.num_taken += 1
-    if one.num_taken == self._size:
+      vectors = [await current.parts[i] for i in range(self._size)]
+      current.result = ray.put(np.sum(vectors, axis=0, dtype=vectors[0].dtype))
+      current.is_done.set()
+    await current.is_done.wait()
+    assert current.result is not None
+    current.num_readers += 1
+    if current.num_readers == self._size:
       del self._rounds[number]
-    return [one.result]
+    return [current.result]

@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Central inference: environments elsewhere, the policy where it is learned.
+"""Central inference: remote environments, and the policy beside the learner.
 
 As in SEED (Espeholt et al. 2019, arXiv 1910.06591), only actions and
-observations travel, and workers need no TensorFlow. As in IMPALA, whole unrolls
-are learned from: each group of environments has an actor here, and all actors
-share the steps of one policy on the accelerator.
+observations travel, and workers need no TensorFlow. As in IMPALA, the learner
+trains on whole unrolls: each group of environments has an actor in the
+learner's process, and all actors share one policy on the accelerator.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.distributed import crew as crew_lib
 from scalable_agent.distributed import environment_worker
+from scalable_agent.distributed import workers
 from scalable_agent.environments import base
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
@@ -30,30 +31,30 @@ _POLL_S = 0.1
 
 
 class RemoteVector:
-  """A group of environments of a worker, as `environments.VectorEnvironment`.
+  """A worker's group of environments, as an `environments.VectorEnvironment`.
 
   Attributes:
     spec: the `structs.EnvironmentSpec` of one environment.
-    num_losses: how often the environments were lost in a step.
+    num_losses: number of steps in which the environments were lost.
   """
 
-  def __init__(self, crew: crew_lib.Crew, worker: crew_lib.Worker, group: int,
+  def __init__(self, crew: crew_lib.Crew, worker: workers.Worker, group: int,
                config: config_lib.Config, stopping: threading.Event):
-    """Makes the group; its worker may still have to start.
+    """Creates the group; the worker may start later.
 
     Args:
       crew: starts and replaces the worker.
-      worker: has the environments.
-      group: which of its groups this is.
+      worker: the worker that owns the environments.
+      group: number of the group within the worker.
       config: the settings.
-      stopping: ends the wait for a worker.
+      stopping: ends the wait for the worker when set.
     """
     self._crew, self._worker, self._group = crew, worker, group
     self._timeout_s = config.hang_timeout_s
     self._unroll_length = config.unroll_length
     self._stopping = stopping
-    self._num_steps = 0  # Since the worker was started.
-    self._handle: Any = None
+    self._num_steps = 0  # Since the worker started.
+    self._handle: Any = None  # ray's handle of the worker.
     self.spec = crew.spec
     self.num_losses = 0
 
@@ -64,7 +65,7 @@ class RemoteVector:
       QueueClosed: acting ends.
       errors.EnvironmentLostError: the worker was lost.
     """
-    self._handle = self._ready_handle()
+    self._handle = self._wait_for_worker()
     self._num_steps = 0
     return self._result(self._handle.initial.remote(self._group))
 
@@ -80,25 +81,25 @@ class RemoteVector:
       self.num_losses += 1
       raise
     self._num_steps += 1
-    # As a whole unroll of other workers does.
+    # Counts as the result that an actor worker returns with each unroll.
     if (self._num_steps % self._unroll_length == 0
         and self._worker.handle is self._handle):
-      self._crew.has_result(self._worker)
+      self._crew.record_result(self._worker)
     return result
 
   def close(self) -> None:
-    """The worker is ended by its crew."""
+    """Does nothing: the crew ends the worker."""
 
-  def _ready_handle(self):
+  def _wait_for_worker(self) -> ray.actor.ActorHandle:
     while not self._stopping.wait(_POLL_S):
       handle = self._worker.handle
-      # One that was lost may not be replaced yet.
+      # The handle may still be that of the lost process.
       if (handle is not None and handle is not self._handle
           and self._worker.description is not None):
         return handle
     raise queues.QueueClosed()
 
-  def _result(self, call):
+  def _result(self, call: ray.ObjectRef) -> Any:
     try:
       return ray.get(call, timeout=self._timeout_s)
     except ray.exceptions.RayError as e:
@@ -107,16 +108,16 @@ class RemoteVector:
 
 
 class CentralActors:
-  """Actors of this process for remote environments; an `actor.Acting`."""
+  """Actors in this process for remote environments; an `actor.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
                say: Callable[[str], None] = print):
-    """Starts the workers. Arguments are those of `RemoteActors`.
+    """Starts the workers. For the arguments, see `RemoteActors`.
 
     Raises:
-      ConfigError: if there is no accelerator, and none was said to be.
-      Exception: any error of `crew.Crew.wait_until_ready`.
+      ConfigError: there is no accelerator, and `config.inference` is not
+        'central_on_cpu'.
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(
@@ -171,7 +172,7 @@ class CentralActors:
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """See `actor.Acting`."""
 
-    def run():
+    def run() -> None:
       try:
         while not self._stopping.is_set():
           self._crew.advance()
@@ -190,7 +191,7 @@ class CentralActors:
       self._thread.join(timeout_s)
 
   def close(self) -> None:
-    """Ends the workers; their environments end with them."""
+    """Ends the workers and thereby their environments."""
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:

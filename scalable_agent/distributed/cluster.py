@@ -16,45 +16,47 @@ from ray.util import scheduling_strategies
 import scalable_agent
 from scalable_agent import errors
 from scalable_agent.processes import signals
+from scalable_agent.processes import threads
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 
 _CONNECT_TIMEOUT_S = 5.
 _LEAVE_TIMEOUT_S = 20.
 _LONGEST_PAUSE_S = 60.
 _NUM_STARTS = 3
-# After so long without the head, ray ends every process by itself.
+# ray ends every process after this time without the head.
 _HEAD_TIMEOUT_VARIABLE = 'RAY_gcs_rpc_server_reconnect_timeout_s'
 _HEAD_TIMEOUT_S = 60.
 _HEAD_SHARE = 0.5
 _WATCH_PERIOD_S = 2.
 _TICK_S = 0.5
-# Whoever ticks so late was stopped meanwhile.
+# A later tick shows that the process was stopped.
 _LATE_TICK_S = 3.
 _POLL_S = 0.5
-# `experiment.py` sets them for its process; those elsewhere need them, too.
+# Variables that `experiment.py` sets and that all processes need.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
               'TF_FORCE_GPU_ALLOW_GROWTH')
 
 
 class SumError(Exception):
-  """A sum over the learners has failed, as one of them has died or hangs."""
+  """A sum over the learners failed, because a learner died or hangs."""
 
 
 @contextlib.contextmanager
-def connected(config: config_lib.Config) -> Iterator[None]:
-  """Connects to the cluster of `--ray_address`, or starts it; leaves it.
+def connected(config: sections.ClusterSettings) -> Iterator[None]:
+  """Starts or joins the cluster of `--ray_address`; leaves the cluster at exit.
 
   Raises:
-    ConfigError: if there is no such cluster.
-    ClusterError: if it cannot be started.
+    ConfigError: there is no such cluster.
+    ClusterError: the cluster cannot be started.
   """
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
-  # The driver handles the errors of lost processes, and says what it does.
+  # The driver handles the errors of lost processes, and reports the loss.
   os.environ.setdefault('RAY_IGNORE_UNHANDLED_ERRORS', '1')
   handler = signal.getsignal(signal.SIGTERM)
   try:
     _connect(config)
-  except SystemExit as e:  # Of ray's own handler, which ends programs with 15.
+  except SystemExit as e:  # ray's own handler ends programs with code 15.
     raise signals.Stopped(128 + signal.SIGTERM) from e
   finally:
     signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
@@ -64,7 +66,7 @@ def connected(config: config_lib.Config) -> Iterator[None]:
     call_in_time(ray.shutdown)
 
 
-def _connect(config):
+def _connect(config: sections.ClusterSettings) -> None:
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
   if config.ray_address == 'local':
@@ -86,34 +88,34 @@ def _connect(config):
 
 
 def call_in_time(function: Callable[[], None]) -> None:
-  """Calls what ends a run; does not wait long for a head that hangs."""
-  thread = threading.Thread(target=function, name='leave', daemon=True)
+  """Calls a function at the end of a run; waits at most 20 s for the head."""
+  thread = threads.LibraryThread(function, 'leave')
   thread.start()
   thread.join(_LEAVE_TIMEOUT_S)
 
 
-def _start(start):
-  """Starts ray; tries again, as a busy machine may need too long."""
+def _start(start: Callable[[], object]) -> None:
+  """Starts ray; retries, because a busy machine may need too long."""
   for num_left in reversed(range(_NUM_STARTS)):
     try:
-      # A terminal that closes sends SIGHUP to ray's processes, too. They would
-      # end before there is a checkpoint.
+      # A terminal that closes sends SIGHUP to ray's processes, too. Without
+      # this block, ray would end before the learner has saved a checkpoint.
       with signals.blocked(signal.SIGHUP):
         start()
       return
     except Exception as e:  # pylint: disable=broad-exception-caught
-      if type(e) is not Exception:  # ray has none of its own for this.
+      if type(e) is not Exception:  # ray has no class for a failed start.
         raise
       ray.shutdown()
       if not num_left:
         raise errors.ClusterError(f'ray could not be started: {e}') from e
 
 
-def _num_local_cpus(config):
-  """Returns the CPUs of this machine, or more.
+def _num_local_cpus(config: sections.ClusterSettings) -> int:
+  """Returns the number of this machine's CPUs, or more.
 
-  Nothing but the processes of this run is there, so they need not queue for
-  CPUs if more of them are wanted than there are.
+  A local cluster runs no other program. So processes need not queue if the run
+  wants more CPUs than the machine has.
   """
   return max(
       config.num_learners * config.num_cpus_per_learner
@@ -122,8 +124,8 @@ def _num_local_cpus(config):
       os.cpu_count() or 1)
 
 
-def _check_address(address):
-  """Raises ConfigError if nothing listens at `HOST:PORT`."""
+def _check_address(address: str) -> None:
+  """Raises ConfigError if no program listens at `HOST:PORT`."""
   if address != 'auto' and not listens(address):
     raise errors.ConfigError(
         f'--ray_address={address}: nothing listens there. It must be local, '
@@ -131,10 +133,10 @@ def _check_address(address):
 
 
 def listens(address: str) -> bool:
-  """Returns whether something listens at `HOST:PORT`.
+  """Returns whether a program listens at `HOST:PORT`.
 
   Raises:
-    ConfigError: if there is no such address.
+    ConfigError: `address` is no valid address.
   """
   host, _, port = address.rpartition(':')
   try:
@@ -143,20 +145,20 @@ def listens(address: str) -> bool:
   except (ValueError, OverflowError) as e:
     raise errors.ConfigError(f'--ray_address={address}: {e}. It must be local, '
                              'auto or HOST:PORT.') from None
-  except OSError:  # Also where a name is not known, or not yet.
+  except OSError:  # Also if the name is unknown, or not yet known.
     return False
   return True
 
 
 class _RunningClock:
-  """Time in which this process runs.
+  """A clock that counts only the time in which this process runs.
 
-  Time in which it is stopped, as by Ctrl-Z, does not count: it is no fault of
-  others that they were not heard then.
+  The clock stands still while the process is stopped, as by Ctrl-Z: other
+  processes are not to blame for messages that were not received meanwhile.
   """
 
   def __init__(self, is_closed: threading.Event):
-    """Starts it; its thread ends after `is_closed`."""
+    """Starts the clock; its thread ends after `is_closed` is set."""
     self._lock = threading.Lock()
     self._last_s = time.monotonic()
     self._stopped_s = 0.
@@ -164,7 +166,7 @@ class _RunningClock:
     threading.Thread(target=self._tick, name='clock', daemon=True).start()
 
   def now_s(self) -> float:
-    """Returns seconds since some moment."""
+    """Returns the seconds since a fixed moment."""
     with self._lock:
       now_s = time.monotonic()
       if now_s - self._last_s > _LATE_TICK_S:
@@ -172,44 +174,45 @@ class _RunningClock:
       self._last_s = now_s
       return now_s - self._stopped_s
 
-  def _tick(self):
+  def _tick(self) -> None:
     while not self._is_closed.wait(_TICK_S):
       self.now_s()
 
 
 class Connection:
-  """Watches over what the driver needs of the cluster.
+  """Watches the cluster's head, and ray's processes on the driver's machine.
 
-  Without the head, ray ends all processes after a while; there is time for a
-  checkpoint before. Without ray's processes on its machine, the driver can
-  start nothing any more.
+  Without the head, ray ends all processes after a while. The driver has the
+  learners save a checkpoint before. Without ray's processes on its machine, the
+  driver can start no process.
   """
 
   def __init__(self) -> None:
-    """Begins to watch; `close` ends it."""
+    """Starts the watching thread; `close` ends the thread."""
     self._head = ray.get_runtime_context().gcs_address
     self._node = this_node()
     self._limit_s = _HEAD_SHARE * float(
         os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S))
     self._is_closed = threading.Event()
     self._clock = _RunningClock(self._is_closed)
-    self._seen_s = self._clock.now_s()  # When the head has answered last.
-    self._died_s: float | None = None  # When this machine was lost.
+    self._seen_s = self._clock.now_s()  # Time of the head's last answer.
+    # Time at which ray's processes on this machine were found dead.
+    self._died_s: float | None = None
     self._thread = threading.Thread(
         target=self._watch, name='connection', daemon=True)
     self._thread.start()
 
   def close(self) -> None:
-    """Ends the thread, unless it waits for the head."""
+    """Ends the thread, unless the thread waits for the head."""
     self._is_closed.set()
     self._thread.join(_CONNECT_TIMEOUT_S)
 
   def now_s(self) -> float:
-    """Returns seconds since some moment, in which this process has run."""
+    """Returns the seconds that this process has run since a fixed moment."""
     return self._clock.now_s()
 
   def problem(self) -> str:
-    """Returns what is lost, in a sentence; '' if nothing is."""
+    """Returns a sentence on the loss of the cluster; '' without a loss."""
     if not self.lost_for_s():
       return ''
     if self._died_s is not None:
@@ -219,7 +222,7 @@ class Connection:
             f'({_HEAD_TIMEOUT_VARIABLE}).')
 
   def lost_for_s(self) -> float:
-    """Returns for how many seconds there is a problem; 0 if there is none."""
+    """Returns how long `problem` has existed; 0 without a problem."""
     since_s = (self._seen_s + self._limit_s if self._died_s is None
                else self._died_s)
     return max(0., self.now_s() - since_s)
@@ -227,17 +230,18 @@ class Connection:
   def wait_for_head(self, stop: threading.Event) -> None:
     """Waits until the head answers, `stop` is set, or there is a problem.
 
-    Without the head, what starts processes waits until ray ends all.
+    Without the head, a call that starts a process would block until ray ends
+    all processes.
     """
     begin_s = self.now_s()
     while self._seen_s < begin_s and not self.problem():
       if stop.wait(_POLL_S):
         return
 
-  def _watch(self):
+  def _watch(self) -> None:
     while not self._is_closed.wait(_WATCH_PERIOD_S):
       try:
-        nodes = ray.nodes()  # Without the head, it waits.
+        nodes = ray.nodes()  # Blocks without the head.
       except ray.exceptions.RayError:
         continue
       self._seen_s = self.now_s()
@@ -246,8 +250,8 @@ class Connection:
         self._died_s = self._seen_s
 
 
-def num_gpus_per_learner(config: config_lib.Config) -> int:
-  """Returns the number as asked for, or 1 if the cluster has any."""
+def num_gpus_per_learner(config: sections.ClusterSettings) -> int:
+  """Returns `config.num_gpus_per_learner`; if unset, 1 if there are GPUs."""
   if config.num_gpus_per_learner >= 0:
     return config.num_gpus_per_learner
   return int(ray.cluster_resources().get('GPU', 0) > 0)
@@ -260,12 +264,12 @@ def this_node() -> str:
 
 def on_node(
     node: str) -> scheduling_strategies.NodeAffinitySchedulingStrategy:
-  """Returns the strategy that puts something on a machine."""
+  """Returns the ray strategy that starts a process on a given machine."""
   return scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def num_actor_workers(config: config_lib.Config) -> int:
-  """Returns the number of workers: as asked for, or as CPUs have room for."""
+  """Returns `config.num_actor_workers`; if unset, as many as CPUs allow."""
   if config.num_actor_workers:
     return config.num_actor_workers
   room = (int(ray.cluster_resources().get('CPU', 0))
@@ -274,20 +278,26 @@ def num_actor_workers(config: config_lib.Config) -> int:
   return min(max(room, config.num_learners), config.num_actors)
 
 
+def free_cpus() -> str:
+  """Returns the part of a sentence that counts the cluster's CPUs."""
+  return (f'the cluster has {ray.cluster_resources().get("CPU", 0):g} CPUs, of '
+          f'which {ray.available_resources().get("CPU", 0):g} are free')
+
+
 def pause_s(num_losses: int) -> float:
-  """Returns the seconds until a process starts again: 0.5, 1, 2, ... 60.
+  """Returns the seconds until a process restarts: 0.5, 1, 2, ... 60.
 
   Args:
-    num_losses: how often it was lost in a row; at least 1.
+    num_losses: number of consecutive losses of the process; at least 1.
   """
-  # Larger powers do not fit into a float in the end.
+  # A float cannot hold arbitrarily large powers.
   return min(2.**min(num_losses - 2, 10), _LONGEST_PAUSE_S)
 
 
 def why_lost(error: ray.exceptions.RayError) -> str:
-  """Returns what has happened to a process that was lost: "has died: ...".
+  """Returns why a process was lost: "has died: ...", without a full stop.
 
-  Most of ray's texts on it are for ray's developers. There is no full stop.
+  Most of ray's texts on a lost process are for ray's developers.
   """
   text = str(error)
   if isinstance(error, (
@@ -300,6 +310,6 @@ def why_lost(error: ray.exceptions.RayError) -> str:
   if 'raised in its creation task' in text:  # The end of a traceback.
     return f'has died: {lines[-1]}'
   _, _, detail = text.partition('Worker exit detail: ')
-  if not detail or 'connection error' in detail:  # What a kill leaves.
+  if not detail or 'connection error' in detail:  # The process was killed.
     return 'has died'
   return f'has died: {detail.splitlines()[0].strip(" .")}'

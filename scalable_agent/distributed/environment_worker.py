@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Environment workers: environments in processes of a ray cluster.
 
-Their process does not import TensorFlow: who learns also chooses the actions.
+These processes do not import TensorFlow: the learner chooses the actions.
 """
 
 import socket
@@ -18,15 +18,15 @@ class EnvironmentWorker:
 
   def __init__(self, config: config_lib.Config, part: int,
                share: shares.Share):
-    """Makes a worker; `open` does all that can fail. See `shares`."""
+    """Creates a worker; `open` does all work that can fail. See `shares`."""
     self._config, self._part, self._share = config, part, share
 
   def host(self) -> str:
-    """Returns the name of the machine."""
+    """Returns the name of the worker's machine."""
     return socket.gethostname()
 
   def open(self) -> descriptions.Description:
-    """Makes the environments."""
+    """Opens the environments."""
     self._groups = shares.make_environments(
         self._config, self._part, self._share)
     return descriptions.describe(self._groups[0].spec, len(self._groups))

@@ -2,8 +2,8 @@
 """The reference's way to start a run: one command on each host, by hand.
 
 `--job_name=learner --task=0` starts a ray cluster on its host, and trains.
-`--job_name=actor --task=1` and so on make their hosts part of it, and act for
-as long as it trains.
+`--job_name=actor --task=1` and so on add their hosts to the cluster, and act
+until the training ends.
 """
 
 from collections.abc import Iterator
@@ -30,14 +30,15 @@ _POLL_S = 0.5
 # On a busy host, ray's processes do not always find each other in time.
 _MAX_STARTS = 4
 _START_TIMEOUT_S = 60.
-_NUM_LINES = 3  # Of ray's output, for users.
+_NUM_LINES = 3  # Last lines of ray's output that an error shows.
 _END_TIMEOUT_S = 20.
-# A machine that hangs is given up after three checks without an answer, of 2 s
-# each. Ray's own settings are far more patient.
+# ray gives a hanging machine up after three checks of 2 s without an answer.
+# ray's own defaults are far more patient.
 HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
                 'RAY_health_check_timeout_ms': '2000',
                 'RAY_health_check_failure_threshold': '3'}
-# Names a file that the learner makes on each host when the run has ended.
+# Variable with the path of a file that the learner creates on each host at the
+# end of the run.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
 
 
@@ -45,25 +46,25 @@ _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
 def head(config: config_lib.Config) -> Iterator[None]:
   """Starts the cluster of `--ray_address` on this host, if `--task` is set.
 
-  Here it has the CPUs of the learners only, so actors act on other hosts. It
-  ends with the context.
+  On this host, the cluster has the learners' CPUs only, so actors run on other
+  hosts. The cluster ends with the context.
 
   Raises:
-    ConfigError: if something else has the port.
-    ClusterError: if it cannot be started.
+    ConfigError: another program uses the port.
+    ClusterError: the cluster cannot be started.
   """
   if config.task < 0:
     yield
     return
   if cluster.listens(config.ray_address):
     raise errors.ConfigError(
-        f'--ray_address={config.ray_address}: there is a learner, or something '
-        'else, already. Use another port.')
+        f'--ray_address={config.ray_address}: a learner or another program '
+        'uses the port already. Use another port.')
   host, _, port = config.ray_address.rpartition(':')
   num_cpus = config.num_learners * config.num_cpus_per_learner
-  with _started(threading.Event(), '--head', f'--port={port}',
-                f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
-                '--include-dashboard=false'):
+  with _ray_node(threading.Event(), '--head', f'--port={port}',
+                 f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
+                 '--include-dashboard=false'):
     print(f'Actors join with --job_name=actor --task=1 (2, 3 ...) '
           f'--ray_address={config.ray_address}.')
     if os.environ['RAY_AUTH_MODE'] != 'token':
@@ -73,10 +74,10 @@ def head(config: config_lib.Config) -> Iterator[None]:
 
 
 def join(config: config_lib.Config) -> int:
-  """Makes this host part of the cluster until that ends. Returns 0.
+  """Adds this host to the cluster until the run ends. Returns 0.
 
   Raises:
-    ClusterError: if there is no cluster for long, or it was lost.
+    ClusterError: no cluster was found in time, or the cluster was lost.
   """
   with signals.stop_on_signals() as stop, \
       tempfile.TemporaryDirectory() as directory:
@@ -84,8 +85,8 @@ def join(config: config_lib.Config) -> int:
     os.environ[_GOODBYE] = str(goodbye)
     _wait_for_head(config, stop)
     if not stop.is_set():
-      with _started(stop, f'--address={config.ray_address}', '--num-gpus=0'
-                    ) as node:
+      with _ray_node(stop, f'--address={config.ray_address}',
+                     '--num-gpus=0') as node:
         _wait_for_end(config, node, stop, goodbye)
     print(f'Actor {config.task} ends, as '
           + ('it was stopped.' if stop.is_set() else 'the run has ended.'),
@@ -93,7 +94,8 @@ def join(config: config_lib.Config) -> int:
   return 0
 
 
-def _wait_for_end(config, node, stop, goodbye):
+def _wait_for_end(config: config_lib.Config, node: '_Node',
+                  stop: threading.Event, goodbye: pathlib.Path) -> None:
   if not stop.is_set():
     print(f'Actor {config.task} has joined {config.ray_address}.', flush=True)
   while not (stop.is_set() or goodbye.exists()):
@@ -104,16 +106,16 @@ def _wait_for_end(config, node, stop, goodbye):
     stop.wait(_POLL_S)
 
 
-def _wait_for_head(config, stop):
+def _wait_for_head(config: config_lib.Config, stop: threading.Event) -> None:
   deadline_s = time.monotonic() + config.actor_timeout_s
-  is_said = False
+  has_printed = False
   while not (stop.is_set() or cluster.listens(config.ray_address)):
     if time.monotonic() > deadline_s:
       raise errors.ClusterError(
           f'There was no learner at {config.ray_address} for '
           f'{config.actor_timeout_s:g} s (--actor_timeout_s).')
-    if not is_said:
-      is_said = True
+    if not has_printed:
+      has_printed = True
       print(f'Actor {config.task} waits for the learner at '
             f'{config.ray_address}.', flush=True)
     stop.wait(_POLL_S)
@@ -136,34 +138,34 @@ class _Node:
     return ' '.join(self._text().strip().splitlines()[-_NUM_LINES:])
 
   def close(self) -> None:
-    """Ends all its processes."""
+    """Ends all ray processes of this host."""
     self._process.terminate()
     try:
       self._process.wait(_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:
       pass
-    with contextlib.suppress(ProcessLookupError):  # Nothing is left.
+    with contextlib.suppress(ProcessLookupError):  # No process is left.
       os.killpg(self._process.pid, signal.SIGKILL)
 
-  def _text(self):
+  def _text(self) -> str:
     self._output.seek(0)
     return self._output.read()
 
 
 @contextlib.contextmanager
-def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
-  """Runs `ray start --block` while within; it also ends with this process.
+def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
+  """Runs `ray start --block` in the context; ray ends with this process, too.
 
   Args:
-    stop: ends the wait for its start once it is set.
-    *args: of `ray start`.
+    stop: ends the wait for the start when set.
+    *args: arguments of `ray start`.
 
   Raises:
-    ClusterError: if it does not start.
+    ClusterError: ray does not start.
   """
-  # Otherwise ray decides on each host by itself whether it wants a token.
+  # Otherwise each host decides on its own whether ray wants a token.
   os.environ.setdefault('RAY_AUTH_MODE', 'disabled')
-  # The run has ended, or goes on without this host: nothing is waited for.
+  # The run has ended, or continues without this host: ray need not drain.
   os.environ.setdefault('RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S', '0')
   for name, value in HEALTH_CHECK.items():
     os.environ.setdefault(name, value)
@@ -192,13 +194,13 @@ def _started(stop: threading.Event, *args: str) -> Iterator[_Node]:
 
 
 def say_goodbye(config: config_lib.Config) -> None:
-  """Tells the commands of the actors, if there are any, that the run ends."""
+  """Tells the commands that called `join` that the run ends."""
   if config.task < 0:
     return
   cluster.call_in_time(_say_goodbye)
 
 
-def _say_goodbye():
+def _say_goodbye() -> None:
   calls = [
       ray.remote(_make_goodbye_file).options(
           num_cpus=0, max_retries=0,
@@ -207,7 +209,7 @@ def _say_goodbye():
   ray.wait(calls, num_returns=len(calls), timeout=_END_TIMEOUT_S)
 
 
-def _make_goodbye_file():
+def _make_goodbye_file() -> None:
   path = os.environ.get(_GOODBYE)
   if path:
     pathlib.Path(path).touch()

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What the process of a learner runs, with TensorFlow."""
+"""Training in the process of a learner, with TensorFlow."""
 
 from collections.abc import Callable, Sequence
 import functools
@@ -27,45 +27,48 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
   """Trains as one of several learners; returns the exit code.
 
   Args:
-    config: the settings; those of all learners together.
-    rank: which of them this one is.
+    config: the settings of the whole run.
+    rank: rank of this learner.
     addresses: `HOST:PORT` of each learner.
-    adder: the `adder.Adder` of `--collectives=ray`.
-    stop: ends the training once it is set.
+    adder: ray's handle of the `adder.Adder` of `--collectives=ray`.
+    stop: ends the training when set.
     say: takes lines of text for the user.
     reports: see `training.run`.
 
   Raises:
-    cluster.SumError: if a sum over the learners has failed.
-    Exception: any other error of the training.
+    cluster.SumError: a sum over the learners failed.
   """
   actors = (remote_actors.RemoteActors if config.inference == 'local'
             else central_actors.CentralActors)
   make_acting = functools.partial(
       actors, rank=rank, num_learners=len(addresses), stop=stop, say=say)
-  if not config.num_gpus_per_learner:  # ray does not hide them then.
+  if not config.num_gpus_per_learner:  # ray does not hide the GPUs then.
     tf.config.set_visible_devices([], 'GPU')
   try:
-    sums = _collectives(config, rank, addresses, adder)
+    sums = _make_collectives(config, rank, addresses, adder)
     try:
       return training.run(
           config, make_acting, stop, collectives=sums, reports=reports)
     except crew.Stopped:
-      sums.total([1])  # The others may have actors, and wait for this one.
+      # Other learners may have actors, and wait for this learner.
+      sums.total([1])
       print(training.STOPPED)
       return 0
   except collectives.SUM_ERRORS as e:
-    # All errors of sums have the word.
+    # A compiled step raises the same classes for other failures. Only the text
+    # shows that a collective operation failed.
     if len(addresses) > 1 and 'ollective' in str(e):
       raise cluster.SumError(str(e)) from None
     raise
 
 
-def _collectives(config, rank, addresses, adder):
+def _make_collectives(
+    config: config_lib.Config, rank: int, addresses: Sequence[str],
+    adder: Any) -> collectives.Collectives:
   if len(addresses) == 1:
     return collectives.Alone()
-  # Another one may wait so long for its actors. If all are silent, the driver
-  # ends them before.
+  # Another learner may wait this long for its actors. If all learners are
+  # silent, the driver ends the wait earlier.
   timeout_s = config.hang_timeout_s + min(
       config.actor_timeout_s, _LONGEST_WAIT_S)
   if config.collectives == 'ray':

@@ -1,27 +1,28 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Sums over several learners through ray's store.
+"""Sums over several learners through ray's object store.
 
-Slower than TensorFlow's collectives, but nothing listens beside ray.
+Slower than TensorFlow's collectives, but opens no port besides ray's ports.
 """
 
 from typing import Any
 
+import numpy as np
 import ray
 from scalable_agent.learning import collectives
 import tensorflow as tf
 
 
 class RayCollectives(collectives.VectorCollectives):
-  """Collectives by an `adder.Adder`."""
+  """Collectives whose sums are computed by an `adder.Adder`."""
 
   def __init__(self, adder: Any, size: int, rank: int, timeout_s: float):
-    """Makes collectives.
+    """Creates the collectives of one learner.
 
     Args:
-      adder: the handle of the `adder.Adder` of all learners.
+      adder: ray's handle of the `adder.Adder` that all learners share.
       size: number of learners.
-      rank: which of them this process is.
-      timeout_s: how long a sum may take. A longer one fails.
+      rank: rank of this learner.
+      timeout_s: a sum fails after this many seconds.
     """
     super().__init__(size, rank)
     self._adder, self._timeout_s = adder, timeout_s
@@ -31,7 +32,7 @@ class RayCollectives(collectives.VectorCollectives):
     total = tf.numpy_function(self._sum_array, [vector], vector.dtype)
     return tf.ensure_shape(total, vector.shape)
 
-  def _sum_array(self, array):
+  def _sum_array(self, array: np.ndarray) -> np.ndarray:
     number, self._number = self._number, self._number + 1
     try:
       [result] = ray.get(

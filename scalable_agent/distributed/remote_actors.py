@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Actor workers: actors in processes of a ray cluster.
 
-A worker gets a call for one unroll at a time, and acts on meanwhile: one unroll
-waits, and each of its groups makes another one. The next call is made when the
-inbox of the learner has taken the unroll. So nothing is dropped, and nothing
-grows.
+The learner calls a worker for one unroll at a time. Meanwhile the worker keeps
+acting: one finished unroll waits, and each group fills another unroll. The
+learner makes the next call when its inbox has taken the unroll. So no unroll is
+dropped, and no queue grows.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
+from scalable_agent.distributed import workers
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
@@ -30,50 +31,51 @@ from scalable_agent.networks import layers
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
-# Of its store, ray keeps so much in memory.
-_MOST_OF_STORE = 0.8
+# Share of ray's object store that unrolls may fill before ray spills to disk.
+_MAX_STORE_SHARE = 0.8
 
 
 class Message(NamedTuple):
-  """An unroll of a worker.
+  """A message with an unroll of a worker.
 
   Attributes:
     unroll: the `structs.Unroll`, packed.
-    seconds: spent in each stage so far, over all actors of the worker.
+    seconds: total seconds per stage so far, over all actors of the worker.
   """
   unroll: structs.Unroll
   seconds: dict[str, float]
 
 
 class ActorWorker:
-  """Acts with a share of the environments, in a process of its own."""
+  """Acts with a share of the environments, in its own process."""
 
   def __init__(self, config: config_lib.Config, part: int,
                share: shares.Share, learner_node: str):
-    """Makes a worker; `open` does all that can fail.
+    """Creates a worker; `open` does all work that can fail.
 
     Args:
       config: the settings.
-      part: a number that differs between the parts of a run.
-      share: the environments.
-      learner_node: ray's name of the machine that learns.
+      part: number of this part of the run.
+      share: the worker's environments.
+      learner_node: ray's name of the learner's machine.
     """
     self._config, self._part, self._share = config, part, share
-    self._how_to_pack = config.pack
+    self._packing = config.pack
     if config.pack == 'auto':
       is_here = cluster.this_node() == learner_node
-      self._how_to_pack = 'none' if is_here else 'newest'
+      self._packing = 'none' if is_here else 'newest'
     self._inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
-    self._weights: list[structs.Weights] = []  # The latest; empty at first.
+    # The latest weights; empty at first.
+    self._weights: list[structs.Weights] = []
     self._release: Callable[[], None] = lambda: None
 
   def host(self) -> str:
-    """Returns the name of the machine."""
+    """Returns the name of the worker's machine."""
     return socket.gethostname()
 
   def open(self) -> descriptions.Description:
-    """Makes the environments."""
-    tf.config.set_visible_devices([], 'GPU')  # It is the learner's.
+    """Opens the environments."""
+    tf.config.set_visible_devices([], 'GPU')  # GPUs belong to the learner.
     layers.set_compute_dtype(self._config.compute_dtype)
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
@@ -81,36 +83,34 @@ class ActorWorker:
     return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
-    """Waits for an unroll and returns it.
+    """Waits for the next unroll and returns the unroll.
 
     Args:
-      newer: the `structs.Weights`, in a list so that ray does not send them on
-        its own; an empty list if the worker has the latest ones.
-
-    Raises:
-      Exception: any error of an environment or of a policy.
+      newer: a reference to newer `structs.Weights`, or an empty list if the
+        worker has the latest weights. The list keeps ray from sending the
+        weights itself.
     """
     if newer:
       is_first, self._weights = not self._weights, ray.get(newer)
       if is_first:
         self._actors.start(lambda: self._weights[0], self._inbox)
-    # ray has stored what the call before has returned.
+    # ray has stored the result of the last call.
     self._release()
     unroll, self._release = self._inbox.get()
-    if self._how_to_pack != 'none':
-      unroll = packing.pack(unroll, self._how_to_pack == 'zlib')
+    if self._packing != 'none':
+      unroll = packing.pack(unroll, self._packing == 'zlib')
     return Message(unroll, self._actors.seconds())
 
 
 @dataclasses.dataclass
 class _Sender:
-  """What the learner knows about the unrolls of a worker.
+  """The learner's record of the unrolls of a worker.
 
   Attributes:
-    version: of the weights that the worker has; -1 for none.
-    seconds: those of its last message.
-    past_seconds: those of the processes that it has replaced.
-    unroll_bytes: the size of its last unroll.
+    version: version of the worker's weights; -1 for none.
+    seconds: seconds per stage of the worker's process, from its last message.
+    past_seconds: seconds per stage of earlier processes of the worker.
+    unroll_bytes: size of the worker's last unroll.
   """
   version: int = -1
   seconds: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -127,16 +127,12 @@ class RemoteActors:
     """Starts the workers; waits for `config.min_actor_workers` of them.
 
     Args:
-      config: the settings; those of all learners together, with a number of
-        workers.
-      part: a number that differs between the parts of a run.
-      rank: which of the learners these workers act for.
-      num_learners: the environments are divided among so many.
-      stop: ends the wait for workers once it is set.
+      config: the settings of the whole run; `num_actor_workers` is not 0.
+      part: number of this part of the run.
+      rank: rank of this learner.
+      num_learners: number of learners that share the environments.
+      stop: ends the wait for workers when set.
       say: takes lines of text for the user.
-
-    Raises:
-      Exception: any error of `crew.Crew.wait_until_ready`.
     """
     make_worker: Any = ray.remote(ActorWorker).options(
         num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
@@ -146,19 +142,19 @@ class RemoteActors:
             config, part, share, cluster.this_node()), say)
     self._senders = {worker.share.worker: _Sender()
                      for worker in self._crew.workers}
-    # The version of the weights in ray's store, and where they are.
-    self._put: tuple[int, ray.ObjectRef | None] = (-1, None)
-    self._num_columns = self._num_bytes = 0  # Of all unrolls that arrived.
-    # Of the machine that learns, for one learner: ray writes what is more than
-    # that to disk.
+    # The version of the weights in ray's store, and their reference.
+    self._stored: tuple[int, ray.ObjectRef | None] = (-1, None)
+    self._num_columns = self._num_bytes = 0  # Totals of all unrolls so far.
+    # This learner's room in the object store of its machine. ray writes any
+    # excess to disk.
     [store_bytes] = [
         node['Resources'].get('object_store_memory', 0) for node in ray.nodes()
         if node['NodeID'] == cluster.this_node()]
-    self._store_bytes = _MOST_OF_STORE * store_bytes / (
+    self._store_bytes = _MAX_STORE_SHARE * store_bytes / (
         num_learners if config.task >= 0 or config.ray_address == 'local'
         else 1)
-    # In the inbox; read; and waiting for the inbox.
-    self._num_taken = config.queue_capacity + 2
+    # Unrolls in the inbox, plus one in the learner and one before the inbox.
+    self._num_around_inbox = config.queue_capacity + 2
     self._stopping = threading.Event()
     self._thread: threading.Thread | None = None
     self._published: Callable[[], structs.Weights]  # Set by `start`.
@@ -188,7 +184,7 @@ class RemoteActors:
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """See `actor.Acting`."""
 
-    def run():
+    def run() -> None:
       try:
         while not self._stopping.is_set():
           self._crew.advance(
@@ -200,7 +196,7 @@ class RemoteActors:
 
     self._published = published
     for worker in self._crew.ready():
-      self._ask(worker)
+      self._request_unroll(worker)
     self._thread = threading.Thread(
         target=run, name='remote-actors', daemon=True)
     self._thread.start()
@@ -212,21 +208,23 @@ class RemoteActors:
       self._thread.join(timeout_s)
 
   def close(self) -> None:
-    """Ends the workers; their environments end with them."""
+    """Ends the workers and thereby their environments."""
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
     """See `actor.Acting`."""
     return timing.totals(seconds for s in self._senders.values()
-                          for seconds in (s.seconds, s.past_seconds))
+                         for seconds in (s.seconds, s.past_seconds))
 
   def counts(self) -> dict[str, int]:
     """See `actor.Acting`."""
     return {**self._crew.counts(), 'unrolls': self._num_columns,
             'bytes': self._num_bytes}
 
-  def _take(self, worker, result, inbox):
-    """Takes what a worker has returned, and asks it for more."""
+  def _take(self, worker: workers.Worker,
+            result: descriptions.Description | Message,
+            inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
+    """Takes a worker's result, and asks the worker for the next unroll."""
     sender = self._senders[worker.share.worker]
     if isinstance(result, descriptions.Description):
       sender.version = -1  # The worker is new.
@@ -234,18 +232,18 @@ class RemoteActors:
           [sender.past_seconds, sender.seconds])
       sender.seconds = {}
     else:
-      self._crew.has_result(worker)
+      self._crew.record_result(worker)
       sender.seconds = result.seconds
       self._count(sender, result.unroll)
-      # The views of ray's store that the unroll has are dropped with it.
+      # The unroll's views of ray's store are freed with the unroll.
       inbox.put(unrolls.Delivery(packing.unpack(result.unroll), lambda: None))
-    self._ask(worker)
+    self._request_unroll(worker)
 
-  def _count(self, sender, packed):
+  def _count(self, sender: _Sender, packed: structs.Unroll) -> None:
     sender.unroll_bytes = packing.num_bytes(packed)
     self._num_bytes += sender.unroll_bytes
     self._num_columns += packed.num_columns
-    num_all = self._num_taken * sender.unroll_bytes + sum(
+    num_all = self._num_around_inbox * sender.unroll_bytes + sum(
         s.unroll_bytes for s in self._senders.values())
     if num_all > self._store_bytes:
       raise errors.ConfigError(
@@ -256,13 +254,15 @@ class RemoteActors:
           '--queue_capacity, more --num_actor_groups, or "ray start '
           '--object-store-memory".')
 
-  def _ask(self, worker):
-    """Asks a worker for its next unroll, with newer weights if there are."""
-    weights, newer = self._published(), []
+  def _request_unroll(self, worker: workers.Worker) -> None:
+    """Asks a worker for its next unroll; sends newer weights, if any."""
+    assert worker.handle is not None
+    weights = self._published()
+    newer: list[ray.ObjectRef | None] = []
     sender = self._senders[worker.share.worker]
     if weights.version != sender.version:
-      if weights.version != self._put[0]:
-        self._put = weights.version, ray.put(weights._replace(
+      if weights.version != self._stored[0]:
+        self._stored = weights.version, ray.put(weights._replace(
             values=[np.asarray(value) for value in weights.values]))
-      sender.version, newer = weights.version, [self._put[1]]
-    self._crew.call(worker, worker.handle.next_unroll.remote(newer))
+      sender.version, newer = weights.version, [self._stored[1]]
+    self._crew.record_call(worker, worker.handle.next_unroll.remote(newer))

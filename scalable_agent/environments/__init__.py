@@ -1,24 +1,24 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Vectors of environments, by level name.
 
-*   `ALE/Pong-v5`: Atari games, on C++ threads, with the paper's protocol.
-*   `explore_goal_locations_small` and the others of DMLab-30, `lab/NAME`:
-    DeepMind Lab.
-*   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0` and the others of MiniGrid:
-    pixels, and a mission in words.
-*   `VizdoomBasic-v1` and the others of ViZDoom: first person.
-*   `FetchReach-v4` and the others of Gymnasium-Robotics: goals to reach.
-*   `catch`, `bit_flipping` and others: toys with known optima, see `toys`.
-*   Everything else: gymnasium ids.
+*   `ALE/Pong-v5`, ...: Atari games, on C++ threads, with the paper's protocol.
+*   `explore_goal_locations_small`, ... of DMLab-30, `lab/NAME`: DeepMind Lab.
+*   `BabyAI-GoToObj-v0`, `MiniGrid-Empty-5x5-v0`, ...: MiniGrid; pixels, and a
+    mission in words.
+*   `VizdoomBasic-v1`, ...: ViZDoom; first person.
+*   `FetchReach-v4`, ...: Gymnasium-Robotics; goals to reach.
+*   `catch`, `bit_flipping`, ...: toys with known optima, see `toys`.
+*   Any other gymnasium id.
 
-Each environment has a process of its own, except for Atari games. Importing
-this package does not import TensorFlow.
+Each environment has its own process, except for Atari games. Importing this
+package does not import TensorFlow.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 import functools
-from typing import NamedTuple, Protocol
+from typing import cast, NamedTuple, Protocol
 
+import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import atari
@@ -41,23 +41,23 @@ from scalable_agent.processes import processes
 from scalable_agent.processes import remote
 from scalable_agent.settings.sections import EnvironmentSettings
 
-# The server imports the adapters once, for all environments that it forks.
+# The fork server imports the adapters once, for all environments.
 processes.CONTEXT.set_forkserver_preload(
     [__name__, 'scalable_agent.processes.preload'])
 
 
 class Levels(Protocol):
-  """What the module of a family provides."""
+  """The functions that the module of each family provides."""
 
   def is_level(self, level_name: str) -> bool:
-    """Whether a name is meant for a level of this family."""
+    """Whether a name means a level of this family."""
 
   def known_levels(self) -> Iterable[str]:
     """Returns the names of levels, for errors."""
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> str | Factory:
-    """Returns what the family's vector needs to make an environment.
+    """Returns a factory of environments of a level; for Atari games, the ROM.
 
     Raises:
       errors.LevelError: there is no such level, or it cannot be played.
@@ -65,15 +65,14 @@ class Levels(Protocol):
 
 
 class Family(NamedTuple):
-  """Levels that have an adapter in common.
+  """Levels with a common adapter.
 
   Attributes:
     levels: the module of the adapter.
-    kind: the kind of its levels, for errors. One vector plays levels of one
+    kind: the kind of the levels, for errors. One vector plays levels of one
       kind.
-    make_vector: makes a vector. Its arguments are `E` level names, what
-      `look_up` returned for each of them, `E` seeds, settings and a number of
-      threads.
+    make_vector: makes a vector. Arguments: `E` level names, the `E` results of
+      `look_up`, `E` seeds, settings, and a number of threads.
   """
   levels: Levels
   kind: str
@@ -111,38 +110,40 @@ def make_vec(
       the same stream.
     settings: `EnvironmentSettings`; None for the defaults of the levels.
     num_threads: threads for Atari games; 0 for one per core.
-    first_index: which environment of the run the first one is.
-    restarts: how often processes that die or hang may be replaced; then
-      `initial` and `step` raise `EnvironmentLostError`. None for not at all.
-    recording: where films of the games are written. None for nowhere.
+    first_index: number of the first environment in the run.
+    restarts: limits how often dead or hung processes are restarted. When
+      processes are lost, `initial` and `step` raise `EnvironmentLostError`.
+      None: processes are never restarted.
+    recording: records a video of each game. None: no videos.
 
   Returns:
-    `FlowEnvironment`; the caller closes it.
+    `FlowEnvironment`, which the caller closes.
 
   Raises:
     UnknownLevelError: no such level.
     MissingDependencyError: the level needs a package that is not installed.
-    EnvironmentSpecError: the level's observations or actions are not supported,
-      or those of the levels differ.
+    EnvironmentSpecError: the observations or actions of a level are not
+      supported, or differ between levels.
     EnvironmentProcessError: a worker process died while starting.
     ValueError: no levels, or seeds that do not fit.
   """
   _check_arguments(level_names, seeds)
   if settings is None:
-    settings = EnvironmentSettings()  # Those of Atari and DeepMind Lab.
+    settings = EnvironmentSettings()  # The defaults of Atari and DeepMind Lab.
     if not all(atari.is_level(n) or dmlab.is_level(n) for n in level_names):
       settings = EnvironmentSettings(num_action_repeats=1)
-  found = _look_up_all(level_names, settings)
+  levels = _look_up_all(level_names, settings)
 
   make: Callable[..., VectorEnvironment] = _family(level_names[0]).make_vector
-  parts = [found[name] for name in level_names]
+  parts = [levels[name] for name in level_names]
   if recording and make is atari.AtariVector:
     make = functools.partial(RecordedAtari, recording=recording)
   elif recording:
-    parts = [recording.factory(part, i, settings.num_action_repeats)
+    parts = [recording.factory(
+        cast(Factory, part), i, settings.num_action_repeats)
              for i, part in enumerate(parts)]
 
-  def make_vector(seeds):
+  def make_vector(seeds: Sequence[int]) -> VectorEnvironment:
     return make(level_names, parts, seeds, settings, num_threads)
 
   return FlowEnvironment(
@@ -161,22 +162,23 @@ def make_groups(
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
+  See also `make_vec`. After an error, no group is left open.
+
   Args:
     level_names: `E` level names.
-    seeds: `E` ints within `[0, 2**31)`.
+    seeds: `E` seeds.
     settings: `EnvironmentSettings`.
-    num_groups: number of vectors to make, at least 1. If there are fewer
-      environments than this, each one is a group.
-    num_threads: of each group; see `make_vec`.
-    first_index: which environment of the run the first one is.
-    restarts: see `make_vec`; for all groups together.
+    num_groups: number of vectors, at least 1. If there are fewer environments
+      than groups, each environment is a group.
+    num_threads: threads of each group.
+    first_index: number of the first environment in the run.
+    restarts: limits restarts of all groups together.
 
   Returns:
-    One `FlowEnvironment` per group; the caller closes them.
+    One `FlowEnvironment` per group. The caller closes the groups.
 
   Raises:
     EnvironmentSpecError: the observations or actions of groups differ.
-    Exception: any error of `make_vec`. No group is left open.
   """
   _check_arguments(level_names, seeds)
   groups: list[FlowEnvironment] = []
@@ -195,9 +197,10 @@ def make_groups(
 
 
 def split(numbers: range, num_groups: int) -> list[range]:
-  """Divides numbers among groups of nearly the same size, none of them empty.
+  """Divides numbers among non-empty groups of nearly the same size.
 
-  There are fewer groups than `num_groups` if there are fewer numbers.
+  Returns:
+    `num_groups` groups, or one per number if there are fewer numbers.
   """
   return [numbers[int(part[0]):int(part[-1]) + 1] for part in np.array_split(
       np.arange(len(numbers)), min(num_groups, len(numbers)))]
@@ -205,20 +208,20 @@ def split(numbers: range, num_groups: int) -> list[range]:
 
 def check_names(
     level_names: Sequence[str], settings: EnvironmentSettings) -> None:
-  """Raises for names that are no levels, or that do not go together.
+  """Raises an error for unknown levels, or levels of different kinds.
 
   No level is made. Modules of users, in names like `module:id`, are not
-  imported: whether they have these levels shows when they are made.
+  imported: unknown ids in such modules are errors of `make_vec`.
   """
   _look_up_all(level_names, settings)
 
 
 def check_levels(
     level_names: Sequence[str], settings: EnvironmentSettings) -> None:
-  """Raises for levels that cannot be made, or that one agent cannot play.
+  """Raises an error for levels that cannot be made, or not played by one agent.
 
-  Every level is made once and closed. A single level is not checked: its faults
-  show anyway when it is made.
+  Every level is made once and closed. A single level is not checked, because
+  `make_vec` finds the same faults.
   """
   first = None
   for name in level_names if len(level_names) > 1 else []:
@@ -230,30 +233,25 @@ def check_levels(
 def goal_functions(
     level_name: str, settings: EnvironmentSettings
 ) -> tuple[goals.GoalFunction, goals.GoalFunction | None]:
-  """Returns the rewards of a level for other goals than its own.
+  """Returns functions that compute rewards and ends of episodes for any goal.
 
-  Builds one environment of the level in a process of its own, which ends with
-  this one.
-
-  Args:
-    level_name: the level.
-    settings: `EnvironmentSettings`.
+  Builds one environment of the level in its own process, which ends with this
+  process.
 
   Returns:
-    A function of the goals that were achieved by steps, `[N, ...]`, and those
-    that were desired. It returns the steps' rewards, float32 `[N]`. And a
-    function that says which of them end an episode, bool `[N]`; None if no goal
-    does.
+    A function from achieved goals, `[N, ...]`, and desired goals, `[N, ...]`,
+    to rewards, float32 `[N]`. A function from the same goals to whether the
+    step ends an episode, bool `[N]`; None if reached goals never end episodes.
 
   Raises:
     EnvironmentSpecError: the level has no goals, or actions are repeated.
     UnknownLevelError: no such level.
     MissingDependencyError: the level needs a package that is not installed.
-    EnvironmentProcessError: its environment cannot be built.
+    EnvironmentProcessError: the environment cannot be built.
   """
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
-        f'The rewards of {level_name} in hindsight are those of single frames: '
+        f'Rewards of {level_name} in hindsight are computed for single frames: '
         'set num_action_repeats=1.')
   factory = _look_up(level_name, settings)
   if isinstance(factory, str):
@@ -267,7 +265,8 @@ def goal_functions(
           if level.call('can_terminate') else None)
 
 
-def _look_up_all(level_names, settings):
+def _look_up_all(level_names: Sequence[str], settings: EnvironmentSettings
+                 ) -> dict[str, str | Factory]:
   """Returns `_look_up` of each level, by name."""
   families = {name: _family(name) for name in level_names}
   kinds = dict.fromkeys(family.kind for family in FAMILIES
@@ -278,20 +277,23 @@ def _look_up_all(level_names, settings):
   return {name: _look_up(name, settings) for name in families}
 
 
-def _look_up(level_name, settings):
-  """Returns what the vector of a level needs to make an environment of it."""
+def _look_up(level_name: str, settings: EnvironmentSettings) -> str | Factory:
+  """See `Levels.look_up`."""
   look_up = _family(level_name).levels.look_up
   if ':' not in level_name:
     return look_up(level_name, settings)
-  # Its module is the user's: other processes import it.
+  # The module is the user's. Only the processes of environments import it.
   return functools.partial(_build, look_up, level_name, settings)
 
 
-def _build(look_up, level_name, settings):
-  return look_up(level_name, settings)()
+def _build(look_up: Callable[[str, EnvironmentSettings], str | Factory],
+           level_name: str, settings: EnvironmentSettings) -> gymnasium.Env:
+  factory = look_up(level_name, settings)
+  assert not isinstance(factory, str)  # Names of Atari games have no module.
+  return factory()
 
 
-def _check_arguments(level_names, seeds):
+def _check_arguments(level_names: Sequence[str], seeds: Sequence[int]) -> None:
   if not level_names or isinstance(level_names, str):
     raise ValueError(
         f'level_names must be a sequence of names, not {level_names!r}.')
@@ -307,7 +309,7 @@ def _family(level_name: str) -> Family:
     if family.levels.is_level(level_name):
       return family
   # A mistyped name may belong to any family. Atari games come last, so that the
-  # error suggests them for their old ids.
+  # error suggests new ids of Atari games for old ids.
   raise unknown_level(level_name, [
       name for family in reversed(FAMILIES)
       for name in family.levels.known_levels()])

@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Atari 2600 games, stepped by ALE's C++ threads, with the paper's protocol.
 
-Grey 84 x 84 frames, the maximum over the last two of `num_action_repeats`
-frames, the last four of them stacked channels-first, 0 to 30 no-op frames at
-the beginning of a game, no reward clipping (the learner clips), games cut off
-after 108,000 frames. https://arxiv.org/abs/1802.01561
+Images are grey, 84 x 84, the maximum over the last two of `num_action_repeats`
+frames. An observation is a stack of the last four images, channels first. Games
+begin with 0 to 30 no-op frames and are cut off after 108,000 frames. Rewards
+are not clipped here, but by the learner. https://arxiv.org/abs/1802.01561
 
 With `repeat_action_probability` 0, the seed decides only the number of no-ops.
 """
@@ -19,7 +19,7 @@ from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.scores import atari57
 from scalable_agent.settings import declare as settings_lib
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 _FRAME_SIZE = 84
 _NUM_STACKED_FRAMES = 4
@@ -38,7 +38,7 @@ def known_levels() -> Iterable[str]:
   return ['atari57', *registered, *atari57.LEVELS]
 
 
-def look_up(level_name: str, settings: sections.EnvironmentSettings) -> str:
+def look_up(level_name: str, settings: EnvironmentSettings) -> str:
   """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`.
 
   Raises:
@@ -66,12 +66,12 @@ def look_up(level_name: str, settings: sections.EnvironmentSettings) -> str:
 class AtariVector:
   """`E` Atari games; implements `base.VectorEnvironment`.
 
-  Observations are uint8 `[E, 4, 84, 84]`, oldest frame first. Each game has an
-  ALE vector of its own. All vectors are stepped at the same time.
+  Observations are uint8 `[E, 4, 84, 84]`, oldest frame first. Each game has its
+  own ALE vector. All vectors are stepped at the same time.
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
-               seeds: Sequence[int], settings: sections.EnvironmentSettings,
+               seeds: Sequence[int], settings: EnvironmentSettings,
                num_threads: int = 0):
     """Builds the games.
 
@@ -79,9 +79,8 @@ class AtariVector:
       level_names: `E` names such as `ALE/Pong-v5`.
       roms: the ROMs of the `E` games, see `look_up`.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `sections.EnvironmentSettings`.
-      num_threads: C++ threads; 0 for one per core. Every game has at least
-        one.
+      settings: the protocol.
+      num_threads: C++ threads, at least one per game; 0 for one per core.
 
     Raises:
       errors.EnvironmentSpecError: the games have different numbers of actions.
@@ -93,7 +92,7 @@ class AtariVector:
     self._no_truncation = base.no_truncation(len(level_names))
 
     games = dict(zip(level_names, roms, strict=True))
-    # The indices of a game's environments, and ALE's vector of them.
+    # For each game, ALE's vector and the indices of its environments.
     self._parts: list[tuple[np.ndarray, gymnasium.vector.VectorEnv]] = []
     for name, rom in games.items():
       indices = np.flatnonzero([n == name for n in level_names])
@@ -117,7 +116,6 @@ class AtariVector:
     self._game_start = np.zeros([len(level_names)], np.int64)
 
   def initial(self) -> np.ndarray:
-    """See `base.VectorEnvironment.initial`; uint8 `[E, 4, 84, 84]`."""
     results = [part.reset(seed=self._seeds[indices])
                for indices, part in self._parts]
     observation, info = self._merge(results)
@@ -125,7 +123,6 @@ class AtariVector:
     return observation
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment.step`."""
     for indices, part in self._parts:
       part.send(actions[indices])
     observation, reward, terminated, truncated, info = self._merge(
@@ -146,14 +143,13 @@ class AtariVector:
                            last_observation=info['final_obs'])
 
   def close(self) -> None:
-    """See `base.VectorEnvironment.close`."""
     self._parts = []  # The threads end with the ALE vector that owns them.
 
-  def _merge(self, results):
+  def _merge(self, results: Sequence[tuple]) -> tuple:
     """Puts the results of all parts in the order of the environments."""
     if len(results) == 1:
       return results[0]
-    merged = []
+    merged: list[np.ndarray | dict[str, np.ndarray]] = []
     for field in zip(*results):
       if isinstance(field[0], dict):
         merged.append(self._merge_infos(field))
@@ -163,17 +159,19 @@ class AtariVector:
         merged.append(self._scatter(field))
     return tuple(merged)
 
-  def _merge_infos(self, infos):
+  def _merge_infos(
+      self, infos: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     merged = {key: self._scatter([info[key] for info in infos])
               for key in ('frame_number', 'episode_frame_number')}
-    # A part has it only in steps that end one of its episodes.
+    # A part has `final_obs` only in steps that end an episode.
     if any('final_obs' in info for info in infos):
       merged['final_obs'] = self._scatter(
-          [info.get('final_obs', np.uint8(0)) for info in infos],
+          [info.get('final_obs', np.zeros([], np.uint8)) for info in infos],
           np.empty_like(self._observation))
     return merged
 
-  def _scatter(self, arrays, out=None):
+  def _scatter(self, arrays: Sequence[np.ndarray],
+               out: np.ndarray | None = None) -> np.ndarray:
     if out is None:
       out = np.empty([len(self._seeds)], arrays[0].dtype)
     for (indices, _), array in zip(self._parts, arrays):
@@ -183,10 +181,10 @@ class AtariVector:
 
 def make_part(
     rom: str, num_envs: int, num_threads: int,
-    settings: sections.EnvironmentSettings,
-    **others: object) -> gymnasium.vector.VectorEnv:
-  """Returns ALE's vector of one game; `others` override its arguments."""
-  # If ale-py is missing, `look_up` has said what to do.
+    settings: EnvironmentSettings,
+    **overrides: object) -> gymnasium.vector.VectorEnv:
+  """Returns ALE's vector of one game; `overrides` replace arguments of ALE."""
+  # If ale-py is missing, `look_up` has raised an error.
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
 
   arguments = dict(
@@ -199,12 +197,12 @@ def make_part(
       img_width=_FRAME_SIZE,
       stack_num=_NUM_STACKED_FRAMES,
       frameskip=settings.num_action_repeats,
-      noop_max=settings.max_noops + 1,  # ALE draws below it.
+      noop_max=settings.max_noops + 1,  # An exclusive bound in ALE.
       # Not `episodic_life`, which starts a new game at each lost life.
       life_loss_info=settings.life_loss_ends_episode,
       reward_clipping=False,
       use_fire_reset=settings.fire_on_reset)
-  return vector_env.AtariVectorEnv(rom, num_envs, **{**arguments, **others})
+  return vector_env.AtariVectorEnv(rom, num_envs, **{**arguments, **overrides})
 
 
 def _num_actions(part: gymnasium.vector.VectorEnv) -> int:
@@ -214,6 +212,6 @@ def _num_actions(part: gymnasium.vector.VectorEnv) -> int:
 def _game_start(info: dict[str, np.ndarray]) -> np.ndarray:
   """Returns the emulator's frame count at the start of each game, int `[E]`.
 
-  It changes when a game ends or is truncated, and not when a life is lost.
+  The count changes when a game ends or is truncated, not when a life is lost.
   """
   return info['frame_number'] - info['episode_frame_number']

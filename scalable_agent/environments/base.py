@@ -1,45 +1,42 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What all families of environments share: stepping, finding levels.
+"""The base of all families of environments: stepping, looking up levels.
 
-`E` is the number of environments of one vector. Like everything in this
-package, this module must not import TensorFlow: it runs in worker processes.
+`E` is the number of environments of one vector. Worker processes import this
+package, so none of its modules may import TensorFlow.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-import dataclasses
 import difflib
-import functools
-import importlib
-import inspect
 import re
-from typing import NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
 
-# Of one environment, or with the axis `E` of a vector.
+# The observation of one environment, or of a vector, with an axis `E`.
 Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
-# Builds one environment. Workers receive it, so cloudpickle must be able to
-# pickle it.
+# Builds one environment. Cloudpickle must be able to pickle a factory, because
+# factories are sent to workers.
 Factory = Callable[[], gymnasium.Env]
 
 
 class FrameAndInstruction(TypedDict, total=False):
-  """A dictionary that a gymnasium environment may have as observation."""
+  """Observation of a gymnasium environment with pixels and text."""
   frame: np.ndarray
   instruction: str
 
 
-# What `reset` and `step` of a gymnasium environment return.
+# Results of `reset` and `step` of a gymnasium environment.
 RawObservation: TypeAlias = np.ndarray | int | Mapping[str, object]
 Reset: TypeAlias = tuple[RawObservation, dict]
 Step: TypeAlias = tuple[RawObservation, float, bool, bool, dict]
 
 
 class VectorStep(NamedTuple):
-  """What a vector of environments returns for one step.
+  """Result of one step of a vector of environments.
 
   Attributes:
     reward: float32 `[E]`.
@@ -48,9 +45,9 @@ class VectorStep(NamedTuple):
     observation: nest of `[E, ...]`.
     truncated: bool `[E]`, whether a time limit, and nothing else, ended an
       episode in this step.
-    last_observation: nest of `[E, ...]` like `observation`. Where
-      `episode_end`, it is the last observation of the episode. Other entries
-      have no meaning. `()` if no episode ends.
+    last_observation: nest of `[E, ...]` like `observation`: the last
+      observation of the episode where `episode_end`, elsewhere without meaning.
+      `()` if no episode ends.
   """
   reward: np.ndarray
   done: np.ndarray
@@ -61,7 +58,7 @@ class VectorStep(NamedTuple):
 
 
 class VectorEnvironment(Protocol):
-  """What a family of environments provides: `E` environments in lockstep.
+  """`E` environments in lockstep; each family of levels implements this class.
 
   Attributes:
     spec: the `structs.EnvironmentSpec` of one environment.
@@ -69,7 +66,11 @@ class VectorEnvironment(Protocol):
   spec: structs.EnvironmentSpec
 
   def initial(self) -> Observation:
-    """Starts all from their seeds; returns observations `[E, ...]`."""
+    """Starts all environments from their seeds.
+
+    Returns:
+      The first observations, `[E, ...]`.
+    """
 
   def step(self, actions: np.ndarray) -> VectorStep:
     """Steps all environments; after an episode, the next one begins.
@@ -79,7 +80,7 @@ class VectorEnvironment(Protocol):
     """
 
   def close(self) -> None:
-    """Frees everything; may be called again."""
+    """Frees all resources; may be called again."""
 
 
 class FlowEnvironment:
@@ -90,18 +91,18 @@ class FlowEnvironment:
   Attributes:
     num_envs: int, `E`.
     level_names: tuple of `E` names.
-    indices: range of `E` numbers: which environments of the run these are.
+    indices: range of `E` ints, the numbers of the environments in the run.
     spec: the `structs.EnvironmentSpec` of one environment.
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str],
                first_index: int = 0):
-    """Wraps `env`; `close` closes it.
+    """Wraps a vector, which `close` closes.
 
     Args:
-      env: `VectorEnvironment` of `E` environments.
+      env: the vector.
       level_names: `E` names.
-      first_index: which environment of the run the first one is.
+      first_index: number of the first environment in the run.
     """
     self._env = env
     self.level_names = tuple(level_names)
@@ -120,7 +121,7 @@ class FlowEnvironment:
 
     Returns:
       `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True,
-      nothing truncated.
+      `truncated` False.
 
     Raises:
       EnvironmentValueError: an observation is not finite.
@@ -149,12 +150,12 @@ class FlowEnvironment:
 
     Returns:
       `StepOutput` of `[E, ...]`. Where `done`, the observation begins the next
-      episode. Where `info.episode_end`, `info` is about the episode that ended,
-      and the next step counts from zero.
+      episode. Where `info.episode_end`, `info` describes the episode that
+      ended, and the next step counts from zero.
 
     Raises:
-      ValueError: actions of another shape or kind, NaN, or, if they are
-        discrete, out of range.
+      ValueError: actions have another shape or kind, are NaN, or are out of
+        range (if discrete).
       RuntimeError: called before `initial` or after `close`.
       EnvironmentProcessError: an environment failed; only `close` still works.
       EnvironmentValueError: a reward or an observation is not finite.
@@ -162,7 +163,7 @@ class FlowEnvironment:
     self._check_open()
     if self._episode_return is None:
       raise RuntimeError('Call initial() before step().')
-    result = self._env.step(self._checked(actions))
+    result = self._env.step(self._check_actions(actions))
     self._check_finite('reward', result.reward)
     self._check_observation(result.observation)
     if result.episode_end.any():
@@ -185,34 +186,45 @@ class FlowEnvironment:
       self._closed = True
       self._env.close()
 
-  def _checked(self, actions):
-    """Returns valid actions; raises `ValueError` for anything else."""
-    actions = np.asarray(actions)
+  def _check_actions(self, actions: npt.ArrayLike) -> np.ndarray:
+    """Returns actions of the right dtype; raises ValueError if invalid."""
+    array = np.asarray(actions)
     is_continuous = self.spec.action.size > 0
     kinds, kind_name = ('f', 'floats') if is_continuous else ('iu', 'integers')
-    if actions.shape != self._action_shape or actions.dtype.kind not in kinds:
+    if array.shape != self._action_shape or array.dtype.kind not in kinds:
       raise ValueError(
           f'Actions must be {kind_name} of shape {self._action_shape}, not '
-          f'{actions.dtype} of shape {actions.shape}.')
+          f'{array.dtype} of shape {array.shape}.')
     if is_continuous:
-      if np.isnan(actions).any():
-        raise ValueError(f'Actions must be numbers, not {actions.tolist()}.')
-      actions = np.clip(actions, -1, 1)
-    elif (actions < 0).any() or (actions >= self._num_values).any():
+      if np.isnan(array).any():
+        raise ValueError(f'Actions must be numbers, not {array.tolist()}.')
+      array = np.clip(array, -1, 1)
+    elif (array < 0).any() or (array >= self._num_values).any():
       raise ValueError(
           'Actions must be at least 0 and below '
-          f'{", ".join(map(str, self._num_values))}, not {actions.tolist()}.')
-    return actions.astype(self._action_dtype, copy=False)
+          f'{", ".join(map(str, self._num_values))}, not {array.tolist()}.')
+    return array.astype(self._action_dtype, copy=False)
 
-  def _check_observation(self, observation, rows=True):
-    parts = (observation if isinstance(observation, dict)
-             else {'': observation})
+  def _check_observation(self, observation: Observation | tuple[()],
+                         rows: np.ndarray | bool = True) -> None:
+    parts: dict[str, Any] = (observation if isinstance(observation, dict)
+                             else {'': observation})
     for name, array in parts.items():
       if array.dtype.kind == 'f':
         self._check_finite(f'observation {name}'.strip(), array, rows)
 
-  def _check_finite(self, what, values, rows=True):
-    """Raises for what is not finite in `values`, `[E, ...]`, where `rows`."""
+  def _check_finite(self, what: str, values: np.ndarray,
+                    rows: np.ndarray | bool = True) -> None:
+    """Raises an error if `values[rows]` are not finite.
+
+    Args:
+      what: name of the values, for the error.
+      values: float `[E, ...]`.
+      rows: bool `[E]`.
+
+    Raises:
+      errors.EnvironmentValueError: a value is not finite.
+    """
     finite = np.isfinite(values)
     if finite.all():
       return
@@ -224,7 +236,7 @@ class FlowEnvironment:
           f'{what} {wrong}, {self._episode_step[row]} steps after the '
           'start of an episode: rewards and observations must be finite.')
 
-  def _check_open(self):
+  def _check_open(self) -> None:
     if self._closed:
       raise RuntimeError('This environment is closed.')
 
@@ -239,15 +251,12 @@ class ActionRepeat(gymnasium.Wrapper):
   """Repeats each action and sums the rewards, up to the end of the episode."""
 
   def __init__(self, env: gymnasium.Env, num_action_repeats: int):
-    """Wraps `env`, whose steps are one frame each."""
+    """Wraps `env`, of which one step is one frame."""
     super().__init__(env)
     self._num_action_repeats = num_action_repeats
 
   def step(self, action: np.ndarray) -> Step:
-    """See `gymnasium.Env.step`; the reward is the sum over the repeats.
-
-    The last repeats are left out if the episode ends before them.
-    """
+    """Repeats an action until the episode ends; returns the summed reward."""
     total_reward = 0.0
     for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)
@@ -258,34 +267,16 @@ class ActionRepeat(gymnasium.Wrapper):
 
 
 def build(level_name: str, factory: Factory) -> gymnasium.Env:
-  """Builds one environment in this process.
-
-  Args:
-    level_name: the level, for errors.
-    factory: builds it.
+  """Builds one environment in this process; errors name the level.
 
   Raises:
-    errors.MissingDependencyError: a package that it needs is not installed.
+    errors.MissingDependencyError: a package of the level is not installed.
   """
   try:
     return factory()
   except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs a package that is not installed: {e}') from e
-
-
-def registered(
-    spec: gymnasium.envs.registration.EnvSpec,
-    num_action_repeats: int) -> Factory:
-  """Returns what builds an environment that gymnasium knows."""
-  # The worker gets the description, so only the parent must have registered
-  # the level.
-  return functools.partial(_make, spec, num_action_repeats)
-
-
-def _make(spec: gymnasium.envs.registration.EnvSpec,
-          num_action_repeats: int) -> gymnasium.Env:
-  return ActionRepeat(gymnasium.make(spec), num_action_repeats)
 
 
 def no_truncation(num_envs: int) -> np.ndarray:
@@ -295,64 +286,14 @@ def no_truncation(num_envs: int) -> np.ndarray:
   return zeros
 
 
-def registered_spec(
-    level_name: str,
-    is_filmed: bool = False) -> gymnasium.envs.registration.EnvSpec:
-  """Returns gymnasium's own description of a level.
-
-  Args:
-    level_name: a gymnasium id. `module:id` imports the module that registers
-      the id first.
-    is_filmed: whether `render` returns pictures, if the level has any.
-
-  Raises:
-    errors.MissingDependencyError: the module cannot be imported.
-    errors.UnknownLevelError: no such id is registered.
-  """
-  module, _, env_id = level_name.rpartition(':')
-  try:
-    if module:
-      importlib.import_module(module)
-    spec = gymnasium.spec(env_id)
-    return _rendered(spec) if is_filmed else spec
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'The module of level {level_name} cannot be imported: {e}.') from e
-  except gymnasium.error.Error as e:
-    raise unknown_level(level_name, gymnasium.registry) from e
-
-
-def _rendered(spec):
-  make = gymnasium.envs.registration.load_env_creator(
-      spec.entry_point) if isinstance(spec.entry_point, str) else (
-          spec.entry_point)
-  metadata = getattr(make, 'metadata', None)
-  if metadata is None:  # A function, which says it by its arguments.
-    arguments = inspect.signature(make).parameters.values()
-    can_show = any(argument.name == 'render_mode'
-                   or argument.kind is argument.VAR_KEYWORD
-                   for argument in arguments)
-  else:
-    can_show = 'rgb_array' in metadata.get('render_modes', ())
-  if not can_show:
-    return spec
-  return dataclasses.replace(
-      spec, kwargs={**spec.kwargs, 'render_mode': 'rgb_array'})
-
-
-def without_module(level_name: str) -> str:
-  """Returns the gymnasium id of a level that may be named `module:id`."""
-  return level_name.rpartition(':')[2]
-
-
 def unknown_level(
     level_name: str, known: Iterable[str]) -> errors.UnknownLevelError:
-  """Returns the error for an unknown level; it suggests similar names.
+  """Returns the error for an unknown level, which suggests similar names.
 
   Args:
-    level_name: the level that the user named; `module:id` is one of gymnasium.
-    known: the names of levels. If two differ only in spelling, the error
-      suggests the last one.
+    level_name: the level that the user named, perhaps as `module:id`.
+    known: the names of levels. If two names differ only in spelling, the error
+      suggests the last of the two.
   """
   names = {_spelling(name): name for name in known}
   module, colon, own_name = level_name.rpartition(':')
@@ -364,10 +305,10 @@ def unknown_level(
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
 
 
-def _spelling(level_name):
+def _spelling(level_name: str) -> str:
   """Returns the name without its variants of spelling.
 
-  It is `mspacman` for ALE/MsPacman-v5, ms_pacman and MsPacmanNoFrameskip-v4.
+  Example: `mspacman` for ALE/MsPacman-v5, ms_pacman, MsPacmanNoFrameskip-v4.
   """
   return re.sub(r'^ale/|_|noframeskip|deterministic|-v\d+$', '',
                 level_name.lower())

@@ -1,11 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """DeepMind Lab, by its Python API.
 
-Level names are those of DMLab-30, with or without `contributed/dmlab30/`;
-`seekavoid_arena_01`, the paper's fifth single task; and `lab/NAME` for any
-other level under Lab's own name for it.
+Level names are the names of DMLab-30, with or without `contributed/dmlab30/`;
+`seekavoid_arena_01`, the paper's fifth single task; and `lab/NAME` for Lab's
+own name of any other level.
 
-Lab is not on PyPI. If it is missing, an error says how to install it. Its API:
+Lab is not on PyPI. If Lab is missing, an error explains the installation. API:
 https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
@@ -24,15 +24,15 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.processes import processes
-from scalable_agent.scores import dmlab30
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 
-# What is said when environments start, which may take minutes.
+# A message for the start of environments, which may take minutes.
 COMPILING = (
-    'Environments of DeepMind Lab start. Many levels compile their maps first, '
-    'each for 2 to 11 s of a core; --level_cache_dir keeps them.')
-# The reference's actions. The numbers of an action are: look right and down, in
-# pixels per frame, strafe right, move forward, fire, jump, crouch.
+    'Environments of DeepMind Lab start. Many levels first compile maps, which '
+    'takes 2 to 11 s of a core per map; --level_cache_dir keeps the maps.')
+# The reference's actions. The numbers of an action are: look right and down (in
+# pixels per frame), strafe right, move forward, fire, jump, crouch.
 DEFAULT_ACTION_SET = (
     (0, 0, 0, 1, 0, 0, 0),  # Forward.
     (0, 0, 0, -1, 0, 0, 0),  # Backward.
@@ -46,22 +46,20 @@ DEFAULT_ACTION_SET = (
 )
 # Test levels are drawn from seeds that training never sees.
 _TEST_MIXER_SEED = 0x600D5EED
-_DMLAB30 = dmlab30.LAB_PREFIX
+_DMLAB30 = lab_levels.DMLAB30_PREFIX
 # These show photographs. The other two levels of psychlab draw their images.
 _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
                  _DMLAB30 + 'psychlab_continuous_recognition')
-_OTHER_LEVELS = ('seekavoid_arena_01',)
-_ANY_LEVEL = 'lab/'
 _MAX_INSTRUCTION_LENGTH = 1024
-# The renderer takes no other widths and heights than multiples of it.
+# The renderer requires widths and heights that are multiples of this number.
 _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
 _HOW_TO_INSTALL = (
     'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
-    'PyPI: build its wheel from https://github.com/google-deepmind/lab, as '
-    'python/pip_package/README.md there says (with Bazel), and install that '
-    'with pip, and "setuptools<81" and dm-env.')
-# What its package imports, and why that may be missing.
+    'PyPI: build its wheel from https://github.com/google-deepmind/lab (with '
+    'Bazel, see python/pip_package/README.md), and install the wheel, '
+    '"setuptools<81" and dm-env with pip.')
+# Imports of the package `deepmind_lab`, and the reason if an import is missing.
 _MISSING = {
     'imp': 'whose package imports imp, which Python has up to 3.11 only: use '
            'Python 3.11 or older.',
@@ -72,31 +70,18 @@ _MISSING = {
 
 def is_level(level_name: str) -> bool:
   """Whether a name means a level of DeepMind Lab, or `dmlab30`."""
-  return (level_name in dmlab30.ALL_LEVELS or level_name in _OTHER_LEVELS
-          or level_name.startswith((_DMLAB30, _ANY_LEVEL))
-          or level_name == 'dmlab30')
+  return lab_levels.is_level(level_name)
 
 
 def known_levels() -> Iterable[str]:
   """Returns the names of levels, for errors."""
-  return [*sorted(dmlab30.ALL_LEVELS), *_OTHER_LEVELS, 'dmlab30']
+  return [*sorted(lab_levels.ALL_DMLAB30_LEVELS), *lab_levels.OTHER_LEVELS,
+          lab_levels.SUITE]
 
 
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
-  """Returns what builds an environment of the level.
-
-  Args:
-    level_name: as the module describes it.
-    settings: `sections.EnvironmentSettings`.
-
-  Raises:
-    errors.MissingDependencyError: DeepMind Lab, or what it needs, is not
-      installed.
-    errors.UnknownLevelError: no such level in DMLab-30.
-    errors.LevelError: the level, the size of its frames or a path does not go
-      with the settings.
-  """
+  """Returns a factory of environments of a level, see `environments.Levels`."""
   _check_size(settings)
   _check_installed(level_name)
   level = _lab_level(level_name, settings.is_test)
@@ -107,10 +92,10 @@ def look_up(
 
 
 class LocalLevelCache:
-  """A directory of compiled maps; many processes may share it.
+  """A directory of compiled maps, which many processes may share.
 
-  Levels that make a new map for each episode compile it first, which takes
-  seconds. Nothing is ever removed.
+  Some levels make a new map for each episode. Compiling a map takes seconds.
+  Maps are never removed.
   """
 
   def __init__(self, cache_dir: str):
@@ -122,16 +107,16 @@ class LocalLevelCache:
     """Copies the map of `key` to `pk3_path`; returns whether there is one."""
     try:
       shutil.copyfile(os.path.join(self._cache_dir, key), pk3_path)
-    except OSError:  # It is compiled then.
+    except OSError:  # The map is compiled then.
       return False
     return True
 
   def write(self, key: str, pk3_path: str) -> None:
-    """Keeps the map at `pk3_path`, unless there is one of this key."""
+    """Copies the map at `pk3_path` to the cache, unless the key is known."""
     path = os.path.join(self._cache_dir, key)
     if os.path.exists(path):
       return
-    # Renamed when it is whole, so that no process fetches half a map.
+    # Renamed when complete, so that no process fetches half a map.
     part = f'{path}.{uuid.uuid4().hex}'
     try:
       shutil.copyfile(pk3_path, part)
@@ -142,13 +127,13 @@ class LocalLevelCache:
 
 
 class _Lab(Protocol):
-  """What we use of `deepmind_lab.Lab`."""
+  """The part of the API of `deepmind_lab.Lab` that is used here."""
 
   def reset(self, *, seed: int) -> None:
     """Begins the next episode."""
 
   def step(self, action: np.ndarray, *, num_steps: int) -> float:
-    """Acts for some frames; returns the sum of their rewards."""
+    """Repeats an action for some frames; returns the sum of the rewards."""
 
   def is_running(self) -> bool:
     """Whether the episode goes on."""
@@ -161,11 +146,11 @@ class _Lab(Protocol):
 
 
 class DmLab(gymnasium.Env):
-  """One level. Lab itself is started by `reset`.
+  """An environment of one level. The first `reset` starts Lab.
 
   Observations are `frame`, uint8 `[height, width, 3]`, and `instruction`, which
   is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
-  not say whether a time limit ended an episode, so no episode is truncated.
+  not report time limits, so no episode is truncated.
   """
   metadata = {'render_fps': 60}
 
@@ -175,15 +160,15 @@ class DmLab(gymnasium.Env):
 
     Args:
       level: Lab's name of the level.
-      config: settings of Lab; width and height must be among them.
+      config: settings of Lab, with width and height.
       num_action_repeats: frames per step, each with the same action.
-      level_cache_dir: directory of compiled maps; '' if they are not kept.
+      level_cache_dir: directory of compiled maps; '' for no cache.
     """
     self._level = level
     self._config = dict(config)
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
-    # Lab reads what lies behind the first number, whatever the strides are.
+    # Lab ignores strides, so each action must be contiguous in memory.
     self._actions = np.array(DEFAULT_ACTION_SET, np.intc, order='C')
     self._lab: _Lab | None = None
     self._random_state = np.random.RandomState()
@@ -199,13 +184,13 @@ class DmLab(gymnasium.Env):
     """Begins the next episode, see `gymnasium.Env.reset`.
 
     Args:
-      seed: seeds the reference's stream of seeds, which has one for each
-        episode, and starts Lab anew. None: the stream goes on.
-      options: is not used.
+      seed: restarts Lab, and seeds the reference's stream of seeds, one for
+        each episode. None: takes the next seed of the stream.
+      options: not used.
     """
     if seed is not None:
-      # A Lab that has played does not replay: the same episode and the same
-      # seed begin at other places. A new one does, bit for bit.
+      # A used Lab begins an episode of the same seed at another place. Only a
+      # new Lab replays the episode bit for bit.
       self.close()
       self._random_state = np.random.RandomState(seed)
     if self._lab is None:
@@ -215,21 +200,17 @@ class DmLab(gymnasium.Env):
     return self._observation, {}
 
   def step(self, action: int) -> base.Step:
-    """Takes an action, with its repeats, see `gymnasium.Env.step`.
+    """Repeats an action of `DEFAULT_ACTION_SET`, see `gymnasium.Env.step`.
 
-    Args:
-      action: index of an entry of `DEFAULT_ACTION_SET`.
-
-    Returns:
-      As `gymnasium.Env.step`. The observation of the end is that of the step
-      before, as DeepMind Lab has none there. Nothing is ever truncated.
+    The last observation of an episode is returned twice, because DeepMind Lab
+    has no observation after the end.
     """
     lab = self._lab
     assert lab is not None  # Started by `reset`.
     reward = lab.step(self._actions[int(action)],
                       num_steps=self._num_action_repeats)
     terminated = not lab.is_running()
-    if not terminated:  # Lab has no observation after the end.
+    if not terminated:
       self._observation = _observation(lab)
     return self._observation, reward, terminated, False, {}
 
@@ -237,24 +218,24 @@ class DmLab(gymnasium.Env):
     """Closes DeepMind Lab; may be called again."""
     if self._lab is not None:
       self._lab.close()
-      self._lab = None  # After `close`, a call may end the process.
+      self._lab = None  # After `close`, a call may crash the process.
       self._temp_folder.cleanup()
 
   def _start(self) -> _Lab:
     import deepmind_lab  # pylint: disable=g-import-not-at-top
-    # Each Lab has its own: maps of different episodes have the same name.
+    # Each Lab needs its own folder, since maps have the same name in each Lab.
     self._temp_folder = tempfile.TemporaryDirectory(
         prefix='lab_', dir=processes.directory(), ignore_cleanup_errors=True)
 
-    def start(*observations):
+    def start(*observations: str) -> _Lab:
       return deepmind_lab.Lab(
           self._level, list(observations), self._config,
           level_cache=(LocalLevelCache(self._level_cache_dir)
                        if self._level_cache_dir else None),
           temp_folder=self._temp_folder.name)
 
-    # To ask for what a level declares, one has to start Lab, too. Nearly all
-    # declare instructions, so only the others start it twice.
+    # Only a running Lab could list the observations of a level. Nearly all
+    # levels have instructions, so only the other levels start Lab twice.
     try:
       return start(_FRAME, _INSTRUCTION)
     except ValueError:  # Unknown observation.
@@ -267,7 +248,7 @@ def _observation(lab: _Lab) -> base.FrameAndInstruction:
           'instruction': observations.get(_INSTRUCTION, '')}
 
 
-def _check_size(settings):
+def _check_size(settings: sections.EnvironmentSettings) -> None:
   for name in 'width', 'height':
     size = getattr(settings, name)
     if size % _SIZE_STEP:
@@ -277,7 +258,7 @@ def _check_size(settings):
           f'DeepMind Lab, such as {below or below + _SIZE_STEP}.')
 
 
-def _check_installed(level_name):
+def _check_installed(level_name: str) -> None:
   try:
     import deepmind_lab  # noqa: F401
   except ImportError as e:
@@ -286,11 +267,12 @@ def _check_installed(level_name):
         f'{level_name} is a level of DeepMind Lab, {what_to_do} ({e})') from e
 
 
-def _check_paths(level_name, level, settings):
+def _check_paths(level_name: str, level: str,
+                 settings: sections.EnvironmentSettings) -> None:
   path = settings.dataset_path
   what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
-  # Lab takes the word `dummy` for a dataset of two colours.
+  # In Lab, the word `dummy` means a dataset of two colours.
   if path and path != 'dummy' and not os.path.isdir(path):
     raise errors.LevelError(
         f'dataset_path={path} is no directory: {what_to_do}')
@@ -307,19 +289,19 @@ def _check_paths(level_name, level, settings):
 
 def _lab_level(name: str, is_test: bool) -> str:
   """Returns Lab's own name of a level."""
-  if name == 'dmlab30':
+  if name == lab_levels.SUITE:
     raise errors.EnvironmentSpecError(
         'dmlab30 is a suite. Here, name its levels one by one: see '
         'scores.dmlab30.levels.')
-  if name in _OTHER_LEVELS:
+  if name in lab_levels.OTHER_LEVELS:
     return name
-  if name.startswith(_ANY_LEVEL):
-    return name[len(_ANY_LEVEL):]
+  if name.startswith(lab_levels.ANY_PREFIX):
+    return name[len(lab_levels.ANY_PREFIX):]
   level = name.removeprefix(_DMLAB30)
-  if level not in dmlab30.ALL_LEVELS:
-    raise base.unknown_level(
-        name, [_DMLAB30 + known for known in sorted(dmlab30.ALL_LEVELS)])
-  if level not in dmlab30.LEVEL_MAPPING and not is_test:
+  if level not in lab_levels.ALL_DMLAB30_LEVELS:
+    raise base.unknown_level(name, [
+        _DMLAB30 + known for known in sorted(lab_levels.ALL_DMLAB30_LEVELS)])
+  if level not in lab_levels.DMLAB30_LEVELS and not is_test:
     raise errors.LevelError(
         f'{name} is held out for testing: train on '
         f'{level.removesuffix("_test")}_train, or use --mode=test.')

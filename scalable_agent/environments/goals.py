@@ -1,11 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Rewards of goal environments, for goals that were not the desired ones.
+"""Rewards of goal environments for other goals than the desired goal.
 
-Observations of such an environment are dictionaries with `achieved_goal` and
-`desired_goal`. Its `compute_reward(achieved_goal, desired_goal, info)` is the
-reward of a step that led to `achieved_goal`, and `compute_terminated` says
-whether that step ended the episode. They need no simulation, so an environment
-that is never reset or stepped can compute them.
+Observations of a goal environment are dictionaries with `achieved_goal` and
+`desired_goal`. Its `compute_reward(achieved_goal, desired_goal, info)` returns
+the reward of a step that led to `achieved_goal`, and `compute_terminated`
+returns whether the step ended the episode. Both functions need no simulation,
+so the environment need not be reset or stepped.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,12 @@ from typing import TypeAlias
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import base
 
-# A function of achieved goals `[N, ...]` and desired ones: `[N]`.
+# A function of achieved goals, `[N, ...]`, and desired goals, `[N, ...]`, to
+# rewards, float32 `[N]`, or to ends of episodes, bool `[N]`.
 GoalFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _NUM_PROBES = 7
@@ -25,20 +27,16 @@ _NUM_PROBES = 7
 class Goals:
   """The rewards of a goal environment.
 
-  Its methods call those of the environment once for all goals if that gives the
-  same as a call for each, and else once for each. `info` is empty.
+  Goals are passed to the environment's methods as one batch if the results are
+  the same as for one goal at a time, and else one at a time. `info` is empty.
   """
 
   def __init__(self, level_name: str, factory: base.Factory):
     """Builds an environment, which is not reset or stepped.
 
-    Args:
-      level_name: the level, for errors.
-      factory: builds it.
-
     Raises:
       errors.EnvironmentSpecError: the level has no goals.
-      errors.MissingDependencyError: a package that it needs is not installed.
+      errors.MissingDependencyError: a package of the level is not installed.
     """
     env = base.build(level_name, factory)
     self._goals = _goal_spaces(env)
@@ -47,47 +45,58 @@ class Goals:
           f'{level_name} has no goals to learn from in hindsight: its '
           'observations need a Box achieved_goal and a Box desired_goal, and '
           'the environment needs compute_reward.')
-    self.rewards = _of_many(
+    self.rewards = _batch_function(
         env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
-    self.terminated = _of_many(
+    self.terminated = _batch_function(
         env.get_wrapper_attr('compute_terminated'), bool, self._goals
     ) if env.has_wrapper_attr('compute_terminated') else None
 
   def can_terminate(self) -> bool:
-    """Whether reached goals end episodes: `compute_terminated` says it."""
+    """Whether reached goals end episodes, by `compute_terminated`."""
     return self.terminated is not None and bool(
         self.terminated(*_probes(self._goals)).any())
 
 
-def _goal_spaces(env):
+def _goal_spaces(env: gymnasium.Env) -> list[gymnasium.spaces.Box]:
   space = env.observation_space
   parts = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {}
   return [part for name in ('achieved_goal', 'desired_goal')
           if isinstance(part := parts.get(name), gymnasium.spaces.Box)]
 
 
-def _of_many(method, dtype, goals):
-  """Returns a function of many goals, made of a method for one or for many."""
+def _batch_function(
+    method: Callable, dtype: npt.DTypeLike,
+    goals: list[gymnasium.spaces.Box]) -> GoalFunction:
+  """Returns a function of batches of goals.
 
-  def at_once(achieved, desired):
+  Args:
+    method: a function of one achieved goal, one desired goal and `info`, which
+      may also accept batches of goals.
+    dtype: dtype of results.
+    goals: the spaces of achieved and desired goals.
+  """
+
+  def at_once(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
     return np.asarray(method(achieved, desired, {}), dtype)
 
-  def one_by_one(achieved, desired):
+  def one_by_one(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
     return np.array([method(a, d, {})
                      for a, d in zip(achieved, desired, strict=True)], dtype)
 
   compute = at_once if _agree(at_once, one_by_one, goals) else one_by_one
 
-  def computed(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    # In the precision of the environment, which decides at a threshold.
+  def cast_and_compute(
+      achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    # Rewards with a threshold need the precision of the environment.
     return compute(*(np.asarray(goal, space.dtype)
                      for goal, space in zip((achieved, desired), goals)))
 
-  return computed
+  return cast_and_compute
 
 
-def _probes(goals):
-  """Returns achieved and desired goals, of which every other pair is equal."""
+def _probes(
+    goals: list[gymnasium.spaces.Box]) -> tuple[np.ndarray, np.ndarray]:
+  """Returns random achieved and desired goals; every other pair is equal."""
   for seed, space in enumerate(goals):
     space.seed(seed)
   achieved, desired = (
@@ -97,13 +106,14 @@ def _probes(goals):
   return achieved, desired
 
 
-def _agree(at_once, one_by_one, goals):
-  """Whether both give the same, for goals that are reached and others."""
+def _agree(at_once: GoalFunction, one_by_one: GoalFunction,
+           goals: list[gymnasium.spaces.Box]) -> bool:
+  """Whether two functions agree, for goals that are reached or not reached."""
   achieved, desired = _probes(goals)
   expected = one_by_one(achieved, desired)
   try:
     found = at_once(achieved, desired)
   except Exception:  # pylint: disable=broad-except
-    return False  # It does not know that goals may have an axis more.
+    return False  # The method does not accept a batch of goals.
   return found.shape == expected.shape and np.allclose(
       found, expected, equal_nan=True)

@@ -1,20 +1,20 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Gymnasium environments, one per worker process.
+"""Gymnasium environments, in worker processes.
 
-The vector here plays the levels of all families except Atari. A family gives it
-factories of environments. This module is also a family itself: that of all
-other ids that are registered with gymnasium.
+`GymnasiumVector` plays the levels of all families except Atari, from factories
+of environments. This module is also the family of all ids of gymnasium that
+belong to no other family.
 """
 
 from collections.abc import Iterable, Sequence
 import functools
-import importlib
 from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
@@ -22,16 +22,17 @@ from scalable_agent.processes import remote
 from scalable_agent.processes import workers
 from scalable_agent.settings import sections
 
-# Levels of gymnasium that need an extra: their module, the package, the extra.
-_EXTRAS = (('gymnasium.envs.mujoco', 'mujoco', 'mujoco'),
-           ('gymnasium.envs.box2d', 'Box2D', 'box2d'))
+# The packages of levels of gymnasium, by the module of the levels.
+_PACKAGES = {
+    'gymnasium.envs.mujoco': registry.Package('mujoco', 'mujoco', 'mujoco'),
+    'gymnasium.envs.box2d': registry.Package('Box2D', 'Box2D', 'box2d')}
 
-# Of its own, beside what it shares with others; environments have more.
+# Memory that a process does not share; environments need more.
 _LEAST_PROCESS_BYTES = 5e6
 
 
 def is_level(level_name: str) -> bool:
-  """Whether gymnasium knows the id, or it is `module:id`."""
+  """Whether the name is `module:id`, or an id that gymnasium knows."""
   return ':' in level_name or level_name in gymnasium.registry
 
 
@@ -42,68 +43,50 @@ def known_levels() -> Iterable[str]:
 
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
-  """Returns what builds an environment of the level.
-
-  Args:
-    level_name: a gymnasium id. `module:id` imports the module that registers
-      the id first.
-    settings: `sections.EnvironmentSettings`.
-
-  Raises:
-    errors.UnknownLevelError: no such id is registered.
-    errors.MissingDependencyError: the module cannot be imported, or a package
-      is not installed.
-    errors.EnvironmentSpecError: the level is an Atari game by another name.
-  """
-  spec = base.registered_spec(level_name, settings.is_filmed)
+  """Returns a factory of environments of a level, see `environments.Levels`."""
+  spec = registry.look_up(level_name, settings)
   if str(spec.entry_point).startswith('ale_py'):
     rom = spec.kwargs['game'].title().replace('_', '')
     raise errors.EnvironmentSpecError(
-        f'Atari games are named by their newest id, here ALE/{rom}-v5, and all '
-        f'use the same protocol: {level_name} would not mean what it says.')
-  for module, package, extra in _EXTRAS:
+        f'Name this Atari game ALE/{rom}-v5: the id {level_name} implies '
+        'another protocol, but all Atari games are played with the same one.')
+  for module, package in _PACKAGES.items():
     if str(spec.entry_point).startswith(module):
-      try:
-        importlib.import_module(package)
-      except ImportError as e:
-        raise errors.MissingDependencyError(
-            f'{level_name} needs {package}: '
-            f'pip install -e ".[{extra}]" ({e}).') from e
-  return base.registered(spec, settings.num_action_repeats)
+      package.check(level_name)
+  return registry.factory(spec, settings.num_action_repeats)
 
 
 class GymnasiumVector:
   """`E` gymnasium environments; implements `base.VectorEnvironment`.
 
   Actions are `Discrete`, `MultiDiscrete` (one axis) or a `Box` with bounds.
-  Agents count from 0 and act within [-1, 1]; the environments receive what
-  their space says.
+  Agents count from 0 and act within [-1, 1]. Actions are converted to the
+  environments' own space.
 
-  Observations are a `Box`, or a `Dict` of some and, if wanted, a `Text` named
-  `instruction`. Text becomes `bytes` (UTF-8) and float64 becomes float32. In
-  the place of a `Box`, there may be a `Discrete`, `MultiDiscrete` or
-  `MultiBinary`. It becomes a vector with ones at its values, float32.
+  Observations are a `Box`, or a `Dict` of several `Box` and optionally a `Text`
+  named `instruction`. Text becomes `bytes` (UTF-8) and float64 becomes float32.
+  A `Discrete`, `MultiDiscrete` or `MultiBinary` may take the place of a `Box`
+  and becomes a one-hot or multi-hot vector, float32.
   """
 
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
                settings: sections.EnvironmentSettings, num_threads: int = 0,
                compiling: str = ''):
-    """Starts a process for every `settings.environments_per_process`.
+    """Starts a process per `settings.environments_per_process` environments.
 
     Args:
       level_names: `E` names, for errors.
-      factories: `E` factories, the same object for the same level. One step
-        of their environments is `num_action_repeats` frames.
+      factories: `E` factories, the same object for the same level. One step of
+        an environment is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
       settings: `sections.EnvironmentSettings`.
-      num_threads: not used, because environments have processes.
-      compiling: what to say when the environments start, if their episodes
-        begin with something that takes long. Then steps may take as long as
-        starts.
+      num_threads: not used, because environments run in processes.
+      compiling: a message for the start of the environments, if episodes may
+        begin with work that takes long. Then steps may take as long as starts.
 
     Raises:
-      errors.MissingDependencyError: a package the level needs is not installed.
+      errors.MissingDependencyError: a package of the level is not installed.
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
       errors.EnvironmentProcessError: an environment could not be built.
     """
@@ -132,14 +115,12 @@ class GymnasiumVector:
     self._compiling = compiling
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment.initial`."""
     if self._compiling:
       _say_once(self._compiling)
     self._workers.reset()
     return self._layout.decode(self._workers.exchange.observation)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment.step`."""
     exchange = self._workers.exchange
     exchange.action[:] = spaces.to_space(actions, self._action_space)
     self._workers.step()
@@ -154,7 +135,6 @@ class GymnasiumVector:
         last_observation=self._layout.decode(exchange.last_observation))
 
   def close(self) -> None:
-    """Ends the processes; may be called again."""
     self._workers.close()
 
 
@@ -168,12 +148,12 @@ def _in_transport(factory: base.Factory) -> gymnasium.Env:
 
 
 class _Spaces(NamedTuple):
-  """What levels of one vector have in common.
+  """The spaces of a level.
 
   Attributes:
-    observations: how observations travel.
+    observations: the layout of observations.
     actions: the space of actions.
-    action_spec: the same for agents.
+    action_spec: the spec of agents' actions.
   """
   observations: spaces.Layout
   actions: gymnasium.Space
@@ -181,7 +161,7 @@ class _Spaces(NamedTuple):
 
 
 def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
-  """Returns the spaces of the levels; raises if they are not the same."""
+  """Returns the spaces of all levels; raises an error if levels differ."""
   first_name, first = next(iter(levels.items()))
   for name, level in levels.items():
     both = f'{first_name} and {name}'
@@ -198,7 +178,7 @@ def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
 
 def _level_spaces(level_name: str, factory: base.Factory,
                   timeout_s: float) -> _Spaces:
-  """Returns the spaces of a level; builds one environment for that."""
+  """Builds one environment and returns its spaces."""
   with remote.Remote(
       level_name, functools.partial(_Level, level_name, factory),
       timeout_s) as level:
@@ -206,7 +186,7 @@ def _level_spaces(level_name: str, factory: base.Factory,
 
 
 class _Level:
-  """A level, in a process of its own."""
+  """A level, in its own process."""
 
   def __init__(self, level_name: str, factory: base.Factory):
     self._name, self._env = level_name, base.build(level_name, factory)

@@ -5,60 +5,41 @@ Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import functools
 import io
 import string
+from typing import Any
 
 import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import registry
 from scalable_agent.settings import sections
 
-# The deep network halves 56 pixels three times, to 7: one place per tile. The
+# The deep network halves 56 pixels three times, to 7, one place per tile. The
 # shallow network's first kernel has the size of a tile.
 _TILE_SIZE = 8
 # The longest mission of the grammar, four parts of BossLevel, has 341 letters.
 _MAX_MISSION_LENGTH = 512
 _UNSEEN = 0
-# The agent looks up, and sees itself in the middle of the lowest row.
+# In its view, the agent is in the middle of the lowest row and looks up.
 _UP = 3
 
 
-def is_level(level_name: str) -> bool:
-  """Whether the name means a level of MiniGrid or BabyAI."""
-  return base.without_module(level_name).lower().startswith(
-      ('minigrid', 'babyai'))
-
-
-def known_levels() -> Iterable[str]:
-  """Returns the names of levels, for errors."""
-  return list(filter(is_level, gymnasium.registry))
+_PACKAGE = registry.Package(
+    'minigrid', 'minigrid', 'minigrid', ('minigrid', 'babyai'))
+is_level = _PACKAGE.is_level
+known_levels = _PACKAGE.known_levels
 
 
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
-  """Returns what builds an environment of the level.
-
-  Args:
-    level_name: an id of the package; `module:id` imports the module first.
-    settings: `sections.EnvironmentSettings`.
-
-  Raises:
-    errors.MissingDependencyError: minigrid is not installed.
-    errors.UnknownLevelError: no such level.
-    errors.EnvironmentSpecError: actions would be repeated.
-  """
-  try:
-    import minigrid  # noqa: F401
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'{level_name} needs minigrid: pip install -e ".[minigrid]" '
-        f'({e}).') from e
-  spec = base.registered_spec(level_name, settings.is_filmed)
+  """Returns a factory of environments of a level, see `environments.Levels`."""
+  spec = _PACKAGE.look_up(level_name, settings)
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '
@@ -67,7 +48,7 @@ def look_up(
       _make, dataclasses.replace(spec, disable_env_checker=True))
 
 
-def _make(spec: gymnasium.envs.registration.EnvSpec) -> gymnasium.Env:
+def _make(spec: registry.Spec) -> gymnasium.Env:
   return PixelsAndMission(gymnasium.make(spec))
 
 
@@ -90,18 +71,16 @@ class PixelsAndMission(gymnasium.Wrapper):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """See `gymnasium.Env.reset`."""
     # BabyAI prints when it has to draw a world again.
     with contextlib.redirect_stdout(io.StringIO()):
       observation, info = self.env.reset(seed=seed, options=options)
     return self._adapt(observation), info
 
   def step(self, action: int) -> base.Step:
-    """See `gymnasium.Env.step`."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     return self._adapt(observation), reward, terminated, truncated, info
 
-  def _adapt(self, observation):
+  def _adapt(self, observation: Mapping[str, Any]) -> base.FrameAndInstruction:
     frame = np.empty(self.observation_space['frame'].shape, np.uint8)
     size = _TILE_SIZE
     for i, column in enumerate(observation['image'].tolist()):

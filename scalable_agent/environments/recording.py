@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Films of games, made where the games are played.
+"""Records videos of games, in the processes that play the games.
 
-Each game has a file of its own, which is complete when the step that ends the
-game returns. Frames go to the encoder one by one, so long games need no memory.
+Each game has its own file, which is complete when the last step of the game
+returns. Frames go to the encoder one by one, so long games need no memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import atari
 from scalable_agent.environments import base
@@ -20,44 +21,44 @@ from scalable_agent.settings import sections
 
 _DEFAULT_FPS = 30.
 _MAX_GIF_FPS = 25.
-# Smaller pictures, such as the boards of toys, are enlarged.
+# Smaller pictures, such as the boards of toys, are enlarged to this size.
 _MIN_SIZE = 160
 _ATARI_FPS = 60.
 
 
 class Recording(NamedTuple):
-  """What to write for each game.
+  """Describes the videos to be recorded, one for each game.
 
   Attributes:
-    directory: where the films go.
+    directory: the directory of the videos.
     extension: `mp4` or `gif`.
-    has_text: whether the return so far and the action are in the corner.
+    has_text: whether a corner shows the return so far and the action.
   """
   directory: str
   extension: str = 'mp4'
   has_text: bool = False
 
   def path(self, environment: int, game: int) -> str:
-    """Returns the file of a game; environments and games count from 0."""
+    """Returns the path of a game's video; both numbers count from 0."""
     return os.path.join(
         self.directory, f'{environment}-{game}.{self.extension}')
 
   def factory(self, factory: base.Factory, environment: int,
               num_action_repeats: int) -> base.Factory:
-    """Returns a factory of the environment, with a recorder around it."""
+    """Returns a factory of the environment in a `Recorder`."""
     return functools.partial(
         _make_recorder, factory, self, environment, num_action_repeats)
 
 
-class Film:
-  """A film that is being written."""
+class VideoWriter:
+  """Writes pictures to a video."""
 
   def __init__(self, path: str, frames_per_s: float):
-    """Starts a film; its format is that of the extension of `path`."""
+    """Opens the file; the extension of `path` decides about the format."""
     import imageio.v2  # pylint: disable=g-import-not-at-top
     if path.endswith('.gif'):
       self._every = math.ceil(frames_per_s / _MAX_GIF_FPS)
-      # GIFs have hundredths of a second. Other numbers would be cut off.
+      # GIFs count hundredths of a second. Other durations would be cut off.
       duration_ms = 10 * round(100 * self._every / frames_per_s)
       self._writer = imageio.v2.get_writer(path, duration=duration_ms, loop=0)
     else:
@@ -68,10 +69,10 @@ class Film:
     self._num_frames = 0
 
   def add(self, picture: np.ndarray, text: str = '') -> None:
-    """Adds a picture, uint8 `[H, W, 3]`, with a text in its corner."""
+    """Adds a picture, uint8 `[H, W, 3]`, with a text in the corner."""
     self._num_frames += 1
     if (self._num_frames - 1) % self._every == 0:
-      self._writer.append_data(_with_text(_of_film_size(picture), text))
+      self._writer.append_data(_with_text(_resize(picture), text))
 
   def close(self) -> None:
     """Completes the file."""
@@ -79,10 +80,10 @@ class Film:
 
 
 class Recorder(gymnasium.Wrapper):
-  """Writes a film of each game, with a picture for each step.
+  """Records a video of each game, with a picture for each step.
 
-  The pictures are those of `render`. If the environment has none, they are its
-  observations, where these are pictures or boards.
+  The pictures come from `render`. If the environment cannot render, the
+  observations are recorded, if they are pictures or boards.
   """
 
   def __init__(self, env: gymnasium.Env, recording: Recording,
@@ -91,32 +92,32 @@ class Recorder(gymnasium.Wrapper):
 
     Args:
       env: the environment.
-      recording: what to write.
+      recording: the videos to be recorded.
       environment: the number of the environment, for the names of files.
-      num_action_repeats: frames in each of its steps.
+      num_action_repeats: frames in each step of the environment.
     """
     super().__init__(env)
     self._recording = recording
     self._environment = environment
     self._num_games = 0
-    self._film: Film | None = None
+    self._video: VideoWriter | None = None
     self._fps = max(1., env.metadata.get('render_fps', _DEFAULT_FPS)
                     / num_action_repeats)
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """Begins a game and its film, see `gymnasium.Env.reset`."""
+    """Begins a game and its video, see `gymnasium.Env.reset`."""
     observation, info = self.env.reset(seed=seed, options=options)
     self._end()
-    self._film = Film(self._recording.path(self._environment, self._num_games),
-                      self._fps)
+    self._video = VideoWriter(
+        self._recording.path(self._environment, self._num_games), self._fps)
     self._num_games += 1
     self._return = 0.
     self._add(observation)
     return observation, info
 
   def step(self, action: Any) -> base.Step:
-    """See `gymnasium.Env.step`; completes the film at the end of the game."""
+    """See `gymnasium.Env.step`; completes the video at the end of a game."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     self._return += float(reward)
     self._add(observation, action)
@@ -125,44 +126,35 @@ class Recorder(gymnasium.Wrapper):
     return observation, reward, terminated, truncated, info
 
   def close(self) -> None:
-    """Closes the environment; a film that is not complete ends here."""
+    """Closes the environment; completes the video."""
     self._end()
     super().close()
 
-  def _add(self, observation, action=None):
-    assert self._film is not None
+  def _add(self, observation: base.RawObservation, action: Any = None) -> None:
+    assert self._video is not None
     text = ''
     if self._recording.has_text and action is not None:
       text = _text(self._return, action, _meanings(self.env))
-    self._film.add(_picture(self.env, observation), text)
+    self._video.add(_picture(self.env, observation), text)
 
-  def _end(self):
-    if self._film:
-      self._film.close()
-      self._film = None
+  def _end(self) -> None:
+    if self._video:
+      self._video.close()
+      self._video = None
 
 
 class RecordedAtari:
-  """Atari games with films in colour; implements `base.VectorEnvironment`.
+  """Atari games with videos in colour; implements `base.VectorEnvironment`.
 
-  What agents see has neither colour nor all frames. So each game is played a
-  second time beside them, frame by frame, from the same seed and with the same
-  actions: it is the same game.
+  The observations of agents have neither colour nor all frames. Therefore a
+  second emulator plays the same game frame by frame, with the same seed and the
+  same actions.
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
                seeds: Sequence[int], settings: sections.EnvironmentSettings,
                num_threads: int = 0, *, recording: Recording):
-    """Builds the games, see `atari.AtariVector`.
-
-    Args:
-      level_names: see there.
-      roms: see there.
-      seeds: see there.
-      settings: see there.
-      num_threads: see there.
-      recording: what to write.
-    """
+    """Builds the games, see `atari.AtariVector`; `recording`: the videos."""
     self._env = atari.AtariVector(
         level_names, roms, seeds, settings, num_threads)
     self.spec = self._env.spec
@@ -171,16 +163,15 @@ class RecordedAtari:
         for index, (rom, seed) in enumerate(zip(roms, seeds, strict=True))]
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment.initial`."""
     for game in self._games:
       game.reset()
     return self._env.initial()
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment.step`.
+    """See `base.VectorEnvironment`.
 
     Raises:
-      RuntimeError: a film shows another game than that of the agent.
+      RuntimeError: a video does not show the game that the agent plays.
     """
     result = self._env.step(actions)
     for game, action, reward, is_over in zip(
@@ -189,22 +180,22 @@ class RecordedAtari:
     return result
 
   def close(self) -> None:
-    """See `base.VectorEnvironment.close`."""
     self._env.close()
     for game in self._games:
       game.close()
 
 
 class _AtariGame:
-  """One game in colour, frame by frame, and its film."""
+  """An emulator of one game in colour, frame by frame, and the game's video."""
 
-  def __init__(self, index, rom, seed, settings, recording):
+  def __init__(self, index: int, rom: str, seed: int,
+               settings: sections.EnvironmentSettings, recording: Recording):
     self._index = index
     self._seed = np.array([seed], np.int32)
     self._num_repeats = settings.num_action_repeats
     self._recording = recording
     self._num_games = 0
-    self._film: Film | None = None
+    self._video: VideoWriter | None = None
     self._env = atari.make_part(
         rom, 1, 1, settings, frameskip=1, grayscale=False, stack_num=1,
         img_height=210, img_width=160, life_loss_info=False)
@@ -216,10 +207,15 @@ class _AtariGame:
     self._begin(observation)
 
   def step(self, action: int, reward: float, is_over: bool) -> None:
-    """Plays the frames of one step; `is_over`: which ends the game.
+    """Plays the frames of one step.
+
+    Args:
+      action: the action of the agent.
+      reward: the reward that the agent received in the step.
+      is_over: whether the step ended the agent's game.
 
     Raises:
-      RuntimeError: it is not the game that the agent has played.
+      RuntimeError: this game differs from the game that the agent plays.
     """
     for _ in range(self._num_repeats):
       observation, frame_reward, terminated, truncated, info = self._env.step(
@@ -230,27 +226,28 @@ class _AtariGame:
       picture = info['final_obs'] if ended else observation
       text = (_text(self._return, action, self._meanings)
               if self._recording.has_text else '')
-      assert self._film is not None
-      self._film.add(picture[0, -1], text)
+      assert self._video is not None
+      self._video.add(picture[0, -1], text)
       if ended:
         break
     if reward or ended != is_over:
-      raise RuntimeError('The film shows another game than that of the agent.')
+      raise RuntimeError(
+          'The video shows another game than the game of the agent.')
     if ended:
       self._begin(observation)
 
   def close(self) -> None:
-    if self._film:
-      self._film.close()
-      self._film = None
+    if self._video:
+      self._video.close()
+      self._video = None
 
-  def _begin(self, observation):
+  def _begin(self, observation: np.ndarray) -> None:
     self.close()
-    self._film = Film(
+    self._video = VideoWriter(
         self._recording.path(self._index, self._num_games), _ATARI_FPS)
     self._num_games += 1
     self._return = 0.
-    self._film.add(observation[0, -1])
+    self._video.add(observation[0, -1])
 
 
 def _make_recorder(factory: base.Factory, recording: Recording,
@@ -258,8 +255,8 @@ def _make_recorder(factory: base.Factory, recording: Recording,
   return Recorder(factory(), recording, environment, num_action_repeats)
 
 
-def _picture(env, observation):
-  """Returns a picture, uint8 `[H, W, 3]`, of what the environment shows."""
+def _picture(env: gymnasium.Env, observation: Any) -> np.ndarray:
+  """Returns a picture of the environment, uint8 `[H, W, 3]`."""
   picture = env.render() if env.render_mode == 'rgb_array' else None
   if picture is None:
     picture = (observation.get('frame') if isinstance(observation, dict)
@@ -276,20 +273,20 @@ def _picture(env, observation):
   if picture.ndim != 3 or picture.dtype != np.uint8 or (
       picture.shape[-1] not in (1, 3, 4)):
     raise errors.EnvironmentSpecError(
-        'it cannot be filmed: it renders no picture with '
-        f'render_mode="rgb_array", and {found} is none.')
+        'no video can be recorded: the environment renders no picture with '
+        f'render_mode="rgb_array", and {found} is no picture.')
   return np.broadcast_to(picture[..., :3], [*picture.shape[:2], 3])
 
 
-def _of_film_size(picture):
-  """Returns a picture that is large enough, with sides of even lengths."""
+def _resize(picture: np.ndarray) -> np.ndarray:
+  """Enlarges a picture to `_MIN_SIZE`, with sides of even lengths."""
   factor = -(-_MIN_SIZE // max(picture.shape[:2]))
   picture = picture.repeat(factor, axis=0).repeat(factor, axis=1)
   height, width, _ = picture.shape
   return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), 'edge')
 
 
-def _with_text(picture, text):
+def _with_text(picture: np.ndarray, text: str) -> np.ndarray:
   if not text:
     return picture
   # pylint: disable=g-import-not-at-top
@@ -302,19 +299,20 @@ def _with_text(picture, text):
   return np.asarray(image)
 
 
-def _meanings(env):
+def _meanings(env: gymnasium.Env) -> list[str] | None:
   get: Callable[[], list[str]] | None = getattr(
       env.unwrapped, 'get_action_meanings', None)
   return get() if get else None
 
 
-def _atari_meanings(env):
+def _atari_meanings(env: gymnasium.vector.VectorEnv) -> list[str]:
   from ale_py import Action  # pylint: disable=g-import-not-at-top
   return [Action(action).name for action in env.ale.get_action_set()]
 
 
-def _text(return_, action, meanings):
-  """Returns a return and an action as text."""
+def _text(return_: float, action: npt.ArrayLike,
+          meanings: list[str] | None) -> str:
+  """Returns the text of a return and an action."""
   action = np.asarray(action)
   if meanings and action.ndim == 0:
     action_text = str(meanings[int(action)])

@@ -1,10 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Vectors whose processes are replaced when they die or hang."""
+"""Vectors of environments that restart processes which died or hang."""
 
 import collections
 from collections.abc import Callable, Sequence
 import threading
 import time
+from typing import TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -12,13 +13,15 @@ from scalable_agent.environments import base
 
 _HOUR_S = 3600.
 
+T = TypeVar('T')
+
 
 class Restarts:
-  """Counts what is replaced; may be used by several threads.
+  """Counts restarts of processes; may be used by several threads.
 
   Attributes:
-    count: how often something was replaced.
-    max_per_hour: how often that may be within an hour.
+    count: number of restarts.
+    max_per_hour: number of restarts that are allowed within an hour.
   """
 
   def __init__(self, max_per_hour: int):
@@ -28,7 +31,7 @@ class Restarts:
     self._lock = threading.Lock()
 
   def add(self) -> int:
-    """Counts one more; returns how many there were within the last hour."""
+    """Counts a restart; returns the number of restarts in the last hour."""
     with self._lock:
       now_s = time.monotonic()
       self._times_s.append(now_s)
@@ -39,28 +42,16 @@ class Restarts:
 
 
 class RestartedVector:
-  """A `base.VectorEnvironment` that goes on when its processes are lost.
+  """A `base.VectorEnvironment` that survives the loss of its processes.
 
-  Then `initial` makes new ones, with other seeds.
-
-  Attributes:
-    spec: see `base.VectorEnvironment`.
+  After a loss, `initial` starts new processes with other seeds.
   """
 
   def __init__(self, make: Callable[[Sequence[int]], base.VectorEnvironment],
                seeds: Sequence[int], restarts: Restarts):
-    """Makes the vector.
-
-    Args:
-      make: makes it, of `E` seeds.
-      seeds: of its `E` environments.
-      restarts: how often processes may be replaced.
-
-    Raises:
-      Exception: any error of `make`.
-    """
+    """Calls `make`, which makes a vector from `E` seeds."""
     self._make, self._seeds, self._restarts = make, seeds, restarts
-    self._num_made = 1
+    self._num_starts = 1
     self._closed = False
     self._env: base.VectorEnvironment | None = make(seeds)
     self.spec = self._env.spec
@@ -70,32 +61,33 @@ class RestartedVector:
 
     Raises:
       errors.EnvironmentLostError: the processes were lost.
-      errors.EnvironmentProcessError: they were lost too often, or an
-        environment has raised an error.
+      errors.EnvironmentProcessError: processes were lost too often, or an
+        environment raised an error.
     """
-    return self._kept(lambda: self._made().initial())
+    return self._call(lambda: self._open().initial())
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment`; errors are those of `initial`."""
-    return self._kept(lambda: self._made().step(actions))
+    """See `base.VectorEnvironment`; raises the errors of `initial`."""
+    return self._call(lambda: self._open().step(actions))
 
   def close(self) -> None:
-    """See `base.VectorEnvironment`."""
     self._closed = True
     if self._env is not None:
       self._env.close()
 
-  def _made(self):
+  def _open(self) -> base.VectorEnvironment:
+    """Returns the vector; makes a new vector after a loss."""
     if self._env is None:
-      seeds = [int(np.random.SeedSequence([seed, self._num_made])
+      seeds = [int(np.random.SeedSequence([seed, self._num_starts])
                    .generate_state(1)[0] >> 1) for seed in self._seeds]
-      self._num_made += 1
+      self._num_starts += 1
       self._env = self._make(seeds)
       if self._closed:  # In the meantime.
         self._env.close()
     return self._env
 
-  def _kept(self, call):
+  def _call(self, call: Callable[[], T]) -> T:
+    """Returns the result of `call`; handles the loss of processes."""
     try:
       return call()
     except errors.EnvironmentProcessLostError as e:
@@ -107,9 +99,9 @@ class RestartedVector:
         raise errors.EnvironmentProcessError(
             f'{e} Processes of environments were lost {num_recent} times '
             f'within an hour; --max_environment_restarts={limit}.') from None
-      print(f'{e} The {len(self._seeds)} environments of its group begin anew, '
-            'and their last unroll is not learned from. This was restart '
-            f'{num_recent} within an hour, {limit} may be '
+      print(f'{e} The {len(self._seeds)} environments of this group restart, '
+            'and their last unroll is dropped. This was restart '
+            f'{num_recent} within an hour, {limit} are allowed '
             '(--max_environment_restarts).', flush=True)
       self._env = None  # `e` has ended all of its processes.
       raise errors.EnvironmentLostError() from None

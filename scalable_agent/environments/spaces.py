@@ -1,13 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Gymnasium's spaces, as the specs and arrays of this project.
+"""Conversion of gymnasium's spaces to the specs and arrays of this project.
 
-Observations travel from their process as named arrays, see `Transport` and
-`Layout`. Actions travel to it as the space says, see `to_space`.
+Workers send observations as named arrays, see `Transport` and `Layout`. Workers
+receive actions in the environments' own space, see `to_space`.
 """
 
 from collections.abc import Mapping
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 from gymnasium import spaces
@@ -18,17 +18,17 @@ from scalable_agent.experience import structs
 # The name of the array if observations are not dictionaries.
 _ONLY_ARRAY = 'frame'
 _TEXT = 'instruction'
-# `spaces.flatten` makes vectors of these, with ones at their values.
+# Spaces whose values `spaces.flatten` turns into one-hot or multi-hot vectors.
 _COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
 def action_spec(
     space: gymnasium.Space, level_name: str) -> structs.ActionSpec:
-  """Returns the actions of agents.
+  """Returns the spec of agents' actions.
 
   Args:
     space: the environment's space of actions.
-    level_name: its level, for errors.
+    level_name: the level, for errors.
 
   Raises:
     errors.EnvironmentSpecError: agents cannot choose such actions.
@@ -40,8 +40,8 @@ def action_spec(
   if not (isinstance(space, spaces.Box)
           and np.issubdtype(space.dtype, np.floating)):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)}, but only Discrete '
-        'ones, MultiDiscrete ones with one axis and a Box of floats are '
+        f'{level_name} has actions {_in_a_line(space)}, but only '
+        'Discrete, MultiDiscrete with one axis, and Box of floats are '
         'supported.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(
@@ -52,27 +52,27 @@ def action_spec(
 
 
 def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
-  """Returns the actions of agents as their environments take them.
+  """Converts the actions of agents to the environments' own space.
 
   Args:
     actions: `[E, *shape]` of `ActionSpec.array`, all of them valid.
     space: the space of one action.
 
   Returns:
-    `[E, *space.shape]` of the dtype of `space`. -1 and 1 become exactly its
-    bounds.
+    `[E, *space.shape]` of the dtype of `space`. -1 and 1 become exactly the
+    bounds of the space.
   """
   actions = actions.reshape(len(actions), *space.shape)
   if not isinstance(space, spaces.Box):
     return (actions + space.start).astype(space.dtype)
   share = (actions.astype(np.float64) + 1) / 2
   scaled = (1 - share) * space.low + share * space.high
-  # In between, rounding could lead out of narrow bounds.
+  # Rounding could lead out of narrow bounds.
   return np.clip(scaled, space.low, space.high).astype(space.dtype)
 
 
 class Layout(NamedTuple):
-  """How the observations of a level travel.
+  """The arrays by which workers send the observations of a level.
 
   Attributes:
     arrays: specs of the arrays of `Transport`, by name.
@@ -83,7 +83,7 @@ class Layout(NamedTuple):
 
   @property
   def spec(self) -> structs.ObservationSpec:
-    """What agents see: an instruction is one `bytes`."""
+    """The spec of observations for agents; an instruction is one `bytes`."""
     if not self.is_dict:
       return self.arrays[_ONLY_ARRAY]
     text = structs.ArraySpec((), np.dtype(object))
@@ -91,7 +91,7 @@ class Layout(NamedTuple):
             for name, spec in self.arrays.items()}
 
   def decode(self, arrays: dict[str, np.ndarray]) -> structs.Nest:
-    """Returns observations of arrays `[E, ...]`; these are not copied."""
+    """Returns observations, of arrays `[E, ...]`, which are not copied."""
     if not self.is_dict:
       return arrays[_ONLY_ARRAY]
     if _TEXT not in arrays:
@@ -107,11 +107,11 @@ class Layout(NamedTuple):
 
 
 def layout(space: gymnasium.Space, level_name: str) -> Layout:
-  """Returns how observations travel.
+  """Returns the layout of observations.
 
   Args:
     space: the environment's space of observations.
-    level_name: its level, for errors.
+    level_name: the level, for errors.
 
   Raises:
     errors.EnvironmentSpecError: such observations are not supported.
@@ -141,10 +141,10 @@ class Encoder:
     """Returns the arrays of `Layout`, in the dtypes of the space."""
     if not isinstance(observation, Mapping):
       observation = {_ONLY_ARRAY: observation}
-    return {name: self._encoded(observation[name], part)
+    return {name: self._encode(observation[name], part)
             for name, part in self._parts.items()}
 
-  def _encoded(self, value, space):
+  def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, _COUNTED):
       return spaces.flatten(space, value)
     if not isinstance(space, spaces.Text):
@@ -157,14 +157,14 @@ class Encoder:
 
 
 class Transport(gymnasium.ObservationWrapper):
-  """Observations are those of `Encoder`."""
+  """Encodes observations by `Encoder`."""
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
     self._encode = Encoder(env.observation_space)
 
   def observation(self, observation: structs.Nest) -> dict[str, np.ndarray]:
-    """Returns the arrays that `Encoder` makes of an observation."""
+    """Returns the arrays of an observation."""
     return self._encode(observation)
 
 

@@ -3,9 +3,9 @@
 
 *   `catch`, `memory`: discrete actions, without and with a need for memory.
 *   `bit_flipping`, `bit_flipping_N`: goals that exploration does not find.
-*   `time_limit`, `terminating`: the same rewards, cut off or over. With a box
-    of actions, they are `time_limit_box` and `terminating_box`.
-*   `pattern`: actions of several discrete parts. `target`: a box of actions.
+*   `time_limit`, `terminating`: the same rewards up to a truncation or a
+    termination. `time_limit_box`, `terminating_box`: with continuous actions.
+*   `pattern`: actions of several discrete parts. `target`: continuous actions.
 *   `counting`: for tests of data paths.
 """
 
@@ -16,6 +16,8 @@ import re
 import gymnasium
 import numpy as np
 from scalable_agent.environments import base
+from scalable_agent.environments.imitation import Pattern
+from scalable_agent.environments.imitation import Target
 from scalable_agent.settings import sections
 
 _CHOICE = gymnasium.spaces.Discrete(2)
@@ -23,7 +25,7 @@ _NUMBER = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
 
 
 def is_level(level_name: str) -> bool:
-  """Whether the name is that of a toy."""
+  """Whether the name means a toy."""
   return level_name in LEVELS or _num_bits(level_name) is not None
 
 
@@ -34,7 +36,7 @@ def known_levels() -> Iterable[str]:
 
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
-  """Returns what builds an environment of the level."""
+  """Returns a factory of environments of a level, see `environments.Levels`."""
   return functools.partial(_make, level_name, settings.num_action_repeats)
 
 
@@ -51,7 +53,7 @@ def _num_bits(level_name: str) -> int | None:
 
 
 class Catch(gymnasium.Env):
-  """A ball falls; the paddle at the bottom must be under it when it lands.
+  """A ball falls, and must land on the paddle in the bottom row.
 
   The rules of bsuite's Catch (https://arxiv.org/abs/1908.03568): three actions
   (left, stay, right), reward 1 for a catch and -1 for a miss, 9 steps per
@@ -63,14 +65,14 @@ class Catch(gymnasium.Env):
   _ROWS = 10
   _COLUMNS = 5
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.observation_space = gymnasium.spaces.Box(
         0, 1, (self._ROWS, self._COLUMNS), np.float32)
     self.action_space = gymnasium.spaces.Discrete(3)
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """Drops a ball from a random column, see `gymnasium.Env.reset`."""
+    """See `gymnasium.Env.reset`; the ball falls from a random column."""
     super().reset(seed=seed)
     self._ball_row = 0
     self._ball_column = int(self.np_random.integers(self._COLUMNS))
@@ -78,7 +80,7 @@ class Catch(gymnasium.Env):
     return self._board(), {}
 
   def step(self, action: int) -> base.Step:
-    """Moves the paddle: 0 left, 1 stay, 2 right, see `gymnasium.Env.step`."""
+    """See `gymnasium.Env.step`; actions: 0 left, 1 stay, 2 right."""
     self._paddle = min(max(self._paddle + int(action) - 1, 0),
                        self._COLUMNS - 1)
     self._ball_row += 1
@@ -88,7 +90,7 @@ class Catch(gymnasium.Env):
       reward = 1.0 if self._ball_column == self._paddle else -1.0
     return self._board(), reward, landed, False, {}
 
-  def _board(self):
+  def _board(self) -> np.ndarray:
     board = np.zeros((self._ROWS, self._COLUMNS), np.float32)
     board[self._ball_row, self._ball_column] = 1
     board[-1, self._paddle] = 1
@@ -99,33 +101,29 @@ class Memory(gymnasium.Env):
   """A cue, a delay, a choice: reward 1 for the action of the cue, else -1.
 
   Observations are float32 `[3]`: the cue (one-hot, two entries; zeros after the
-  first observation) and whether this is the time to choose. Only the choice
-  matters, so the return is 1 with memory and 0 on average without.
+  first observation) and whether the choice is due. Only the choice matters, so
+  the return is 1 with memory, and 0 on average without memory.
 
   An agent that sees its last action can remember the cue by its actions,
   without any recurrent state.
   """
 
   def __init__(self, delay: int = 5):
-    """Builds the environment.
-
-    Args:
-      delay: number of blank observations between the cue and the choice.
-    """
+    """Builds an environment with `delay` blank observations before a choice."""
     self._delay = delay
     self.observation_space = gymnasium.spaces.Box(0, 1, (3,), np.float32)
     self.action_space = gymnasium.spaces.Discrete(2)
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """Shows a random cue, see `gymnasium.Env.reset`."""
+    """See `gymnasium.Env.reset`; shows a random cue."""
     super().reset(seed=seed)
     self._step = 0
     self._cue = int(self.np_random.integers(2))
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
-    """Takes a choice, 0 or 1, which counts only when it is time for it."""
+    """See `gymnasium.Env.step`; actions, 0 or 1, matter at the choice only."""
     chosen = self._step == self._delay + 1
     reward = 0.0
     if chosen:
@@ -133,7 +131,7 @@ class Memory(gymnasium.Env):
     self._step += 1
     return self._observation(), reward, chosen, False, {}
 
-  def _observation(self):
+  def _observation(self) -> np.ndarray:
     observation = np.zeros([3], np.float32)
     if self._step == 0:
       observation[self._cue] = 1
@@ -145,17 +143,13 @@ class Counting(gymnasium.Env):
   """Counts its steps over all episodes; tests compare counts along data paths.
 
   In step `k` (from 1, never reset) the reward is `k` and the observation is
-  float32 `[2]`: `k`, and the action that led to it. The first observation is
-  `(0, -1)`. A later episode begins in the step that ends the one before it, and
-  its first observation is the pair of that step.
+  float32 `[2]`: `k` and the action of step `k`. The very first observation is
+  `(0, -1)`. The first observation of a later episode equals the last
+  observation of the episode before.
   """
 
   def __init__(self, episode_lengths: Sequence[int] = (2, 3, 5)):
-    """Builds the environment.
-
-    Args:
-      episode_lengths: steps per episode, over and over.
-    """
+    """Builds an environment; the lengths of episodes repeat forever."""
     self._episode_lengths = tuple(episode_lengths)
     self.observation_space = gymnasium.spaces.Box(
         -1, np.inf, (2,), np.float32)
@@ -164,7 +158,7 @@ class Counting(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """Begins an episode; with a seed, also the count from 0."""
+    """See `gymnasium.Env.reset`; a seed restarts the count from 0."""
     super().reset(seed=seed)
     if seed is not None:
       self._restart()
@@ -174,41 +168,36 @@ class Counting(gymnasium.Env):
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
-    """See `gymnasium.Env.step`."""
     self._count += 1
     self._action = int(action)
     self._steps_left -= 1
     return (self._observation(), float(self._count), self._steps_left == 0,
             False, {})
 
-  def _restart(self):
+  def _restart(self) -> None:
     self._count = 0
     self._action = -1
     self._episode = 0
 
-  def _observation(self):
+  def _observation(self) -> np.ndarray:
     return np.array([self._count, self._action], np.float32)
 
 
 class BitFlipping(gymnasium.Env):
-  """Some bits must become those of the goal; an action flips one of them.
+  """`N` bits must become equal to the goal; an action flips one bit.
 
-  The reward is -1, and 0 in the step that reaches the goal, which ends the
-  episode. After as many steps as there are bits, it is cut off. Start and goal
-  are random and differ, in `d` bits. Then the best return is `1 - d`, and the
-  best rate of success 1. The goal is one of `2^N`: with 15 bits, exploration
-  hardly ever finds it. https://arxiv.org/abs/1707.01495
+  The reward is -1 per step, and 0 in the step that reaches the goal, which ends
+  the episode. Episodes are truncated after `N` steps. Start and goal are random
+  and differ in `d` bits, so the best return is `1 - d`, and the best rate of
+  success is 1. There are `2^N` goals: with 15 bits, exploration hardly ever
+  reaches the goal. https://arxiv.org/abs/1707.01495
 
-  Observations are float32 `[N]`: `observation` and `achieved_goal`, both of
-  them the bits, and `desired_goal`.
+  Observations are dictionaries of float32 `[N]`: `observation` and
+  `achieved_goal` (both are the bits), and `desired_goal`.
   """
 
   def __init__(self, num_bits: int = 15):
-    """Builds the environment.
-
-    Args:
-      num_bits: `N`.
-    """
+    """Builds an environment of `N = num_bits` bits."""
     self._num_bits = num_bits
     bits = gymnasium.spaces.Box(0, 1, (num_bits,), np.float32)
     self.observation_space = gymnasium.spaces.Dict(
@@ -217,7 +206,7 @@ class BitFlipping(gymnasium.Env):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """Draws bits and another goal, see `gymnasium.Env.reset`."""
+    """See `gymnasium.Env.reset`; draws bits and a goal, which differ."""
     super().reset(seed=seed)
     self._step = 0
     self._bits = self._goal = self._draw()
@@ -226,7 +215,7 @@ class BitFlipping(gymnasium.Env):
     return self._observation(), {}
 
   def step(self, action: int) -> base.Step:
-    """Flips the bit of that index; the reward is 0 at the goal, else -1."""
+    """See `gymnasium.Env.step`; actions are indices of bits."""
     self._step += 1
     self._bits[action] = 1 - self._bits[action]
     reward = float(self.compute_reward(self._bits, self._goal, {}))
@@ -236,7 +225,7 @@ class BitFlipping(gymnasium.Env):
 
   def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray,
                      info: dict) -> np.ndarray:
-    """Returns rewards float32 `[...]` of goals `[..., N]`."""
+    """Returns rewards, float32 `[...]`, for goals `[..., N]`."""
     del info
     is_reached = np.all(achieved_goal == desired_goal, axis=-1)
     return np.where(is_reached, 0, -1).astype(np.float32)
@@ -246,132 +235,53 @@ class BitFlipping(gymnasium.Env):
     """Returns which goals are reached, bool `[...]`."""
     return self.compute_reward(achieved_goal, desired_goal, info) == 0
 
-  def _draw(self):
+  def _draw(self) -> np.ndarray:
     return self.np_random.integers(2, size=self._num_bits).astype(np.float32)
 
-  def _observation(self):
+  def _observation(self) -> dict[str, np.ndarray]:
     return {'observation': self._bits.copy(),
             'achieved_goal': self._bits.copy(),
             'desired_goal': self._goal.copy()}
 
 
 class ConstantReward(gymnasium.Env):
-  """The reward is 1 for ten steps, whatever the actions.
+  """Ten steps with reward 1, whatever the actions.
 
-  Either these are the first steps of a task without end, and a time limit cuts
-  it off; or the task ends with them. That decides about the values. With the
-  discount `g`, that of each state of the first is `1 / (1 - g)`, 10 for 0.9.
-  After `k` steps, that of the second is `(1 - g^(10 - k)) / (1 - g)`, at the
-  start 6.5132 for 0.9.
+  If the episode is truncated after ten steps, the value of each state with the
+  discount `g` is `1 / (1 - g)`: 10 for 0.9. If the episode terminates, the
+  value after `k` steps is `(1 - g^(10 - k)) / (1 - g)`: 6.5132 at the start for
+  0.9.
 
-  Observations are float32 `[2]`: 1, and the share of the ten steps that is over
-  in the second task. In the first, which does not know about time, it is 0.
+  Observations are float32 `[2]`: 1, and `k / 10` if the episode terminates,
+  else 0, because the time limit is no part of the task.
   """
 
   _NUM_STEPS = 10
 
   def __init__(self, terminates: bool, action_space: gymnasium.Space):
-    """Builds the environment.
-
-    Args:
-      terminates: whether the task ends after ten steps.
-      action_space: its actions, which have no effect.
-    """
+    """Builds an environment whose episodes terminate or else are truncated."""
     self._terminates = terminates
     self.observation_space = gymnasium.spaces.Box(0, 1, (2,), np.float32)
     self.action_space = action_space
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """See `gymnasium.Env.reset`."""
     super().reset(seed=seed)
     self._step = 0
     return self._observation(), {}
 
   def step(self, action: np.ndarray) -> base.Step:
-    """See `gymnasium.Env.step`."""
     self._step += 1
     is_last = self._step == self._NUM_STEPS
     return (self._observation(), 1.0, is_last and self._terminates,
             is_last and not self._terminates, {})
 
-  def _observation(self):
+  def _observation(self) -> np.ndarray:
     time = self._step / self._NUM_STEPS if self._terminates else 0
     return np.array([1, time], np.float32)
 
 
-class _Imitation(gymnasium.Env):
-  """The observation shows what to do next; ten times per episode."""
-
-  _NUM_STEPS = 10
-
-  def reset(self, *, seed: int | None = None,
-            options: dict | None = None) -> base.Reset:
-    super().reset(seed=seed)
-    self._step = 0
-    self._shown = self._draw()
-    return self._observation(), {}
-
-  def step(self, action: np.ndarray) -> base.Step:
-    reward = self._reward(action)
-    self._step += 1
-    self._shown = self._draw()
-    return (self._observation(), reward, self._step == self._NUM_STEPS, False,
-            {})
-
-
-class Pattern(_Imitation):
-  """Actions of three parts, with 2, 3 and 4 values; a pattern says which.
-
-  The reward is the share of parts that have the value of the pattern, which is
-  random in each step. The best return, of ten steps, is 10. Random actions get
-  3.61 (13/36 per step). Observations are float32 `[9]`: each part of the
-  pattern as one-hot vector.
-  """
-
-  _NUM_VALUES = (2, 3, 4)
-
-  def __init__(self):
-    self.observation_space = gymnasium.spaces.Box(
-        0, 1, (sum(self._NUM_VALUES),), np.float32)
-    self.action_space = gymnasium.spaces.MultiDiscrete(self._NUM_VALUES)
-
-  def _draw(self):
-    return self.np_random.integers(self._NUM_VALUES)
-
-  def _reward(self, action):
-    return float(np.mean(action == self._shown))
-
-  def _observation(self):
-    return gymnasium.spaces.flatten(
-        self.action_space, self._shown).astype(np.float32)
-
-
-class Target(_Imitation):
-  """Actions are points in `[-2, 2] x [0, 1]`; a target says which.
-
-  The reward is minus the squared distance to the target, which is random in
-  each step. The best return is 0. Over the ten steps of an episode, the middle
-  of the box gets -14.17 (-17/12 per step) and random actions get -28.33.
-  Observations are the targets, float32 `[2]`.
-  """
-
-  def __init__(self):
-    self.observation_space = self.action_space = gymnasium.spaces.Box(
-        np.array([-2, 0], np.float32), np.array([2, 1], np.float32))
-
-  def _draw(self):
-    return self.np_random.uniform(
-        self.action_space.low, self.action_space.high).astype(np.float32)
-
-  def _reward(self, action):
-    return -float(np.sum(np.square(action - self._shown)))
-
-  def _observation(self):
-    return self._shown.copy()
-
-
-# Environments by level name. `bit_flipping_N` belongs to them.
+# Environments by level name; also, `bit_flipping_N` for any `N`.
 LEVELS: dict[str, Callable[[], gymnasium.Env]] = {
     'catch': Catch,
     'memory': Memory,

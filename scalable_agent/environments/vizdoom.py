@@ -6,7 +6,6 @@ Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
 have no discrete actions. https://vizdoom.farama.org
 """
 
-from collections.abc import Iterable
 import dataclasses
 import functools
 import os
@@ -16,18 +15,18 @@ import tempfile
 
 import gymnasium
 import numpy as np
-from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import registry
 from scalable_agent.settings import sections
 
-# Width and height of the engine's screens. Frames are scaled down from the
-# smallest screen that is large enough: rendering takes most of the engine's
-# time.
+# Widths and heights of the engine's screens. Frames are scaled down from the
+# smallest screen that is large enough, since rendering takes most of the time.
 _RESOLUTIONS = ((160, 120), (320, 240), (640, 480), (1280, 960))
 # The engine and its shared memory outlive a worker that is killed. This script
-# waits until its input ends, because the worker closed it or died. Then it ends
-# the engine: the process that runs in the directory `$0`. The engine may have
-# ended by itself, so the worker has said what they share.
+# reads the names of shared files, and waits for the end of its input, when the
+# worker closes the pipe or dies. Then the script ends the engine, which is the
+# process that runs in the directory `$0`, and removes all shared files, even
+# if the engine has ended before.
 _CLEAN_UP = """
 read -r known
 read -r _
@@ -43,36 +42,16 @@ rm -rf "$0"
 """
 
 
-def is_level(level_name: str) -> bool:
-  """Whether the name means a level of ViZDoom."""
-  return base.without_module(level_name).lower().startswith('vizdoom')
-
-
-def known_levels() -> Iterable[str]:
-  """Returns the names of levels, for errors."""
-  return list(filter(is_level, gymnasium.registry))
+_PACKAGE = registry.Package(
+    'vizdoom', 'vizdoom.gymnasium_wrapper', 'vizdoom', ('vizdoom',))
+is_level = _PACKAGE.is_level
+known_levels = _PACKAGE.known_levels
 
 
 def look_up(
     level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
-  """Returns what builds an environment of the level.
-
-  Args:
-    level_name: an id of the package; `module:id` imports the module first.
-    settings: `sections.EnvironmentSettings`.
-
-  Raises:
-    errors.MissingDependencyError: vizdoom is not installed.
-    errors.UnknownLevelError: no such level.
-  """
-  try:
-    # pylint: disable=g-import-not-at-top,unused-import
-    from vizdoom import gymnasium_wrapper  # noqa: F401
-  except ImportError as e:
-    raise errors.MissingDependencyError(
-        f'{level_name} needs vizdoom: pip install -e ".[vizdoom]" '
-        f'({e}).') from e
-  spec = base.registered_spec(level_name, settings.is_filmed)
+  """Returns a factory of environments of a level, see `environments.Levels`."""
+  spec = _PACKAGE.look_up(level_name, settings)
   width, height = settings.width, settings.height
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),
@@ -87,16 +66,15 @@ def look_up(
   return functools.partial(_make, spec, width, height)
 
 
-def _make(spec: gymnasium.envs.registration.EnvSpec, width: int,
-          height: int) -> gymnasium.Env:
+def _make(spec: registry.Spec, width: int, height: int) -> gymnasium.Env:
   return Screen(gymnasium.make(spec), width, height)
 
 
 class Screen(gymnasium.Wrapper):
   """Observations are the screen, uint8 `[height, width, 3]`.
 
-  The first `reset` starts the engine, a process of its own. The engine ends
-  with this process, even if this process is killed. After the end of an episode
+  The first `reset` starts the engine, in its own process. The engine ends with
+  this process, even if this process is killed. After the end of an episode
   there is no screen, so the last observation is the screen before the end.
   """
 
@@ -116,36 +94,34 @@ class Screen(gymnasium.Wrapper):
 
   def reset(self, *, seed: int | None = None,
             options: dict | None = None) -> base.Reset:
-    """Begins an episode, and first the engine, see `gymnasium.Env.reset`."""
+    """See `gymnasium.Env.reset`; starts the engine if there is none."""
     if self._clean_up is None:
       observation, info = self._start(seed, options)
     else:
       observation, info = self.env.reset(seed=seed, options=options)
-    self._frame = self._scaled(observation['screen'])
+    self._frame = self._scale(observation['screen'])
     return self._frame, info
 
   def step(self, action: int) -> base.Step:
-    """See `gymnasium.Env.step`; a timeout is a truncation only.
-
-    After the end there is no screen, so the observation is the last one.
-    """
+    """See `gymnasium.Env.step`; a timeout is only a truncation."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     if not (terminated or truncated):
-      self._frame = self._scaled(observation['screen'])
+      self._frame = self._scale(observation['screen'])
     # If time runs out, ViZDoom also sets `terminated`.
     return (self._frame, reward, terminated and not truncated, truncated, info)
 
   def render(self) -> np.ndarray | None:
-    """Returns the screen, uint8 `[H, W, 3]`; after the end, the one before.
+    """Returns the screen, uint8 `[H, W, 3]`.
 
-    None if nothing was rendered before the end.
+    After the end of an episode, returns the screen of the last call; None if
+    there was no call.
     """
     if self.env.unwrapped.state is not None:
       self._picture = self.env.render()
     return self._picture
 
   def close(self) -> None:
-    """Ends the engine, and removes the memory that it shares."""
+    """Ends the engine, and removes its shared memory."""
     try:
       super().close()
     finally:
@@ -153,7 +129,8 @@ class Screen(gymnasium.Wrapper):
         self._clean_up.communicate()
         self._clean_up = None
 
-  def _start(self, seed, options):
+  def _start(self, seed: int | None, options: dict | None) -> tuple[dict, dict]:
+    """Starts the engine; returns the results of its first `reset`."""
     # The engine leaves files in the directory it runs in.
     previous = os.getcwd()
     directory = os.path.realpath(tempfile.mkdtemp(prefix='vizdoom_'))
@@ -167,13 +144,13 @@ class Screen(gymnasium.Wrapper):
       result = self.env.reset(seed=seed, options=options)
     finally:
       os.chdir(previous)
-    assert self._clean_up.stdin is not None  # It is a pipe.
+    assert self._clean_up.stdin is not None  # A pipe.
     self._clean_up.stdin.write(
         f'{" ".join(_shared_files() - before)}\n'.encode())
     self._clean_up.stdin.flush()
     return result
 
-  def _scaled(self, screen):
+  def _scale(self, screen: np.ndarray) -> np.ndarray:
     """Returns the screen `[H, W, 3]` in the size of observations."""
     height, width, _ = self.observation_space.shape
     if screen.shape[:2] == (height, width):
@@ -185,7 +162,7 @@ class Screen(gymnasium.Wrapper):
     return pygame.surfarray.array3d(surface).swapaxes(0, 1)
 
 
-def _shared_files():
+def _shared_files() -> set[str]:
   """Returns the files that this process shares with its engines."""
   with open('/proc/self/maps', encoding='utf-8') as f:
     return set(re.findall(r'/dev/shm/ViZDoom\S+', f.read()))

@@ -1,9 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Unrolls become smaller on their way through a network. NumPy only.
+"""Packs unrolls, to send fewer bytes through a network. NumPy only.
 
-Each step of an Atari game has a stack of frames, of which all but the newest
-are those of the step before. Nothing is lost: what is unpacked is equal, bit
-for bit.
+Each step of an Atari game has a stack of frames, of which only the newest frame
+is not in the step before. Unpacked unrolls are equal bit for bit.
 """
 
 from collections.abc import Callable
@@ -17,9 +16,9 @@ import tree
 
 # Smaller arrays are not worth the time.
 _LEAST_BYTES = 4096
-# Rows of an image are no stack.
+# A longer axis is no stack, but rows of an image.
 _LONGEST_STACK = 8
-# Fast; the newest frames of Pong became 50 times smaller all the same.
+# The fastest level: the newest frames of Pong become 50 times smaller.
 _ZLIB_LEVEL = 1
 
 
@@ -30,9 +29,9 @@ class _Stacks:
   Attributes:
     first: `[B, N, ...]`, the stacks of entry 0.
     newest: `[T, B, ...]`, the newest frame of each other entry.
-    exceptions: int64 `[K, 2]`, entry and column of the stacks that are not the
-      frames before them, as at the start of a game.
-    stacks: `[K, N, ...]`, these.
+    exceptions: int64 `[K, 2]`, entry and column of `K` stacks that do not
+      continue the frames before, as at the start of a game.
+    stacks: `[K, N, ...]`, the stacks of `exceptions`.
   """
   first: np.ndarray
   newest: np.ndarray
@@ -53,7 +52,7 @@ def pack(unroll: structs.Unroll, compress: bool = False) -> structs.Unroll:
 
   Args:
     unroll: arrays.
-    compress: whether zlib compresses large arrays, too.
+    compress: whether zlib compresses large arrays as well.
   """
   outputs = unroll.steps.env_outputs
   packed = unroll._replace(steps=unroll.steps._replace(
@@ -74,8 +73,8 @@ def num_bytes(packed: structs.Unroll) -> int:
 
 
 def _pack_stacks(array: np.ndarray) -> np.ndarray | _Stacks:
-  """Returns `_Stacks`, or the array itself if they would not be smaller."""
-  # Floats can be equal, such as 0 and -0, and yet have other bits.
+  """Returns `_Stacks`, or the array itself if that is smaller."""
+  # Equal floats, such as 0 and -0, can have different bits.
   if (array.dtype != np.uint8 or array.nbytes < _LEAST_BYTES or array.ndim < 4
       or not 1 < array.shape[2] <= _LONGEST_STACK):
     return array
@@ -103,7 +102,7 @@ def _unpack_stacks(leaf: Any) -> Any:
   return array
 
 
-def _frames(first, newest):
+def _frames(first: np.ndarray, newest: np.ndarray) -> np.ndarray:
   """Returns all frames `[N + T, B, ...]` in the order of time."""
   return np.concatenate([np.moveaxis(first, 1, 0), newest])
 
@@ -123,7 +122,7 @@ def _decompress(leaf: Any) -> Any:
     return _map_fields(_decompress, leaf)
   if not isinstance(leaf, _Compressed):
     return leaf
-  # A copy, as the bytes cannot be written.
+  # A copy: `bytes` cannot be written.
   return np.frombuffer(bytearray(zlib.decompress(leaf.data)),
                        leaf.dtype).reshape(leaf.shape)
 
@@ -133,7 +132,7 @@ def _map_fields(fn: Callable[[Any], Any], stacks: _Stacks) -> _Stacks:
                    for field in dataclasses.fields(stacks)])
 
 
-def _num_bytes(leaf):
+def _num_bytes(leaf: Any) -> int:
   if isinstance(leaf, _Stacks):
     return sum(_num_bytes(getattr(leaf, field.name))
                for field in dataclasses.fields(leaf))

@@ -1,7 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""A bounded queue between threads that can be closed and can carry an error."""
+"""A bounded queue between threads that can be closed and can pass an error."""
 
 import collections
+from collections.abc import Callable
 import threading
 import time
 import types
@@ -11,7 +12,7 @@ _T = TypeVar('_T')
 
 
 class QueueClosed(Exception):
-  """The queue is closed: it takes and returns no more items."""
+  """The queue is closed."""
 
 
 class QueueTimeout(Exception):
@@ -21,8 +22,8 @@ class QueueTimeout(Exception):
 class BoundedQueue(Generic[_T]):
   """First in, first out. `put` waits for room, and `get` for an item.
 
-  Unlike `queue.Queue`, it can be closed, which ends every wait. With `fail` one
-  thread closes it with an error, which is then raised in all other threads.
+  Unlike a `queue.Queue`, this queue can be closed, which ends every wait. With
+  `fail`, a thread closes the queue with an error that all other threads raise.
   """
 
   def __init__(self, capacity: int):
@@ -32,7 +33,7 @@ class BoundedQueue(Generic[_T]):
       capacity: the largest number of items in the queue, at least 1.
 
     Raises:
-      ValueError: if `capacity` is not positive.
+      ValueError: `capacity` is not positive.
     """
     if capacity < 1:
       raise ValueError(f'capacity must be at least 1 but was {capacity}.')
@@ -50,8 +51,8 @@ class BoundedQueue(Generic[_T]):
     """Appends `item`; waits up to `timeout_s` (None: no limit) for room.
 
     Raises:
-      QueueClosed: if the queue is closed, now or while waiting.
-      QueueTimeout: if there was no room in time.
+      QueueClosed: the queue is closed, now or while waiting.
+      QueueTimeout: there was no room in time.
     """
     with self._changed:
       self._wait(lambda: len(self._items) < self._capacity, timeout_s)
@@ -62,8 +63,8 @@ class BoundedQueue(Generic[_T]):
     """Takes the oldest item; waits up to `timeout_s` (None: no limit).
 
     Raises:
-      QueueClosed: if the queue is closed, now or while waiting.
-      QueueTimeout: if nothing came in time.
+      QueueClosed: the queue is closed, now or while waiting.
+      QueueTimeout: no item came in time.
       BaseException: the error that `fail` was called with.
     """
     with self._changed:
@@ -87,7 +88,8 @@ class BoundedQueue(Generic[_T]):
         self._traceback = error.__traceback__
     self.close()
 
-  def _wait(self, ready, timeout_s):
+  def _wait(self, ready: Callable[[], object],
+            timeout_s: float | None) -> None:
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     while not self._closed and not ready():
       left_s = None if deadline is None else deadline - time.monotonic()
@@ -95,7 +97,7 @@ class BoundedQueue(Generic[_T]):
         raise QueueTimeout(f'Nothing happened for {timeout_s} s.')
       self._changed.wait(left_s)
     if self._error is not None:
-      # All threads raise the same object, and each adds to its traceback.
+      # All threads raise the same object, so the traceback is reset.
       raise self._error.with_traceback(self._traceback)
     if self._closed:
       raise QueueClosed()

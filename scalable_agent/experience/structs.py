@@ -1,41 +1,54 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The vocabulary: what travels between environments, actors and learner.
+"""The vocabulary: data between environments, actors and learner.
 
 `T` is the unroll length, `B` the batch size, `E` the number of environments of
-one actor, `A` the number of actions, `K` the number of updates that the learner
-makes in one call. Time is the first axis, but for `K`, which is in front.
+one actor, `A` the number of actions, `K` the number of updates in one call of
+the learner. Time is the first axis. Only `K` is in front of time.
 
-A glossary:
+Glossary:
 
-*   agent step: one action of one environment, with all its repeats.
+*   actor: a thread that steps the `E` environments of one group with a policy.
+*   agent step: one action of one environment, with all repeats of the action.
+*   column: the entries of one environment in an unroll. A column has the form
+    of an unroll with `E = 1`. A batch of unrolls has `B` columns.
+*   episode: a whole game. After a lost life, the episode continues, also where
+    `done` is set for the learner.
+*   feed: makes batches for the learner, of fresh or replayed unrolls or of
+    transitions.
 *   frames: environment frames, which are agent steps x action repeats. Users
     see frames only. As an observation, a frame is an image.
-*   actor: a thread that steps the `E` environments of one group with a policy.
 *   group: the environments of one actor. In a learner, a group is the variables
-    that one optimizer changes.
-*   unroll: `T` agent steps in a row of one group.
-*   column: the part of an unroll that comes from one environment. It is itself
-    an unroll, of one environment. A batch of unrolls has `B` columns.
-*   transition: an observation, the action that was chosen for it, and what
-    followed. A batch of the off-policy algorithms has `B` transitions.
-*   replay: earlier unrolls or steps, which are learned from again. A position
-    names what was drawn from it.
-*   part: of a run, what one start of the program adds. Each start goes on from
-    the latest checkpoint. Of an action, one of its numbers.
-*   version: the number of updates that made some weights.
+    of one optimizer.
+*   importance weights: factors of the losses of a batch, by transition or
+    column, that correct for draws from a prioritized replay.
+*   inbox: the queue of unrolls from the actors to the feed of a learner.
 *   lag: the number of updates between the weights that acted and the weights
-    that learn from it.
+    that learn from the action.
+*   learner 0: the learner that writes to the log directory. There are other
+    learners with `--num_learners` only.
+*   part: the training from one checkpoint on. A start of the program adds a
+    part to the run. A deterministic run begins a part at each checkpoint. A
+    part of an action is one number of the action.
+*   position: names an entry of a replay, so that its priority can be set.
+*   replay: a buffer of earlier unrolls or transitions, for repeated learning.
+*   torso: the layers of a network before the heads, from an observation to
+    features.
+*   transition: an observation, the action for this observation, and the result.
+    A batch of the off-policy algorithms has `B` transitions.
+*   unroll: `T` agent steps in a row of one group.
+*   version: the number of updates that made some weights.
+*   weights: the variables of a network, as published by the learner.
 
-The one time convention (the reference's):
+The one time convention (as in the reference):
 
 *   Entry `t` of an unroll holds the `StepOutput` at `t` and the `AgentOutput`
     whose action *led to it*. The action of entry `t` was computed from the
     observation of entry `t - 1`.
 *   An unroll has `T + 1` entries. Its first entry is the last entry of the
     unroll before, bit for bit.
-*   `done[t]` says that observation `t` begins a new episode: environments reset
-    in the step that ends an episode, and the recurrent state is set to zero
-    before observation `t` is processed.
+*   `done[t]` means that observation `t` begins a new episode: environments
+    reset in the step that ends an episode, and the recurrent state is set to
+    zero before observation `t` is processed.
 
 Fields are NumPy arrays on the acting side and tensors on the learning side.
 This module must not import TensorFlow: environment processes import it.
@@ -46,8 +59,8 @@ from typing import Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-# An array of NumPy or a tensor, whose type this module cannot name; `()` where
-# it is left out.
+# An array of NumPy or a tensor, a type that this module cannot name; `()` if
+# left out.
 Array: TypeAlias = Any
 # An array, or a tuple or dictionary of nests, such as an observation.
 Nest: TypeAlias = Any
@@ -66,7 +79,7 @@ class ArraySpec(NamedTuple):
   dtype: np.dtype
 
 
-# Specs of observations: one array, or a dictionary of them.
+# Specs of observations: one array, or a dictionary of arrays.
 ObservationSpec = Union[ArraySpec, 'dict[str, ArraySpec]']
 
 
@@ -93,11 +106,11 @@ class ActionSpec(NamedTuple):
 
 
 class EnvironmentSpec(NamedTuple):
-  """What agents and learners need to know about an environment.
+  """Observations and actions of an environment.
 
   Attributes:
-    observation: an `ArraySpec`, or a dictionary of them.
-    action: the `ActionSpec`.
+    observation: the spec of one array, or of a dictionary of arrays.
+    action: the spec of an action.
     num_action_repeats: environment frames per agent step.
   """
   observation: ObservationSpec
@@ -115,10 +128,10 @@ class EnvironmentSpec(NamedTuple):
 
   @classmethod
   def from_json(cls, data: Mapping[str, Any]) -> 'EnvironmentSpec':
-    """Returns the spec that `to_json` has described.
+    """Returns the spec of a description by `to_json`.
 
     Raises:
-      LookupError, TypeError, ValueError: it was something else.
+      LookupError, TypeError, ValueError: `data` is no such description.
     """
     part = lambda data: ArraySpec(
         tuple(map(int, data['shape'])), np.dtype(data['dtype']))
@@ -133,8 +146,8 @@ class EnvironmentSpec(NamedTuple):
 class StepOutputInfo(NamedTuple):
   """Statistics of the running episode, up to and including this step.
 
-  Here, an episode is a whole game. It goes on when a lost life sets `done` for
-  the learner.
+  An episode is a whole game: it continues after a lost life, which may set
+  `done` for the learner.
 
   Attributes:
     episode_return: float32 `[...]`, sum of the unclipped rewards.
@@ -146,25 +159,25 @@ class StepOutputInfo(NamedTuple):
   episode_end: Array
 
 
-# The `info` of what agents see.
+# The `info` in the input of agents.
 NO_INFO = StepOutputInfo((), (), ())
 
 
 class StepOutput(NamedTuple):
-  """What an environment returns for one step.
+  """The result of one step of an environment.
 
   Attributes:
     reward: float32 `[...]`, unclipped reward that led to `observation`.
     info: `StepOutputInfo`.
     done: bool `[...]`, whether `observation` begins a new episode.
     observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or
-      `[C, H, W]` for stacked Atari frames), a vector, or a dictionary of these
-      and, if wanted, an `instruction` (bytes).
+      `[C, H, W]` for stacked Atari frames), a vector, or a dictionary of frames
+      and vectors and, if wanted, an `instruction` (bytes).
     truncated: bool `[...]`, whether a time limit, and nothing else, ended an
-      episode in this step. Then `done` is True, too.
-    last_observation: nest `[E, ...]` like `observation`. Where
-      `info.episode_end`, it is the last observation of the episode. Other
-      entries have no meaning. `()` in a step without an end, and in unrolls.
+      episode in this step. Then `done` is True as well.
+    last_observation: nest `[E, ...]` like `observation`, the last observation
+      of the episode where `info.episode_end`. Other entries have no meaning.
+      `()` in a step without an end, and in unrolls.
   """
   reward: Array
   info: StepOutputInfo
@@ -174,18 +187,18 @@ class StepOutput(NamedTuple):
   last_observation: Nest = ()
 
   def for_agent(self) -> 'StepOutput':
-    """Returns what agents see: reward, done and observation."""
+    """Returns the input of agents: reward, done and observation."""
     return self._replace(info=NO_INFO, truncated=(), last_observation=())
 
 
 class AgentOutput(NamedTuple):
-  """What an agent returns for one step.
+  """The output of an agent for one step.
 
   Attributes:
     action: `[..., *shape]` of `ActionSpec.array`.
-    policy: float32 `[..., P]`, the parameters of the policy's distribution. For
-      a softmax policy over `A` actions, these are its `A` logits. `()` if no
-      loss needs them.
+    policy: float32 `[..., P]`, the parameters of the policy's distribution, for
+      a softmax policy over `A` actions the `A` logits. `()` if no loss needs
+      the parameters.
     baseline: float32 `[...]`, estimate of the value; `()` if there is none.
   """
   action: Array
@@ -209,12 +222,12 @@ class Steps(NamedTuple):
 
 
 class Start(NamedTuple):
-  """What is known about each column at the start of its unroll.
+  """Facts about each column at the start of the unroll.
 
   Attributes:
     level_name: object `[E]`, level names.
-    environment: int64 `[E]`, which environment of the run it is. The unrolls of
-      an environment come one after the other, without a gap.
+    environment: int64 `[E]`, the number of the environment in the run. The
+      unrolls of an environment follow each other without a gap.
     agent_state: nest of `[E, ...]`, the recurrent state before the observation
       of entry 0 is processed; `()` for feed-forward agents.
     policy_version: int64 `[E]`, the version of the weights that chose the first
@@ -242,14 +255,14 @@ class LastObservation(NamedTuple):
 class Unroll(NamedTuple):
   """The message from acting to learning: `T + 1` steps of `E` environments.
 
-  Pure data: it can be pickled and sent anywhere. A batch has the same form,
+  Pure data, which can be pickled and sent anywhere. A batch has the same form,
   with one column per unroll of a single environment.
 
   Attributes:
     steps: `Steps` of `[T + 1, E, ...]`.
     start: `Start` of `[E, ...]`.
-    last_observations: one `LastObservation` for each entry from 1 on that has
-      `info.episode_end`; there are few.
+    last_observations: a `LastObservation` for each entry from 1 on that has
+      `info.episode_end`.
   """
   steps: Steps
   start: Start
@@ -262,17 +275,17 @@ class Unroll(NamedTuple):
 
 
 class Transition(NamedTuple):
-  """What follows from an action, over one agent step or `n` of them.
+  """An action and its result after one agent step, or after up to `n` steps.
 
   Attributes:
-    observation: nest of `[B, ...]`, what the action was chosen for.
-    action: `[B, *shape]` of `ActionSpec.array`, the action as the environment
-      executed it, so continuous ones are within [-1, 1].
+    observation: nest of `[B, ...]`, from which the action was chosen.
+    action: `[B, *shape]` of `ActionSpec.array`, the executed action: continuous
+      actions are within [-1, 1].
     reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
     discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
-      step. If a time limit cut it off, it is `gamma^k`.
-    next_observation: nest of `[B, ...]`, after `k` steps. If the episode was
-      cut off there, its last observation.
+      step, unless a time limit cut the episode off.
+    next_observation: nest of `[B, ...]`, after `k` steps; the last observation
+      of the episode if a time limit cut the episode off.
   """
   observation: Nest
   action: Array
@@ -345,7 +358,7 @@ class Batch(NamedTuple):
 
 
 class Weights(NamedTuple):
-  """A published version of an agent's weights. It never changes.
+  """A published version of an agent's weights; never changes.
 
   Attributes:
     version: number of updates that made them.

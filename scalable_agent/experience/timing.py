@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Times: per stage, between lines, and per frame."""
+"""Measures times: of stages, between events, and per count."""
 
 import collections
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ class Interval:
     self._last_s = time.monotonic()
 
   def __call__(self) -> bool:
-    """Returns whether the time is over; then it starts again."""
+    """Returns whether the time is over; if so, restarts the interval."""
     is_due = time.monotonic() - self._last_s >= self._seconds
     if is_due:
       self._last_s = time.monotonic()
@@ -28,7 +28,7 @@ class Interval:
 class StageTimer:
   """Adds up wall time by stage. Each thread needs a timer of its own."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.seconds: dict[str, float] = collections.defaultdict(float)
 
   @contextlib.contextmanager
@@ -50,8 +50,23 @@ def totals(parts: Iterable[Mapping[str, _Number]]) -> dict[str, _Number]:
   return total
 
 
+def shares(seconds_by_role: Mapping[str, Mapping[str, float]]
+           ) -> dict[str, float]:
+  """Returns the share of its time that a role spends in a stage.
+
+  Args:
+    seconds_by_role: the seconds of each stage, by role.
+
+  Returns:
+    The shares by `role/stage`.
+  """
+  return {f'{role}/{stage}': value / max(sum(seconds.values()), 1e-9)
+          for role, seconds in seconds_by_role.items()
+          for stage, value in seconds.items()}
+
+
 class Speed:
-  """How fast a count grows, from one call to the next."""
+  """Measures how fast a count grows between two calls."""
 
   def __init__(self, count: int):
     self._last = time.perf_counter(), count

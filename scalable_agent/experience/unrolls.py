@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Steps become unrolls, unrolls become batches. NumPy only.
+"""Makes unrolls from steps, and batches from unrolls. NumPy only.
 
 An observation is copied from the environment into a preallocated unroll, and
 from there into a preallocated batch, which TensorFlow copies to its device.
@@ -17,8 +17,8 @@ class Delivery(NamedTuple):
   """An unroll in the inbox of a learner.
 
   Attributes:
-    unroll: the `structs.Unroll`.
-    release: to be called when `unroll` has been read. Its arrays may be
+    unroll: the unroll.
+    release: to be called after `unroll` was read. The arrays of `unroll` may be
       overwritten from then on.
   """
   unroll: structs.Unroll
@@ -26,7 +26,7 @@ class Delivery(NamedTuple):
 
 
 class Inbox(Protocol):
-  """Where a learner gets unrolls from, such as a `queues.BoundedQueue`."""
+  """The source of a learner's unrolls, such as a `queues.BoundedQueue`."""
 
   def get(self) -> Delivery:
     """Waits for an unroll and returns it; raises errors and `QueueClosed`."""
@@ -41,7 +41,7 @@ def allocate(unroll_length: int, level_names: Sequence[str],
   Args:
     unroll_length: `T`; the arrays have `T + 1` entries along time.
     level_names: the level of every column.
-    observation_spec: an `ArraySpec`, or a dictionary of them.
+    observation_spec: the spec of one array, or of a dictionary of arrays.
     output_spec: `AgentOutput` of `ArraySpec`s, see `Agent.output_spec`.
     agent_state: nest of float32 `[..., *shape]` to take shapes from.
 
@@ -74,8 +74,9 @@ def allocate(unroll_length: int, level_names: Sequence[str],
           policy_version=np.empty([columns], np.int64)))
 
 
-def _map_spec(fn, spec):
-  # A spec is a named tuple itself, so tree.map_structure would walk into it.
+def _map_spec(fn: Callable[[structs.ArraySpec], np.ndarray],
+              spec: structs.ObservationSpec) -> structs.Nest:
+  # `tree.map_structure` would walk into a spec, which is a named tuple.
   if isinstance(spec, dict):
     return {name: fn(entry) for name, entry in spec.items()}
   return fn(spec)
@@ -91,7 +92,7 @@ def write(unroll: structs.Unroll, index: int, env_output: structs.StepOutput,
   unroll.steps.truncation_values[index] = truncation_value
 
 
-def _write(arrays, index, values):
+def _write(arrays: structs.Nest, index: int, values: structs.Nest) -> None:
   for array, value in zip(tree.flatten(arrays), tree.flatten(values),
                           strict=True):
     array[index] = value
@@ -130,18 +131,17 @@ def batches(inbox: Inbox,
             batch: structs.Unroll) -> Iterator[structs.Unroll]:
   """Fills `batch` with the columns of unrolls, first in, first out.
 
-  The batch size need not be a multiple of the number of environments, nor the
-  other way round: the rest of an unroll goes into the next batch. No column is
-  dropped or repeated. Last observations are left out: only a replay of steps
-  reads them, from the unrolls themselves.
+  The batch size and the number of environments need not be multiples of each
+  other: the rest of an unroll goes into the next batch. No column is dropped or
+  repeated. Last observations, which only a replay of steps needs, are left out.
 
   Args:
-    inbox: the source of `Delivery`s. Each one is released when all its columns
-      are copied. The `QueueClosed` or the error of the inbox is raised here.
+    inbox: the source of unrolls. An unroll is released when all columns are
+      copied. The `QueueClosed` or the error of the inbox is raised here.
     batch: from `allocate`, with one column per unroll of the batch.
 
   Yields:
-    `batch`, filled anew; its arrays are overwritten for the next one.
+    `batch`, which is overwritten by the next batch.
   """
   delivery: Delivery | None = None
   start = 0
@@ -167,10 +167,10 @@ def copy_columns(batch: structs.Unroll, batch_start: int,
   to = slice(batch_start, batch_start + count)
   source = slice(unroll_start, unroll_start + count)
 
-  def copy_start(into, values):
+  def copy_start(into: np.ndarray, values: np.ndarray) -> None:
     into[to] = values[source]
 
-  def copy_steps(into, values):
+  def copy_steps(into: np.ndarray, values: np.ndarray) -> None:
     into[:, to] = values[:, source]
 
   tree.map_structure(copy_start, batch.start, unroll.start)

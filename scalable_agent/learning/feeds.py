@@ -12,6 +12,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.processes import threads
 from scalable_agent.replay import rate as rate_lib
 
 
@@ -63,8 +64,7 @@ class Feed:
     self._turns = turns
     self._timer = timing.StageTimer()
     self._ready = queues.BoundedQueue[structs.Batch](1)
-    self._thread = threading.Thread(
-        target=self._run, name='batches', daemon=True)
+    self._thread = threads.LibraryThread(self._run, 'batches')
 
   def start(self) -> None:
     """Starts the thread; with `deterministic` there is no thread."""

@@ -22,6 +22,7 @@ from scalable_agent.learning import memory_check
 from scalable_agent.networks import agents
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 
 # --save_replay=auto saves replays of at most this size.
@@ -235,14 +236,14 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
                place: Place) -> replay_lib.Rate:
-  num_frames = (config.min_replay_steps * place.collectives.size
-                * spec.num_action_repeats)
+  min_steps = declare.used(config.min_replay_steps)
+  num_frames = min_steps * place.collectives.size * spec.num_action_repeats
   if num_frames >= config.total_environment_frames:
     raise errors.ConfigError(
         f'Nothing would be learned: the warm-up of --min_replay_steps takes '
         f'{num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
-  return replay_lib.Rate(config.updates_per_step, config.min_replay_steps)
+  return replay_lib.Rate(declare.used(config.updates_per_step), min_steps)
 
 
 def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,

@@ -11,26 +11,16 @@ import tensorflow as tf
 
 
 def compute_baseline_loss(advantages: tf.Tensor) -> tf.Tensor:
-  """Returns half the sum of squares.
+  """Returns half the sum of squares, a scalar.
 
   Args:
     advantages: float32 `[T, B]`, targets minus baseline.
-
-  Returns:
-    float32 scalar.
   """
   return 0.5 * tf.reduce_sum(tf.square(advantages))
 
 
 def compute_entropy_loss(entropies: tf.Tensor) -> tf.Tensor:
-  """Returns the negated sum of the entropies of the policy.
-
-  Args:
-    entropies: float32 `[T, B]`.
-
-  Returns:
-    float32 scalar: minimising it raises the entropy.
-  """
+  """Returns the negated sum of entropies `[T, B]` of the policy, a scalar."""
   return -tf.reduce_sum(entropies)
 
 
@@ -40,15 +30,15 @@ def compute_policy_gradient_loss(
   """Returns the loss whose gradient is minus the policy gradient.
 
   Args:
-    log_probs: float32 `[T, B]`, of the actions under the policy.
-    advantages: float32 `[T, B]`; no gradient flows through them.
-    epsilon: added to the probabilities.
+    log_probs: float32 `[T, B]`, log-probabilities of the actions.
+    advantages: float32 `[T, B]`, taken as constants.
+    epsilon: a number that is added to the probabilities.
 
   Returns:
     float32 scalar, `sum(-log(pi(a) + epsilon) * advantage)`.
 
   Raises:
-    ValueError: if the shapes do not fit; nothing is broadcast.
+    ValueError: if the shapes differ.
   """
   if epsilon:
     log_probs = tf.math.log(tf.exp(log_probs) + epsilon)
@@ -62,16 +52,13 @@ def clip_rewards(rewards: tf.Tensor, mode: str) -> tf.Tensor:
 
   Args:
     rewards: float32, any shape.
-    mode: `none`: not changed. `abs_one`: clipped to [-1, 1].
-      `soft_asymmetric`: squashed to [-1.5, 5], with slope 1 just above 0 and
-      0.3 just below (the optimistic asymmetric clipping of Espeholt et al.
-      2018, appendix D, as published with the paper's code).
-
-  Returns:
-    float32, the shape of `rewards`.
+    mode: `none` for no change; `abs_one` clips to [-1, 1]; `soft_asymmetric`
+      squashes to [-1.5, 5], with slope 1 just above 0 and 0.3 just below (the
+      optimistic asymmetric clipping of Espeholt et al. 2018, appendix D, as
+      published with the paper's code).
 
   Raises:
-    ValueError: if `mode` is none of these.
+    ValueError: if `mode` is unknown.
   """
   if mode == 'none':
     return rewards

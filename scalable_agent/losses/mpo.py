@@ -4,15 +4,15 @@
 Abdolmaleki et al. 2018 (arXiv 1806.06920), with the decoupled KL of Abdolmaleki
 et al. 2018 (arXiv 1812.02256) for each part of an action, as in acme.
 
-The target policy `pi_t` gives actions `a_j`, and the critic their values `Q_j`.
+The target policy `pi_t` gives actions `a_j`, and the critic gives values `Q_j`.
 The E-step finds the best distribution `q` whose mean KL from `pi_t` is epsilon:
 
     q_j ~ p_j exp(Q_j / eta)
     g(eta) = eta epsilon + eta mean_B log sum_j p_j exp(Q_j / eta)
 
 The temperature `eta` minimises `g`. The prior `p_j` is `1 / M` for `M` samples
-of `pi_t`, and `pi_t(a_j)` if all `A` discrete actions are there. The M-step
-moves the online policy to `q`, but keeps it near the target policy:
+of `pi_t`, and `pi_t(a_j)` for all `A` discrete actions. The M-step moves the
+online policy to `q`, but keeps the online policy near the target policy:
 
     -mean_B sum_j q_j log pi(a_j) + sum_n alpha_n KL_n(pi_t || pi)
 
@@ -24,26 +24,28 @@ the number of parts of a continuous action. Losses are means over the batch.
 
 from typing import NamedTuple
 
+from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
 import tensorflow as tf
 
-# Below this, softplus is so flat that a dual variable would never come back.
+# At lower numbers, softplus is so flat that a dual variable would not recover.
 _MIN_DUAL = -18.0
-# So that temperatures and multipliers are positive in float32, as in acme.
+# Keeps temperatures and multipliers positive in float32, as in acme.
 _TINY = 1e-8
 
 _MIN_TEMPERATURE, _MAX_TEMPERATURE = 1e-6, 1e6
 
 
-def weights(q_values: tf.Tensor, temperature: tf.Tensor,
-            log_priors: tf.Tensor | None = None) -> tf.Tensor:
-  """Returns `q_j`, the result of the E-step; no gradient flows through it.
+def action_weights(q_values: tf.Tensor, temperature: tf.Tensor,
+                   log_priors: tf.Tensor | None = None) -> tf.Tensor:
+  """Returns `q_j`, the result of the E-step, as a constant.
 
   Args:
-    q_values: `[J, B]`, of the target critic for actions of the target policy.
+    q_values: `[J, B]`, values of the target critic for actions of the target
+      policy.
     temperature: scalar, eta.
-    log_priors: `[J, B]`, `log pi_t(a_j)`, if these are all discrete actions;
-      None for samples.
+    log_priors: `[J, B]`, `log pi_t(a_j)` of all discrete actions; None for
+      samples.
 
   Returns:
     `[J, B]`, with a sum of 1 over the first axis.
@@ -55,16 +57,13 @@ def weights(q_values: tf.Tensor, temperature: tf.Tensor,
 def temperature_loss(
     q_values: tf.Tensor, temperature: tf.Tensor, epsilon: float,
     log_priors: tf.Tensor | None = None) -> tf.Tensor:
-  """Returns the dual `g(eta)`; gradients flow only through the temperature.
+  """Returns the dual `g(eta)`, with a gradient for the temperature only.
 
   Args:
-    q_values: `[J, B]`, as in `weights`.
+    q_values: `[J, B]`, as in `action_weights`.
     temperature: scalar, eta.
     epsilon: bound of the mean KL of `q` from the target policy.
-    log_priors: `[J, B]` or None, as in `weights`.
-
-  Returns:
-    Scalar.
+    log_priors: `[J, B]` or None, as in `action_weights`.
   """
   q_values = tf.stop_gradient(q_values)
   log_means = tf.reduce_logsumexp(
@@ -75,25 +74,23 @@ def temperature_loss(
 def exact_temperature(
     q_values: tf.Tensor, epsilon: float,
     log_priors: tf.Tensor | None = None, num_steps: int = 40) -> tf.Tensor:
-  """Returns the temperature that minimises `temperature_loss`.
+  """Returns the temperature that minimises `temperature_loss`, a constant.
 
-  The slope of `g` is epsilon minus the mean KL of `q` from the prior, which
-  falls as the temperature rises. So bisection finds its root, on the logarithm
-  from 1e-6 to 1e6. Where there is no root, because the values hardly differ, it
+  The slope of `g` is epsilon minus the mean KL of `q` from the prior. The KL
+  falls as the temperature rises, so bisection finds the root, on the logarithm
+  from 1e-6 to 1e6. Without a root, because the values hardly differ, the result
   is 1e-6.
 
   Args:
-    q_values: `[J, B]`, as in `weights`.
+    q_values: `[J, B]`, as in `action_weights`.
     epsilon: as in `temperature_loss`.
-    log_priors: `[J, B]` or None, as in `weights`.
-    num_steps: how often the interval is halved.
-
-  Returns:
-    Scalar; no gradient flows through it.
+    log_priors: `[J, B]` or None, as in `action_weights`.
+    num_steps: number of bisections.
   """
   q_values = tf.stop_gradient(q_values)
 
-  def halve(step, low, high):
+  def halve(step: tf.Tensor, low: tf.Tensor, high: tf.Tensor
+            ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     middle = 0.5 * (low + high)
     log_weights = _log_weights(q_values, tf.exp(middle), log_priors)
     kls = tf.reduce_sum(
@@ -115,53 +112,51 @@ def policy_loss(action_weights: tf.Tensor, log_probs: tf.Tensor) -> tf.Tensor:
   """Returns the cross entropy of the online policy, `-mean_B sum_j q_j log pi`.
 
   Args:
-    action_weights: `[J, B]`, `weights`; no gradient flows through them.
+    action_weights: `[J, B]`, taken as constants.
     log_probs: `[J, B]`, of the same actions under the online policy.
-
-  Returns:
-    Scalar.
   """
-  _check_shape('log_probs', log_probs, action_weights)
+  q_learning.check_shape('log_probs', log_probs, action_weights)
   return -tf.reduce_mean(tf.reduce_sum(
       tf.stop_gradient(action_weights) * log_probs, axis=0))
 
 
-class Decoupled(NamedTuple):
-  """Two policies, of which each has one half of the online parameters.
+class DecoupledPolicies(NamedTuple):
+  """Two policies, each with one half of the online parameters.
 
   Attributes:
-    mean: the online means with the target's standard deviations.
-    scale: the target's means with the online standard deviations.
+    mean: online means with the target's standard deviations.
+    scale: the target's means with online standard deviations.
   """
   mean: distributions.Normal
   scale: distributions.Normal
 
 
-def decoupled(online: distributions.Normal,
-              target: distributions.Normal) -> Decoupled:
-  """Returns the policies for `policy_loss`; the losses of both are added.
+def decoupled_policies(
+    online: distributions.Normal,
+    target: distributions.Normal) -> DecoupledPolicies:
+  """Returns two policies for the sum of two policy losses.
 
   Args:
-    online: of `[B, N]`; gradients flow through its parameters.
-    target: of `[B, N]`; no gradient flows through it.
+    online: distribution of `[B, N]`, with gradients for the parameters.
+    target: distribution of `[B, N]`, taken as constant.
   """
-  return Decoupled(
+  return DecoupledPolicies(
       mean=distributions.Normal(online.loc, tf.stop_gradient(target.scale)),
       scale=distributions.Normal(tf.stop_gradient(target.loc), online.scale))
 
 
 def gaussian_kls(online: distributions.Normal, target: distributions.Normal
                  ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Returns `KL(pi_t || pi)` for both policies of `decoupled`.
+  """Returns `KL(pi_t || pi)` for both policies of `decoupled_policies`.
 
   Args:
-    online: of `[B, N]`; gradients flow through its parameters.
-    target: of `[B, N]`; no gradient flows through it.
+    online: distribution of `[B, N]`, with gradients for the parameters.
+    target: distribution of `[B, N]`, taken as constant.
 
   Returns:
     `[B, N]` for the means, `0.5 ((mu - mu_t) / sigma_t)^2`, and `[B, N]` for
     the standard deviations, `log(sigma / sigma_t) + 0.5 (sigma_t / sigma)^2 -
-    0.5`. For diagonal Gaussians, the sum over `N` is that of whole actions.
+    0.5`. The sum over `N` is the KL of diagonal Gaussians.
   """
   target_scale = tf.stop_gradient(target.scale)
   mean_kls = 0.5 * tf.square(
@@ -173,14 +168,11 @@ def gaussian_kls(online: distributions.Normal, target: distributions.Normal
 
 def categorical_kls(online_logits: tf.Tensor,
                     target_logits: tf.Tensor) -> tf.Tensor:
-  """Returns `KL(pi_t || pi)` of softmax policies.
+  """Returns `KL(pi_t || pi)` of softmax policies, `[B]`.
 
   Args:
     online_logits: `[B, A]`.
-    target_logits: `[B, A]`; no gradient flows through them.
-
-  Returns:
-    `[B]`.
+    target_logits: `[B, A]`, taken as constants.
   """
   target_logits = tf.stop_gradient(target_logits)
   return tf.reduce_sum(
@@ -197,42 +189,43 @@ def kl_losses(kls: tf.Tensor, multipliers: tf.Tensor, epsilon: float
     kls: `[B, ...]`, e.g. `[B, N]` of `gaussian_kls` or `[B]` of
       `categorical_kls`.
     multipliers: `[...]`, not negative, alpha for each mean over the batch.
-    epsilon: bound of each of these means.
+    epsilon: bound of each mean.
 
   Returns:
-    `sum(alpha mean_B KL)`, whose gradient flows through the KL only, and
-    `sum(alpha (epsilon - mean_B KL))`, whose gradient flows through alpha only.
+    `sum(alpha mean_B KL)`, with a gradient for the KL only, and `sum(alpha
+    (epsilon - mean_B KL))`, with a gradient for alpha only.
   """
   means = tf.reduce_mean(kls, axis=0)
-  _check_shape('multipliers', multipliers, means)
+  q_learning.check_shape('multipliers', multipliers, means)
   penalty = tf.reduce_sum(tf.stop_gradient(multipliers) * means)
   loss = tf.reduce_sum(multipliers * (epsilon - tf.stop_gradient(means)))
   return penalty, loss
 
 
 def out_of_bounds_costs(actions: tf.Tensor) -> tf.Tensor:
-  """Returns minus the distance of actions from the box [-1, 1]^N.
+  """Returns minus the distance of actions from the box [-1, 1]^N, a constant.
 
-  As values of a second objective, with a temperature and an epsilon of their
-  own, they give a second set of `weights` and a second `temperature_loss`, and
-  both are added to the first (MO-MPO: Abdolmaleki et al. 2020, arXiv
-  2005.07513). So Gaussian policies learn to stay inside.
+  The costs are the values of a second objective, with a second temperature and
+  epsilon. The action weights and temperature losses of both objectives are
+  added (MO-MPO: Abdolmaleki et al. 2020, arXiv 2005.07513). So Gaussian
+  policies learn to stay in the box.
 
   Args:
     actions: `[M, B, N]`, sampled and not clipped.
 
   Returns:
-    `[M, B]`, at most 0; no gradient flows through it.
+    `[M, B]`, at most 0.
   """
   outside = actions - tf.clip_by_value(actions, -1.0, 1.0)
   return tf.stop_gradient(-tf.norm(outside, axis=-1))
 
 
 def positive(dual: tf.Tensor) -> tf.Tensor:
-  """Returns the temperature or multiplier of a dual variable, its softplus.
+  """Returns the temperature or multiplier of a dual variable, by softplus.
 
   Args:
-    dual: the variable, any shape. Assign `projected_dual` to it after updates.
+    dual: the variable, any shape. Assign `projected_dual` to `dual` after each
+      update.
   """
   return tf.nn.softplus(dual) + _TINY
 
@@ -242,21 +235,15 @@ def projected_dual(dual: tf.Tensor) -> tf.Tensor:
   return tf.maximum(dual, _MIN_DUAL)
 
 
-def _log_weights(q_values, temperature, log_priors):
+def _log_weights(q_values: tf.Tensor, temperature: tf.Tensor,
+                 log_priors: tf.Tensor | None) -> tf.Tensor:
   return tf.nn.log_softmax(
       q_values / temperature + _log_priors(q_values, log_priors), axis=0)
 
 
-def _log_priors(q_values, log_priors):
+def _log_priors(
+    q_values: tf.Tensor, log_priors: tf.Tensor | None) -> tf.Tensor:
   if log_priors is None:
     return -tf.math.log(tf.cast(tf.shape(q_values)[0], q_values.dtype))
-  _check_shape('log_priors', log_priors, q_values)
+  q_learning.check_shape('log_priors', log_priors, q_values)
   return tf.stop_gradient(log_priors)
-
-
-def _check_shape(name, tensor, other):
-  """Checks that nothing is broadcast."""
-  shape = tf.convert_to_tensor(tensor).shape
-  wanted = tf.convert_to_tensor(other).shape
-  if not shape.is_compatible_with(wanted):
-    raise ValueError(f'{name}: Shape {shape} must be {wanted}')

@@ -1,17 +1,18 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Targets and losses of DDQN, DDPG, TD3 and SAC.
 
-A transition is (o, a, r, discount, o'). Its reward `r` is the sum of up to `n`
-discounted rewards. Its discount is `gamma^k` after `k` steps, or 0 if they
-ended the episode. So no function here has a `done`.
+A transition is (o, a, r, discount, o'). The reward `r` is the sum of up to `n`
+discounted rewards. The discount is `gamma^k` after `k` steps, or 0 if the
+episode ended. So no function has an argument `done`.
 
 `B` is the batch size, `A` the number of discrete actions, `N` the number of
-parts of a continuous action, `C` the number of critics. A suffix `_t` says that
-a value belongs to o'. Tensors are float32 or float64.
+parts of a continuous action, `C` the number of critics. The suffix `_t` marks
+values of o'. Tensors are float32 or float64. Losses are scalars, and targets
+`y` are constants: no gradient flows through targets.
 
-Losses are means over the batch, unlike those of IMPALA:
-`mean(weight * loss)`, which is not divided by the sum of the weights. The
-importance weights of a prioritised replay are `[B]`; None stands for ones.
+Losses are means over the batch, `mean(w * loss)`, while IMPALA's losses are
+sums. The importance weights `w` of a prioritised replay are `[B]`; None stands
+for ones. The mean is not divided by the sum of importance weights.
 
 Sources: Mnih et al. 2015 (DQN), van Hasselt et al. 2016 (arXiv 1509.06461,
 double Q-learning), Lillicrap et al. 2016 (arXiv 1509.02971, DDPG), Fujimoto et
@@ -27,33 +28,27 @@ import tensorflow as tf
 
 
 def chosen_values(q_values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-  """Returns the values of actions.
+  """Returns the values of actions, `[B]` or `[C, B]`.
 
   Args:
     q_values: `[B, A]` or `[C, B, A]`.
     actions: integers `[B]`, in `[0, A)`.
-
-  Returns:
-    `[B]` or `[C, B]`.
   """
   is_chosen = tf.one_hot(
       actions, q_values.shape[-1], on_value=True, off_value=False, dtype=bool)
-  # Not a product: infinities of other actions must not pass.
+  # A product would let infinities of other actions pass.
   return tf.reduce_sum(
       tf.where(is_chosen, q_values, tf.zeros_like(q_values)), axis=-1)
 
 
 def greedy_values(q_values_t: tf.Tensor,
                   selector_q_values_t: tf.Tensor) -> tf.Tensor:
-  """Returns the values of the best actions, `Q(o', argmax Q_selector(o', .))`.
+  """Returns values `[B]` of the best actions, `Q(o', argmax Q_sel(o', .))`.
 
   Args:
-    q_values_t: `[B, A]`, of the target network.
-    selector_q_values_t: `[B, A]`, of the online network for double Q-learning.
-      With those of the target network again, it is the maximum of DQN.
-
-  Returns:
-    `[B]`.
+    q_values_t: `[B, A]`, values of the target network.
+    selector_q_values_t: `[B, A]`, values of the online network for double
+      Q-learning, or again of the target network for the maximum of DQN.
   """
   return chosen_values(q_values_t, tf.argmax(selector_q_values_t, axis=-1))
 
@@ -64,31 +59,25 @@ def smallest(q_values: tf.Tensor) -> tf.Tensor:
 
 
 def expected_values(q_values: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-  """Returns the mean over the actions of a softmax policy (MPO, exactly).
+  """Returns mean values under a softmax policy, `sum_a pi(a) Q(a)`, `[B]`.
 
   Args:
     q_values: `[B, A]`.
-    logits: `[B, A]`, of the policy.
-
-  Returns:
-    `[B]`, `sum_a pi(a) Q(a)`.
+    logits: `[B, A]`, logits of the policy.
   """
   return tf.reduce_sum(tf.nn.softmax(logits) * q_values, axis=-1)
 
 
 def soft_values(q_values: tf.Tensor, log_probs: tf.Tensor,
                 temperature: tf.Tensor) -> tf.Tensor:
-  """Returns SAC's value of sampled actions, `Q - alpha log pi`.
+  """Returns SAC's value of sampled actions, `Q - alpha log pi`, `[B]`.
 
   Args:
-    q_values: `[B]`, the smallest of the critics.
+    q_values: `[B]`, minima over the critics.
     log_probs: `[B]`, of the same actions.
     temperature: scalar, alpha.
-
-  Returns:
-    `[B]`.
   """
-  _check_shape('log_probs', log_probs, q_values)
+  check_shape('log_probs', log_probs, q_values)
   return q_values - temperature * log_probs
 
 
@@ -97,33 +86,30 @@ def expected_soft_values(q_values: tf.Tensor, logits: tf.Tensor,
   """Returns SAC's value for discrete actions, without sampling.
 
   Args:
-    q_values: `[B, A]`, the smallest of the critics.
-    logits: `[B, A]`, of the policy.
+    q_values: `[B, A]`, minima over the critics.
+    logits: `[B, A]`, logits of the policy.
     temperature: scalar, alpha.
 
   Returns:
     `[B]`, `sum_a pi(a) (Q(a) - alpha log pi(a))`.
   """
-  _check_shape('logits', logits, q_values)
+  check_shape('logits', logits, q_values)
   return expected_values(
       q_values - temperature * tf.nn.log_softmax(logits), logits)
 
 
 def td_targets(rewards: tf.Tensor, discounts: tf.Tensor,
                values_t: tf.Tensor) -> tf.Tensor:
-  """Returns `r + discount * V(o')`; no gradient flows through it.
+  """Returns the targets `y = r + discount * V(o')`, `[B]`.
 
   Args:
     rewards: `[B]`.
-    discounts: `[B]`. Where it is 0, even a NaN of `values_t` has no effect.
-    values_t: `[B]`, from one of the functions above. The entropy term of SAC
-      is in it, so it is discounted, too.
-
-  Returns:
-    `[B]`.
+    discounts: `[B]`. Where 0, even a NaN of `values_t` has no effect.
+    values_t: `[B]`, from one of the functions above. SAC's entropy term is a
+      part of the value, and is discounted, too.
   """
-  _check_shape('discounts', discounts, rewards)
-  _check_shape('values_t', values_t, rewards)
+  check_shape('discounts', discounts, rewards)
+  check_shape('values_t', values_t, rewards)
   return tf.stop_gradient(
       rewards + tf.math.multiply_no_nan(values_t, discounts))
 
@@ -134,13 +120,13 @@ def smoothed_actions(actions: tf.Tensor, noise: tf.Tensor,
 
   Args:
     actions: `[B, N]`, in [-1, 1].
-    noise: `[B, N]`, one random number for each part of each action.
+    noise: `[B, N]`, a random number for each part of each action.
     noise_clip: largest absolute value of the noise.
 
   Returns:
     `[B, N]`, clipped to [-1, 1].
   """
-  _check_shape('noise', noise, actions)
+  check_shape('noise', noise, actions)
   noise = tf.clip_by_value(noise, -noise_clip, noise_clip)
   return tf.clip_by_value(actions + noise, -1.0, 1.0)
 
@@ -149,145 +135,111 @@ def smoothed_actions(actions: tf.Tensor, noise: tf.Tensor,
 
 
 def critic_loss(q_values: tf.Tensor, targets: tf.Tensor,
-                weights: tf.Tensor | None = None,
+                importance_weights: tf.Tensor | None = None,
                 huber: float | None = None) -> tf.Tensor:
   """Returns half the mean squared error, summed over critics.
 
-  With two critics it is TD3's mean of two mean squares.
+  With two critics, this is TD3's mean of two mean squares.
 
   Args:
-    q_values: `[C, B]`, of the actions that were taken.
-    targets: `[B]`; no gradient flows through them.
-    weights: `[B]`, importance weights.
-    huber: `d`, from where on the loss is linear: an error `e` beyond it costs
-      `d (|e| - d / 2)` instead of `e^2 / 2`. None for squares everywhere.
-
-  Returns:
-    Scalar.
+    q_values: `[C, B]`, values of the actions of the replay.
+    targets: `[B]`.
+    importance_weights: `[B]`.
+    huber: `d`, the error from which the loss is linear: a larger error `e`
+      costs `d (|e| - d / 2)` instead of `e^2 / 2`. None for squares everywhere.
   """
   q_values = tf.convert_to_tensor(q_values)
-  _check_shape('targets', targets, q_values[0])
+  check_shape('targets', targets, q_values[0])
   sizes = tf.abs(q_values - tf.stop_gradient(targets))
   slopes = sizes if huber is None else tf.minimum(sizes, huber)
   losses = slopes * (sizes - 0.5 * slopes)
-  return _mean(tf.reduce_sum(losses, axis=0), weights)
-
-
-def smallest_errors(q_values: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-  """Returns `|min_c Q_c - y|`, the priorities of TD3.
-
-  Args:
-    q_values: `[C, B]`. With one critic it is `|Q - y|`, as for DDQN and DDPG.
-    targets: `[B]`.
-
-  Returns:
-    `[B]`.
-  """
-  _check_shape('targets', targets, q_values[0])
-  return tf.abs(smallest(q_values) - targets)
+  return _mean(tf.reduce_sum(losses, axis=0), importance_weights)
 
 
 def mean_errors(q_values: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-  """Returns the mean of `|Q_c - y|` over critics, the priorities of SAC.
+  """Returns the mean of `|Q_c - y|` over critics, `[B]`: priorities.
 
   Args:
-    q_values: `[C, B]`. With one critic it is `|Q - y|`, as for DDQN and DDPG.
+    q_values: `[C, B]`.
     targets: `[B]`.
-
-  Returns:
-    `[B]`.
   """
-  _check_shape('targets', targets, q_values[0])
+  check_shape('targets', targets, q_values[0])
   return tf.reduce_mean(tf.abs(q_values - targets), axis=0)
 
 
 def deterministic_policy_loss(
-    q_values: tf.Tensor, weights: tf.Tensor | None = None) -> tf.Tensor:
+    q_values: tf.Tensor,
+    importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the loss of DDPG's and TD3's policies, `-mean(w Q(o, pi(o)))`.
 
   Args:
-    q_values: `[B]`, of the first critic, for the actions of the policy. The
-      gradient flows through it to the actions; the critic must not learn.
-    weights: `[B]`, importance weights.
-
-  Returns:
-    Scalar.
+    q_values: `[B]`, values of the first critic for actions of the policy. The
+      gradient flows through the values to the actions; the critic must not
+      learn from this loss.
+    importance_weights: `[B]`.
   """
-  return -_mean(q_values, weights)
+  return -_mean(q_values, importance_weights)
 
 
 def soft_policy_loss(
     q_values: tf.Tensor, log_probs: tf.Tensor, temperature: tf.Tensor,
-    weights: tf.Tensor | None = None) -> tf.Tensor:
+    importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the loss of SAC's policy, `mean(w (alpha log pi - Q))`.
 
   Args:
-    q_values: `[B]`, the smallest of the critics, for actions that the policy
-      sampled with reparameterisation. The gradient flows through them and
-      through the log-probabilities; the critics must not learn.
+    q_values: `[B]`, minima over the critics, for actions that the policy
+      sampled with reparameterisation. The gradient flows through values and
+      log-probabilities; the critics must not learn from this loss.
     log_probs: `[B]`, of the same actions.
-    temperature: scalar, alpha; no gradient flows through it.
-    weights: `[B]`, importance weights.
-
-  Returns:
-    Scalar.
+    temperature: scalar, alpha, taken as constant.
+    importance_weights: `[B]`.
   """
   return -_mean(
       soft_values(q_values, log_probs, _constant(temperature, q_values)),
-      weights)
+      importance_weights)
 
 
 def expected_soft_policy_loss(
     q_values: tf.Tensor, logits: tf.Tensor, temperature: tf.Tensor,
-    weights: tf.Tensor | None = None) -> tf.Tensor:
+    importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the loss of SAC's policy for discrete actions, without sampling.
 
-  Args:
-    q_values: `[B, A]`, the smallest of the critics; no gradient flows through.
-    logits: `[B, A]`, of the policy. The gradient flows through the
-      probabilities and through their logarithms.
-    temperature: scalar, alpha; no gradient flows through it.
-    weights: `[B]`, importance weights.
+  The loss is `mean(w sum_a pi(a) (alpha log pi(a) - Q(a)))`.
 
-  Returns:
-    Scalar, `mean(w sum_a pi(a) (alpha log pi(a) - Q(a)))`.
+  Args:
+    q_values: `[B, A]`, minima over the critics, taken as constants.
+    logits: `[B, A]`, logits of the policy. The gradient flows through the
+      probabilities and through the log-probabilities.
+    temperature: scalar, alpha, taken as constant.
+    importance_weights: `[B]`.
   """
   return -_mean(
       expected_soft_values(tf.stop_gradient(q_values), logits,
-                           _constant(temperature, q_values)), weights)
+                           _constant(temperature, q_values)),
+      importance_weights)
 
 
 def negative_entropy(logits: tf.Tensor) -> tf.Tensor:
-  """Returns `sum_a pi(a) log pi(a)`, the mean of the log-probabilities.
-
-  Args:
-    logits: `[B, A]`.
-
-  Returns:
-    `[B]`.
-  """
+  """Returns `sum_a pi(a) log pi(a)`, `[B]`, for logits `[B, A]`."""
   return expected_values(tf.nn.log_softmax(logits), logits)
 
 
 def temperature_loss(
     log_temperature: tf.Tensor, log_probs: tf.Tensor, target_entropy: float,
-    weights: tf.Tensor | None = None) -> tf.Tensor:
-  """Returns the loss of SAC's temperature.
+    importance_weights: tf.Tensor | None = None) -> tf.Tensor:
+  """Returns SAC's `-mean(w log_alpha (log pi + target_entropy))`.
 
-  Its gradient lowers the temperature if the entropy is above its target.
+  The gradient lowers the temperature if the entropy is above the target.
 
   Args:
-    log_temperature: scalar, `log alpha`; only this gets a gradient.
+    log_temperature: scalar, `log alpha`, the only argument with a gradient.
     log_probs: `[B]`, of sampled actions, or `negative_entropy`.
     target_entropy: the entropy to reach. For continuous actions of `N` parts,
-      the paper has `-N`; for discrete ones, see `discrete_target_entropy`.
-    weights: `[B]`, importance weights.
-
-  Returns:
-    Scalar, `-mean(w log_alpha (log pi + target_entropy))`.
+      the paper has `-N`; for discrete actions, see `discrete_target_entropy`.
+    importance_weights: `[B]`.
   """
   excess = tf.stop_gradient(log_probs + target_entropy)
-  return -_mean(log_temperature * excess, weights)
+  return -_mean(log_temperature * excess, importance_weights)
 
 
 def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
@@ -295,8 +247,8 @@ def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
 
   Args:
     num_actions: `A`.
-    ratio: the share. That of the paper is 0.98; for few actions this is so near
-      to uniform that the temperature grows without bound.
+    ratio: the share. The paper has 0.98; for few actions this is so near to
+      uniform that the temperature grows without bound.
   """
   return ratio * math.log(num_actions)
 
@@ -304,18 +256,14 @@ def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
 # The target networks.
 
 
-def updated(target: tf.Tensor, online: tf.Tensor,
-            rate: float | tf.Tensor) -> tf.Tensor:
+def incremental_update(target: tf.Tensor, online: tf.Tensor,
+                       rate: float | tf.Tensor) -> tf.Tensor:
   """Returns the new value of a variable of a target network.
 
   Args:
-    target: its value, any shape.
-    online: the value of the same variable of the online network.
-    rate: how far it moves: `1 - polyak`; 1 for a copy, 0 for no change. Both
-      are exact.
-
-  Returns:
-    The shape of `target`.
+    target: old value, any shape.
+    online: value of the same variable of the online network.
+    rate: `1 - polyak`. 1 makes an exact copy, 0 changes nothing.
   """
   # The hint keeps the digits of Python floats for float64.
   rate = tf.cast(
@@ -325,36 +273,39 @@ def updated(target: tf.Tensor, online: tf.Tensor,
 
 def periodic_rate(
     rate: float, period: int, num_updates: tf.Tensor) -> tf.Tensor:
-  """Returns `rate` in every `period`-th update, else 0.
+  """Returns `rate` in every `period`-th update, else 0; a float32 scalar.
 
   Args:
-    rate: see `updated`.
+    rate: see `incremental_update`.
     period: updates from one change of the target network to the next.
-    num_updates: integer, number of updates with the one that just ended.
-
-  Returns:
-    float32 scalar.
+    num_updates: integer, number of updates, with the present update.
   """
   return tf.where(num_updates % period == 0, rate, 0.0)
 
 
-def _constant(number, like):
-  """Returns a tensor that no gradient flows through."""
-  # The hint keeps the digits of Python floats for float64.
-  return tf.stop_gradient(tf.convert_to_tensor(number, dtype_hint=like.dtype))
+def check_shape(name: str, tensor: tf.Tensor, other: tf.Tensor) -> None:
+  """Raises `ValueError` for different shapes, which might be broadcast.
 
-
-def _mean(losses, weights):
-  losses = tf.convert_to_tensor(losses)
-  if weights is None:
-    return tf.reduce_mean(losses)
-  _check_shape('weights', weights, losses)
-  return tf.reduce_mean(tf.stop_gradient(weights) * losses)
-
-
-def _check_shape(name, tensor, other):
-  """Checks that nothing is broadcast: `[B, 1]` and `[B]` would be `[B, B]`."""
+  Args:
+    name: name of `tensor` in the message.
+    tensor: any shape.
+    other: a tensor of the required shape.
+  """
   shape = tf.convert_to_tensor(tensor).shape
   wanted = tf.convert_to_tensor(other).shape
   if not shape.is_compatible_with(wanted):
     raise ValueError(f'{name}: Shape {shape} must be {wanted}')
+
+
+def _constant(number: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+  # The hint keeps the digits of Python floats for float64.
+  return tf.stop_gradient(tf.convert_to_tensor(number, dtype_hint=like.dtype))
+
+
+def _mean(
+    losses: tf.Tensor, importance_weights: tf.Tensor | None) -> tf.Tensor:
+  losses = tf.convert_to_tensor(losses)
+  if importance_weights is None:
+    return tf.reduce_mean(losses)
+  check_shape('importance_weights', importance_weights, losses)
+  return tf.reduce_mean(tf.stop_gradient(importance_weights) * losses)

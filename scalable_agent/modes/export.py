@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Export mode: a trained agent as a SavedModel, and for TensorFlow Lite.
 
-These need TensorFlow, or TensorFlow Lite, and nothing of this package.
+The exported files need TensorFlow, or TensorFlow Lite, but not this package.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import agents
-from scalable_agent.networks import layers
+from scalable_agent.networks import instructions
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -25,10 +25,10 @@ _GREEDY = 'step_greedy'
 class ExportedAgent(tf.Module):
   """An agent whose functions take and return named tensors.
 
-  `B`, the number of environments, is free. `inputs` names what the functions
-  take, by agent: of the observation `observation`, or `observation_NAME` for
-  each part of a dictionary, where `observation_instruction` is string `[B]`;
-  `last_action` and `reward` if it sees them; `done`, `c` and `h` with an LSTM.
+  `B`, the number of environments, is free. Inputs depend on the agent:
+  `observation`, or `observation_NAME` for each part of a dictionary, where
+  `observation_instruction` is string `[B]`; `last_action` and `reward` with
+  `--use_last_action_reward`; `done`, `c` and `h` with an LSTM.
 
   Attributes:
     inputs: the inputs of `step` and `step_greedy`, a `tf.TensorSpec` by name.
@@ -36,12 +36,9 @@ class ExportedAgent(tf.Module):
 
   def __init__(self, agent: agents.Agent, spec: structs.EnvironmentSpec,
                sees_last_action_reward: bool):
-    """Makes it of an agent with its weights.
+    """Wraps an agent that observes and acts as in `spec`.
 
-    Args:
-      agent: the agent.
-      spec: what it observes and does.
-      sees_last_action_reward: whether it sees its last action and reward.
+    With `sees_last_action_reward`, the last action and reward are inputs, too.
     """
     super().__init__()
     self._agent = agent
@@ -70,14 +67,11 @@ class ExportedAgent(tf.Module):
     return self._agent.variables
 
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns the state before the first step of `B` environments.
+    """Returns the state before the first step of `batch_size` environments.
 
-    Args:
-      batch_size: `B`, int32 `[]`.
-
-    Returns:
-      Those of `c`, `h` and `last_action` that `step` takes; if there is none,
-      `batch_size`, because a signature must return something.
+    The state has the inputs `c`, `h` and `last_action` of `step`, as far as
+    `step` has these inputs. Without any, `batch_size` is returned, because a
+    signature must return a tensor.
     """
     state = dict(zip('ch', self._agent.initial_state(batch_size)))
     if 'last_action' in self.inputs:
@@ -87,15 +81,7 @@ class ExportedAgent(tf.Module):
     return state or {'batch_size': tf.identity(batch_size)}
 
   def step(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Chooses actions as in training.
-
-    Args:
-      **inputs: by name, see the class.
-
-    Returns:
-      `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1]; with
-      the other outputs of `step_greedy`.
-    """
+    """Chooses actions as in training; has the outputs of `step_greedy`."""
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
     return {**outputs,
@@ -104,17 +90,15 @@ class ExportedAgent(tf.Module):
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     """Chooses the best known actions.
 
-    Args:
-      **inputs: by name, see the class.
-
     Returns:
-      `action`, see `step`; `policy`, float32 `[B, P]`, the parameters of the
-      policy, which are logits for discrete actions; `baseline`, float32 `[B]`,
-      if there is one; with an LSTM the next `c` and `h`.
+      `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1];
+      `policy`, float32 `[B, P]`, the parameters of the policy, which are logits
+      for discrete actions; `baseline`, float32 `[B]`, for agents with a
+      baseline; with an LSTM the next `c` and `h`.
     """
     observation = tf.nest.map_structure(inputs.get, self._observation_names)
     if 'observation_instruction' in inputs:
-      observation['instruction'] = layers.hash_words_in_graph(
+      observation['instruction'] = instructions.hash_words_in_graph(
           inputs['observation_instruction'])
     batch_size = tf.shape(tf.nest.flatten(observation)[0])[0]
     shape, dtype = self._action_spec.array
@@ -138,17 +122,17 @@ class ExportedAgent(tf.Module):
     """Returns the three functions, by name, for `tf.saved_model.save`."""
     inputs = {name: tf.TensorSpec(spec.shape, spec.dtype, name)
               for name, spec in self.inputs.items()}
-    of = lambda method, **specs: tf.function(
+    trace = lambda method, **specs: tf.function(
         method).get_concrete_function(**specs)
     return {
-        'initial_state': of(self.initial_state, batch_size=tf.TensorSpec(
+        'initial_state': trace(self.initial_state, batch_size=tf.TensorSpec(
             [], tf.int32, 'batch_size')),
-        'step': of(self.step, **inputs),
-        _GREEDY: of(self.step_greedy, **inputs)}
+        'step': trace(self.step, **inputs),
+        _GREEDY: trace(self.step_greedy, **inputs)}
 
 
 def run(config: config_lib.Config) -> int:
-  """Exports as `export` does; returns the exit code of the program."""
+  """Calls `export`; returns the exit code of the program."""
   export(config)
   return 0
 
@@ -157,8 +141,8 @@ def export(config: config_lib.Config) -> str:
   """Writes the latest checkpoint of `logdir` to its directory `export`.
 
   Returns:
-    The new directory. It has a SavedModel, `agent.json` (its settings, and what
-    it observes and does) and perhaps `agent.tflite`.
+    The new directory, with a SavedModel, `agent.json` (settings, observations
+    and actions) and perhaps `agent.tflite`.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint, the network cannot be converted
@@ -168,8 +152,8 @@ def export(config: config_lib.Config) -> str:
       loading.trained_config(config.logdir), config)
   if changes:
     raise errors.ConfigError(
-        'An export has the settings of the training; leave the others out. '
-        + changes)
+        'An export has the settings of the training; leave all other settings '
+        'out. ' + changes)
   loaded = loading.load(config.logdir)
   module = ExportedAgent(loaded.agent, loaded.spec,
                          bool(loaded.config.use_last_action_reward))
@@ -180,35 +164,35 @@ def export(config: config_lib.Config) -> str:
       tf.saved_model.save(module, new, signatures=module.signatures())
       with open(os.path.join(new, 'agent.json'), 'w', encoding='utf-8') as f:
         json.dump(_description(loaded), f, indent=1)
-      said = ''
+      tflite = ''
       if config.export_format != 'saved_model':
-        said = _add_tflite(module, new, config.export_format == 'tflite')
-      path = logdirs.keep(
+        tflite = _add_tflite(module, new, config.export_format == 'tflite')
+      path = logdirs.rename_to_free_name(
           new, os.path.join(parent, str(loaded.num_env_frames)))
   except (OSError, tf.errors.OpError) as e:
     raise errors.ConfigError(
         f'{parent} cannot be written: {errors.reason(e)}.') from e
   print(f'Wrote {path}: {loaded.config.algorithm} agent for '
         f'{loaded.config.level_name}, {loaded.num_env_frames:,} frames, as a '
-        f'SavedModel{said}\nIts inputs: '
+        f'SavedModel{tflite}\nInputs: '
         + ', '.join(f'{name} {spec.dtype.name} {spec.shape}'
                     for name, spec in module.inputs.items()), flush=True)
   return path
 
 
-def _description(loaded):
+def _description(loaded: loading.LoadedAgent) -> dict[str, object]:
   return {'num_env_frames': loaded.num_env_frames,
           'spec': loaded.spec.to_json(),
           'settings': dataclasses.asdict(loaded.config)}
 
 
-def _add_tflite(module, directory, is_wanted):
-  """Adds `agent.tflite`; returns what to say about it.
+def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
+  """Adds `agent.tflite`; returns a text about the file for the user.
 
   Raises:
-    ConfigError: it `is_wanted`, but cannot be made.
+    ConfigError: the conversion failed, and `is_wanted`.
   """
-  # One environment, whose shapes are known.
+  # One environment: the shapes must be known.
   inputs = {name: tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, name)
             for name, spec in module.inputs.items()}
   # With variables, the converter leaves the weights out.
@@ -216,7 +200,7 @@ def _add_tflite(module, directory, is_wanted):
              for variable in module.variables_of_agent]
 
   @tf.function
-  def step_greedy(**inputs):
+  def step_greedy(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     with tf.keras.StatelessScope(state_mapping=weights):
       return module.step_greedy(**inputs)
 
@@ -229,7 +213,7 @@ def _add_tflite(module, directory, is_wanted):
       data = tf.lite.TFLiteConverter.from_saved_model(
           saved, signature_keys=[_GREEDY]).convert()
   except (OSError, MemoryError, tf.errors.ResourceExhaustedError):
-    raise  # It says nothing of the network.
+    raise  # These errors have nothing to do with the network.
   except Exception as e:  # pylint: disable=broad-except
     reason = next((line for line in str(e).splitlines() if line.strip()),
                   type(e).__name__)

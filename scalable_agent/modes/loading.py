@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Trained agents, for use in other programs: `scalable_agent.load(logdir)`."""
+"""Trained agents for other programs: `scalable_agent.load(logdir)`."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ from scalable_agent import algorithms
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
-from scalable_agent.environments import given
+from scalable_agent.environments import from_gymnasium
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
@@ -22,10 +22,10 @@ from scalable_agent.settings import config as config_lib
 
 
 class State(NamedTuple):
-  """What a loaded agent remembers of `E` environments.
+  """The memory of a loaded agent for `E` environments.
 
   Attributes:
-    last_action: `[E, ...]`, the actions before; zeros at first.
+    last_action: `[E, ...]`, the previous actions; zeros at first.
     core: the recurrent state; `()` for feed-forward agents.
   """
   last_action: np.ndarray
@@ -36,15 +36,15 @@ class LoadedAgent:
   """A trained agent that acts.
 
   Attributes:
-    config: the settings of its training.
-    spec: what it observes and does.
-    num_env_frames: environment frames that it was trained for.
+    config: the settings of the training.
+    spec: observations and actions of the agent.
+    num_env_frames: environment frames of the training.
     agent: the network, a Keras model.
   """
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                agent: agents.Agent, num_env_frames: int):
-    """Most callers want `load`."""
+    """Use `load` instead."""
     self.config = config
     self.spec = spec
     self.agent = agent
@@ -68,20 +68,20 @@ class LoadedAgent:
     """Chooses an action for each of `E` environments.
 
     Args:
-      observation: nest of arrays `[E, ...]`, as `spec.observation` says.
-        Other numbers are converted to its dtypes.
-      state: of the step before, or of `initial_state`.
-      reward: float `[E]` or one number, the rewards that led to `observation`.
-        Only agents with `use_last_action_reward` see them.
-      done: bool `[E]` or one, whether `observation` begins an episode. Only
-        agents with an LSTM see it.
-      greedy: whether to take the best known actions. None for what tests do,
-        `config.test_greedy`.
+      observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
+        of other dtypes are converted.
+      state: state from the previous step, or from `initial_state`.
+      reward: float `[E]` or scalar, the rewards that led to `observation`. Only
+        agents with `use_last_action_reward` use rewards.
+      done: bool `[E]` or scalar, whether `observation` begins an episode. Only
+        agents with an LSTM use `done`.
+      greedy: whether to take the best known actions. None means
+        `config.test_greedy`, as in test mode.
 
     Returns:
-      The actions, `[E, ...]` of `spec.action.array`: integers from 0 on, or
-      floats within [-1, 1], which `environments.spaces.to_space` scales to the
-      bounds of a space. And the next state.
+      The actions and the next state. Actions are `[E, ...]` of
+      `spec.action.array`: integers from 0 on, or floats within [-1, 1], which
+      `environments.spaces.to_space` scales to the bounds of a space.
 
     Raises:
       errors.EnvironmentSpecError: an observation has another shape.
@@ -103,10 +103,9 @@ class LoadedAgent:
     """Plays whole episodes.
 
     Args:
-      env: where to play; stays open. Actions are not repeated. None for the
-        level of the training, in processes of their own.
-      num_episodes: how many episodes. Of several environments, each one plays
-        the same number, or one less.
+      env: the environment, which stays open. Actions are not repeated. None
+        plays the level of the training, in new processes.
+      num_episodes: number of episodes, divided evenly among environments.
       greedy: see `step`.
 
     Returns:
@@ -119,15 +118,15 @@ class LoadedAgent:
     if num_episodes < 1:
       raise ValueError(f'num_episodes must be positive, not {num_episodes}.')
     policy = self._policies[self._is_greedy(greedy)]
-    with self._make_level(num_episodes) if env is None else given.wrap(
+    with self._make_level(num_episodes) if env is None else from_gymnasium.wrap(
         env) as flow:
-      given.check_fits(self.spec, flow)
+      from_gymnasium.check_fits(self.spec, flow)
       return evaluation.episode_returns(flow, policy, num_episodes)
 
-  def _is_greedy(self, greedy):
+  def _is_greedy(self, greedy: bool | None) -> bool:
     return bool(self.config.test_greedy if greedy is None else greedy)
 
-  def _make_level(self, num_episodes):
+  def _make_level(self, num_episodes: int) -> environments.FlowEnvironment:
     names = levels.level_names(self.config.level_name, True)
     if len(set(names)) > 1:
       raise errors.ConfigError(
@@ -140,8 +139,9 @@ class LoadedAgent:
         dataclasses.replace(self.config, life_loss_ends_episode=False))
 
 
-def _as_spec(observation, spec, num_envs):
-  """Returns observations as arrays of a spec; raises if they do not fit."""
+def _as_spec(observation: structs.Nest, spec: structs.Nest,
+             num_envs: int) -> structs.Nest:
+  """Converts observations to arrays of a spec; raises if the shape differs."""
   if isinstance(spec, dict):
     try:
       return {name: _as_spec(observation[name], part, num_envs)
@@ -170,7 +170,7 @@ def load(logdir: str) -> LoadedAgent:
   logdir = os.path.expanduser(logdir)
   config = trained_config(logdir)
   spec = checkpointing.saved_spec(logdir)
-  if spec is None:  # Of an older version.
+  if spec is None:  # The checkpoint is from an older version.
     names = levels.level_names(config.level_name, config.is_test)
     with environments.make_vec(names[:1], [0], config) as env:
       spec = env.spec
@@ -199,10 +199,10 @@ def trained_config(logdir: str) -> config_lib.Config:
 
 def restore(config: config_lib.Config,
             spec: structs.EnvironmentSpec) -> tuple[agents.Agent, int]:
-  """Makes the agent of resolved settings, with its trained weights.
+  """Makes the agent of resolved settings, with the trained weights.
 
   Returns:
-    The agent, and the environment frames that it was trained for.
+    The agent, and the environment frames of the training.
 
   Raises:
     errors.CheckpointError: the checkpoint is of another agent or damaged.

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Test mode: whole games with the latest checkpoint, and a table of scores."""
+"""Test mode: plays whole games, and writes a table of scores."""
 
+from collections.abc import Callable
 import dataclasses
 import os
 
@@ -21,7 +22,7 @@ import tensorflow as tf
 
 
 def run(config: config_lib.Config) -> int:
-  """Tests as `test` does; returns the exit code of the program."""
+  """Calls `test`; returns the exit code of the program."""
   test(config)
   return 0
 
@@ -29,15 +30,15 @@ def run(config: config_lib.Config) -> int:
 def test(config: config_lib.Config) -> dict[str, list[float]]:
   """Plays whole games on every level with the latest checkpoint.
 
-  Prints the scores beside published ones and writes them into `logdir`. They
-  are written after every level, so a long test that is stopped loses little.
+  Prints the scores with published scores, and writes a table to `logdir`. The
+  table is written after every level, so a stopped test loses little.
 
   Returns:
     The unclipped returns of each level.
 
   Raises:
-    ConfigError: if `logdir` holds no checkpoint.
-    SaveError: in the end, if the table cannot be written.
+    ConfigError: `logdir` holds no checkpoint.
+    SaveError: the table cannot be written; raised at the end.
   """
   tf.keras.utils.set_random_seed(config.seed)
   layers.set_compute_dtype(config.compute_dtype)
@@ -82,36 +83,42 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   return {row.level: list(row.returns) for row in rows}
 
 
-def _num_environments(config, trained_with):
+def _num_environments(config: config_lib.Config,
+                      trained_with: config_lib.Config | None) -> int:
   num_envs = min(config.num_actors, config.test_num_episodes)
-  # A cluster had them, and nobody has named another number for this machine.
+  # The training's --num_actors was chosen for a cluster, not for this machine.
   if trained_with and trained_with.ray_address and (
       trained_with.num_actors == config.num_actors):
     num_envs = min(num_envs, os.cpu_count() or 1)
   return num_envs
 
 
-def _make_environments(config, level, num_envs):
+def _make_environments(config: config_lib.Config, level: str,
+                       num_envs: int) -> environments.FlowEnvironment:
   return environments.make_vec(
       [level] * num_envs,
       [config.derive_seed('test', index) for index in range(num_envs)], config)
 
 
-def _count_games(config, level):
-  """Returns a function that sometimes prints how many games are over."""
+def _count_games(config: config_lib.Config,
+                 level: str) -> Callable[[int], None]:
+  """Returns a function that now and then prints the number of played games."""
   is_due = timing.Interval(config.progress_secs)
 
-  def report(num_episodes):
+  def report(num_episodes: int) -> None:
     if is_due():
       print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
             flush=True)
   return report
 
 
-def _write_table(table, path):
-  """Writes the table to a new path; returns the path and the error, or ''.
+def _write_table(table: table_lib.Table,
+                 path: str | None) -> tuple[str | None, str]:
+  """Writes the table; returns the path and an error text, or ''.
 
-  If it cannot be written, the test goes on.
+  Args:
+    table: the table so far.
+    path: path of an earlier call; None for a new path.
   """
   [run_of_table] = table.runs
   try:

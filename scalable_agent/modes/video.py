@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Video mode: films of whole games of the latest checkpoint."""
+"""Video mode: records whole games of the latest checkpoint."""
 
 import ctypes.util
 import dataclasses
@@ -15,6 +15,7 @@ from scalable_agent.networks import layers
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import logdirs
 from scalable_agent.runs import metrics
+from scalable_agent.runs import videos
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -23,21 +24,21 @@ DIRECTORY = 'videos'
 
 
 def run(config: config_lib.Config) -> int:
-  """Makes films as `record` does; returns the exit code of the program."""
+  """Calls `record`; returns the exit code of the program."""
   record(config)
   return 0
 
 
 def record(config: config_lib.Config) -> list[str]:
-  """Plays whole games on every level; keeps films of the best and the median.
+  """Records whole games on every level; keeps videos of the best and median.
 
   Returns:
     The files that were written, in the directory `videos` of `logdir`.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint, a package is missing, or the
-      films cannot be written.
-    errors.UserError: a level cannot be filmed.
+      videos cannot be written.
+    errors.UserError: a level cannot be recorded.
   """
   check_packages(config.video_format)
   _choose_renderers()
@@ -55,12 +56,12 @@ def record(config: config_lib.Config) -> list[str]:
               for path in _record_level(config, level, unfinished)]
   except OSError as e:
     raise errors.ConfigError(
-        f'Films cannot be written to {config.logdir}: '
+        f'Videos cannot be written to {config.logdir}: '
         f'{errors.reason(e)}.') from e
 
 
 def check_packages(video_format: str) -> None:
-  """Raises MissingDependencyError if films cannot be encoded."""
+  """Raises MissingDependencyError if videos cannot be encoded."""
   try:
     import imageio.v2  # noqa: F401
     if video_format == 'mp4':
@@ -68,12 +69,12 @@ def check_packages(video_format: str) -> None:
       imageio_ffmpeg.get_ffmpeg_exe()
   except (ImportError, RuntimeError) as e:
     raise errors.MissingDependencyError(
-        'Films need imageio and ffmpeg: pip install -e ".[video]" '
+        'Videos need imageio and ffmpeg: pip install -e ".[video]" '
         f'({str(e).splitlines()[0]}).') from e
 
 
-def _choose_renderers():
-  """Lets environments draw without a screen, if there is none."""
+def _choose_renderers() -> None:
+  """Lets environments draw without a screen if the machine has no screen."""
   if 'DISPLAY' in os.environ:
     return
   os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
@@ -82,8 +83,15 @@ def _choose_renderers():
       os.environ.setdefault('MUJOCO_GL', name)
 
 
-def _record_level(config, level, unfinished):
-  """Records games of a level; returns the files that were kept."""
+def _record_level(config: config_lib.Config, level: str,
+                  unfinished: str) -> list[str]:
+  """Records games of a level; returns the files of the best and the median.
+
+  Args:
+    config: the settings.
+    level: the level.
+    unfinished: directory for the videos of all games.
+  """
   recording = recording_lib.Recording(
       unfinished, config.video_format, config.video_text)
   num_envs = min(config.video_num_episodes, config.num_actors,
@@ -98,35 +106,35 @@ def _record_level(config, level, unfinished):
     returns = evaluation.returns_by_environment(
         env, policy, config.video_num_episodes)
   games = sorted((game_return, recording.path(index, number))
-                 for index, of_env in enumerate(returns)
-                 for number, game_return in enumerate(of_env))
-  kept = {'best': games[-1]}
+                 for index, env_returns in enumerate(returns)
+                 for number, game_return in enumerate(env_returns))
+  selected = {'best': games[-1]}
   if len(games) > 1:
-    kept['median'] = games[(len(games) - 1) // 2]
+    selected['median'] = games[(len(games) - 1) // 2]
   print(f'{level}: {len(games)} games at {num_env_frames:,} frames, returns '
         + ' '.join(metrics.shortest(r) for r, _ in games))
   stem = os.path.join(os.path.dirname(unfinished), re.sub(
       r'[^\w.-]', '_', f'{level}-{num_env_frames}'))
-  return [_keep(path, f'{stem}-{which}', which, game_return)
-          for which, (game_return, path) in kept.items()]
+  return [_keep(path, f'{stem}-{rank}', rank, game_return)
+          for rank, (game_return, path) in selected.items()]
 
 
-def _keep(path, stem, which, game_return):
-  """Gives a film its name; no other one is replaced."""
-  _check_whole(path)
-  name = logdirs.keep(path, stem, os.path.splitext(path)[1])
-  print(f'Wrote {name}: the {which} one, return '
-        f'{metrics.shortest(game_return)}.', flush=True)
+def _keep(path: str, stem: str, rank: str, game_return: float) -> str:
+  """Renames a video to a free name, and returns the name."""
+  _check_readable(path)
+  name = logdirs.rename_to_free_name(path, stem, os.path.splitext(path)[1])
+  videos.announce(f'Wrote {name}: the {rank} game, return '
+                  f'{metrics.shortest(game_return)}.')
   return name
 
 
-def _check_whole(path):
-  """Raises OSError if a film cannot be read: the encoder does not say it."""
+def _check_readable(path: str) -> None:
+  """Raises OSError if a video is damaged: the encoder reports no errors."""
   import imageio.v2  # pylint: disable=g-import-not-at-top
   try:
     with imageio.v2.get_reader(path) as reader:
       reader.get_data(0)
   except (IndexError, OSError, SyntaxError) as e:
     raise OSError(
-        f'the film {os.path.basename(path)} is not whole; the disk may be full'
+        f'the video {os.path.basename(path)} is damaged; the disk may be full'
     ) from e

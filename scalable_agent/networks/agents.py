@@ -4,55 +4,50 @@
 `T` is time, `B` the batch, `A` the number of actions. An agent is evaluated by
 `unroll` on whole unrolls (learning) and by `step` on single steps (acting),
 with the same weights and, up to rounding, the same results. Critics evaluate
-actions; they are no part of an agent.
+actions and are separate from agents.
 """
 
 import collections.abc
-from collections.abc import Sequence
-import random
 
 import numpy as np
-from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.networks import heads
+from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
-from scalable_agent.processes import user_code
-from scalable_agent.settings import declare
 import tensorflow as tf
-
-_LSTM_UNITS = 256
 
 
 class Agent(tf.keras.Model):
   """Actions, and perhaps a baseline, from observations.
 
-  It can also see its last action and its last reward. `make_agent` makes all
-  variables. Their order depends only on its arguments.
+  An agent can also see the last action and the last reward.
+  `factory.make_agent` makes all variables; the order of variables depends only
+  on the arguments.
   """
 
   def __init__(self, torso: tf.keras.layers.Layer,
                action_spec: structs.ActionSpec, head: heads.Head,
                params: tf.keras.layers.Layer, *,
                baseline: tf.keras.layers.Layer | None,
-               instruction_encoder: layers.InstructionEncoder | None,
+               instruction_encoder: instructions.InstructionEncoder | None,
                core: layers.LSTM | None, use_last_action_reward: bool,
                has_epsilon: bool, action_seed: int):
-    """Puts an agent together; most callers want `make_agent`.
+    """Makes an agent of layers; most callers want `factory.make_agent`.
 
     Args:
       torso: maps observations `[N, ...]` to features `[N, F]`.
-      action_spec: the actions.
-      head: makes actions of parameters.
+      action_spec: spec of the actions.
+      head: turns parameters into actions.
       params: maps features to the `P` parameters of `head`.
       baseline: maps features to `[N, 1]`; None for an agent without a baseline.
-        Such an agent does not put out its parameters when it acts.
+        Without a baseline, `step` returns no parameters.
       instruction_encoder: encodes the observations' `instruction`, or None.
       core: the recurrent core, or None for a feed-forward agent.
       use_last_action_reward: whether the agent sees the action that led to the
-        observation, and its reward, clipped to [-1, 1].
+        observation, and the reward of this action, clipped to [-1, 1].
       has_epsilon: whether there is a variable `epsilon`, the probability of a
-        uniformly random action. It is 1 at first.
-      action_seed: seeds the choice of actions.
+        uniformly random action, initially 1.
+      action_seed: seed of the choice of actions.
     """
     super().__init__()
     self.action_spec = action_spec
@@ -66,14 +61,14 @@ class Agent(tf.keras.Model):
     self.epsilon = self.add_weight(
         shape=(), initializer='ones', trainable=False, dtype='float32',
         name='epsilon') if has_epsilon else None
-    # Only the method is kept. Keras would save a generator in checkpoints, and
-    # then restored agents would repeat each other's choices.
+    # Keeps the method only. Keras would save a generator in checkpoints, and
+    # restored agents would repeat each other's choices.
     self._random_ints = tf.random.Generator.from_seed(
         action_seed, alg='philox').uniform_full_int
 
   @property
   def output_spec(self) -> structs.AgentOutput:
-    """`AgentOutput` of `ArraySpec`s: what `step` returns per environment."""
+    """Specs of the output of `step` for one environment."""
     floats = lambda *shape: (structs.ArraySpec(shape, np.dtype(np.float32))
                              if self._baseline else ())
     return structs.AgentOutput(
@@ -83,27 +78,21 @@ class Agent(tf.keras.Model):
   def initial_state(self, batch_size: int) -> structs.State:
     """Returns the recurrent state before the first step.
 
-    Args:
-      batch_size: `B`.
-
-    Returns:
-      `(c, h)`, zeros, float32 `[B, 256]`; `()` for feed-forward agents.
+    The state is `(c, h)`, zeros, float32 `[batch_size, 256]`; `()` for
+    feed-forward agents.
     """
     return self._core.initial_state(batch_size) if self._core else ()
 
   def tokenize(self, env_outputs: structs.StepOutput) -> structs.StepOutput:
-    """Replaces instructions by numbers, see `layers.hash_words`.
+    """Replaces instructions by numbers, see `instructions.hash_words`.
 
-    `unroll` and `step` call this if instructions are still strings. Within a
-    `tf.function` that is an error: call it on the function's arguments.
-
-    Args:
-      env_outputs: `StepOutput` of `[...]`.
+    `unroll` and `step` do so themselves if instructions are still strings.
+    Within a `tf.function` this is an error: tokenize the function's arguments.
 
     Returns:
-      `StepOutput` with int32 `[..., W]` for string `[...]`, or without the
-      instructions if the agent does not see them. If there are none, or they
-      are numbers already, it is `env_outputs` itself.
+      `StepOutput` with int32 `[..., W]` for string `[...]`, or without
+      instructions if the agent sees none. Without instructions, or with numbers
+      instead of strings, `env_outputs` itself.
 
     Raises:
       ValueError: for strings within a `tf.function`.
@@ -123,7 +112,7 @@ class Agent(tf.keras.Model):
       raise ValueError('Words cannot be hashed within a tf.function: '
                        'call agent.tokenize on its arguments.')
     return env_outputs._replace(observation=dict(
-        observation, instruction=layers.hash_words(instruction)))
+        observation, instruction=instructions.hash_words(instruction)))
 
   def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
            core_state: structs.State, greedy: bool = False
@@ -132,10 +121,9 @@ class Agent(tf.keras.Model):
 
     Args:
       last_action: `[B, ...]`, the actions that led to `env_output`.
-      env_output: `StepOutput` of `[B, ...]`; only the fields that `for_agent`
-        keeps are read.
+      env_output: `StepOutput` of `[B, ...]`; `for_agent` has the fields in use.
       core_state: the recurrent state, see `initial_state`.
-      greedy: whether to take the best known actions, without exploring.
+      greedy: whether to take the best known actions, without exploration.
 
     Returns:
       `AgentOutput` of `[B, ...]`, and the next recurrent state.
@@ -156,18 +144,17 @@ class Agent(tf.keras.Model):
   def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
              core_state: structs.State
              ) -> tuple[structs.AgentOutput, structs.State]:
-    """Evaluates the agent on unrolls; chooses no actions.
+    """Evaluates the agent on unrolls, without a choice of actions.
 
     Args:
       last_actions: `[T, B, ...]`, the actions that led to `env_outputs`.
-      env_outputs: `StepOutput` of `[T, B, ...]`; only the fields that
-        `for_agent` keeps are read. Where `done[t]`, the recurrent state is set
-        to zero before step `t`.
+      env_outputs: `StepOutput` of `[T, B, ...]`; `for_agent` has the fields in
+        use. Where `done[t]`, the recurrent state is zeroed before step `t`.
       core_state: the recurrent state before the first step.
 
     Returns:
-      `AgentOutput` of `[T, B, ...]` whose `action` is `()`, and the recurrent
-      state after the last step. `baseline` is `()` if there is none.
+      `AgentOutput` of `[T, B, ...]` with `()` for `action`, and for `baseline`
+      if the agent has none; and the recurrent state after the last step.
     """
     env_outputs = self.tokenize(env_outputs)
     num_steps, batch_size = _dimensions(env_outputs.reward)
@@ -217,14 +204,15 @@ class Agent(tf.keras.Model):
   def params(self, observations: structs.Nest) -> tf.Tensor:
     """Returns the head's parameters `[N, P]` for observations `[N, ...]`.
 
-    For agents that see nothing but the observation and have no memory.
+    Only for agents that see just the observation and have no memory.
     """
-    seen, _ = _split_instruction(observations)
+    seen, _ = instructions.split(observations)
     return self._params(tf.cast(self._torso(seen), tf.float32))
 
-  def _features(self, last_action, reward, observation):
-    """Returns float32 `[N, F]`: what the core sees of `N` steps."""
-    seen, instruction = _split_instruction(observation)
+  def _features(self, last_action: tf.Tensor, reward: tf.Tensor,
+                observation: structs.Nest) -> tf.Tensor:
+    """Returns float32 `[N, F]`, the input of the core for `N` steps."""
+    seen, instruction = instructions.split(observation)
     features = [self._torso(seen)]
     if self._use_last_action_reward:
       features.append(tf.clip_by_value(reward, -1., 1.)[:, tf.newaxis])
@@ -239,7 +227,7 @@ class Critic(tf.keras.Model):
 
   def __init__(self, torso: tf.keras.layers.Layer,
                values: tf.keras.layers.Layer):
-    """Puts a critic together; most callers want `make_critic`.
+    """Makes a critic of layers; most callers want `factory.make_critic`.
 
     Args:
       torso: maps observations, or pairs of observation and action, `[N, ...]`
@@ -256,253 +244,21 @@ class Critic(tf.keras.Model):
 
     Args:
       observations: nest of `[N, ...]`.
-      actions: float32 `[N, ...]`, continuous; None for discrete ones.
+      actions: float32 `[N, ...]`, continuous; None for discrete actions.
 
     Returns:
       float32 `[N]`; for discrete actions `[N, A]`.
     """
-    seen, _ = _split_instruction(observations)
+    seen, _ = instructions.split(observations)
     if actions is None:
       return self._values(tf.cast(self._torso(seen), tf.float32))
     features = self._torso(seen, actions)
     return self._values(tf.cast(features, tf.float32))[:, 0]
 
 
-def make_agent(network: str, observation_spec: structs.ObservationSpec,
-               action_spec: structs.ActionSpec,
-               head: heads.Head | None = None, *,
-               hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
-               layer_norm: bool = False, is_dueling: bool = False,
-               has_baseline: bool = True, has_epsilon: bool = False,
-               use_lstm: bool = True,
-               use_last_action_reward: bool = True,
-               use_instruction: bool = True, seed: int | None = None) -> Agent:
-  """Makes an agent with all its variables.
-
-  Args:
-    network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
-      for frames, `mlp` for vectors and tiny images. `module:function` calls
-      this function of a user with the spec of what the agent sees (an
-      `ArraySpec` or a dictionary of them, without instructions); it returns a
-      Keras layer or model that maps observations `[N, ...]` to features, float
-      `[N, F]`.
-    observation_spec: an `ArraySpec`, or a dictionary of them: frames (uint8 or
-      float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
-      (string). The agent does not see `achieved_goal`.
-    action_spec: the actions.
-    head: makes actions of the network's output; None for `heads.policy`.
-    hidden_sizes: units of the dense layers of `mlp`, and of those that join
-      frames with other parts of an observation.
-    activation: `tanh` or `relu`, of these layers.
-    layer_norm: whether the first of them is normalised, see
-      `layers.MLPTorso`.
-    is_dueling: whether parameters are a value plus advantages, see
-      `layers.Dueling`.
-    has_baseline: whether there is a baseline.
-    has_epsilon: whether actions can be random, see `Agent`.
-    use_lstm: whether there is a recurrent core, an LSTM with 256 units.
-    use_last_action_reward: whether the agent sees its last action and reward.
-    use_instruction: whether the agent sees the instructions, if there are any.
-    seed: seed of the initial weights and of the choice of actions. Agents that
-      act at the same time need different seeds. None: it is drawn from Python's
-      `random`, which `tf.keras.utils.set_random_seed` seeds.
-
-  Returns:
-    An `Agent`. `deep` with everything on is the paper's agent for DMLab-30.
-
-  Raises:
-    ConfigError: the network is unknown or does not fit the observations.
-    UserCodeError: the function of a user raises an error.
-  """
-  head = head or heads.policy(action_spec)
-  observation_spec, instruction_spec = _split_instruction(observation_spec)
-  if not use_instruction:
-    instruction_spec = None
-  if seed is None:
-    seed = random.randrange(2**31)
-  initializer_seed = tf.keras.random.SeedGenerator(seed)
-  # With heads of zeros, the baseline finds the mean return before its gradient
-  # reaches the torso. Otherwise this gradient switches off relu units for good.
-  has_zero_heads = has_baseline and network in ('shallow', 'nature')
-  initializer = ('zeros' if has_zero_heads else
-                 layers.FanInTruncatedNormal(initializer_seed))
-  # The heads and the loss are float32 under any dtype policy.
-  dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(
-      units, dtype='float32', name=name, kernel_initializer=initializer,
-      bias_initializer=bias)
-  head_bias = ('zeros' if head.initial_bias is None else
-               lambda _, dtype: tf.constant(head.initial_bias, dtype))
-  torso = _make_torso(
-      network, observation_spec, initializer_seed,
-      layers.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
-  agent = Agent(
-      torso, action_spec, head,
-      layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
-      if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
-      baseline=dense(1, 'baseline') if has_baseline else None,
-      instruction_encoder=(
-          layers.InstructionEncoder(initializer_seed)
-          if instruction_spec is not None else None),
-      core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
-      use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
-      action_seed=seed)
-  _make_variables(agent, observation_spec, instruction_spec)
-  return agent
-
-
-def make_critic(network: str, observation_spec: structs.ObservationSpec,
-                action_spec: structs.ActionSpec, *,
-                hidden_sizes: Sequence[int], activation: str, seed: int,
-                layer_norm: bool = False) -> Critic:
-  """Makes a critic with all its variables, see `make_agent`.
-
-  For discrete actions of one part, it puts out the values of all actions. For
-  continuous ones, it takes an action, and puts out its value.
-  """
-  observation_spec, _ = _split_instruction(observation_spec)
-  initializer_seed = tf.keras.random.SeedGenerator(seed)
-  num_values = 1 if action_spec.size else action_spec.num_values[0]
-  critic = Critic(
-      _make_torso(
-          network, observation_spec, initializer_seed,
-          layers.MLPTorso(
-              hidden_sizes, activation, initializer_seed, layer_norm),
-          with_actions=bool(action_spec.size)),
-      tf.keras.layers.Dense(
-          num_values, dtype='float32', kernel_initializer=(
-              layers.FanInTruncatedNormal(initializer_seed))))
-  actions = tf.zeros([1, action_spec.size]) if action_spec.size else None
-  critic(_zeros([1], observation_spec), actions)
-  return critic
-
-
-def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,
-                     critics_see_actions: bool) -> bool:
-  """Returns whether any network has the layers of `hidden_sizes`.
-
-  Args:
-    network: see `make_agent`.
-    observation_spec: see `make_agent`.
-    critics_see_actions: whether there are critics of continuous actions.
-  """
-  seen, _ = _split_instruction(observation_spec)
-  return network == 'mlp' or critics_see_actions or (
-      ':' not in network and isinstance(seen, dict))
-
-
-def _make_variables(agent, observation_spec, instruction_spec):
-  """Makes all variables: evaluates the agent on one step of zeros."""
-  observation = _zeros([1, 1], observation_spec)
-  if instruction_spec is not None:
-    observation = {**(observation if isinstance(observation, dict)
-                      else {'frame': observation}),
-                   'instruction': _zeros([1, 1], instruction_spec)}
-  agent.unroll(
-      _zeros([1, 1], agent.action_spec.array),
-      structs.StepOutput(reward=tf.zeros([1, 1]), info=structs.NO_INFO,
-                         done=tf.zeros([1, 1], tf.bool),
-                         observation=observation),
-      agent.initial_state(1))
-  agent.built = True
-
-
-def _zeros(axes, spec):
-  if isinstance(spec, dict):
-    return {name: _zeros(axes, entry) for name, entry in spec.items()}
-  return tf.zeros([*axes, *spec.shape], tf.as_dtype(spec.dtype))
-
-
-def _make_torso(network, observation_spec, seed, mlp, with_actions=False):
-  """Returns the torso called `network`; raises if it does not fit.
-
-  It uses `mlp` for what are not frames, and to join several parts.
-  """
-  is_dict = isinstance(observation_spec, dict)
-  parts = observation_spec if is_dict else {'': observation_spec}
-  if any(part.dtype == object for part in parts.values()):
-    raise errors.ConfigError(
-        'Of the observations, only `instruction` can be text: wrap the '
-        'environment.')
-  if network == 'mlp':
-    return mlp
-  if ':' in network:
-    torso = _make_torso_of_user(network, observation_spec)
-    return layers.JoinedTorso(torso, mlp) if with_actions else torso
-  if network not in declare.NETWORKS:
-    raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
-                             f'{", ".join(declare.NETWORKS)}.')
-  frames = {name: _make_frame_torso(network, part.shape, seed)
-            for name, part in parts.items() if len(part.shape) == 3}
-  if not frames:
-    shapes = [part.shape for part in parts.values()]
-    raise errors.ConfigError(
-        f'--agent={network} needs frames [height, width, channels], but '
-        f'observations have shape {", ".join(map(str, shapes))}: use '
-        '--agent=mlp.')
-  if not is_dict and not with_actions:
-    return frames['']
-  return layers.PartsTorso(frames, mlp)
-
-
-def _make_torso_of_user(name, observation_spec):
-  """Returns the torso that the function `name` makes; checks what it does."""
-  make = user_code.load(name, 'agent')
-  with user_code.errors_explained(f'{name} of --agent'):
-    torso = make(observation_spec)
-    if not isinstance(torso, tf.keras.layers.Layer):
-      raise errors.ConfigError(
-          f'{name} of --agent must return a Keras layer or model, not '
-          f'{type(torso).__name__}.')
-    features = torso(_zeros([2], observation_spec))
-    shape = getattr(features, 'shape', None)
-    if shape is None or len(shape) != 2 or shape[0] != 2 or (
-        not tf.as_dtype(features.dtype).is_floating):
-      found = (f'{tf.as_dtype(features.dtype).name} {list(shape)}'
-               if shape is not None else type(features).__name__)
-      raise errors.ConfigError(
-          f'The torso of {name} must put out features, float [2, F], for 2 '
-          f'observations, not {found}.')
-  return torso
-
-
-def _make_frame_torso(network, shape, seed):
-  data_format = _data_format(shape)
-  if network == 'deep':
-    return layers.DeepTorso(data_format, seed)
-  torso = {'shallow': layers.ShallowTorso,
-           'nature': layers.NatureTorso}[network]
-  size = min(shape[1:] if data_format == 'channels_first' else shape[:2])
-  min_size = declare.MIN_FRAME_SIZES[network]
-  if size < min_size:
-    raise errors.ConfigError(
-        f'--agent={network} needs frames of at least {min_size} pixels a side, '
-        f'but observations have shape {shape}: use --agent=deep or '
-        '--agent=mlp.')
-  return torso(data_format, seed)
-
-
-def _data_format(frame_shape):
-  """Returns where the channels are: on the smaller of the outer axes."""
-  is_first = frame_shape[0] < frame_shape[2]
-  return 'channels_first' if is_first else 'channels_last'
-
-
-def _split_instruction(observation):
-  """Returns what torsos see of an observation, or of its spec; the instruction.
-
-  A dictionary of one array becomes this array.
-  """
-  if not isinstance(observation, collections.abc.Mapping):
-    return observation, None
-  seen = {name: part for name, part in sorted(observation.items())
-          if name not in ('instruction', 'achieved_goal')}
-  if len(seen) == 1:
-    [seen] = seen.values()
-  return seen, observation.get('instruction')
-
-
-def _action_features(action_spec, actions):
-  """Returns what an agent sees of actions `[N, ...]`: a list of `[N, F]`."""
+def _action_features(
+    action_spec: structs.ActionSpec, actions: tf.Tensor) -> list[tf.Tensor]:
+  """Returns actions `[N, ...]` as inputs of an agent, a list of `[N, F]`."""
   if action_spec.size:
     return [tf.clip_by_value(actions, -1.0, 1.0)]
   parts = ([actions] if len(action_spec.num_values) == 1
@@ -511,14 +267,15 @@ def _action_features(action_spec, actions):
           in zip(parts, action_spec.num_values, strict=True)]
 
 
-def _dimensions(tensor):
-  """Returns the shape as a list, of integers where they are known."""
+def _dimensions(tensor: tf.Tensor) -> list[int | tf.Tensor]:
+  """Returns the shape, with integers for the static axes."""
   dynamic = tf.shape(tensor)
   return [dynamic[i] if static is None else static
           for i, static in enumerate(tensor.shape)]
 
 
-def _reshape_leading(tensor, num_axes, shape):
+def _reshape_leading(tensor: tf.Tensor, num_axes: int,
+                     shape: list[int | tf.Tensor]) -> tf.Tensor:
   """Reshapes the first `num_axes` axes."""
   tensor = tf.convert_to_tensor(tensor)
   return tf.reshape(tensor, shape + _dimensions(tensor)[num_axes:])

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Policies as distributions, made of the outputs of a network.
+"""Policies as distributions, from the outputs of a network.
 
 Each function takes parameters `[..., P]`, where `...` are any batch axes, e.g.
 `[T, B]`, and returns an object with
@@ -7,19 +7,19 @@ Each function takes parameters `[..., P]`, where `...` are any batch axes, e.g.
     log_prob(actions)   `[...]`, logarithm of the probability or the density
     entropy()           `[...]`
     mode()              the actions of the policy without exploration
-    sample(seed=None)   random actions, an independent one per batch element
+    sample(seed=None)   random actions, independent for each batch element
 
-The parts of one action are independent of each other. Their log-probs and
-entropies are summed, so `vtrace.from_action_log_probs` can take the log-probs
-of all these policies. Results have the type of the parameters, float32 or
-float64. A seed is a pair of integers; without one, each call gives other
-actions. XLA compiles all of it.
+The parts of an action are independent. Log-probs and entropies are sums over
+the parts, as `vtrace.from_action_log_probs` expects. Results have the type of
+the parameters, float32 or float64. Continuous samples have gradients. A seed is
+a pair of integers; without a seed, each call returns different actions. XLA can
+compile all functions.
 
 `N` is the number of parts of an action, `A` the number of discrete actions,
 `M` the number of samples.
 
-TensorFlow Probability has these distributions, too. It takes seconds to import,
-which is too long for processes that only act.
+TensorFlow Probability has the same distributions, but takes seconds to import,
+too long for processes that only act.
 """
 
 from collections.abc import Sequence
@@ -34,25 +34,24 @@ Seed: TypeAlias = Sequence[int] | tf.Tensor | None
 # As in Spinning Up and PyTorchRL: from e^-20 to e^2, about 2e-9 to 7.4.
 _MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
 
-# From here to the bound, all squashed actions are taken as one interval.
+# Squashed actions from here to the bound count as one interval.
 _TAIL = 0.999
 
 # The trapezoidal rule for expectations under the standard normal distribution.
-# Its errors are 2e-8 for narrow policies and 3e-4 for the widest. Gauss-Hermite
-# with 64 nodes is exact for narrow ones, but its error is 0.02 for the widest.
+# Errors are 2e-8 for narrow policies and 3e-4 for the widest. Gauss-Hermite,
+# with 64 nodes, is exact for narrow policies, but errs by 0.02 for the widest.
 _NODES = np.linspace(-6.0, 6.0, 64)
 _WEIGHTS = np.exp(-0.5 * _NODES ** 2) / np.sum(np.exp(-0.5 * _NODES ** 2))
 
 
 def categorical(logits: tf.Tensor) -> 'Categorical':
-  """Returns a softmax policy over discrete actions.
+  """Returns a softmax policy over discrete actions, int32 in `[0, A)`.
+
+  On a CPU, `log_prob` raises `tf.errors.InvalidArgumentError` for an action out
+  of range.
 
   Args:
     logits: `[..., A]`, unnormalised log-probabilities.
-
-  Returns:
-    A distribution of int32 `[...]` in `[0, A)`. On a CPU its `log_prob` raises
-    `tf.errors.InvalidArgumentError` if an action is out of range.
 
   Raises:
     ValueError: if `logits` are not floats.
@@ -65,14 +64,14 @@ def multi_categorical(
   """Returns a softmax policy for each part of a `MultiDiscrete` action.
 
   Args:
-    logits: `[..., sum(num_actions)]`, unnormalised log-probabilities: first
-      those of the first part, then those of the second, and so on.
-    num_actions: `N` numbers, how many actions each part has.
+    logits: `[..., sum(num_actions)]`, unnormalised log-probabilities, in the
+      order of the parts.
+    num_actions: `N` numbers, the number of actions of each part.
 
   Returns:
     A distribution of int32 `[..., N]`, where part `n` is in
     `[0, num_actions[n])`. The log-probability of a larger action is -inf, if
-    the longest part has such an action; else it is an error as above.
+    the longest part has such an action; else an error as for `categorical`.
 
   Raises:
     ValueError: if `logits` are not floats or do not fit `num_actions`, or if
@@ -89,15 +88,12 @@ def multi_categorical(
 
 
 def normal(params: tf.Tensor) -> 'Normal':
-  """Returns a Gaussian policy with a diagonal covariance.
+  """Returns a Gaussian policy `[..., N]` with a diagonal covariance.
 
   Args:
     params: `[..., 2 N]`, first `N` means, then `N` logarithms of standard
-      deviations. The logarithms are clipped to [-20, 2]; outside of that they
-      get no gradient.
-
-  Returns:
-    A distribution of `[..., N]`. Gradients flow through its samples.
+      deviations. The logarithms are clipped to [-20, 2], without a gradient
+      outside of this interval.
 
   Raises:
     ValueError: if `params` are not floats or the last axis is not even.
@@ -106,17 +102,7 @@ def normal(params: tf.Tensor) -> 'Normal':
 
 
 def tanh_normal(params: tf.Tensor) -> 'TanhNormal':
-  """Returns a Gaussian policy squashed to actions between -1 and 1.
-
-  Args:
-    params: `[..., 2 N]`, as those of `normal`, before the squashing.
-
-  Returns:
-    A distribution of `[..., N]`. Gradients flow through its samples.
-
-  Raises:
-    ValueError: if `params` are not floats or the last axis is not even.
-  """
+  """Returns a Gaussian policy, see `normal`, squashed to [-1, 1] by tanh."""
   return TanhNormal(*_split(params))
 
 
@@ -124,7 +110,7 @@ class Categorical:
   """A random number in `[0, A)`."""
 
   def __init__(self, logits: tf.Tensor):
-    """Creates the distribution from logits `[..., A]`."""
+    """Makes the distribution from logits `[..., A]`."""
     self._logits = logits
 
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
@@ -143,8 +129,8 @@ class Categorical:
 
   def sample(self, seed: Seed = None) -> tf.Tensor:
     """Returns random actions, int32 `[...]`."""
-    # The Gumbel-max trick: XLA does not compile
-    # `tf.random.stateless_categorical`. The smallest number keeps log finite.
+    # The Gumbel-max trick, since XLA does not compile
+    # `tf.random.stateless_categorical`. `tiny` keeps the logarithm finite.
     shape, dtype = tf.shape(self._logits), self._logits.dtype
     tiny = np.finfo(dtype.as_numpy_dtype).tiny
     if seed is None:
@@ -156,12 +142,12 @@ class Categorical:
 
 
 class MultiCategorical:
-  """Independent random numbers, each with a range of its own."""
+  """Independent random numbers with different ranges."""
 
   def __init__(self, logits: Sequence[tf.Tensor]):
-    """Creates the distribution from `N` logits `[..., A_n]`."""
+    """Makes the distribution from `N` logits `[..., A_n]`."""
     self._parts = [Categorical(part) for part in logits]
-    # Actions of probability 0 are added, so that all parts are equally long.
+    # Pads with actions of probability 0, so that all parts are equally long.
     longest = max(part.shape[-1] for part in logits)
     batch_axes = [[0, 0]] * (logits[0].shape.rank - 1)
     self._stacked = Categorical(tf.stack([
@@ -174,7 +160,7 @@ class MultiCategorical:
 
   def entropy(self) -> tf.Tensor:
     """Returns the entropy, `[...]`."""
-    # Not that of the stacked parts, where 0 times -inf would be NaN.
+    # The stacked parts would give NaN, as 0 times -inf.
     return tf.add_n([part.entropy() for part in self._parts])
 
   def mode(self) -> tf.Tensor:
@@ -195,7 +181,6 @@ class Normal:
   """
 
   def __init__(self, loc: tf.Tensor, scale: tf.Tensor):
-    """Creates the distribution from means and standard deviations."""
     self.loc = loc
     self.scale = scale
 
@@ -203,7 +188,7 @@ class Normal:
     """Returns the log-densities `[...]` of actions `[..., N]`.
 
     Actions are cast to the type of the means and may have more axes in front:
-    those of `[M, ..., N]` are `[M, ...]`.
+    actions `[M, ..., N]` have log-densities `[M, ...]`.
     """
     actions = _to_actions(actions, self.loc.dtype)
     return tf.reduce_sum(_log_density(actions, self.loc, self.scale), axis=-1)
@@ -219,14 +204,11 @@ class Normal:
 
   def sample(self, seed: Seed = None,
              num_samples: int | None = None) -> tf.Tensor:
-    """Returns random actions.
+    """Returns random actions `[..., N]`, with gradients.
 
     Args:
       seed: see the module's docstring.
-      num_samples: `M`; if not given, one sample without an axis for it.
-
-    Returns:
-      `[M, ..., N]` or `[..., N]`. Gradients flow through it.
+      num_samples: `M` for actions `[M, ..., N]`.
     """
     shape = tf.shape(self.loc)
     if num_samples is not None:
@@ -242,37 +224,26 @@ class TanhNormal:
   """Independent random numbers `tanh(u)` with normally distributed `u`."""
 
   def __init__(self, loc: tf.Tensor, scale: tf.Tensor):
-    """Creates the distribution.
-
-    Args:
-      loc: `[..., N]`, means of `u`.
-      scale: `[..., N]`, standard deviations of `u`.
-    """
+    """Makes the distribution from means and deviations of `u`, `[..., N]`."""
     self._normal = Normal(loc, scale)
 
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
-    """Returns the logarithm of the density, made finite at the bounds.
+    """Returns the logarithm `[...]` of the density, made finite at the bounds.
 
-    Between 0.999 and 1 the density is replaced by its mean over that interval:
-    the probability of the interval divided by its width; likewise at -1. There
-    the inverse of tanh would amplify the rounding of the action, up to infinity
-    at the bound itself. The replacement is a density, too, and the ratio of two
-    such densities is the ratio of the probabilities of the interval. So it is
-    an importance weight, if both are from this function. Source: SEED RL
-    (Espeholt et al. 2019, arXiv 1910.06591), `parametric_distribution.py`.
+    Between 0.999 and 1, the mean of the density over this interval replaces the
+    density: the probability of the interval divided by the width; likewise at
+    -1. In this interval the inverse of tanh would amplify the rounding of the
+    action, up to infinity at the bound. The replacement is a density, too, and
+    the ratio of two such densities is the ratio of the probabilities of the
+    interval, so an importance weight. Source: SEED RL (Espeholt et al. 2019,
+    arXiv 1910.06591), `parametric_distribution.py`.
 
-    The gradient with respect to the parameters is finite everywhere. It is zero
+    The gradient with respect to the parameters is finite everywhere, and zero
     only where the interval has probability 1 within rounding.
 
     Args:
-      actions: `[..., N]`, cast to the type of the parameters. Actions below -1
-        or above 1 count as -1 or 1.
-
-    Returns:
-      `[...]`.
-
-    Raises:
-      ValueError: if `actions` do not have the shape of the means.
+      actions: `[..., N]` of the shape of the means, cast to the type of the
+        parameters. Actions below -1 or above 1 count as -1 or 1.
     """
     loc, scale = self._normal.loc, self._normal.scale
     actions = _to_actions(actions, loc.dtype)
@@ -287,15 +258,12 @@ class TanhNormal:
         tf.where(tf.abs(actions) < _TAIL, density, tail), axis=-1)
 
   def entropy(self) -> tf.Tensor:
-    """Returns the differential entropy, which has no closed form.
+    """Returns the differential entropy `[...]`, with gradients.
 
-    The trapezoidal rule with 64 nodes computes it. The errors were measured
-    against an integration with millions of nodes, for means of -3, 0 and 3. Per
-    part, and besides rounding, they are at most 3e-8 for standard deviations
-    from 1e-3 to 2, 8e-7 for 4 and 3e-4 for e^2. Gradients flow through it.
-
-    Returns:
-      `[...]`.
+    There is no closed form. The errors of the trapezoidal rule were measured
+    against an integration with millions of nodes, for means of -3, 0 and 3:
+    besides rounding, at most 3e-8 per part for standard deviations from 1e-3 to
+    2, 8e-7 for 4 and 3e-4 for e^2.
     """
     loc, scale = self._normal.loc, self._normal.scale
     u = (loc[..., tf.newaxis]
@@ -304,10 +272,7 @@ class TanhNormal:
     return self._normal.entropy() + tf.reduce_sum(log_slope, axis=-1)
 
   def mode(self) -> tf.Tensor:
-    """Returns `tanh` of the means, `[..., N]`.
-
-    It is the median. The density can be higher elsewhere, even at the bounds.
-    """
+    """Returns medians `[..., N]`; the density can be higher elsewhere."""
     return tf.tanh(self._normal.mode())
 
   def sample(self, seed: Seed = None) -> tf.Tensor:
@@ -317,18 +282,15 @@ class TanhNormal:
   def sample_and_log_prob(
       self, seed: Seed = None, noise: tf.Tensor | None = None
   ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns random actions and their log-densities.
+    """Returns random actions `[..., N]` and log-densities `[...]`.
 
-    The densities are computed before squashing, so they are exact even where
-    rounding moves the action to the bound. Do not divide them by those of
-    `log_prob`, which are mean densities near the bounds.
+    Both have gradients. Densities are computed before squashing, so rounding of
+    actions to the bound does not change a density. Do not divide by densities
+    of `log_prob`, which are mean densities near the bounds.
 
     Args:
       seed: see the module's docstring.
-      noise: `[..., N]`, standard normal, instead of what the seed gives.
-
-    Returns:
-      Actions `[..., N]` and log-densities `[...]`. Gradients flow through both.
+      noise: `[..., N]`, standard normal, instead of noise from the seed.
     """
     if noise is None:
       u = self._normal.sample(seed)
@@ -338,7 +300,7 @@ class TanhNormal:
     return tf.tanh(u), self._normal.log_prob(u) - log_slope
 
 
-def _to_params(name, params):
+def _to_params(name: str, params: tf.Tensor) -> tf.Tensor:
   params = tf.convert_to_tensor(params)
   if params.shape.rank == 0 or not params.dtype.is_floating:
     raise ValueError(f'{name}: {params.dtype.name} of shape {params.shape} '
@@ -346,12 +308,12 @@ def _to_params(name, params):
   return params
 
 
-def _to_actions(actions, dtype):
+def _to_actions(actions: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
   # The hint keeps the digits of Python floats for float64.
   return tf.cast(tf.convert_to_tensor(actions, dtype_hint=dtype), dtype)
 
 
-def _split(params):
+def _split(params: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
   """Splits parameters into means and standard deviations."""
   params = _to_params('params', params)
   if params.shape[-1] is None or params.shape[-1] % 2:
@@ -362,13 +324,13 @@ def _split(params):
       tf.clip_by_value(log_scale, _MIN_LOG_SCALE, _MAX_LOG_SCALE))
 
 
-def _log_density(x, loc, scale):
+def _log_density(x: tf.Tensor, loc: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
   """Returns the logarithms of the densities of normal distributions."""
   return (-0.5 * tf.square((x - loc) / scale) - tf.math.log(scale)
           - 0.5 * np.log(2 * np.pi))
 
 
-def _log_erfc(x):
+def _log_erfc(x: tf.Tensor) -> tf.Tensor:
   """Returns `log(1 - erf(x))` with a finite gradient, also if erf(x) is 1."""
   # Laplace's continued fraction has all digits of float64 from 5 on.
   is_large = x > 5.0
@@ -382,6 +344,6 @@ def _log_erfc(x):
       tf.math.log(tf.math.erfc(tf.minimum(x, 5.0))))
 
 
-def _log_slope(u):
+def _log_slope(u: tf.Tensor) -> tf.Tensor:
   """Returns `log(1 - tanh(u)^2)`, stable for all `u`."""
   return 2.0 * (np.log(2.0) - u - tf.nn.softplus(-2.0 * u))

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Compiled functions of nests that are called often.
+"""Compiled functions of nested arguments, for frequent calls.
 
-To find the function that it has traced, `tf.function` takes up to two
-milliseconds for nested arguments, all of it in Python: longer than a small
-network needs for its step, and the other threads wait meanwhile.
+`tf.function` spends up to 2 ms of Python time on nested arguments to look up
+its trace. A step of a small network takes less, and other threads wait for
+Python meanwhile.
 """
 
 from collections.abc import Callable, Hashable
@@ -14,9 +14,9 @@ import tree
 
 
 class FlatFunction:
-  """A `tf.function` that gets its arguments flat.
+  """A `tf.function` with flat arguments.
 
-  Traced functions are kept by the shapes and dtypes of the arguments.
+  The cache of traced functions has the shapes and dtypes of arguments as keys.
   """
 
   def __init__(self, function: Callable[..., structs.Nest],
@@ -32,12 +32,13 @@ class FlatFunction:
     self._options = dict(
         autograph=False, jit_compile=jit_compile,
         reduce_retracing=reduce_retracing)
-    self._functions: dict[tuple, Callable[..., structs.Nest]] = {}
+    self._functions: dict[
+        tuple, tf.types.experimental.PolymorphicFunction] = {}
     self._traced: dict[tuple, Callable[..., structs.Nest]] = {}
 
   @property
   def num_traced(self) -> int:
-    """How many different arguments there were, by shapes and dtypes."""
+    """Number of traces: of different shapes and dtypes of arguments."""
     return len(self._traced)
 
   def __call__(self, *nests: structs.Nest,
@@ -45,10 +46,10 @@ class FlatFunction:
     """Calls the function.
 
     Args:
-      *nests: its arguments after the static ones, nests of arrays or tensors.
+      *nests: arguments after the static arguments, nests of arrays or tensors.
         Nests of the same number of leaves must have the same structure in all
         calls.
-      static: its first arguments, values that it is traced for.
+      static: first arguments; each new value is a new trace.
     """
     if tf.config.functions_run_eagerly():
       return self._function(*static, *nests)
@@ -60,13 +61,14 @@ class FlatFunction:
           *tensors)
     return self._traced[key](*tensors)
 
-  def _flat(self, static, nests):
-    """Returns the `tf.function` for such arguments; there is one for each."""
+  def _flat(self, static: tuple[Hashable, ...], nests: structs.Nest
+            ) -> tf.types.experimental.PolymorphicFunction:
+    """Returns the `tf.function` for arguments of this structure."""
     key = (static, len(tree.flatten(nests)))
     if key not in self._functions:
       structure = tree.map_structure(lambda _: 0, nests)
 
-      def flat(*tensors):
+      def flat(*tensors: tf.Tensor) -> structs.Nest:
         return self._function(*static, *tree.unflatten_as(structure, tensors))
 
       flat.__name__ = self._function.__name__

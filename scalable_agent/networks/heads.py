@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Heads: what the last numbers of an agent's network mean for its actions.
+"""Heads: from the last numbers of an agent's network to actions.
 
 A head turns `P` parameters `[..., P]` into a distribution of actions. `N` is
-the number of parts of an action. Discrete actions are int32. Continuous ones
-are float32 within [-1, 1], except for those of a Gaussian that is not squashed,
-which environments and replays clip.
+the number of parts of an action. Discrete actions are int32. Continuous actions
+are float32 within [-1, 1]. Only a Gaussian without squashing exceeds these
+bounds; environments and replays clip its actions.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Actions(Protocol):
     """
 
   def mode(self) -> tf.Tensor:
-    """Returns the best known actions, as `sample` but without exploration."""
+    """Returns the best known actions, in the form of `sample`."""
 
 
 class Policy(Actions, Protocol):
@@ -46,14 +46,14 @@ class Policy(Actions, Protocol):
 
 
 class Head(NamedTuple):
-  """How parameters become actions.
+  """A distribution of actions for the parameters of a network.
 
   Attributes:
     num_params: `P`.
-    distribution: returns the `Actions` for parameters `[..., P]`, which are a
-      `Policy` if the head is from `policy`.
-    initial_bias: what the agent's last layer adds to each parameter before
-      it has learned. None for zeros.
+    distribution: returns the `Actions` for parameters `[..., P]`; a `Policy` if
+      the head is from `policy`.
+    initial_bias: initial bias of the agent's last layer, for each parameter.
+      None for zeros.
   """
   num_params: int
   distribution: Callable[[tf.Tensor], Actions]
@@ -62,16 +62,15 @@ class Head(NamedTuple):
 
 def policy(action_spec: structs.ActionSpec, squashed: bool = True,
            initial_scale: float = 1.0) -> Head:
-  """Returns a head whose actions are those of a `Policy`.
+  """Returns a head whose distributions are `Policy`s.
 
   Args:
-    action_spec: discrete actions get a softmax over the values of each part.
-      Continuous ones get a Gaussian, whose parameters are means and logarithms
-      of standard deviations.
+    action_spec: spec of the actions. Discrete actions get a softmax over the
+      values of each part, continuous actions a Gaussian, whose parameters are
+      means and logarithms of standard deviations.
     squashed: whether tanh squashes the Gaussian's actions to [-1, 1]. If not,
-      environments and replays clip them.
-    initial_scale: about the standard deviation of a Gaussian before the agent
-      has learned.
+      environments and replays clip actions.
+    initial_scale: initial standard deviation of a Gaussian (approximate).
   """
   if action_spec.size:
     size = action_spec.size
@@ -86,15 +85,14 @@ def policy(action_spec: structs.ActionSpec, squashed: bool = True,
 
 
 def policy_of(head: Head, params: tf.Tensor) -> Policy:
-  """Returns the policy of a head that `policy` made, for some parameters."""
+  """Returns the policy of a head from `policy`, for some parameters."""
   return cast(Policy, head.distribution(params))
 
 
 def q_values(num_actions: int) -> Head:
-  """Returns a head whose parameters are the values of discrete actions.
+  """Returns a head that takes the discrete action of the highest value.
 
-  It takes the action of the highest value. What explores is the agent's
-  `epsilon`.
+  The parameters are the values. Exploration is left to the agent's `epsilon`.
 
   Args:
     num_actions: the number of discrete actions, which is `P`.
@@ -108,13 +106,13 @@ def deterministic(size: int, noise: float) -> Head:
   Args:
     size: `N`, which is `P`.
     noise: standard deviation of the Gaussian noise that explores, in units of
-      the actions. Each number has noise of its own, and is clipped afterwards.
+      the actions. The noise of the parts is independent. Sums are clipped.
   """
   return Head(size, functools.partial(_Deterministic, noise=noise))
 
 
 class _Greedy:
-  """The action of the highest value; it does not explore."""
+  """The action of the highest value, without exploration."""
 
   def __init__(self, values: tf.Tensor):
     self._values = values
@@ -128,7 +126,7 @@ class _Greedy:
 
 
 class _Deterministic:
-  """An action, to which noise is added to explore."""
+  """An action, with added noise for exploration."""
 
   def __init__(self, params: tf.Tensor, noise: float):
     self._action = tf.tanh(params)
@@ -145,14 +143,16 @@ class _Deterministic:
 
 def uniform_actions(action_spec: structs.ActionSpec, batch_size: tf.Tensor,
                     seed: tf.Tensor) -> tf.Tensor:
-  """Returns uniformly random actions, int32 `[B]` or `[B, N]`.
-
-  Continuous ones are float32 `[B, N]`.
+  """Returns uniformly random actions.
 
   Args:
-    action_spec: the actions.
+    action_spec: spec of the actions.
     batch_size: `B`.
     seed: integers `[2]`.
+
+  Returns:
+    Discrete actions, int32 `[B]` or `[B, N]`; or continuous actions, float32
+    `[B, N]`.
   """
   if action_spec.size:
     return tf.random.stateless_uniform(

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What fits into the memory of this machine. Without TensorFlow."""
+"""Checks that large arrays fit into the memory of this machine."""
 
 import contextlib
 import os
@@ -13,18 +13,18 @@ _LIMIT_OF_A_CONTAINER = '/sys/fs/cgroup/memory.max'
 def size_gb() -> float:
   """Returns the size of the memory, in GB."""
   size = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-  with contextlib.suppress(OSError, ValueError):  # There is no limit.
+  with contextlib.suppress(OSError, ValueError):  # No limit is set.
     with open(_LIMIT_OF_A_CONTAINER, encoding='utf-8') as f:
       size = min(size, int(f.read()))
   return size / 1e9
 
 
 def check(what: str, num_bytes: float) -> None:
-  """Raises ConfigError if the memory is too small for something.
+  """Raises ConfigError if this machine has less memory than is needed.
 
   Args:
-    what: what it is, with the flags that it depends on.
-    num_bytes: how much it needs.
+    what: a purpose, with the flags that decide about its size, for the error.
+    num_bytes: number of bytes needed.
   """
   if num_bytes / 1e9 > size_gb():
     raise errors.ConfigError(

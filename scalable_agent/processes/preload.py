@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What the server of `processes` imports, for all that it forks.
+"""Import of the fork server of `processes`, to set up the server's process.
 
-Nothing else imports this module: it changes the process.
+Only the server may import this module, because the import changes the process.
 """
 
 import atexit
 import contextlib
 import os
 import signal
+import types
 
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote  # noqa: F401
@@ -15,35 +16,37 @@ from scalable_agent.processes import signals
 from scalable_agent.processes import workers  # noqa: F401
 
 _PARENT, _SERVER = os.getppid(), os.getpid()
-_GROUP = os.getpgid(0)  # That of the parent.
+_GROUP = os.getpgid(0)  # The group of the parent.
 
 
 @atexit.register
-def _end():
-  if os.getpid() == _SERVER:  # Not one of those that it has forked.
+def _end() -> None:
+  if os.getpid() == _SERVER:  # Not in a process that the server has forked.
     processes.end_server(_GROUP)
 
 
-def _end_without_parent(unused_number, unused_frame):
+def _end_without_parent(
+    unused_number: int, unused_frame: types.FrameType | None) -> None:
   if os.getppid() != _PARENT and os.getpid() == _SERVER:
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
-    with contextlib.suppress(OSError):  # It may be the group of others by now.
-      # Python's resource tracker ends when it runs.
+    # The number may belong to a group of another user by now.
+    with contextlib.suppress(OSError):
+      # Python's resource tracker may be stopped, and ends when continued.
       os.killpg(_GROUP, signal.SIGCONT)
     _end()
 
 
-# Who kills the group of the parent leaves this process, which then ends what
-# the others have started. The session stays: in another one, environments would
-# have a fixed share of the processor (the autogroups of Linux).
+# Own process group: survives a kill of the parent's group, and then ends the
+# workers and their children. The session stays the same: in another session,
+# environments would have a fixed share of the processor (autogroups of Linux).
 os.setpgid(0, 0)
-# A terminal may stop whoever writes to it from another group than its own.
+# A terminal may stop background processes that write to the terminal.
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-# Python ends it when all others are gone, but those that are stopped stay. It
-# may be stopped, too, and the thread that has started it may end before its
-# parent.
+# Python ends the server when all other processes have ended, but stopped
+# processes never end. The server may be stopped, too. The signal also comes at
+# the end of the thread that started the server, perhaps before the parent ends.
 signal.signal(signal.SIGCONT, _end_without_parent)
 signals.send_when_parent_dies(signal.SIGCONT)
-# As in the processes that it forks.
+# Only the main process reacts to these signals, see `processes`.
 for number in signal.SIGTERM, signal.SIGHUP:
   signal.signal(number, lambda *_: None)

@@ -1,8 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""An object in a process of its own: what asks an environment, but no step."""
+"""Runs an object in its own process, for queries to environments.
+
+For stepping environments, see `workers`.
+"""
 
 from collections.abc import Callable
 import contextlib
+from multiprocessing import connection
 import operator
 import threading
 from typing import Any
@@ -16,19 +20,19 @@ _CLOSE_TIMEOUT_S = 2.0
 
 
 class Remote:
-  """An object in a process of its own; its methods are called one at a time."""
+  """An object in its own process; one method is called at a time."""
 
   def __init__(self, name: str, make: Callable[[], object], timeout_s: float):
     """Starts the process and makes the object in it.
 
     Args:
-      name: what it is, for errors.
+      name: the object's name, for errors.
       make: makes the object.
-      timeout_s: seconds that making it, or a call, may take.
+      timeout_s: longest duration of `make`, and of a call, in seconds.
 
     Raises:
-      UserError: that of `make`.
-      EnvironmentProcessError: any other error of `make`, or the process has
+      UserError: raised by `make`.
+      EnvironmentProcessError: `make` raised any other error, or the process
         died or does not answer.
     """
     self._name = name
@@ -42,9 +46,10 @@ class Remote:
     self._answer()
 
   def call(self, method: str, *args: object) -> Any:
-    """Calls a method; returns what it returns, or raises as `__init__`."""
+    """Returns the result of a method; raises the errors of `__init__`."""
     with self._lock:
-      with contextlib.suppress(OSError):  # If it has died, no answer says so.
+      # If the process has died, `_answer` raises the error.
+      with contextlib.suppress(OSError):
         self._pipe.send((method, args))
       return self._answer()
 
@@ -62,10 +67,11 @@ class Remote:
   def __exit__(self, *exc_info: object) -> None:
     self.close()
 
-  def _answer(self):
+  def _answer(self) -> Any:
+    """Returns the next result from the process, or raises its error."""
     try:
-      value, error = self._received()
-    except BaseException:  # Such as Ctrl-C: it may be busy.
+      value, error = self._receive()
+    except BaseException:  # Such as Ctrl-C: the process may be busy.
       self._process.kill()
       self.close()
       raise
@@ -76,7 +82,7 @@ class Remote:
       error = error.error(self._name)
     raise error
 
-  def _received(self):
+  def _receive(self) -> tuple[Any, Exception | user_code.Report | None]:
     patience = processes.Patience(self._timeout_s)
     try:
       while not patience.wait(self._pipe.poll):
@@ -93,18 +99,19 @@ class Remote:
           'output above.') from None
 
 
-def _serve(pipe, make):
+def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
   """Runs in the process: answers calls until the pipe is closed."""
   with contextlib.suppress(EOFError, BrokenPipeError):
-    made, error = _tried(make)
+    instance, error = _try(make)
     pipe.send((None, error))
     while error is None:
       method, args = pipe.recv()
-      pipe.send(_tried(operator.methodcaller(method, *args), made))
+      pipe.send(_try(operator.methodcaller(method, *args), instance))
 
 
-def _tried(call, *args):
-  """Returns what a call returns, and the error that it raises."""
+def _try(call: Callable[..., Any], *args: object
+         ) -> tuple[Any, Exception | user_code.Report | None]:
+  """Returns the result and the error of a call; one of the two is None."""
   try:
     return call(*args), None
   except errors.UserError as e:

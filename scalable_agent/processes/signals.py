@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Signals that end a program. Without TensorFlow."""
+"""Signals that end a program."""
 
 from collections.abc import Iterator
 import contextlib
@@ -9,25 +9,27 @@ import select
 import signal
 import sys
 import threading
+import types
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 5.
 _PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
-# Loaded before there are child processes that need it.
+# Loaded before child processes need the library.
 _LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
 
 
 class Stopped(KeyboardInterrupt):
-  """A signal came when there was nothing to save; has the exit code."""
+  """A signal came when there was nothing to save; carries the exit code."""
 
 
 class Stop(threading.Event):
-  """Is set by the first signal.
+  """An event that is set by the first signal.
 
   Attributes:
-    waits_for: what the end has to wait for, in words. The user is told if it
-      takes long. If it is empty, there is nothing to lose: the signal raises
-      `Stopped`, and if this does not help, the process ends.
+    waits_for: the work that must be finished before the program ends, in words.
+      If the work takes long, the user is told. If empty, there is nothing to
+      save: the signal raises `Stopped`, and a process that still does not end
+      is ended after a few seconds.
   """
 
   def __init__(self, waits_for: str = 'the end of the training') -> None:
@@ -36,7 +38,7 @@ class Stop(threading.Event):
 
 
 def wait_for(stop: threading.Event, what: str) -> None:
-  """Sets `waits_for` of a `Stop`; other events have none."""
+  """Sets `waits_for` if the event is a `Stop`."""
   if isinstance(stop, Stop):
     stop.waits_for = what
 
@@ -45,26 +47,26 @@ def wait_for(stop: threading.Event, what: str) -> None:
 def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.
 
-  The second one ends the process at once; its children end with it. Under
-  nohup, which ignores SIGHUP, it stays ignored.
+  The second signal ends the process and its children at once. SIGHUP stays
+  ignored under nohup.
 
   Args:
-    stop: the event; a new one if not given.
+    stop: the event; None for a new event.
   """
   stop = Stop() if stop is None else stop
   numbers = [*_SIGNALS]
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     numbers.append(signal.SIGHUP)
 
-  def handle(number, unused_frame):
+  def handle(number: int, unused_frame: types.FrameType | None) -> None:
     for other in numbers:
       signal.signal(other, signal.SIG_DFL)
     stop.set()
     if not stop.waits_for:
       raise Stopped(128 + number)
 
-  # Python's handlers wait until the main thread returns from TensorFlow, or
-  # from what hangs. This thread does not.
+  # Python's handlers wait until the main thread returns from TensorFlow or from
+  # another call that hangs. This thread does not wait.
   arrived, wakeup = os.pipe()
   os.set_blocking(wakeup, False)
   watcher = threading.Thread(
@@ -81,8 +83,14 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     os.close(wakeup)  # Ends the thread.
 
 
-def _watch(arrived, numbers, stop):
-  """Runs in a thread: says what takes long after a signal, or ends it."""
+def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
+  """Runs in a thread: after a signal, reports slow work, or ends the program.
+
+  Args:
+    arrived: file descriptor from which the numbers of signals are read.
+    numbers: the signals that end the program.
+    stop: the event.
+  """
   with os.fdopen(arrived, 'rb', buffering=0) as pipe:
     number = 0
     while number not in numbers:
@@ -96,7 +104,8 @@ def _watch(arrived, numbers, stop):
         data = pipe.read(1)
         if not data:
           return
-        if data[0] in numbers:  # The second one; the first is not handled yet.
+        # A second signal, before Python has handled the first signal.
+        if data[0] in numbers:
           os._exit(128 + data[0])
       elif not stop.waits_for:
         print('Ended by a signal before there was anything to save.',
@@ -109,9 +118,10 @@ def _watch(arrived, numbers, stop):
 
 @contextlib.contextmanager
 def blocked(number: signal.Signals) -> Iterator[None]:
-  """Children that this thread starts within never see a signal.
+  """Hides a signal from child processes that this thread starts within.
 
-  They keep it blocked also while they import. Here it waits until the end.
+  In child processes, the signal stays blocked, even during imports. In this
+  thread, the signal is delivered at the end.
   """
   previous = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
   try:
@@ -121,6 +131,6 @@ def blocked(number: signal.Signals) -> Iterator[None]:
 
 
 def send_when_parent_dies(number: signal.Signals) -> None:
-  """Lets Linux send a signal to this process when its parent dies."""
+  """Makes Linux send a signal to this process when its parent dies."""
   if _LIBC is not None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, int(number))

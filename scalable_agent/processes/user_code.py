@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Code of users: functions that settings name, and the errors of such code.
+"""Code of users: functions that settings name, and errors of such code.
 
-Errors leave their process as text, because not all can be pickled.
+Errors leave their process as text, because some errors cannot be pickled.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from scalable_agent import errors
 
 _MAX_MESSAGE_LENGTH = 4_096
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Each call of an environment passes through them.
+# Each call of an environment passes through gymnasium's wrappers.
 _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
 
 
@@ -24,30 +24,35 @@ class Report(NamedTuple):
   """An error as text.
 
   Attributes:
-    text: its class and message.
-    frames: where it comes from, without the frames that users did not write.
-    all_frames: where it comes from.
+    text: class and message.
+    frames: the traceback, without frames that users did not write.
+    all_frames: the whole traceback.
   """
   text: str
   frames: str = ''
   all_frames: str = ''
 
   def to_bytes(self, max_bytes: int) -> bytes:
-    """Returns the report as UTF-8; cuts off what is too long."""
+    """Returns the report as UTF-8, at most `max_bytes` of it."""
     text = '\0'.join(part.replace('\0', ' ') for part in self)
-    # Replaces what is not text; does not cut a character in two.
+    # Replaces surrogates, and cuts off a character that was cut in two.
     encoded = text.encode(errors='replace')[:max_bytes]
     return encoded.decode(errors='ignore').encode()
 
   @classmethod
   def from_bytes(cls, data: bytes) -> 'Report':
-    """Returns what `to_bytes` has made; zeros at the end do not count."""
+    """Inverts `to_bytes`; ignores zeros at the end."""
     return cls(*data.rstrip(b'\0').decode().split('\0'))
 
   def error(self, who: str,
             kind: type[errors.UserCodeError] = errors.EnvironmentProcessError
             ) -> errors.UserCodeError:
-    """Returns the error as one of `who`, by default of its process."""
+    """Returns an exception that says that `who` raised this error.
+
+    Args:
+      who: the environment, module or function that raised the error.
+      kind: class of the exception.
+    """
     return kind(f'{who} raised {self.text}', self.frames, self.all_frames)
 
 
@@ -68,15 +73,15 @@ def report(error: Exception) -> Report:
 
 
 def load(name: str, flag: str) -> Callable[..., Any]:
-  """Returns a function.
+  """Imports and returns a function.
 
   Args:
     name: `module:function`.
-    flag: the setting that has named it, for errors.
+    flag: the setting with this name, for errors.
 
   Raises:
     errors.ConfigError: there is no such module or function.
-    errors.UserCodeError: the module raises an error.
+    errors.UserCodeError: the import of the module raises an error.
   """
   module_name, _, function_name = name.partition(':')
   with errors_explained(f'{module_name} of --{flag}'):
@@ -94,7 +99,7 @@ def load(name: str, flag: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def errors_explained(who: str) -> Iterator[None]:
-  """Raises errors as `errors.UserCodeError` of `who` while within."""
+  """Turns errors raised within into `errors.UserCodeError`s of `who`."""
   try:
     yield
   except errors.UserError:

@@ -1,15 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Worker processes with one environment or several, stepped together.
+"""Worker processes with one or several environments, stepped together.
 
-Parent and workers exchange arrays in shared memory. The parent wakes a worker
-by one byte through a pipe of its own. A worker says that it is done by one byte
-through a pipe that all workers share. An error in a worker is raised in the
-parent. See `processes` for what else is true of workers.
+Parent and workers exchange arrays in shared memory. The parent sends a command
+of one byte through the worker's own pipe. A worker answers with one byte
+through a pipe that all workers share. The parent raises the errors of workers.
+Workers start and end as described in `processes`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
-import ctypes
 import math
 import multiprocessing
 from multiprocessing import connection
@@ -17,7 +16,7 @@ import os
 import selectors
 import threading
 import time
-from typing import NamedTuple
+from typing import TypeAlias
 import warnings
 
 import gymnasium
@@ -26,49 +25,29 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.processes import processes
+from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import user_code
+from scalable_agent.processes.shared_arrays import BUSY
+from scalable_agent.processes.shared_arrays import DONE
+from scalable_agent.processes.shared_arrays import Exchange
+from scalable_agent.processes.shared_arrays import FAILED
+from scalable_agent.processes.shared_arrays import MAX_REPORT_BYTES
 
-# The time that workers have, when closed, to finish a step and then to end.
+# Time for workers to finish a step when they are closed, and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 2.0
-# How much of a core an environment may need to start. A map of DeepMind Lab
-# takes up to 11 s, and all may be compiled at the same time.
+# Seconds of one core that the start of an environment may need. A map of
+# DeepMind Lab takes up to 11 s, and all maps may be compiled at the same time.
 _START_TIMEOUT_S = 30.0
-# Numbers of environments of all `Workers` that are not closed.
+# Numbers of environments of all open `Workers`, by the `id` of the object.
 _num_open: dict[int, int] = {}
 
-# Commands. A closed pipe reads as nothing, so that is the command to close.
+# Commands. A read from a closed pipe returns b'', the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
-# The answers of a worker, and the values of its `status`.
+# The answers of a worker.
 _DONE_BYTE, _FAILED_BYTE = b'.', b'!'
-_BUSY, _DONE, _FAILED = range(3)
-_MAX_REPORT_BYTES = 16_384
 
-
-class Exchange(NamedTuple):
-  """The arrays in shared memory, valid until the next command.
-
-  Attributes:
-    action: `[E, ...]`, as the environments take it.
-    reward: float32 `[E]`.
-    terminated: bool `[E]`.
-    truncated: bool `[E]`.
-    observation: dictionary of `[E, ...]`; where an episode ended, the first one
-      of the next.
-    last_observation: dictionary of `[E, ...]`; where an episode ended, its last
-      one.
-    status: uint8 `[E]`, `_BUSY`, `_DONE` or `_FAILED`.
-    report: uint8 `[E, _MAX_REPORT_BYTES]`, UTF-8: the error of a worker that
-      failed.
-  """
-  action: np.ndarray
-  reward: np.ndarray
-  terminated: np.ndarray
-  truncated: np.ndarray
-  observation: dict[str, np.ndarray]
-  last_observation: dict[str, np.ndarray]
-  status: np.ndarray
-  report: np.ndarray
+_Process: TypeAlias = multiprocessing.process.BaseProcess
 
 
 class _NoAnswerError(TimeoutError):
@@ -98,19 +77,18 @@ class Workers:
       names: `E` names, for errors.
       factories: build the `E` environments, whose observations are dictionaries
         of arrays.
-      observation_spec: specs of these arrays, by name.
-      action_spec: spec of an action, as the environments take it.
-      seeds: of the `E` environments.
-      timeout_s: seconds that a step of all environments may take. Building
-        and a reset may take longer if environments share cores.
-      num_per_process: environments that share a process, which steps them one
-        after the other.
+      observation_spec: specs of the arrays of observations, by name.
+      action_spec: spec of an action in the environments' own action space.
+      seeds: `E` seeds.
+      timeout_s: longest duration of a step of all environments, in seconds.
+        Building and resetting may take longer if environments share cores.
+      num_per_process: number of environments that one process steps in turn.
       steps_compile: whether a step may take as long as a reset.
 
     Raises:
       errors.EnvironmentProcessError: an environment could not be built.
     """
-    # Which environments each process has.
+    # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
                      for start in range(0, len(factories), num_per_process)]
     self._names = tuple(names)
@@ -122,11 +100,13 @@ class Workers:
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
-    self._processes: list[multiprocessing.process.BaseProcess] = []
+    self._processes: list[_Process] = []
     self._selector = selectors.DefaultSelector()
-    shared = _allocate(len(factories), observation_spec, action_spec)
-    self.exchange: Exchange = _open(shared)
-    self.exchange.status.fill(_BUSY)
+    _check_memory(len(factories), observation_spec)
+    shared = shared_arrays.allocate(
+        len(factories), observation_spec, action_spec)
+    self.exchange = shared_arrays.open_exchange(shared)
+    self.exchange.status.fill(BUSY)
     with self._failures_explained():
       self._done, done = processes.CONTEXT.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)
@@ -136,18 +116,17 @@ class Workers:
       self._wait(is_start=True)
 
   def reset(self) -> None:
-    """Resets all environments, with their seeds."""
+    """Resets all environments with their seeds."""
     self._command(_RESET, is_start=True)
 
   def step(self) -> None:
-    """Steps all environments with `exchange.action`; resets those that end."""
+    """Steps all environments with `exchange.action`; begins new episodes."""
     self._command(_STEP, is_start=self._steps_compile)
 
   def close(self) -> None:
     """Closes the environments and ends the processes; may be called again.
 
-    Environments that do not finish their step or do not close in time are
-    killed.
+    Processes that do not finish a step or do not end in time are killed.
     """
     with self._lock:
       if self._closed:
@@ -168,21 +147,23 @@ class Workers:
     finally:
       processes.end(self._processes)
 
-  def _more_s(self):
-    """Returns how much longer it may take while environments start.
+  def _more_s(self) -> float:
+    """Returns the additional seconds that the start of environments may take.
 
-    All environments of this program may start at the same time, and those that
-    share a process start one after the other.
+    All environments of this program may start at the same time. Environments in
+    one process start one after the other.
     """
     per_core = sum(list(_num_open.values())) / num_cores()
     return _START_TIMEOUT_S * max(per_core, self._num_per_process)
 
-  def _busy(self):
+  def _busy(self) -> list[_Process]:
     return [process for process, indices
             in zip(self._processes, self._indices)
-            if _BUSY in self.exchange.status[indices] and process.is_alive()]
+            if BUSY in self.exchange.status[indices] and process.is_alive()]
 
-  def _start(self, done, indices, factories, seeds, shared):
+  def _start(self, done: connection.Connection, indices: range,
+             factories: Sequence[Callable[[], gymnasium.Env]],
+             seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
     commands, command = processes.CONTEXT.Pipe(duplex=False)
     with commands:
       self._commands.append(command)
@@ -199,13 +180,13 @@ class Workers:
       with self._lock:
         if self._closed:
           raise EOFError
-        self.exchange.status.fill(_BUSY)
+        self.exchange.status.fill(BUSY)
         for pipe in self._commands:
           os.write(pipe.fileno(), command)
       self._wait(is_start)
 
-  def _wait(self, is_start):
-    """Waits for all workers; raises errors that `_explain` explains."""
+  def _wait(self, is_start: bool) -> None:
+    """Waits for all workers; raises errors for `_explain`."""
     timeout_s = self._timeout_s
     patience = processes.Patience(timeout_s)
     num_busy = len(self._processes)
@@ -214,7 +195,8 @@ class Workers:
       if not ready and patience.left_s <= 0:
         if not is_start:
           raise _NoAnswerError(timeout_s)
-        # Not counted before: others may have begun to start after these.
+        # Computed as late as here, because more environments may have begun to
+        # start in the meantime.
         is_start, more_s = False, self._more_s()
         timeout_s += more_s
         patience.left_s += more_s
@@ -228,7 +210,7 @@ class Workers:
 
   @contextlib.contextmanager
   def _failures_explained(self) -> Iterator[None]:
-    """Ends all workers when one fails, and says which one and why."""
+    """Ends all workers when one fails; raises an error with the reason."""
     try:
       yield
     except (EOFError, OSError) as e:
@@ -243,21 +225,21 @@ class Workers:
     if self._closed:
       return errors.EnvironmentProcessError(
           'These environments are closed, or have failed before.')
-    failed = np.flatnonzero(self.exchange.status == _FAILED)
+    failed = np.flatnonzero(self.exchange.status == FAILED)
     if failed.size:
       return user_code.Report.from_bytes(
           self.exchange.report[failed[0]].tobytes()).error(
               self._describe(failed[:1]))
     if isinstance(error, _NoAnswerError):
-      # Those after it in its process have not begun.
-      hung = [next(i for i in indices if self.exchange.status[i] == _BUSY)
+      # Environments after the hung one in the same process have not begun.
+      hung = [next(i for i in indices if self.exchange.status[i] == BUSY)
               for indices in self._indices
-              if _BUSY in self.exchange.status[indices]]
+              if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
           f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
           'for each environment per core).')
-    # The pipe breaks a little before the exit code of the process is known.
+    # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
         error, (EOFError, BrokenPipeError)) else 0)
@@ -289,9 +271,21 @@ def num_cores() -> int:
   return os.cpu_count() or 1
 
 
-def _work(commands, done, indices, factories, seeds, shared):
+def _check_memory(
+    num_envs: int, observation_spec: dict[str, structs.ArraySpec]) -> None:
+  """Raises ConfigError if observations do not fit into the memory."""
+  size = sum(math.prod(spec.shape) * spec.dtype.itemsize
+             for spec in observation_spec.values())
+  memory.check(
+      f'The observation buffer of {num_envs} environments (--num_actors), '
+      f'{size / 1e6:,.1f} MB each,', 2 * num_envs * size)
+
+
+def _work(commands: connection.Connection, done: connection.Connection,
+          indices: range, factories: Sequence[Callable[[], gymnasium.Env]],
+          seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
   """Runs in a worker: obeys commands until their pipe is closed."""
-  exchange = _open(shared)
+  exchange = shared_arrays.open_exchange(shared)
   command, envs = None, []
   while command != _CLOSE:
     answer = _DONE_BYTE
@@ -299,20 +293,20 @@ def _work(commands, done, indices, factories, seeds, shared):
       try:
         if command is None:
           with warnings.catch_warnings():
-            # What has asked one of the level for its spaces has shown them.
+            # Already shown when the spaces of the level were queried.
             warnings.simplefilter('ignore')
             envs.append(factories[i]())
         elif command == _RESET:
           observation, _ = envs[i].reset(seed=seeds[i])
-          _write(exchange.observation, index, observation)
+          shared_arrays.write(exchange.observation, index, observation)
         else:
           _step(envs[i], exchange, index)
-        exchange.status[index] = _DONE
+        exchange.status[index] = DONE
       except Exception as e:  # pylint: disable=broad-except
-        text = user_code.report(e).to_bytes(_MAX_REPORT_BYTES)
+        text = user_code.report(e).to_bytes(MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
-        exchange.status[indices] = _DONE  # The others are not waited for.
-        exchange.status[index] = _FAILED
+        exchange.status[indices] = DONE  # The parent waits no longer.
+        exchange.status[index] = FAILED
         answer = _FAILED_BYTE
         break
     with contextlib.suppress(BrokenPipeError):  # The parent has closed it.
@@ -322,7 +316,7 @@ def _work(commands, done, indices, factories, seeds, shared):
     env.close()
 
 
-def _step(env, exchange, index):
+def _step(env: gymnasium.Env, exchange: Exchange, index: int) -> None:
   # A copy, because environments may keep their last action.
   observation, reward, terminated, truncated, _ = env.step(
       exchange.action[index].copy())
@@ -330,73 +324,6 @@ def _step(env, exchange, index):
   exchange.terminated[index] = terminated
   exchange.truncated[index] = truncated
   if terminated or truncated:
-    _write(exchange.last_observation, index, observation)
+    shared_arrays.write(exchange.last_observation, index, observation)
     observation, _ = env.reset()
-  _write(exchange.observation, index, observation)
-
-
-def _write(arrays, index, observation):
-  for name, array in arrays.items():
-    value = np.asarray(observation[name])
-    # NumPy would broadcast a wrong shape, and round to a wrong dtype.
-    if value.shape != array.shape[1:] or (
-        value.dtype.kind == 'f' and array.dtype.kind != 'f'):
-      raise ValueError(
-          f'An observation is {value.dtype} {list(value.shape)}, but its space '
-          f'is {array.dtype} {list(array.shape[1:])}.')
-    array[index] = value
-
-
-class _SharedArray(NamedTuple):
-  """An array on its way to a worker."""
-  memory: ctypes.Array[ctypes.c_byte]
-  shape: Sequence[int]
-  dtype: np.dtype
-
-  def open(self) -> np.ndarray:
-    memory = memoryview(self.memory)
-    return np.frombuffer(memory, self.dtype).reshape(self.shape)
-
-
-# The fields of an `Exchange`.
-_Shared = dict[str, _SharedArray | dict[str, _SharedArray]]
-
-
-def _allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
-              action_spec: structs.ArraySpec) -> _Shared:
-  """Allocates the arrays of an `Exchange` in shared memory.
-
-  Raises:
-    ConfigError: if the machine has not so much memory.
-  """
-  sizes = [math.prod(spec.shape) * spec.dtype.itemsize
-           for spec in observation_spec.values()]
-  memory.check(f'What {num_envs} environments (--num_actors) observe, '
-               f'{sum(sizes) / 1e6:,.1f} MB each,', 2 * num_envs * sum(sizes))
-
-  def array(dtype, *shape):
-    shape = (num_envs, *shape)
-    num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
-    memory = processes.CONTEXT.RawArray(ctypes.c_byte, num_bytes)
-    return _SharedArray(memory, shape, np.dtype(dtype))
-
-  def of_spec(spec):
-    return array(spec.dtype, *spec.shape)
-
-  def observation():
-    return {name: of_spec(spec) for name, spec in observation_spec.items()}
-
-  return dict(
-      action=of_spec(action_spec), reward=array(np.float32),
-      terminated=array(np.bool_), truncated=array(np.bool_),
-      observation=observation(), last_observation=observation(),
-      status=array(np.uint8), report=array(np.uint8, _MAX_REPORT_BYTES))
-
-
-def _open(shared: _Shared) -> Exchange:
-  """Returns the arrays, in this process."""
-  arrays: dict[str, structs.Nest] = {
-      field: {name: array.open() for name, array in entry.items()}
-             if isinstance(entry, dict) else entry.open()
-      for field, entry in shared.items()}
-  return Exchange(**arrays)
+  shared_arrays.write(exchange.observation, index, observation)

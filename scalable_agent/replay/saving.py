@@ -22,6 +22,8 @@ from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 
 _STATE = 'state.npz'
+# Name of a file that a killed run leaves behind.
+TEMPORARY_NAME = r'(state|replay-.+)\.npz\.tmp'
 _FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
 
 

@@ -123,8 +123,13 @@ class Evaluator:
     by_level: dict[str, list[float]] = {
         name: [] for name in self._env.level_names}
     num_episodes = self._num_episodes * len(by_level)
-    for name, returns in zip(
-        self._env.level_names, self._play(num_episodes, stop)):
+    try:
+      played = self._play(num_episodes, stop)
+    except Exception:
+      if stop.is_set():
+        return None  # The signal has ended the environments, too.
+      raise
+    for name, returns in zip(self._env.level_names, played):
       by_level[name] += returns
     returns = [r for of_level in by_level.values() for r in of_level]
     if len(returns) < num_episodes:

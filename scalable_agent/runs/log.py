@@ -1,34 +1,26 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What a run prints and writes while it learns: its hooks.
+"""The program's own hooks: episodes, progress, summaries, checkpoints."""
 
-Episodes, progress, summaries, evaluations, checkpoints, films. Only the first
-learner does all that.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
-import contextlib
-import threading
+from collections.abc import Callable, Sequence
 import time
 from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.acting import actor
+from scalable_agent.acting import interface
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
-from scalable_agent.networks import layers
 from scalable_agent.processes import signals
 from scalable_agent.processes import user_code
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import evaluation
-from scalable_agent.runs import filming
+from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
-from scalable_agent.runs import panel
 from scalable_agent.runs import reports as reports_lib
-from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -38,7 +30,7 @@ _PANEL_SECS = 2.
 
 
 class Update(NamedTuple):
-  """What a hook gets after each call of the learner.
+  """The argument of a hook: the result of one call of the learner.
 
   Attributes:
     scalars: from `Learner.step`, by name.
@@ -65,172 +57,59 @@ class Update(NamedTuple):
 Hook = Callable[[Update], None]
 
 
-class Evaluations(NamedTuple):
-  """Evaluates while training; keeps the best weights.
+class Outputs(NamedTuple):
+  """The files that learner 0 writes in one part of a run.
 
   Attributes:
-    evaluator: plays the games.
-    best: where the best weights are kept.
+    checkpointer: has restored the learner.
+    writer: writes episodes and summaries.
+    evaluator: evaluates the agent while training; None without
+      `--eval_every_frames`.
+    best: keeps the best weights of all evaluations.
   """
-  evaluator: evaluation.Evaluator
-  best: checkpointing.BestCheckpoint
-
-
-def print_start(
-    asked: config_lib.Config, config: config_lib.Config,
-    before: config_lib.Config | None, actors: actor.Acting,
-    num_learners: int) -> None:
-  """Prints what is about to be trained, and what was decided for that.
-
-  Args:
-    asked: the settings as the user gave them.
-    config: these settings with a value for what was left open.
-    before: those of the part before, None if there was none.
-    actors: those of the first learner.
-    num_learners: the number of learners.
-  """
-  level_names = levels.level_names(config.level_name, config.is_test)
-  for line in (levels.unplayed_message(level_names, config.num_actors),
-               config_lib.choices_made(asked, config),
-               before and config_lib.changes_said(before, config)):
-    if line:
-      print(line)
-  sharing = (' that share their policy steps'
-             if config.dynamic_batching else '')
-  device = 'CPU' if layers.on_cpu() else 'GPU'
-  num_workers = actors.counts().get('wanted')
-  where = f' in each of {num_workers} actor workers' if num_workers else ''
-  if config.inference != 'local':
-    where = f' from {num_workers} workers that step them'
-  if num_learners > 1:
-    where += f' for each of {num_learners} learners'
-  print(f'{_count(config.num_actors, "environment")}, '
-        f'{_count(actors.num_groups, "group")}{where}{sharing}, '
-        f'{_count(config.num_action_repeats, "frame")} per action, learning '
-        f'on {device}. Progress is printed after the first '
-        f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
-        flush=True)
-
-
-def _count(count, what):
-  return f'{count:,} {what}' + 's' * (count != 1)
-
-
-@contextlib.contextmanager
-def _tried_again() -> Iterator[None]:
-  """Says what could not be saved; a run goes on without."""
-  try:
-    yield
-  except errors.SaveError as e:
-    print(f'{e} Training goes on, and tries again with the next one.',
-          flush=True)
-
-
-class Follower:
-  """What a learner does beside learning that is not the first one.
-
-  Attributes:
-    timer: adds up the time of the learner's stages.
-  """
-
-  def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
-               actors: actor.Acting, feed: feeds.Feed,
-               reports: reports_lib.Reports, rank: int):
-    """Makes the object.
-
-    Args:
-      config: the settings.
-      learner: the learner.
-      actors: what acts for it.
-      feed: its batches, and its replay.
-      reports: where it puts what the first learner is to know.
-      rank: which of the learners it is.
-    """
-    self.timer = timing.StageTimer()
-    self._learner = learner
-    self._num_updates_before = learner.num_updates
-    self._actors = actors
-    self._feed = feed
-    self._reports = reports
-    self._rank = rank
-    self._save_due = timing.Interval(config.save_checkpoint_secs)
-
-  def hooks(self) -> tuple[Hook, ...]:
-    """Returns what to call after each update, in this order."""
-    return (self.report, self.save_replay)
-
-  def report(self, update: Update) -> None:
-    """Puts episodes and counts where the first learner takes them."""
-    self._reports.add(reports_lib.Report(
-        update.episodes, {self._rank: self._actors.counts()}))
-
-  def save_replay(self, update: Update) -> None:
-    """Saves the replay if it is due."""
-    del update
-    if self._save_due():
-      with _tried_again():
-        self._feed.save()
-
-  def save_at_end(self) -> None:
-    """Saves the replay if anything was learned."""
-    # Then the first learner writes a checkpoint.
-    if (self._learner.is_consistent
-        and self._learner.num_updates > self._num_updates_before):
-      self._feed.save()
-
-  def evaluate_at_end(self) -> None:
-    """The first learner does."""
-
-  def print_end(self, is_stopped: bool, has_more: bool) -> None:
-    """The first learner does."""
+  checkpointer: checkpointing.Checkpointer
+  writer: metrics.MetricsWriter
+  evaluator: evaluation.Evaluator | None = None
+  best: checkpointing.BestCheckpoint | None = None
 
 
 class Log:
-  """The program's own hooks: episodes, progress, summaries, checkpoints.
+  """Prints and writes the progress of a part of a run.
+
+  Without outputs, for learners other than learner 0, a `Log` sends episodes and
+  counts to learner 0, and saves the replay.
 
   Attributes:
     timer: adds up the time of the learner's stages.
   """
 
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
-               actors: actor.Acting, feed: feeds.Feed,
-               checkpointer: checkpointing.Checkpointer,
-               writer: metrics.MetricsWriter,
-               evaluations: Evaluations | None, stop: threading.Event,
-               reports: reports_lib.Reports, end_frames: int,
-               shown: panel.Panel | None, films: filming.Filming | None):
-    """Makes the object, for a part of a run that begins now.
+               actors: interface.Acting, feed: feeds.Feed,
+               context: context_lib.RunContext,
+               outputs: Outputs | None):
+    """Starts the log of a part that begins now.
 
     Args:
-      config: the settings.
-      learner: the first learner, as it was restored.
-      actors: what acts for it.
-      feed: its batches, and its replay.
-      checkpointer: has restored the learner.
-      writer: of episodes and summaries.
-      evaluations: evaluates while training, if that is asked for.
-      stop: ends evaluations, and the waiting for a place to save to.
-      reports: those of the other learners.
-      end_frames: where the part ends.
-      shown: shows the progress, in place of lines.
-      films: records games while training, if that is asked for.
+      config: the settings, resolved.
+      learner: the learner, restored.
+      actors: the actors of this learner.
+      feed: the batches of this learner, and its replay.
+      context: the objects of the run.
+      outputs: the files of learner 0; None for the other learners.
     """
     self.timer = timing.StageTimer()
-    self._learner = learner
     self._config = config
-    self._end_frames = end_frames
-    self._num_updates_before = learner.num_updates
+    self._learner = learner
     self._actors = actors
     self._feed = feed
-    self._checkpointer = checkpointer
-    self._writer = writer
-    self._evaluations = evaluations
-    self._stop = stop
-    self._reports = reports
+    self._context = context
+    self._outputs = outputs
+    self._num_updates_before = learner.num_updates
     self._seconds_by_role = {
         'actor': actors.seconds, 'batches': feed.seconds,
         'learner': lambda: dict(self.timer.seconds)}
-    self._start_s = time.monotonic() - checkpointer.train_time_s
+    self._start_s = time.monotonic() - (
+        outputs.checkpointer.train_time_s if outputs else 0)
     self._progress = metrics.Progress(
         learner.num_env_frames, config.total_environment_frames)
     self._speed = timing.Speed(learner.num_env_frames)
@@ -240,11 +119,9 @@ class Log:
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
     self._bottleneck = metrics.Bottleneck()
-    self._num_unrolls = 0  # That were learned from, or added to a replay.
-    self._panel = shown
-    self._films = films
+    self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(
-        min(config.progress_secs, _PANEL_SECS) if self._panel
+        min(config.progress_secs, _PANEL_SECS) if context.panel
         else config.progress_secs)
     self._bottleneck_due = timing.Interval(_BOTTLENECK_S)
     self._summary_due = timing.Interval(config.save_summaries_secs)
@@ -254,41 +131,60 @@ class Log:
                   else lambda num_env_frames, values: None)
 
   def hooks(self) -> tuple[Hook, ...]:
-    """Returns what to call after each update, in this order."""
+    """Returns the hooks to call after each update, in order."""
+    if self._outputs is None:
+      return (self.report, self.save_replay)
     hooks: list[Hook] = [self.write_episodes, self.print_progress,
                          self.write_summary, self.evaluate]
-    # What a checkpoint has counted is evaluated before.
+    # After `evaluate`: a checkpoint counts only frames that were evaluated.
     if not self._config.deterministic:
       hooks.append(self.save_checkpoint)
-    if self._films:
-      hooks.append(self.film)
+    if self._context.videos:
+      hooks.append(self.record_video)
     return tuple(hooks)
 
+  @property
+  def _files(self) -> Outputs:
+    assert self._outputs is not None  # Other learners have other hooks.
+    return self._outputs
+
+  def report(self, update: Update) -> None:
+    """Sends episodes and counts to learner 0."""
+    self._context.reports.add(reports_lib.Report(
+        update.episodes, {self._context.rank: self._actors.counts()}))
+
+  def save_replay(self, update: Update) -> None:
+    """Saves the replay if due."""
+    del update
+    if self._checkpoint_due():
+      with messages.retry_later():
+        self._feed.save()
+
   def write_episodes(self, update: Update) -> None:
-    """Writes the episodes of all learners that have ended."""
+    """Writes the finished episodes of all learners."""
     if update.notes:
       self._policy_lag = update.policy_lag
       self._longest_lag = float(np.max(update.lags))
       self._last_notes = update.notes
       self._num_unrolls += sum(len(n.policy_version) for n in update.notes)
-    episodes = update.episodes + self._reports.take().episodes
+    episodes = update.episodes + self._context.reports.take().episodes
     self._progress.add_episodes(episodes)
-    self._writer.write_episodes(
+    self._files.writer.write_episodes(
         episodes, update.learner.num_env_frames, self._train_time_s())
 
   def print_progress(self, update: Update) -> None:
-    """Prints the progress, and what is the bottleneck, if due."""
-    # The first update has compiled, which the others will not. The first steps
-    # to be counted are those of a warm-up.
+    """Prints the progress and the bottleneck if due."""
+    # The speed is measured after the first update, which compiles, and after
+    # the warm-up of a replay.
     if self._is_first_update:
       self._is_first_update = not update.notes
       self._progress.restart(update.learner.num_env_frames)
     elif self._progress_due():
       measured = self._progress.measure(
           update.learner.num_env_frames, self._policy_lag)
-      workers = _workers_text(self._counts())
-      if self._panel:
-        self._panel.update(
+      workers = messages.workers(self._counts())
+      if self._context.panel:
+        self._context.panel.update(
             measured, self._time_shares(), workers.removeprefix(', '))
       else:
         print(f'{measured}{workers}', flush=True)
@@ -297,13 +193,13 @@ class Log:
       print(line, end='\n' if line else '', flush=True)
 
   def write_summary(self, update: Update) -> None:
-    """Writes scalars for TensorBoard if they are due."""
+    """Writes scalars for TensorBoard if due."""
     self._unwritten = update
     # The first update is the beginning of each curve.
     if self._last_notes and (self._summary_due() or not self._has_summary):
       self._write_summary(update)
 
-  def _write_summary(self, update):
+  def _write_summary(self, update: Update) -> None:
     self._has_summary, self._unwritten = True, None
     num_env_frames = update.learner.num_env_frames
     values = {name: float(value) for name, value in update.scalars.items()}
@@ -321,111 +217,112 @@ class Log:
       values[f'time/{name}'] = share
     for name, count in self._counts().items():
       values[f'actors/{name}'] = count
-    self._writer.write_scalars(
+    self._files.writer.write_scalars(
         values, np.concatenate([note.actions for note in self._last_notes]),
         num_env_frames)
     with user_code.errors_explained(self._hook_name):
       self._hook(num_env_frames, values)
 
   def evaluate(self, update: Update) -> None:
-    """Evaluates if it is due."""
+    """Evaluates the agent if due."""
     del update
-    if self._evaluations and self._evaluations.evaluator.is_due:
-      self._evaluate(*self._evaluations)
+    evaluator = self._files.evaluator
+    if evaluator and evaluator.is_due:
+      self._evaluate(evaluator)
 
-  def evaluate_at_end(self) -> None:
-    """Evaluates the last weights, unless a signal has ended the training."""
-    if (self._evaluations and not self._stop.is_set()
-        and not self._evaluations.evaluator.is_up_to_date):
-      with _tried_again():
-        self.save()  # It need not wait for the games.
-      self._evaluate(*self._evaluations)
-
-  def _evaluate(self, evaluator, best):
+  def _evaluate(self, evaluator: evaluation.Evaluator) -> None:
     train_time_s = self._train_time_s()
     with self.timer.stage('evaluate'):
-      try:
-        games = evaluator.evaluate(train_time_s, self._stop)
-      except Exception:
-        if not self._stop.is_set():
-          raise
-        return  # The signal has ended the environments, too.
+      games = evaluator.evaluate(train_time_s, self._context.stop)
     if games is None:
       return
-    self._writer.write_test_reward(games.mean, games.num_env_frames)
+    self._files.writer.write_test_reward(games.mean, games.num_env_frames)
     end = ''
-    with _tried_again():
-      if best.offer(games.mean, train_time_s):
+    best = self._files.best
+    with messages.retry_later():
+      if best and best.offer(games.mean, train_time_s):
         end = f', the best so far: {best.logdir}'
     print(f'Evaluation at {games.num_env_frames:,} frames: mean '
           f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
           f'{len(games.returns)} episodes{end}', flush=True)
 
   def save_checkpoint(self, update: Update) -> None:
-    """Writes a checkpoint if it is due."""
+    """Writes a checkpoint if due."""
     del update
     if self._checkpoint_due():
-      with _tried_again():
+      with messages.retry_later():
         self.save()
 
-  def film(self, update: Update) -> None:
-    """Begins a film if one is due."""
+  def record_video(self, update: Update) -> None:
+    """Starts to record a video if due."""
     del update
-    assert self._films is not None
-    self._films(self._checkpointer.latest_number)
+    assert self._context.videos is not None
+    self._context.videos.record_if_due(self._files.checkpointer.latest_number)
 
   def save(self) -> str:
-    """Writes a checkpoint; returns its path."""
-    self._writer.flush()  # The episodes that the checkpoint has counted.
-    self._checkpointer.train_time_s = self._train_time_s()
-    path = self._checkpointer.save()
-    self._feed.save()  # If it fails, the checkpoint is there.
+    """Writes a checkpoint and the replay; returns the checkpoint's path."""
+    self._files.writer.flush()  # The episodes that the checkpoint has counted.
+    self._files.checkpointer.train_time_s = self._train_time_s()
+    path = self._files.checkpointer.save()
+    self._feed.save()  # After the checkpoint, which stays if this fails.
     return path
 
-  def save_at_end(self) -> None:
-    """Writes a checkpoint, if anything was learned.
+  def save_at_end(self, end_frames: int) -> None:
+    """Writes a checkpoint or, on other learners, the replay.
 
-    A deterministic run that was stopped within a part writes none.
+    Nothing is written if nothing was learned, or if a deterministic run was
+    stopped before the part reached its `end_frames`.
     """
-    signals.wait_for(self._stop, 'the checkpoint')
-    if self._learner.num_updates == self._num_updates_before:
-      print('Nothing was learned yet, so no checkpoint was written.',
-            flush=True)
+    has_learned = self._learner.num_updates > self._num_updates_before
+    if self._outputs is None:
+      if self._learner.is_consistent and has_learned:
+        self._feed.save()
       return
-    if not self._learner.is_consistent:
+    signals.wait_for(self._context.stop, 'the checkpoint')
+    num_env_frames = self._learner.num_env_frames
+    if not has_learned:
+      print('Nothing was learned yet: no checkpoint was written.', flush=True)
+    elif not self._learner.is_consistent:
       print('No checkpoint was written: the error came within several updates, '
             'some of which may have been made.', flush=True)
-      return
-    if self._config.deterministic and (
-        self._learner.num_env_frames < self._end_frames):
-      where = ('from the last one' if self._checkpointer.latest_number
-               else 'from its beginning')
-      print(f'No checkpoint was written: a deterministic run goes on {where} '
-            'as if it had not been stopped.', flush=True)
-      return
-    print(f'Saved {self._save_in_the_end()}, '
-          f'{self._learner.num_env_frames:,} frames.', flush=True)
+    elif self._config.deterministic and num_env_frames < end_frames:
+      where = ('the last one' if self._files.checkpointer.latest_number
+               else 'the beginning')
+      print('No checkpoint was written: a deterministic run resumes from '
+            f'{where}, as if it had not been stopped.', flush=True)
+    else:
+      print(f'Saved {self._save_or_wait()}, {num_env_frames:,} frames.',
+            flush=True)
 
-  def _save_in_the_end(self):
+  def _save_or_wait(self) -> str:
+    """Writes a checkpoint; waits for room in a deterministic run."""
     while True:
       try:
         return self.save()
       except errors.SaveError as e:
-        # Without this one, a deterministic run would become another one.
-        if not self._config.deterministic or self._stop.is_set():
+        # Without this checkpoint, a deterministic run would become another run.
+        if not self._config.deterministic or self._context.stop.is_set():
           raise
         print(f'{e} Waiting for that.', flush=True)
-        self._stop.wait(_RETRY_S)
+        self._context.stop.wait(_RETRY_S)
 
-  def print_end(self, is_stopped: bool, has_more: bool) -> None:
-    """Prints where the part has ended.
+  def end(self, has_more: bool) -> None:
+    """Evaluates the last weights of the run, and prints where the part ended.
 
     Args:
-      is_stopped: whether a signal has ended it.
       has_more: whether frames are left.
     """
-    if self._panel and (is_stopped or not has_more):
-      self._panel.close()  # What is printed then comes below it.
+    if self._outputs is None:
+      return
+    evaluator = self._outputs.evaluator
+    if (evaluator and not has_more and not evaluator.is_up_to_date
+        and not self._context.stop.is_set()):
+      with messages.retry_later():
+        self.save()  # Before the games, which may take long.
+      self._evaluate(evaluator)
+    is_stopped = self._context.stop.is_set()
+    if self._context.panel and (is_stopped or not has_more):
+      self._context.panel.close()  # Later lines are printed below the panel.
     if is_stopped:
       how = '' if self._config.deterministic else ' with a checkpoint'
       print(f'\nStopping{how}. A second signal stops at once.')
@@ -434,57 +331,21 @@ class Log:
     if self._unwritten and self._last_notes:  # The end of each curve.
       self._write_summary(self._unwritten)
     if self._feed.updates_per_step is not None:
-      print(f'{self._learner.num_updates:,} updates, '
-            f'{self._feed.updates_per_step:.4f} per agent step since the '
-            'warm-up.')
-    self._print_unrolls()
-    print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share
-                               in self._time_shares().items()), flush=True)
+      messages.print_updates(
+          self._learner.num_updates, self._feed.updates_per_step)
+    messages.print_unrolls(
+        self._config, self._actors, self._counts(), self._num_unrolls)
+    messages.print_time(self._time_shares())
 
-  def _counts(self):
-    """Returns what the actors of all learners have counted."""
+  def _counts(self) -> dict[str, int]:
+    """Returns the counts of the actors of all learners."""
     return timing.totals(
-        [self._actors.counts(), *self._reports.counts.values()])
+        [self._actors.counts(), *self._context.reports.counts.values()])
 
-  def _print_unrolls(self):
-    """Prints where unrolls are that were not learned from."""
-    counts = self._counts()
-    num_arrived = self._actors.counts().get('unrolls')
-    if num_arrived is not None:
-      where = ' at the first learner' if self._config.num_learners > 1 else ''
-      print(f'{num_arrived:,} unrolls have arrived{where}, of which '
-            f'{num_arrived - self._num_unrolls:,} were waiting at the end.')
-      if counts['restarts']:
-        print(f'{_count(counts["restarts"], "time")} an actor worker was '
-              f'replaced, each time with at most {self._num_in_worker():,} '
-              'unrolls that have not arrived.')
-    num_lost = counts.get('lost_groups')
-    if num_lost:
-      print(f'{_count(num_lost, "time")} the process of a group of '
-            'environments was lost, with an unroll that was not finished.')
-
-  def _num_in_worker(self):
-    """Returns how many unrolls a worker can have, one for each environment."""
-    num_of_group = -(-self._actors.num_environments // self._actors.num_groups)
-    # On their way, waiting there, being made by all groups.
-    return ((1 + self._config.queue_capacity) * num_of_group
-            + self._actors.num_environments)
-
-  def _train_time_s(self):
+  def _train_time_s(self) -> float:
     return time.monotonic() - self._start_s
 
-  def _time_shares(self):
+  def _time_shares(self) -> dict[str, float]:
     """Returns the share of its time that each role spends in each stage."""
-    shares = {}
-    for role, get_seconds in self._seconds_by_role.items():
-      seconds = get_seconds()
-      for stage, value in seconds.items():
-        shares[f'{role}/{stage}'] = value / max(sum(seconds.values()), 1e-9)
-    return shares
-
-
-def _workers_text(counts):
-  if 'workers' not in counts:
-    return ''
-  return (f', {counts["workers"]} of {counts["wanted"]} workers '
-          f'({counts["restarts"]} restarts)')
+    return timing.shares(
+        {role: seconds() for role, seconds in self._seconds_by_role.items()})

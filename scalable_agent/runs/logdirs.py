@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Log directories: one run at a time. Without TensorFlow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import contextlib
 import datetime
 import errno
@@ -14,38 +14,35 @@ import shutil
 import socket
 import tempfile
 import time
+from typing import TextIO
 
 from scalable_agent import errors
 
 _NAME = '.lock'
-# Names under which this program writes what gets another name when it is whole.
-_LEFTOVER = re.compile(
-    r'unfinished(\..+|_temp)|ckpt-\d+_temp|(settings.*\.json|checkpoint|'
-    r'agent\.json|spec\.json|means\.json|evaluations\.csv|(state|replay-.+)\.npz)\.tmp')
-# The directories that video and export mode have not finished.
-_OF_OTHERS = ('*', 'unfinished-*')
+_UNFINISHED = 'unfinished-'
+# Age of temporary files that no running program can still need.
 _OLD_S = 24 * 3600.
-# How the system says that another process has the lock.
-_TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
+# Error codes if another process has the lock.
+_LOCKED = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 @contextlib.contextmanager
 def locked(logdir: str) -> Iterator[None]:
-  """Keeps other runs out of a directory while within; makes it if missing.
+  """Locks a directory against other runs while within; makes it if missing.
 
-  A directory that it has made, and that is still empty, is removed at the end.
-  The lock is that of the system on a file `.lock`: it ends with the process,
-  however that ends. File systems that are shared between machines pass it on,
-  if they have locks; otherwise a line says that there is none.
+  A directory that was made here is removed at the exit, if still empty. The
+  system locks a file `.lock` until the process ends, for any reason. The lock
+  works between machines if the shared file system has locks. Otherwise a
+  warning is printed.
 
   Raises:
-    CheckpointError: if another run has the directory, or it cannot be written.
+    CheckpointError: another run has the lock, or the directory cannot be used.
   """
   path = os.path.join(logdir, _NAME)
   is_new = not os.path.exists(logdir)
   try:
     os.makedirs(logdir, exist_ok=True)
-    # To append: the text is that of the run that has the lock.
+    # To append: the run that has the lock has written its text there.
     file = open(path, 'a+', encoding='utf-8')
   except OSError as e:
     raise errors.CheckpointError(
@@ -65,75 +62,88 @@ def locked(logdir: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
           os.remove(path)
           if is_new:
-            os.rmdir(logdir)  # An error if the run has left anything.
+            os.rmdir(logdir)  # Fails if the run has left anything.
       return
   with locked(logdir):  # The run that had the lock has removed the file.
     yield
 
 
-def remove_leftovers(logdir: str) -> None:
-  """Removes what a killed run has left unfinished; call it with the lock."""
+def remove_leftovers(logdir: str, names: Iterable[str],
+                     names_without_lock: Iterable[str] = ()) -> None:
+  """Removes temporary files of killed programs; call it with the lock.
+
+  Args:
+    logdir: the log directory.
+    names: regular expressions of the temporary names of runs.
+    names_without_lock: the same for modes that write without the lock. As such
+      a program may still be running, only old files are removed, and old
+      directories of `unfinished`.
+  """
+  leftover = re.compile('|'.join(f'({name})' for name in names))
   for directory in [logdir, os.path.join(logdir, 'best'),
                     *glob.glob(os.path.join(glob.escape(logdir), 'replay*'))]:
     for path in glob.glob(os.path.join(glob.escape(directory), '*')):
-      if _LEFTOVER.fullmatch(os.path.basename(path)):
+      if leftover.fullmatch(os.path.basename(path)):
         with contextlib.suppress(OSError):
           shutil.rmtree(path) if path.endswith('_temp') else os.remove(path)
-  # Another program may be writing there: these modes need no lock.
-  for path in glob.glob(os.path.join(glob.escape(logdir), *_OF_OTHERS)):
+  unlocked = re.compile('|'.join(f'({name})' for name in names_without_lock))
+  old = [path for path in glob.glob(os.path.join(glob.escape(logdir), '*'))
+         if names_without_lock and unlocked.fullmatch(os.path.basename(path))]
+  old += glob.glob(
+      os.path.join(glob.escape(logdir), '*', f'{_UNFINISHED}*'))
+  for path in old:
     with contextlib.suppress(OSError):
       if time.time() - os.path.getmtime(path) > _OLD_S:
-        shutil.rmtree(path)
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
 
 @contextlib.contextmanager
 def unfinished(parent: str) -> Iterator[str]:
-  """Yields a new directory in `parent`, which is removed at the end.
+  """Yields a new directory in `parent`, which is removed at the exit.
 
-  `parent` is made if it is missing, and removed if it is empty at the end.
+  `parent` is made if missing, and removed if empty at the exit.
 
   Raises:
-    OSError: they cannot be made.
+    OSError: a directory cannot be made.
   """
   os.makedirs(parent, exist_ok=True)
   try:
     with tempfile.TemporaryDirectory(
-        prefix='unfinished-', dir=parent) as directory:
+        prefix=_UNFINISHED, dir=parent) as directory:
       yield directory
   finally:
-    with contextlib.suppress(OSError):  # It is not empty.
+    with contextlib.suppress(OSError):  # Not empty.
       os.rmdir(parent)
 
 
-def keep(path: str, stem: str, extension: str = '') -> str:
-  """Gives a file or directory a name that is free, and returns it.
+def rename_to_free_name(path: str, stem: str, extension: str = '') -> str:
+  """Renames a file or directory to a free name, and returns the name.
 
-  It is `stem`, or `stem-2`, `stem-3` and so on, with the extension, on the same
-  file system. Another program that looks for a name at the same time gets
-  another one.
+  The name is `stem`, `stem-2`, `stem-3` and so on, with the extension, on the
+  same file system. Two programs never get the same name.
   """
   for number in itertools.count(1):
     name = stem + (f'-{number}' if number > 1 else '') + extension
     with contextlib.suppress(FileExistsError):
-      # What is renamed replaces what is empty.
+      # Reserves the name: `replace` overwrites the empty file or directory.
       os.mkdir(name) if os.path.isdir(path) else open(name, 'x').close()
       os.replace(path, name)
       return name
   raise AssertionError
 
 
-def _is_at(path, file):
+def _is_at(path: str, file: TextIO) -> bool:
   try:
     return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
   except FileNotFoundError:
     return False
 
 
-def _lock(file, logdir):
+def _lock(file: TextIO, logdir: str) -> None:
   try:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except OSError as e:
-    if e.errno not in _TAKEN:  # The file system has no locks, for example.
+    if e.errno not in _LOCKED:  # The file system has no locks, for example.
       print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
             'that no other run uses it.')
       return
@@ -144,6 +154,6 @@ def _lock(file, logdir):
         'until that run has ended.') from None
 
 
-def _prefixed(text):
-  """Returns `: text`; the other run may not have written it yet."""
+def _prefixed(text: str) -> str:
+  """Returns `: text`, or '' if the other run has not written it yet."""
   return f': {text}' if text else ''

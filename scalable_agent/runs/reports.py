@@ -11,7 +11,7 @@ class Report(NamedTuple):
 
   Attributes:
     episodes: the `metrics.Episode`s that have ended.
-    counts: from `actor.Acting.counts`, by the learner's rank.
+    counts: from `interface.Acting.counts`, by the learner's rank.
   """
   episodes: list[Any]
   counts: dict[int, Mapping[str, int]]
@@ -22,7 +22,7 @@ class Reports:
 
   Attributes:
     episodes: the `metrics.Episode`s that nobody has taken.
-    counts: the latest `actor.Acting.counts`, by the learner's rank.
+    counts: the latest `interface.Acting.counts`, by the learner's rank.
   """
 
   def __init__(self):

@@ -1,96 +1,48 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """DMLab-30: its levels, human and random scores, and the normalised score.
 
-Human and random scores are those of the code of Espeholt et al. 2018 (arXiv
+Human and random scores come from the code of Espeholt et al. 2018 (arXiv
 1802.01561). Table B.1 of the paper has the same scores, rounded to one decimal,
 but swaps small and large in the four lasertag levels. The published means are
 44.5 (experts) and 49.4 (PBT). The published scores of the levels give 44.4 and
-49.3 with the scores of the table, which is right up to rounding, and 45.7 and
-50.1 with those of the code. `PAPER_BASELINES` are those of the table.
+49.3 with the table's scores, which is right up to rounding, and 45.7 and 50.1
+with the code's scores. `PAPER_BASELINES` are the table's scores.
 
 All scores are in percent: 0 is random, 100 is human.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.scores import data
+from scalable_agent.settings import lab_levels
 
+TABLES = data.read_suite('dmlab30', 'level', 'table_b1')
 
-class PublishedAgent(NamedTuple):
-  """Published numbers of an agent.
+BASELINES = TABLES.baselines
+PAPER_BASELINES = TABLES.paper_baselines
+HUMAN_SCORES, RANDOM_SCORES = BASELINES  # By test level.
+# Sources of 'human', 'random', 'human_table_b1' and 'random_table_b1'.
+BASELINE_SOURCES = TABLES.baseline_sources
+PUBLISHED = TABLES.published
 
-  Attributes:
-    name: as the source writes it.
-    scores: percent by test level, or empty.
-    returns: return by test level, or empty. At most one of `returns` and
-      `scores` is published.
-    mean_capped: mean over the levels of scores capped at 100 %, or None.
-    verified: whether `mean_capped` was read at its source.
-    source: the publication.
-    note: other remarks, or ''.
-  """
-  name: str
-  scores: Mapping[str, float]
-  returns: Mapping[str, float]
-  mean_capped: float | None
-  verified: bool
-  source: str
-  note: str
-
-
-_ROWS = data.read('dmlab30.csv')
-_SOURCES = {row['column']: row for row in data.read('dmlab30_sources.csv')}
-
-# By test level.
-HUMAN_SCORES: dict[str, float] = data.column(_ROWS, 'level', 'human')
-RANDOM_SCORES: dict[str, float] = data.column(_ROWS, 'level', 'random')
-BASELINES = data.Baselines(HUMAN_SCORES, RANDOM_SCORES)
-PAPER_BASELINES = data.Baselines(
-    data.column(_ROWS, 'level', 'human_table_b1'),
-    data.column(_ROWS, 'level', 'random_table_b1'))
-# From 'human', 'random', 'human_table_b1', 'random_table_b1'.
-BASELINE_SOURCES: dict[str, str] = {
-    name: row['source'] for name, row in _SOURCES.items()
-    if name.startswith(('human', 'random'))}
-
-
-def _published(key, row):
-  by_level = data.column(_ROWS, 'level', key)
-  return PublishedAgent(
-      row['name'],
-      scores=by_level if row['unit'] == 'percent' else {},
-      returns=by_level if row['unit'] == 'return' else {},
-      mean_capped=data.number(row['mean_capped_percent']),
-      verified=row['status'] == 'verified',
-      source=row['source'], note=row['note'])
-
-
-PUBLISHED: dict[str, PublishedAgent] = {
-    key: _published(key, row) for key, row in _SOURCES.items()
-    if key not in BASELINE_SOURCES}
-
-# From training level to test level. For two of them these differ.
-LEVEL_MAPPING: dict[str, str] = {
-    name[:-len('_test')] + '_train' if name.endswith('_test') else name: name
-    for name in HUMAN_SCORES}
-
+# From training level to test level; two names differ.
+LEVEL_MAPPING = lab_levels.DMLAB30_LEVELS
 # Every level of training or test.
-ALL_LEVELS = frozenset(LEVEL_MAPPING) | frozenset(LEVEL_MAPPING.values())
-
-# DeepMind Lab's own names of the levels begin with it.
-LAB_PREFIX = 'contributed/dmlab30/'
+ALL_LEVELS = lab_levels.ALL_DMLAB30_LEVELS
 
 
 def plain_name(level_name: str) -> str:
-  """Returns the name without `LAB_PREFIX`, if it is a level of DMLab-30."""
-  name = level_name.removeprefix(LAB_PREFIX)
+  """Returns the name of a level of DMLab-30 without its `DMLAB30_PREFIX`.
+
+  Any other name is returned as given.
+  """
+  name = level_name.removeprefix(lab_levels.DMLAB30_PREFIX)
   return name if name in ALL_LEVELS else level_name
 
 
 def levels(is_test: bool) -> tuple[str, ...]:
-  """Returns the 30 levels to train on, or if `is_test`, to test on."""
+  """Returns the 30 training levels, or if `is_test`, the 30 test levels."""
   return tuple(LEVEL_MAPPING.values() if is_test else LEVEL_MAPPING)
 
 
@@ -99,16 +51,11 @@ def human_normalized_scores(
     baselines: data.Baselines = BASELINES) -> dict[str, float]:
   """Returns `(mean return - random) / (human - random)` of every level.
 
-  Args:
-    level_returns: returns of episodes by training or test level. Levels outside
-      the suite are ignored.
-    baselines: `data.Baselines`.
-
-  Returns:
-    Percent by test level, for the levels in `level_returns`.
+  The scores are in percent, by test level. Levels outside the suite are
+  ignored.
 
   Raises:
-    ValueError: if a level has no returns.
+    ValueError: a level has no returns.
   """
   scores = {}
   for name, values in level_returns.items():
@@ -130,7 +77,7 @@ def mean_score(scores: Mapping[str, float],
     per_level_cap: largest score of a level, in percent, or None.
 
   Raises:
-    ValueError: if a level is missing.
+    ValueError: a level is missing.
   """
   missing = [name for name in HUMAN_SCORES if name not in scores]
   if missing:
@@ -149,36 +96,31 @@ def compute_human_normalized_score(
       levels. Other levels are ignored.
     per_level_cap: largest score of a level, in percent, or None.
 
-  Returns:
-    The score in percent: 0 is random, 100 is human.
-
   Raises:
-    ValueError: if a level is missing or has no returns.
+    ValueError: a level is missing or has no returns.
   """
   return mean_score(human_normalized_scores(level_returns), per_level_cap)
 
 
 class TrainingScores:
-  """The scores of a run while it trains, as the reference logs them.
+  """The scores of a run during training, as the reference logs scores.
 
-  A score is due when every level has a return since the last score. It is over
-  all these returns.
+  A score is due when every level has a return since the last score. The score
+  covers all returns since then.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._returns: dict[str, list[float]] = {}
 
   def add(self, level_name: str,
           episode_return: float) -> dict[str, float] | None:
-    """Adds an episode; call it in the order in which episodes end.
+    """Adds an episode's unclipped return, in the order in which episodes end.
 
-    Args:
-      level_name: training (or test) level; others are ignored.
-      episode_return: its unclipped return.
+    Levels outside the suite are ignored.
 
     Returns:
-      If scores are due, the scores in percent, by the name of their summary;
-      else None.
+      If scores are due, the scores in percent, by name of their TensorBoard
+      summary; else None.
     """
     if level_name in ALL_LEVELS:
       self._returns.setdefault(LEVEL_MAPPING.get(level_name, level_name),

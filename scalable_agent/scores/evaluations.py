@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Evaluations while training: the file `evaluations.csv`, written and read."""
+"""Evaluations during training: writes and reads `evaluations.csv`."""
 
 from collections.abc import Iterator
 import os
@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scalable_agent import errors
 
+# Name of a file that a killed run leaves behind.
+TEMPORARY_NAME = r'evaluations\.csv\.tmp'
 _NAME = 'evaluations.csv'
 _HEAD = 'num_env_frames,num_updates,train_time_s,mean,std,returns\n'
 
@@ -16,11 +18,10 @@ class Evaluation(NamedTuple):
   """Whole games with the weights of one moment of the training.
 
   Attributes:
-    num_env_frames: frames that had arrived.
-    num_updates: updates that had been made.
+    num_env_frames: environment frames received so far.
+    num_updates: updates made so far.
     train_time_s: seconds trained.
-    returns: unclipped returns. Those of one level follow each other, and each
-      level has the same number.
+    returns: unclipped returns, level by level; the same number for each level.
   """
   num_env_frames: int
   num_updates: int
@@ -39,10 +40,10 @@ class Evaluation(NamedTuple):
 
 
 def read(logdir: str) -> list[Evaluation]:
-  """Returns the evaluations of a run in order, none if there is no file.
+  """Returns the evaluations of a run in order; none without a file.
 
-  A line that a kill cut off is left out, as are the evaluations of a killed
-  part of the run that its next part has repeated.
+  Lines cut off by a kill are left out. If a killed part of the run and its next
+  part have the same evaluation, the next part's evaluation counts.
   """
   kept: list[Evaluation] = []
   for _, evaluation in _lines(logdir):
@@ -55,13 +56,13 @@ def read(logdir: str) -> list[Evaluation]:
 def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
   """Prepares the file for a part of a run that begins at `num_env_frames`.
 
-  What was evaluated later is removed: this part will evaluate it again.
+  Later evaluations are removed, because this part repeats them.
 
   Returns:
     The evaluations before this part.
 
   Raises:
-    ConfigError: if the file cannot be written.
+    ConfigError: the file cannot be written.
   """
   path = os.path.join(logdir, _NAME)
   kept = [line for line, evaluation in _lines(logdir)
@@ -80,7 +81,7 @@ def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
 def append(logdir: str, evaluation: Evaluation) -> None:
   """Adds an evaluation to the file that `start` has prepared.
 
-  If it cannot be written, a line says so: no run ends for its curves.
+  If writing fails, only a warning is printed: training is worth more.
   """
   path = os.path.join(logdir, _NAME)
   # The returns are sums in float32.
@@ -93,16 +94,16 @@ def append(logdir: str, evaluation: Evaluation) -> None:
                 f'{evaluation.train_time_s:.1f},{evaluation.mean},'
                 f'{evaluation.std},{returns}\n')
     except OSError:
-      os.truncate(path, size)  # The next line must not go on with this one.
+      os.truncate(path, size)  # Half a line would spoil the next line.
       raise
   except OSError as e:
-    print(f'{path} could not be written: {e.strerror}. Training goes on; the '
-          f'evaluation at {evaluation.num_env_frames:,} frames will be missing '
-          'from it.', flush=True)
+    print(f'{path} could not be written: {e.strerror}. Training continues; the '
+          f'evaluation at {evaluation.num_env_frames:,} frames will be '
+          'missing.', flush=True)
 
 
 def _lines(logdir: str) -> Iterator[tuple[str, Evaluation]]:
-  """Yields the lines that are whole, and what is in them."""
+  """Yields each complete line with its evaluation."""
   try:
     with open(os.path.join(logdir, _NAME), encoding='utf-8',
               errors='replace') as f:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tables of scores as Markdown, CSV and JSON: written, and read again."""
+"""Writes and reads tables of scores: Markdown, CSV and JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 import csv
@@ -15,25 +15,27 @@ from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
 
+# Name of a file that a killed test leaves behind.
+TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
 def compare(config: config_lib.Config) -> int:
-  """Prints the tests of several agents as one table, and writes it.
+  """Prints and writes the tests of several agents as one table.
 
-  The paper's experts are one agent for each game, so that their numbers over
-  all games need such a table.
+  The paper's experts are one agent for each game, so numbers over all games
+  need such a table.
 
   Args:
-    config: `logdir=A,B,C` names files of tests, or directories, for their
-      latest tests.
+    config: `logdir=A,B,C` names files of tests, or directories with tests. The
+      latest test of a directory counts.
 
   Returns:
     The program's exit code.
 
   Raises:
-    ConfigError: if there is no test, or one cannot be read.
-    SaveError: if the table cannot be written.
+    ConfigError: a test is missing or cannot be read.
+    SaveError: the table cannot be written.
   """
   table = score_table.make_table(
       [read(path) for path in config.logdirs])
@@ -50,13 +52,13 @@ def compare(config: config_lib.Config) -> int:
 
 
 def to_markdown(table: score_table.Table) -> str:
-  """Returns the table as Markdown that can be read as it is."""
+  """Returns the table as Markdown that is readable as plain text."""
   suite = table.suite
   frames = sorted({run.num_env_frames for run in table.runs})
-  what = (table.runs[0].config.level_name if len(table.runs) == 1 else
-          f'{len(table.runs)} agents')
+  subject = (table.runs[0].config.level_name if len(table.runs) == 1 else
+             f'{len(table.runs)} agents')
   parts = [
-      f'# Test of {what} after '
+      f'# Test of {subject} after '
       f'{" to ".join(f"{n:,}" for n in dict.fromkeys((frames[0], frames[-1])))}'
       ' frames',
       *(f'**{remark}**' for remark in table.remarks),
@@ -74,7 +76,7 @@ def to_markdown(table: score_table.Table) -> str:
         f'{i}. {run.source}, {run.num_env_frames:,} frames'
         for i, run in enumerate(table.runs, 1))]
   if table.differences:
-    parts += ['## Where this test differs from the published ones',
+    parts += ['## Differences from the published tests',
               '\n'.join(f'- {line}' for line in table.differences)]
   if suite:
     parts += ['## Sources', '\n'.join(
@@ -120,7 +122,7 @@ def _comparison_parts(
                     (source, protocol), number in numbers.items())]
 
 
-def _level_table(table):
+def _level_table(table: score_table.Table) -> str:
   lines = [_head(table.suite), *(_cells(r, table.suite) for r in table.rows)]
   if len(table.runs) > 1:
     agents = ['agent', *(str(i) for i, run in enumerate(table.runs, 1)
@@ -129,11 +131,11 @@ def _level_table(table):
   return _markdown_table(lines)
 
 
-def _columns(suite):
+def _columns(suite: suites.Suite) -> tuple[suites.Published, ...]:
   return (suite.random, suite.human, *suite.agents)
 
 
-def _head(suite):
+def _head(suite: suites.Suite | None) -> list[str]:
   head = ['level', 'games', 'mean', 'std', '95 % interval']
   if suite:
     head += ['normalised', *(f'{column.name} [{i}]' for i, column in
@@ -141,7 +143,7 @@ def _head(suite):
   return head
 
 
-def _cells(row, suite):
+def _cells(row: score_table.Row, suite: suites.Suite | None) -> list[str]:
   cells = [row.level, str(len(row.returns)), f'{row.mean:,.2f}',
            f'{row.std:,.2f}', _interval_text(row.interval, 2)]
   if not suite:
@@ -159,12 +161,12 @@ def _cells(row, suite):
   return cells
 
 
-def _interval_text(interval, num_decimals):
+def _interval_text(interval: tuple[float, float], num_decimals: int) -> str:
   return ' to '.join(f'{x:,.{num_decimals}f}' for x in interval)
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
-  """Returns a table with aligned cells; the first column is to the left."""
+  """Returns a table with aligned cells; the first column is left-aligned."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   lines = ['| ' + ' | '.join(
       cell.rjust(width) if i else cell.ljust(width)
@@ -176,7 +178,7 @@ def _markdown_table(rows: list[list[str]]) -> str:
 
 
 def to_json(table: score_table.Table) -> str:
-  """Returns all of a table, with every return, as JSON."""
+  """Returns the complete table, with every return, as JSON."""
   suite = table.suite
   return json.dumps({
       'agents': [{
@@ -202,7 +204,8 @@ def to_json(table: score_table.Table) -> str:
                   for column in (_columns(suite) if suite else ())}}, indent=1)
 
 
-def _json_row(row, suite):
+def _json_row(row: score_table.Row,
+              suite: suites.Suite | None) -> dict[str, object]:
   result = row._asdict()
   if suite and row.level in suite.keys:
     result['human_normalized_percent'] = suite.normalized(row.level, row.mean)
@@ -244,7 +247,7 @@ def to_csv(table: score_table.Table) -> str:
 
 def _published_lines(
     suite: suites.Suite, table: score_table.Table) -> Iterator[list]:
-  """Yields the lines of a suite: of published scores, and over all levels."""
+  """Yields the lines with published scores and with numbers over all levels."""
   for level in dict.fromkeys(row.level for row in table.rows):
     for column in _columns(suite) if level in suite.keys else ():
       score = column.scores[suite.keys[level]]
@@ -260,15 +263,15 @@ def _published_lines(
 
 
 def reserve_path(logdir: str, label: object) -> str:
-  """Returns where a new table belongs, without extension.
+  """Returns the path of a new table, without extension.
 
   Args:
     logdir: the directory.
     label: a part of the name, such as the frames of the training. A number
-      follows it. No other table has this number, even if two are made at once.
+      follows, which is unique even if two tables are made at once.
 
   Raises:
-    OSError: if nothing can be written there.
+    OSError: the directory cannot be written.
   """
   numbers = itertools.count(1)
   while True:
@@ -281,10 +284,10 @@ def reserve_path(logdir: str, label: object) -> str:
 
 
 def write(table: score_table.Table, path: str) -> None:
-  """Writes `<path>.json`, `.csv` and `.md`, each as a whole or not at all.
+  """Writes `<path>.json`, `.csv` and `.md`, each completely or not at all.
 
   Raises:
-    OSError: if one cannot be written.
+    OSError: a file cannot be written.
   """
   for extension, to_text in _FORMATS.items():
     temporary = f'{path}{extension}.tmp'
@@ -301,15 +304,15 @@ def read(path: str) -> score_table.Run:
   """Reads the table of a test, of one agent.
 
   Args:
-    path: the file (JSON), or a directory, for the latest of its tests after the
-      most frames.
+    path: the JSON file, or a directory. In a directory, the latest test after
+      the most frames counts.
 
   Raises:
-    ConfigError: if there is none, or if it cannot be read.
+    ConfigError: there is no table, or the table cannot be read.
   """
   if os.path.isdir(path):
     try:
-      # A test that could not be written has left an empty file.
+      # A failed write has left an empty file.
       found = [match for match in map(_NAME.fullmatch, os.listdir(path))
                if match and os.path.getsize(os.path.join(path, match[0]))]
     except OSError as e:

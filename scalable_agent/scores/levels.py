@@ -1,14 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Levels: those that `--level_name` names, and those that are played."""
+"""The levels that `--level_name` names, and the levels that are played."""
 
 from collections.abc import Sequence
 
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
+from scalable_agent.settings import lab_levels
 
-# DeepMind Lab's levels outside DMLab-30.
-_OTHER_LAB_LEVELS = ('seekavoid_arena_01',)
-_LAB_PREFIXES = (dmlab30.LAB_PREFIX, 'lab/')
 _VIZDOOM_PREFIX = 'vizdoom'
 _NUM_NAMED = 3
 
@@ -17,11 +15,11 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
   """Returns the levels of `--level_name=A,B,C`.
 
   The suites `atari57` and `dmlab30` are replaced by their levels. Levels of
-  DMLab-30 get the plain names that the tables of scores have.
+  DMLab-30 get the plain names of the score tables.
 
   Args:
-    level_name: names, separated by commas; blanks around them are ignored.
-    is_test: whether `dmlab30` means the levels of tests.
+    level_name: names, separated by commas; blanks around names are ignored.
+    is_test: whether `dmlab30` means the test levels.
   """
   suites = {'atari57': atari57.LEVELS, 'dmlab30': dmlab30.levels(is_test)}
   names = [dmlab30.plain_name(name.strip())
@@ -30,7 +28,7 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
 
 
 def played(level_names: Sequence[str], num_actors: int) -> list[str]:
-  """Returns the levels that some environment plays, each once, in order.
+  """Returns the distinct levels that the environments play, in order.
 
   Environment `i` plays level `i % n` of the `n` levels, as in the reference.
 
@@ -42,7 +40,7 @@ def played(level_names: Sequence[str], num_actors: int) -> list[str]:
 
 
 def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
-  """Returns a line that says which levels no environment plays.
+  """Returns a warning about levels that no environment plays.
 
   Args:
     level_names: all levels, as `level_names` returns them.
@@ -66,13 +64,12 @@ def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
           'not.')
 
 
-def _are(number):
+def _are(number: int) -> str:
   return 'is' if number == 1 else 'are'
 
 
 def has_frame_size(level: str) -> bool:
   """Returns whether `--width` and `--height` change this level."""
-  return (level in dmlab30.ALL_LEVELS or level in _OTHER_LAB_LEVELS
-          or level.startswith(_LAB_PREFIXES)
+  return (lab_levels.is_level(level)
           # Without the module of `module:id`.
           or level.split(':')[-1].lower().startswith(_VIZDOOM_PREFIX))

@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Published scores of DQN, DDPG, TD3 and SAC, after how many steps.
+"""Published scores of DQN, DDPG, TD3 and SAC, by number of training steps.
 
-They come from papers and from the documents of other programs. No two sources
-measure alike: some report returns while training, with exploration, others
-those of the policy without it, or the best of a training. Each score says so.
+The scores come from papers and from the documentation of other programs. No two
+sources measure alike: some report returns during training, with exploration,
+some report returns without exploration, or the best of a training. The
+attribute `protocol` of each score has the details.
 """
 
 import re
@@ -16,14 +17,14 @@ class Score(NamedTuple):
   """A published score.
 
   Attributes:
-    algorithm: as the source names it.
-    environment: as the source names it.
+    algorithm: name of the algorithm in the source.
+    environment: name of the environment in the source.
     num_agent_steps: length of the training in agent steps, not frames, unless
       `protocol` says otherwise.
     mean: the mean return.
-    std: a standard deviation; `protocol` says of what. None if there is none.
-    protocol: how it was measured.
-    source: where it was published.
+    std: the standard deviation defined in `protocol`; None if unpublished.
+    protocol: how the score was measured.
+    source: the publication.
   """
   algorithm: str
   environment: str
@@ -41,17 +42,17 @@ def _score(row: dict[str, str]) -> Score:
 
 
 _ROWS = data.read('off_policy_scores.csv')
-# All scores, in the order of their sources; also those of algorithms that are
-# not in this project, and pass marks of tests.
+# All scores, in the order of their sources, including scores of algorithms
+# outside this project, and pass marks of tests.
 SCORES: tuple[Score, ...] = tuple(map(_score, _ROWS))
 # Only scores of training runs, by (`--algorithm`, task).
 _BY_TASK: dict[tuple[str, str], list[Score]] = {}
 
 
 def task_of(environment: str) -> str:
-  """Returns the name of an environment without its version and its protocol.
+  """Returns the name of an environment without version and protocol.
 
-  It is `Pong` for ALE/Pong-v5, PongNoFrameskip-v4 and "Pong sticky 0.25".
+  ALE/Pong-v5, PongNoFrameskip-v4 and "Pong sticky 0.25" all give `Pong`.
   """
   name = environment.rpartition(':')[2].removeprefix('ALE/')
   name = name.replace('dm_control/', 'dm_control ')
@@ -64,11 +65,12 @@ for _row, _of_row in zip(_ROWS, SCORES):
       (_row['family'], task_of(_of_row.environment)), []).append(_of_row)
 
 
-def beside(algorithm: str, level: str, num_agent_steps: int) -> list[Score]:
-  """Returns the scores to compare an agent with, those of few steps first.
+def comparable_scores(algorithm: str, level: str,
+                      num_agent_steps: int) -> list[Score]:
+  """Returns the scores to compare an agent with, ordered by training steps.
 
-  Of each learning curve these are the nearest one that has at least as many
-  steps as the agent, and the last one.
+  Each published learning curve adds its last score, and its first score with at
+  least as many steps as the agent.
 
   Args:
     algorithm: as in `--algorithm`.

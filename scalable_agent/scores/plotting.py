@@ -1,10 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Learning curves of one or several runs, beside published scores, as a PNG."""
+"""Draws learning curves of one or several runs, with published scores."""
 
 from collections.abc import Collection, Mapping, Sequence
 import csv
 import dataclasses
 import os
+import types
 from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
@@ -15,20 +16,19 @@ from scalable_agent.scores import suites
 from scalable_agent.settings import config as config_lib
 
 if TYPE_CHECKING:
+  from matplotlib.axes import Axes
   from matplotlib.figure import Figure
 
-# (up to how many levels, how many of them beside each other)
-_NUM_BESIDE = ((3, 1), (12, 2), (10**9, 4))
+# (max levels, columns of levels)
+_COLUMNS = ((3, 1), (12, 2), (10**9, 4))
 _LINE_STYLES = ('-', '--', '-.', ':', (0, (1, 4)))
-# A run of more episodes is drawn with every second, third, ... as a dot.
+# Max episodes per run drawn as dots; of more episodes, every n-th is drawn.
 _MAX_DOTS = 2000
-# Runs with the same settings but other seeds are drawn as a band from here on.
+# Min runs with equal settings but other seeds that are drawn as one band.
 _MIN_SEEDS = 3
 _NUM_POINTS = 400
-# A curve begins when so large a part of the episodes of a mean are there.
-_FEW = 5
-# What may differ between the runs of a band.
-_OWN_SETTINGS = ('logdir', 'seed', 'mode')
+# A curve skips the first 1/5 of the window of its mean.
+_SKIPPED_FRACTION = 5
 
 
 class Curve(NamedTuple):
@@ -48,7 +48,7 @@ def run(config: config_lib.Config) -> int:
   """Draws the runs of `--logdir=A,B,C`; returns the program's exit code.
 
   Raises:
-    ConfigError: if a run has no episodes, the picture cannot be written, or
+    ConfigError: a run has no episodes, the picture cannot be written, or
       matplotlib is missing.
   """
   logdirs = config.logdirs
@@ -58,7 +58,7 @@ def run(config: config_lib.Config) -> int:
       label: read_evaluations(
           logdir, _levels_played(configs[label]) or runs[label])
       for label, logdir in zip(runs, logdirs)}
-  # Two names, so that a comparison never replaces the picture of a run.
+  # Two names: a comparison must not replace the picture of a run.
   path = config.plot_file or os.path.join(
       logdirs[0], 'learning_curves.png' if len(logdirs) == 1
       else 'learning_curves_compared.png')
@@ -69,7 +69,7 @@ def run(config: config_lib.Config) -> int:
   figure = draw(runs, config.plot_num_episodes, evaluations,
                 seeds_of_one(configs))
   try:
-    # To the file itself: its name tells matplotlib the format.
+    # The file name tells matplotlib the format.
     figure.savefig(path, dpi=110)
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
@@ -78,13 +78,14 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
-def _levels_played(config):
-  """Returns the levels of the training, also those without an episode."""
-  return config and levels_lib.played(levels_lib.level_names(
-      config.level_name, config.is_test), config.num_actors)
+def _levels_played(config: config_lib.Config | None) -> list[str] | None:
+  """Returns the levels of the training, even levels without an episode."""
+  return None if config is None else levels_lib.played(
+      levels_lib.level_names(config.level_name, config.is_test),
+      config.num_actors)
 
 
-def _trained_with(logdir):
+def _trained_with(logdir: str) -> config_lib.Config | None:
   try:
     return config_lib.trained_with(logdir)
   except errors.ConfigError:  # Damaged, or of another version.
@@ -96,10 +97,10 @@ def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
   """Returns the groups of runs that differ only in their seeds.
 
   Args:
-    configs: what they were trained with, by label; None if it is not known.
+    configs: settings of the runs by label; None if unknown.
 
   Returns:
-    The labels of each group of three runs or more, by a label for all of them.
+    The labels of each group of three or more runs, by the label of the group.
   """
   groups: dict[tuple, list[str]] = {}
   for label, config in configs.items():
@@ -107,7 +108,7 @@ def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
       settings = tuple(
           (field.name, getattr(config, field.name))
           for field in dataclasses.fields(config)
-          if field.name not in _OWN_SETTINGS)
+          if not field.metadata['varies'])
       groups.setdefault(settings, []).append(label)
   return {f'{group[0]} and {len(group) - 1} other seeds: '
           'median, least and most': tuple(group)
@@ -124,7 +125,7 @@ def read_curves(logdir: str) -> dict[str, Curve]:
   """Returns the curves of a run by level, from its `read_episodes`.
 
   Raises:
-    ConfigError: if there is no finished episode.
+    ConfigError: there is no finished episode.
   """
   kept = read_episodes(logdir)
   if not kept:
@@ -138,15 +139,14 @@ def read_curves(logdir: str) -> dict[str, Curve]:
 
 
 def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
-  """Returns level, frames, seconds and return of the episodes of a run.
+  """Returns level, frames, seconds and return of a run's episodes, in order.
 
-  They are in the order in which they ended. The next part of a run repeats what
-  a killed part did after its last checkpoint. Episodes of the killed part that
-  ended after the first one of the next part are left out, as are lines that a
-  kill cut off.
+  After a kill, the next part of the run repeats all frames since the last
+  checkpoint. So episodes of the killed part that ended after the first episode
+  of the next part are left out. Lines cut off by a kill are left out, too.
 
   Raises:
-    ConfigError: if `episodes.csv` cannot be read.
+    ConfigError: `episodes.csv` cannot be read.
   """
   path = os.path.join(logdir, 'episodes.csv')
   try:
@@ -167,15 +167,10 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
 
 def read_evaluations(
     logdir: str, levels: Collection[str]) -> dict[str, Curve]:
-  """Returns the mean returns of the evaluations of a run, if there are any.
+  """Returns the mean returns of the evaluations of a run, if any.
 
-  Args:
-    logdir: the directory of the run.
-    levels: the levels that were evaluated.
-
-  Returns:
-    A curve of means by level. Means over several levels have a panel of their
-    own: their key is its title.
+  The key is the level. Means over several `levels` get their own panel, whose
+  title is the key.
   """
   found = evaluations_lib.read(logdir)
   if not found:
@@ -186,10 +181,10 @@ def read_evaluations(
       [(e.num_env_frames, e.train_time_s, e.mean) for e in found]).T)}
 
 
-def _parse(row):
-  """Returns level, frames, seconds and return, None for a damaged line."""
+def _parse(row: dict[str, str]) -> tuple[str, float, float, float] | None:
+  """Returns level, frames, seconds and return; None for a damaged line."""
   try:
-    if None in row or None in row.values():  # Too many fields, or too few.
+    if None in row or None in row.values():  # Too many or too few fields.
       return None
     return (row['level_name'], float(row['num_env_frames']),
             float(row['train_time_s']), float(row['episode_return']))
@@ -198,7 +193,7 @@ def _parse(row):
 
 
 def running_mean(values: np.ndarray, window: int) -> np.ndarray:
-  """Returns the mean of the last `window` values, at first of fewer."""
+  """Returns the means of the last `window` values, or of all if fewer."""
   sums = np.cumsum(np.concatenate([[0.0], values]))
   ends = np.arange(1, len(values) + 1)
   starts = np.maximum(ends - window, 0)
@@ -210,14 +205,14 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
          bands: Mapping[str, Sequence[str]] | None = None) -> 'Figure':
   """Draws two panels per level: over frames, and over time.
 
-  Lines are means of returns. Dots are single episodes, at most about 2,000 of a
-  run, evenly spaced.
+  Lines are means of returns. Dots are single episodes, evenly spaced, at most
+  about 2,000 per run.
 
   Args:
     runs: curves by level, by label of the run.
     num_episodes: number of episodes in the mean return.
     evaluations: mean returns by level, by label of the run.
-    bands: labels of runs that are drawn together, see `seeds_of_one`.
+    bands: labels of runs that are drawn as one band, see `seeds_of_one`.
 
   Returns:
     The matplotlib figure.
@@ -226,11 +221,11 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
   evaluations = evaluations or {}
   levels = list(dict.fromkeys(
       l for curves in (*runs.values(), *evaluations.values()) for l in curves))
-  num_beside = next(n for limit, n in _NUM_BESIDE if len(levels) <= limit)
-  num_rows = -(-len(levels) // num_beside)
-  figure = figure_lib.Figure(figsize=(13 * num_beside, 4 * num_rows + 0.5),
+  num_columns = next(n for limit, n in _COLUMNS if len(levels) <= limit)
+  num_rows = -(-len(levels) // num_columns)
+  figure = figure_lib.Figure(figsize=(13 * num_columns, 4 * num_rows + 0.5),
                              layout='constrained')
-  all_axes = figure.subplots(num_rows, 2 * num_beside, squeeze=False)
+  all_axes = figure.subplots(num_rows, 2 * num_columns, squeeze=False)
   panels = all_axes.reshape(-1, 2)
   for level, axes in zip(levels, panels):
     _draw_level(axes, level, runs, num_episodes, evaluations, bands or {})
@@ -240,14 +235,17 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
   return figure
 
 
-def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
+def _draw_level(
+    axes: Sequence['Axes'], level: str, runs: Mapping[str, dict[str, Curve]],
+    num_episodes: int, evaluations: Mapping[str, dict[str, Curve]],
+    bands: Mapping[str, Sequence[str]]) -> None:
   by_frames, by_time = axes
   in_bands: set[str] = set()
   for name, group in bands.items():
     found = [runs[label][level] for label in group if level in runs[label]]
     drawn = [band(found, number, num_episodes) for number in range(2)]
     if not all(x.size for x, *_ in drawn):
-      continue  # Each has a curve of its own.
+      continue  # Each run of the group gets its own curve.
     in_bands.update(group)
     color = f'C{list(runs).index(group[0])}'
     for axis, (x, low, middle, high) in zip(axes, drawn):
@@ -263,7 +261,7 @@ def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
                   zorder=1)
         axis.plot(*_line(curve, number, num_episodes), color=f'C{index}',
                   label=label)
-    # Those of a band are drawn, too: they are few.
+    # Evaluations are few, so also draw the evaluations of runs in a band.
     curve = evaluations.get(label, {}).get(level)
     if curve:
       for axis, x in zip(axes, _abscissae(curve)):
@@ -283,17 +281,17 @@ def _draw_level(axes, level, runs, num_episodes, evaluations, bands):
 
 def band(curves: Sequence[Curve], number: int, num_episodes: int
          ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-  """Returns what several curves have in common, as far as all of them go.
+  """Returns the band of several curves, over the range common to all curves.
 
   Args:
-    curves: of the runs.
+    curves: the curves of the runs.
     number: 0 for frames, 1 for minutes.
     num_episodes: number of episodes in the mean return.
 
   Returns:
-    Frames or minutes, and there the least, the median and the most of the mean
-    returns, each float `[400]`. Between episodes, they are interpolated. All
-    are empty if there are no frames or minutes that all curves have.
+    Frames or minutes, and the least, the median and the most of the mean
+    returns, interpolated between episodes: each float `[400]`, or empty if the
+    curves have no common range.
   """
   lines = [_line(curve, number, num_episodes) for curve in curves]
   start = max((x[0] for x, _ in lines), default=np.inf)
@@ -306,36 +304,39 @@ def band(curves: Sequence[Curve], number: int, num_episodes: int
           np.max(means, axis=0))
 
 
-def _line(curve, number, num_episodes):
-  """Returns frames (0) or minutes (1), and the mean returns there."""
+def _line(curve: Curve, number: int,
+          num_episodes: int) -> tuple[np.ndarray, np.ndarray]:
+  """Returns frames (0) or minutes (1), and the mean returns at these times."""
   mean = running_mean(curve.episode_return, num_episodes)
   # The mean of the first few episodes jumps.
-  first = min(num_episodes, len(mean)) // _FEW
-  # Seconds may fall a little where a killed run went on.
+  first = min(num_episodes, len(mean)) // _SKIPPED_FRACTION
+  # Seconds may fall a little where a killed run resumed.
   x = np.maximum.accumulate(_abscissae(curve)[number])
   return x[first:], mean[first:]
 
 
-def _abscissae(curve):
+def _abscissae(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
   return curve.num_env_frames, curve.train_time_s / 60
 
 
-def _draw_published(axes, suite, level):
+def _draw_published(axes: Sequence['Axes'], suite: suites.Suite,
+                    level: str) -> None:
   low, high = axes[0].dataLim.intervaly
   reach = max(high - low, 1)
   for style, published in zip(
       _LINE_STYLES, (suite.human, *suite.agents, suite.random)):
     score = published.scores[suite.keys[level]]
     label = f'{published.name} {score:,.2f}'
-    how = dict(color='0.35', linestyle=style, linewidth=1)
     for axis in axes:
       if low - reach <= score <= high + reach:
-        axis.axhline(score, label=label, **how)
-      else:  # An axis that reaches there would make the curves flat.
-        axis.plot([], label=f'{label}, off the scale', **how)
+        axis.axhline(
+            score, label=label, color='0.35', linestyle=style, linewidth=1)
+      else:  # An axis up to this score would flatten the curves.
+        axis.plot([], label=f'{label}, off the scale', color='0.35',
+                  linestyle=style, linewidth=1)
 
 
-def _import_matplotlib():
+def _import_matplotlib() -> tuple[types.ModuleType, types.ModuleType]:
   try:
     from matplotlib import figure  # pylint: disable=g-import-not-at-top
     from matplotlib import ticker  # pylint: disable=g-import-not-at-top

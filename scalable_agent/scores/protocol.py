@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Lines of text: how a test differs from its training and published tests."""
+"""Lines of text on how a test differs from training and published tests."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
@@ -9,6 +9,7 @@ from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import suites
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import sections
 
 _PAPER_FRAMES_PER_GAME = 200_000_000
 _REFERENCE_DMLAB30_FRAMES = 10_000_000_000
@@ -18,10 +19,6 @@ _COMMON_RECIPE = dict(
     min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32',
     learning_rate_schedule='linear', lambda_=1, clip_rho=1, clip_c=1,
     clip_pg_rho=1, reduction='sum', clip_gradient_value=0)
-# These settings change Atari games. `life_loss_ends_episode` is not among them,
-# because lost lives never end the episodes of tests.
-_ATARI_SETTINGS = ('repeat_action_probability', 'full_action_space',
-                   'max_noops', 'fire_on_reset', 'max_episode_frames')
 _ATARI_RECIPE = dict(
     repeat_action_probability=0, max_noops=30, life_loss_ends_episode=True,
     use_lstm=False, use_last_action_reward=False, unroll_length=20,
@@ -41,7 +38,7 @@ def training_remarks(
 
   Args:
     config: the settings of the test.
-    trained_with: the settings of the training, None if they are lost.
+    trained_with: the settings of the training; None if lost.
     levels: the levels that the test has played so far.
   """
   all_levels = set(_level_names(config))
@@ -69,9 +66,9 @@ def differences(
   """Yields a line for each difference from the published tests of a suite.
 
   Args:
-    suite: the suite; without one there are no differences.
+    suite: the suite; None has no differences.
     config: the settings of the test.
-    trained_with: the settings of the training, None if they are lost.
+    trained_with: the settings of the training; None if lost.
     num_env_frames: the frames of the training.
     levels: the levels that the test has played so far.
     num_games: the number of games of each level.
@@ -91,10 +88,10 @@ def differences(
     yield (f'Games per level: {num_games} here, {suite.num_published_games} in '
            'the paper.')
   if config.test_greedy:
-    yield ('Actions: the most likely ones here (--test_greedy); the '
-           "reference's code samples them.")
+    yield ('Actions: the most likely actions here (--test_greedy); the '
+           "reference's code samples actions.")
   if trained_with is None:
-    yield ('Settings of training: not known, as declare.json in the logdir is '
+    yield ('Settings of training: not known, as settings.json in the logdir is '
            'missing or damaged.')
   else:
     yield from _training(suite, trained_with, num_env_frames)
@@ -108,16 +105,16 @@ def off_policy_differences(
 
   Args:
     config: the settings of the test.
-    trained_with: the settings of the training, or of the test if they are lost.
+    trained_with: the settings of the training; if lost, of the test.
     scores: published scores by level.
     num_games: the number of games of each level.
   """
   if not scores:
     return
   for level, published in scores.items():
-    others = sorted({s.environment for s in published} - {level})
-    if others:
-      yield (f'Environment: {level} here; {", ".join(others)} in published '
+    theirs = sorted({s.environment for s in published} - {level})
+    if theirs:
+      yield (f'Environment: {level} here; {", ".join(theirs)} in published '
              'scores. Versions differ in the simulator, and some in rewards or '
              'observations.')
   policy = ('the policy without exploration' if config.test_greedy else
@@ -129,29 +126,32 @@ def off_policy_differences(
     yield 'Algorithm: double DQN here, DQN in published scores.'
 
 
-def _level_names(config):
+def _level_names(config: config_lib.Config) -> list[str]:
   return levels_lib.level_names(config.level_name, config.is_test)
 
 
-def _trained_levels(trained_with):
-  """Returns the levels that the training has played: not always all."""
+def _trained_levels(trained_with: config_lib.Config) -> list[str]:
+  """Returns the levels that the training has played, maybe not all levels."""
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
 
-def _environment_settings(levels):
-  """Yields the names of the settings that change the levels."""
-  yield 'num_action_repeats'
+def _environment_settings(levels: Collection[str]) -> list[str]:
+  """Returns the names of the settings that change the levels, in tests."""
+  names = sections.names_with('task', 'all')
   if any(map(declare.is_atari, levels)):
-    yield from _ATARI_SETTINGS
+    names += sections.names_with('task', 'atari')
   if any(map(levels_lib.has_frame_size, levels)):
-    yield from ('width', 'height')
+    names += sections.names_with('task', 'frames')
+  return names
 
 
-def _test_level(level):
+def _test_level(level: str) -> str:
   return dmlab30.LEVEL_MAPPING.get(level, level)
 
 
-def _atari_agent(config, trained_with, num_env_frames):
+def _atari_agent(
+    config: config_lib.Config, trained_with: config_lib.Config | None,
+    num_env_frames: int) -> Iterator[str]:
   num_games = trained_with and len(_trained_levels(trained_with))
   if not num_games or num_env_frames != num_games * _PAPER_FRAMES_PER_GAME:
     yield (f'Frames trained: {num_env_frames:,} here; '
@@ -165,13 +165,13 @@ def _atari_agent(config, trained_with, num_env_frames):
   elif num_games:
     yield (f'Agents: one for {num_games} games here; the experts are one for '
            f'each game, the multi-task agent is one for all 57, {adaptive}.')
-  others = {'shallow': 'IMPALA deep and multi-task have the deep one',
-            'deep': 'IMPALA shallow has the small one'}
+  papers = {'shallow': 'IMPALA deep and multi-task have the deep network',
+            'deep': 'IMPALA shallow has the small network'}
   yield (f'Network: {config.agent} here; '
-         f'{others.get(config.agent, "shallow or deep in the paper")}.')
+         f'{papers.get(config.agent, "shallow or deep in the paper")}.')
 
 
-def _atari_environment(config):
+def _atari_environment(config: config_lib.Config) -> Iterator[str]:
   if config.full_action_space:
     yield "Action set: all 18 here; each game's own for the experts."
   else:
@@ -193,7 +193,8 @@ def _atari_environment(config):
            'here, after 108,000 (30 minutes) as a rule.')
 
 
-def _dmlab_agent(trained_with, num_env_frames):
+def _dmlab_agent(trained_with: config_lib.Config | None,
+                 num_env_frames: int) -> Iterator[str]:
   num_levels = trained_with and len(_trained_levels(trained_with))
   if num_levels == 1:
     yield (f'Frames trained: {num_env_frames:,} here; not known '
@@ -211,18 +212,19 @@ def _dmlab_agent(trained_with, num_env_frames):
            'best of 24 that adapt theirs.')
 
 
-def _dmlab_levels(levels):
+def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
   training_levels = [
       level for level in levels if _test_level(level) != level]
   if training_levels:
     yield (f'Levels of training, not of test: {", ".join(training_levels)}; '
-           'published scores are those of test levels.')
+           'published scores are from test levels.')
   if any(level.startswith('lasertag') for level in levels):
     yield ("Human and random scores of lasertag: of the reference's code here; "
            "the paper's table B.1 has small and large maps swapped.")
 
 
-def _training(suite, trained_with, num_env_frames):
+def _training(suite: suites.Suite, trained_with: config_lib.Config,
+              num_env_frames: int) -> Iterator[str]:
   if trained_with.is_off_policy:
     yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '
            'with other settings of training.')
@@ -231,10 +233,10 @@ def _training(suite, trained_with, num_env_frames):
       and num_env_frames < trained_with.total_environment_frames):
     yield (f'Learning rate: falls to 0 at '
            f'{trained_with.total_environment_frames:,} frames here, and this '
-           f'agent had {num_env_frames:,}: it was not trained to its end.')
+           f'agent had {num_env_frames:,}: the training is unfinished.')
   recipe = _ATARI_RECIPE if suite is suites.ATARI57 else _DMLAB_RECIPE
-  others = [
+  changed = [
       f'{name} {getattr(trained_with, name)} instead of {value}'
       for name, value in recipe.items() if getattr(trained_with, name) != value]
-  if others:
-    yield f'Settings of training: {", ".join(others)}.'
+  if changed:
+    yield f'Settings of training: {", ".join(changed)}.'

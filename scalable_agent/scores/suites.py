@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Suites of levels with published scores: their columns and statistics."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ class Published(NamedTuple):
   """Published scores of an agent or a human.
 
   Attributes:
-    name: short, for the head of a column.
-    scores: return by level; levels have the names of `Suite.keys`' values.
+    name: short name for the head of a column.
+    scores: return by level; levels are named as in the values of `Suite.keys`.
     source: the publication.
   """
   name: str
@@ -27,32 +27,33 @@ class Statistic(NamedTuple):
   """A number over all levels of a suite.
 
   Attributes:
-    name: for the table.
-    reduce: makes the number from normalised scores `[..., levels]`, in percent.
+    name: name in the table.
+    reduce: computes the number from normalised scores `[..., levels]`, in
+      percent.
     baselines: the scores of 0 and 100 %.
-    published: the published number by name of the agent. The numbers of other
-      agents are recomputed from their scores.
+    published: the published number by name of the agent. An agent without a
+      published number gets a number recomputed from its scores.
   """
   name: str
   reduce: Callable[[np.ndarray], np.ndarray]
   baselines: data.Baselines
-  published: Mapping[str, float | None]
+  published: Mapping[str, float]
 
 
 class Suite(NamedTuple):
   """Levels with published scores.
 
   Attributes:
-    name: as people write it.
-    keys: the name of a level in `Published.scores`, by its name in
+    name: common name of the suite.
+    keys: name of a level in `Published.scores`, by the level's name in
       `--level_name`.
-    random: uniformly random actions.
-    human: a human player.
-    agents: agents that have a column in the table.
+    random: scores of uniformly random actions.
+    human: scores of a human player.
+    agents: agents with a column in the table.
     statistics: numbers over all levels.
-    num_published_games: number of games in a published score, a mean.
-    constants: text: the random and human scores that the published means need.
-    other_agents: texts: one line for each agent that has no column.
+    num_published_games: number of games behind each published mean score.
+    constants: a text on the baselines that the published means need.
+    other_agents: a line for each published number of an agent without a column.
   """
   name: str
   keys: Mapping[str, str]
@@ -80,98 +81,102 @@ def interquartile_mean(values: np.ndarray) -> np.ndarray:
   return values[..., cut:values.shape[-1] - cut].mean(axis=-1)
 
 
-def _mean(scores):
+def _mean(scores: np.ndarray) -> np.ndarray:
   return np.mean(scores, axis=-1)
 
 
-def _median(scores):
+def _median(scores: np.ndarray) -> np.ndarray:
   return np.median(scores, axis=-1)
 
 
-def _capped_mean(scores):
+def _capped_mean(scores: np.ndarray) -> np.ndarray:
   return np.mean(np.minimum(scores, 100), axis=-1)
 
 
-def _atari57() -> Suite:
-  names = {'impala_shallow': 'IMPALA shallow', 'impala_deep': 'IMPALA deep',
-           'impala_deep_multitask': 'IMPALA multi-task'}
-  agents = {name: atari57.PUBLISHED[key] for key, name in names.items()}
+class _Number(NamedTuple):
+  """A statistic of a suite, before the published numbers are looked up.
+
+  The first three attributes are as in `Statistic`.
+
+  Attributes:
+    key: name in `data.PublishedAgent.statistics`; '' if unpublished.
+    text: name in the lines of `Suite.other_agents`.
+  """
+  name: str
+  reduce: Callable[[np.ndarray], np.ndarray]
+  baselines: data.Baselines
+  key: str = ''
+  text: str = ''
+
+
+def _make_suite(name: str, tables: data.SuiteTables, *, keys: Mapping[str, str],
+                columns: Mapping[str, str], numbers: Sequence[_Number],
+                num_published_games: int, constants: str,
+                has_notes: bool) -> Suite:
+  """Makes a suite; `columns` are the agents' columns by key in `tables`."""
+  agents = {column: tables.published[key] for key, column in columns.items()}
+  numbers = [*numbers, _Number('mean', _mean, tables.baselines),
+             _Number('interquartile mean', interquartile_mean,
+                     tables.baselines)]
   return Suite(
-      name='Atari-57',
-      keys={level: atari57.game_of(level) for level in atari57.LEVELS},
-      random=Published('random', atari57.RANDOM_SCORES,
-                       atari57.BASELINE_SOURCES['random']),
-      human=Published('human', atari57.HUMAN_SCORES,
-                      atari57.BASELINE_SOURCES['human']),
-      agents=tuple(Published(name, agent.scores, agent.source)
-                   for name, agent in agents.items()),
-      statistics=(
-          Statistic('median', _median, atari57.BASELINES,
-                    {name: agent.median for name, agent in agents.items()
-                     if agent.median is not None}),
-          Statistic("mean, with the constants of the paper's means", _mean,
-                    atari57.PAPER_MEAN_BASELINES,
-                    {name: agent.mean for name, agent in agents.items()
-                     if agent.mean is not None}),
-          Statistic('mean', _mean, atari57.BASELINES, {}),
-          Statistic('interquartile mean', interquartile_mean,
-                    atari57.BASELINES, {})),
-      num_published_games=200,
-      constants=(
-          "The paper's means need a human score of 9.3 in Pong, not 14.6, and "
-          'a random score of 0 in Video Pinball, not 16,256.9. The paper does '
-          'not say so. Its medians are the same with both.'),
+      name, keys,
+      random=Published('random', tables.baselines.random,
+                       tables.baseline_sources['random']),
+      human=Published('human', tables.baselines.human,
+                      tables.baseline_sources['human']),
+      agents=tuple(Published(column, agent.returns, agent.source)
+                   for column, agent in agents.items()),
+      statistics=tuple(
+          Statistic(number.name, number.reduce, number.baselines,
+                    {column: agent.statistics[number.key]
+                     for column, agent in agents.items()
+                     if number.key in agent.statistics})
+          for number in numbers),
+      num_published_games=num_published_games, constants=constants,
       other_agents=tuple(
-          f'{agent.name}: {statistic} of {value:g} ({agent.source})'
-          for key, agent in atari57.PUBLISHED.items() if key not in names
-          for statistic, value, is_verified in (
-              ('median', agent.median, agent.median_verified),
-              ("mean, with the constants of the paper's means,", agent.mean,
-               agent.mean_verified))
-          if is_verified))
+          f'{agent.name}: {number.text} of {agent.statistics[number.key]:g} '
+          f'({agent.source}'
+          f'{f"; {agent.note}" if agent.note and has_notes else ""})'
+          for key, agent in tables.published.items() if key not in columns
+          for number in numbers if number.key in agent.verified))
 
 
-def _dmlab30() -> Suite:
-  names = {'impala_deep_experts': 'IMPALA experts',
-           'impala_deep_pbt': 'IMPALA PBT'}
-  agents = {name: dmlab30.PUBLISHED[key] for key, name in names.items()}
-  return Suite(
-      name='DMLab-30',
-      keys={level: dmlab30.LEVEL_MAPPING.get(level, level)
-            for level in dmlab30.ALL_LEVELS},
-      random=Published('random', dmlab30.RANDOM_SCORES,
-                       dmlab30.BASELINE_SOURCES['random']),
-      human=Published('human', dmlab30.HUMAN_SCORES,
-                      dmlab30.BASELINE_SOURCES['human']),
-      agents=tuple(Published(name, agent.returns, agent.source)
-                   for name, agent in agents.items()),
-      statistics=(
-          Statistic("mean capped at 100, with the paper's constants",
-                    _capped_mean, dmlab30.PAPER_BASELINES,
-                    {name: agent.mean_capped for name, agent in agents.items()
-                     if agent.mean_capped is not None}),
-          Statistic('mean capped at 100', _capped_mean, dmlab30.BASELINES, {}),
-          Statistic('mean', _mean, dmlab30.BASELINES, {}),
-          Statistic('interquartile mean', interquartile_mean,
-                    dmlab30.BASELINES, {})),
-      num_published_games=500,
-      constants=(
-          "The paper's means need its table B.1, which is rounded and has "
-          'small and large maps of lasertag swapped. All other numbers use the '
-          "scores of the reference's code."),
-      other_agents=tuple(
-          f'{agent.name}: mean capped at 100 of {agent.mean_capped:g} '
-          f'({agent.source}{"; " + agent.note if agent.note else ""})'
-          for key, agent in dmlab30.PUBLISHED.items()
-          if key not in names and agent.verified))
-
-
-ATARI57 = _atari57()
-DMLAB30 = _dmlab30()
+ATARI57 = _make_suite(
+    'Atari-57', atari57.TABLES,
+    keys={level: atari57.game_of(level) for level in atari57.LEVELS},
+    columns={'impala_shallow': 'IMPALA shallow', 'impala_deep': 'IMPALA deep',
+             'impala_deep_multitask': 'IMPALA multi-task'},
+    numbers=(
+        _Number('median', _median, atari57.BASELINES, 'median', 'median'),
+        _Number("mean, with the constants of the paper's means", _mean,
+                atari57.PAPER_MEAN_BASELINES, 'mean',
+                "mean, with the constants of the paper's means,")),
+    num_published_games=200,
+    constants=(
+        "The paper's means need a human score of 9.3 in Pong, not 14.6, and a "
+        'random score of 0 in Video Pinball, not 16,256.9. The paper does not '
+        'say so. Its medians are the same with both.'),
+    has_notes=False)
+DMLAB30 = _make_suite(
+    'DMLab-30', dmlab30.TABLES,
+    keys={level: dmlab30.LEVEL_MAPPING.get(level, level)
+          for level in dmlab30.ALL_LEVELS},
+    columns={'impala_deep_experts': 'IMPALA experts',
+             'impala_deep_pbt': 'IMPALA PBT'},
+    numbers=(
+        _Number("mean capped at 100, with the paper's constants", _capped_mean,
+                dmlab30.PAPER_BASELINES, 'mean_capped', 'mean capped at 100'),
+        _Number('mean capped at 100', _capped_mean, dmlab30.BASELINES)),
+    num_published_games=500,
+    constants=(
+        "The paper's means need its table B.1, which is rounded and has small "
+        'and large maps of lasertag swapped. All other numbers use the scores '
+        "of the reference's code."),
+    has_notes=True)
 SUITES = (ATARI57, DMLAB30)
 
 
 def suite_of(levels: Iterable[str]) -> Suite | None:
-  """Returns the suite that has one of the levels, None if there is none."""
+  """Returns the suite that has any of the levels; None without such a suite."""
   levels = set(levels)
   return next((s for s in SUITES if levels & set(s.keys)), None)

@@ -1,25 +1,27 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The scores of tests beside published ones, as rows and statistics.
+"""The scores of tests and published scores, as rows and statistics.
 
-Intervals are percentile intervals of a bootstrap over the games that were
-played. They say how exactly the games measure this one agent, not how well
+Intervals are percentile intervals of a bootstrap over the played games. An
+interval shows how exactly the games measure this one agent, not how well
 another training run would do.
 """
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import itertools
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scalable_agent.scores import data
 from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import protocol
 from scalable_agent.scores import suites
 from scalable_agent.settings import config as config_lib
 
-# With fewer games, the interval misses the true mean too often. It contains the
-# mean of normal, exponential and log-normal returns in 90, 88 and 78 of 100
-# cases with 10 games, and in 94, 93 and 89 with 30 games.
+# With fewer games, the interval misses the true mean too often. The interval
+# contains the mean of normal, exponential and log-normal returns in 90, 88 and
+# 78 of 100 cases with 10 games, and in 94, 93 and 89 cases with 30 games.
 MIN_GAMES = 30
 _NUM_RESAMPLES = 10_000
 _RESAMPLES_AT_ONCE = 100
@@ -29,10 +31,10 @@ class Row(NamedTuple):
   """The games of one level.
 
   Attributes:
-    level: its name.
+    level: name of the level.
     returns: unclipped returns of whole games.
-    mean: their mean.
-    std: their standard deviation.
+    mean: mean of the returns.
+    std: standard deviation of the returns.
     interval: 95 % bootstrap interval of the mean.
   """
   level: str
@@ -46,10 +48,10 @@ class Aggregate(NamedTuple):
   """A statistic over all levels of a suite.
 
   Attributes:
-    name: of the statistic.
-    value: ours.
-    interval: its 95 % stratified bootstrap interval.
-    published: `(value, whether it is recomputed)`, by name of the agent.
+    name: name of the statistic.
+    value: the value of the tested agents.
+    interval: 95 % stratified bootstrap interval of the value.
+    published: published `(value, whether recomputed)`, by name of the agent.
   """
   name: str
   value: float
@@ -62,10 +64,10 @@ class Run(NamedTuple):
 
   Attributes:
     config: the settings of the test.
-    num_env_frames: the frames of its training.
-    trained_with: the settings of its training, None if they are lost.
-    rows: one for each level that the test has played.
-    source: the file that this was read from, without extension, or ''.
+    num_env_frames: the frames of the agent's training.
+    trained_with: the settings of the agent's training; None if lost.
+    rows: a row for each level that the test has played.
+    source: path of the table's file without extension; '' if not from a file.
   """
   config: config_lib.Config
   num_env_frames: int
@@ -75,12 +77,12 @@ class Run(NamedTuple):
 
 
 class Comparison(NamedTuple):
-  """A level beside published scores of the same off-policy algorithm.
+  """A level and published scores of the same off-policy algorithm.
 
   Attributes:
     row: the games of the level.
     num_agent_steps: agent steps of the agent's training.
-    scores: the published scores, at least one.
+    scores: at least one published score.
   """
   row: Row
   num_agent_steps: int
@@ -88,7 +90,7 @@ class Comparison(NamedTuple):
 
 
 class Table(NamedTuple):
-  """All that is written about the tests of one or several agents."""
+  """The complete table of the tests of one or several agents."""
   runs: tuple[Run, ...]
   suite: suites.Suite | None
   aggregates: tuple[Aggregate, ...]
@@ -107,7 +109,7 @@ def bootstrap_means(returns: Sequence[float],
   """Returns the means of 10,000 samples with replacement.
 
   Args:
-    returns: `[N]`; each sample has `N` values, too.
+    returns: `[N]`; each sample also has `N` values.
     rng: draws the samples.
 
   Returns:
@@ -127,43 +129,46 @@ def make_row(level: str, returns: Sequence[float]) -> Row:
 
 
 def make_table(runs: Sequence[Run]) -> Table:
-  """Puts the rows of tests beside what is published.
+  """Makes the table of tests, with published scores of the same levels.
 
   Args:
-    runs: the tests, one for each agent. Several agents count as one, like the
-      experts of the paper.
+    runs: the tests of one agent each. Several agents count as one agent, like
+      the experts of the paper.
   """
   rows = [row for run in runs for row in run.rows]
   suite = suites.suite_of(row.level for row in rows)
   keys = [suite.keys.get(row.level) for row in rows] if suite else []
-  complete = suite and sorted(filter(None, keys)) == sorted(suite.human.scores)
+  is_complete = suite is not None and (
+      sorted(filter(None, keys)) == sorted(suite.human.scores))
   comparisons = [list(_comparisons(run)) for run in runs]
   return Table(
-      tuple(runs), suite, _aggregates(suite, rows) if complete else (),
+      tuple(runs), suite,
+      _aggregates(suite, rows) if suite and is_complete else (),
       remarks=(*_lines_of_all(map(_run_remarks, runs)),
-               *_remarks(suite, rows, complete)),
+               *_remarks(suite, rows, is_complete)),
       differences=_lines_of_all(map(
           _differences, itertools.repeat(suite), runs, comparisons)),
       comparisons=tuple(itertools.chain(*comparisons)))
 
 
-def _run_remarks(run):
+def _run_remarks(run: Run) -> Iterator[str]:
   return protocol.training_remarks(
       run.config, run.trained_with, [row.level for row in run.rows])
 
 
-def _comparisons(run):
+def _comparisons(run: Run) -> Iterator[Comparison]:
   """Yields a `Comparison` for each level that has published scores."""
   trained_with = run.trained_with or run.config
   num_steps = run.num_env_frames // trained_with.num_action_repeats
   for row in run.rows:
-    scores = off_policy_scores.beside(
+    scores = off_policy_scores.comparable_scores(
         trained_with.algorithm, row.level, num_steps)
     if scores:
       yield Comparison(row, num_steps, tuple(scores))
 
 
-def _differences(suite, run, comparisons):
+def _differences(suite: suites.Suite | None, run: Run,
+                 comparisons: Sequence[Comparison]) -> Iterator[str]:
   num_games = len(run.rows[0].returns)  # The same for each level.
   yield from protocol.differences(
       suite, run.config, run.trained_with, run.num_env_frames,
@@ -174,7 +179,7 @@ def _differences(suite, run, comparisons):
 
 
 def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:
-  """Returns each line once. If only some agents have it, it names them."""
+  """Returns each line once; adds the agents' numbers if not all have a line."""
   numbers = collections.defaultdict(list)
   num_runs = 0
   for num_runs, lines in enumerate(lines_of_runs, 1):
@@ -192,21 +197,24 @@ def _interval(means: np.ndarray) -> tuple[float, float]:
   return float(low), float(high)
 
 
-def _normalize(scores, keys, baselines):
+def _normalize(values: ArrayLike, keys: Sequence[str],
+               baselines: data.Baselines) -> np.ndarray:
   """Returns scores `[..., keys]` in percent."""
-  scores = np.asarray(scores)
+  scores = np.asarray(values)
   return np.stack([baselines.normalized(key, scores[..., i])
                    for i, key in enumerate(keys)], axis=-1)
 
 
-def _aggregates(suite, rows):
+def _aggregates(suite: suites.Suite,
+                rows: Sequence[Row]) -> tuple[Aggregate, ...]:
   rows = [row for row in rows if row.level in suite.keys]
   keys = [suite.keys[row.level] for row in rows]
-  rng = np.random.default_rng(0)  # One for all: levels must be independent.
+  rng = np.random.default_rng(0)  # Shared: levels must be independent.
   resampled = np.stack([bootstrap_means(row.returns, rng) for row in rows], -1)
   aggregates = []
   for statistic in suite.statistics:
-    def reduce(scores, keys, statistic=statistic):
+    def reduce(scores: ArrayLike,
+               statistic: suites.Statistic = statistic) -> np.ndarray:
       return statistic.reduce(_normalize(scores, keys, statistic.baselines))
     published = {}
     for agent in suite.agents:
@@ -215,14 +223,15 @@ def _aggregates(suite, rows):
         published[agent.name] = value, False
       else:
         published[agent.name] = float(reduce(
-            [agent.scores[key] for key in keys], keys)), True
+            [agent.scores[key] for key in keys])), True
     aggregates.append(Aggregate(
-        statistic.name, float(reduce([row.mean for row in rows], keys)),
-        _interval(reduce(resampled, keys)), published))
+        statistic.name, float(reduce([row.mean for row in rows])),
+        _interval(reduce(resampled)), published))
   return tuple(aggregates)
 
 
-def _remarks(suite, rows, complete):
+def _remarks(suite: suites.Suite | None, rows: Sequence[Row],
+             is_complete: bool) -> Iterator[str]:
   fewest = min(rows, key=lambda row: len(row.returns))
   if len(fewest.returns) < MIN_GAMES:
     advice = (f'; the paper plays {suite.num_published_games}' if suite else '')
@@ -230,11 +239,11 @@ def _remarks(suite, rows, complete):
            'fewer than '
            f'{MIN_GAMES} the interval is too narrow to be relied on: raise '
            f'--test_num_episodes{advice}.')
-  if suite and not complete and len(rows) > 1:
+  if suite and not is_complete and len(rows) > 1:
     num_levels = len({suite.keys.get(row.level) for row in rows} - {None})
-    yield (f'No numbers over {suite.name}: they need each of its '
-           f'{len(suite.human.scores)} levels once; there are {num_levels} of '
-           f'them in {len(rows)} levels.')
+    yield (f'No numbers over {suite.name}, which need each of its '
+           f'{len(suite.human.scores)} levels once; the {len(rows)} levels '
+           f'here have {num_levels}.')
   outside = [row.level for row in rows if suite and row.level not in suite.keys]
-  if outside:
+  if suite and outside:
     yield f'Not in {suite.name}: {", ".join(outside)}.'

@@ -1,146 +1,112 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""How `sections` declares a setting: its default, its checks, its help text."""
+"""Declaration of settings: `setting` in the body of a `Section`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 import dataclasses
 import math
 import re
-from typing import Any, NamedTuple, TypeAlias
+import typing
+from typing import (
+  Any,
+  Generic,
+  Literal,
+  NamedTuple,
+  overload,
+  TYPE_CHECKING,
+  TypeAlias,
+  TypedDict,
+  TypeVar,
+)
 
-# The off-policy family: they learn from transitions of a replay.
+from scalable_agent import errors
+
+if TYPE_CHECKING:
+  from typing_extensions import Unpack
+
+# The value of a setting.
+Value: TypeAlias = str | bool | int | float | None
+T = TypeVar('T', bool, int, float, str)
+U = TypeVar('U', bound=Value)
+_T_contra = TypeVar('_T_contra', contravariant=True)
+
+# Algorithms that learn from transitions of a replay.
 OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
 ALGORITHMS = ('impala', *OFF_POLICY)
 CONTINUOUS = ('ddpg', 'td3')
+# The networks of the package, see `factory.make_agent`.
+NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
+# Smallest side of a frame, in pixels. On a smaller frame, the last convolution
+# would have no output.
+MIN_FRAME_SIZES = {'shallow': 20, 'nature': 36}
+# A function of a user, as module:function.
+_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
 
-# The value of a setting. Its type is in the section.
-Value: TypeAlias = Any
 
-
-class Check(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Check(Generic[_T_contra]):
   """A rule for the value of a setting, and its text in error messages."""
-  is_valid: Callable[[Value], bool]
+  is_valid: Callable[[_T_contra], bool]
   rule: str
 
 
-# The networks of the package, see `agents.make_agent`.
-NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
-# The least side of a frame, in pixels. With a smaller one, the last convolution
-# would have no output.
-MIN_FRAME_SIZES = {'shallow': 20, 'nature': 36}
-# The name of a function of a user.
-_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
-
-POSITIVE = Check(lambda x: x > 0, 'must be positive')
-NOT_NEGATIVE = Check(lambda x: x >= 0, 'must not be negative')
-# Of more things than that, not even a list should be made.
-COUNT = Check(lambda x: x <= 10**6, 'must be at most 1,000,000')
-FRACTION = Check(lambda x: 0 <= x <= 1, 'must be between 0 and 1')
-BELOW_ONE = Check(lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
-# `distributions` clips deviations to a wider range, outside of which they have
-# no gradient.
-IS_SCALE = Check(lambda x: 1e-6 <= x <= 5, 'must be between 1e-6 and 5')
-FINITE = Check(math.isfinite, 'must be finite')
-IS_SEED = Check(lambda x: x < 2**31, 'must be below 2**31')
-ALE_COUNT = Check(lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
-SIZES = Check(
+POSITIVE = Check[float](lambda x: x > 0, 'must be positive')
+NOT_NEGATIVE = Check[float](lambda x: x >= 0, 'must not be negative')
+# Numbers of objects that are kept in a list.
+COUNT = Check[int](lambda x: x <= 10**6, 'must be at most 1,000,000')
+FRACTION = Check[float](lambda x: 0 <= x <= 1, 'must be between 0 and 1')
+BELOW_ONE = Check[float](lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
+# Narrower than the range to which `distributions` clips standard deviations.
+# Outside that range, the gradient is zero.
+IS_SCALE = Check[float](lambda x: 1e-6 <= x <= 5, 'must be between 1e-6 and 5')
+FINITE = Check[float](math.isfinite, 'must be finite')
+IS_SEED = Check[int](lambda x: x < 2**31, 'must be below 2**31')
+ALE_COUNT = Check[int](lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
+AT_LEAST_MINUS_ONE = Check[int](lambda x: x >= -1, 'must be at least -1')
+SIZES = Check[str](
     lambda x: bool(names(x)) and all(
         name.isdigit() and int(name) > 0 for name in names(x)),
     'must be a list of positive numbers, such as 256,256')
-IS_FUNCTION = Check(lambda x: not x or bool(_FUNCTION.fullmatch(x)),
-                    'must be module:function')
-IS_AGENT = Check(lambda x: x in ('auto', *NETWORKS) or bool(
+IS_FUNCTION = Check[str](lambda x: not x or bool(_FUNCTION.fullmatch(x)),
+                         'must be module:function')
+IS_AGENT = Check[str](lambda x: x in ('auto', *NETWORKS) or bool(
     _FUNCTION.fullmatch(x)), 'must be one of auto, '
-                 f'{", ".join(NETWORKS)}, or module:function')
-DIRECTORIES = Check(lambda x: bool(names(x)), 'must name a directory')
-IS_LOCAL = Check(
+                      f'{", ".join(NETWORKS)}, or module:function')
+DIRECTORIES = Check[str](lambda x: bool(names(x)), 'must name a directory')
+IS_LOCAL = Check[str](
     lambda x: '://' not in x,
     'must be a directory of this machine, or of a file system that machines '
-    'share. Mount what is elsewhere')
-LEVELS = Check(lambda x: bool(names(x)), 'must name at least one level')
-AT_LEAST_MINUS_ONE = Check(lambda x: x >= -1, 'must be at least -1')
-
-
-# How the names of DeepMind Lab's levels begin.
-_LAB = ('contributed/dmlab30/', 'dmlab30', 'explore_', 'lab/', 'language_',
-        'lasertag_', 'natlab_', 'psychlab_', 'rooms_', 'seekavoid_', 'skymaze_')
+    'share. Mount a remote directory')
+LEVELS = Check[str](lambda x: bool(names(x)), 'must name at least one level')
 
 
 class Needs(NamedTuple):
-  """What a setting has no effect without.
+  """A condition on another setting, without which a setting has no effect.
 
   Attributes:
-    name: another setting of its section.
-    values: the values that this one must have; if empty, anything but 0.
+    name: the other setting, of the same section.
+    values: the values that meet the condition; if empty, all but 0 and ''.
   """
   name: str
-  values: tuple[Value, ...] = ()
+  values: tuple[str, ...] = ()
 
-  def are_met(self, value: Value) -> bool:
-    """Returns whether `value` of the setting `name` is enough."""
+  def are_met(self, value: object) -> bool:
+    """Returns whether `value` of the setting `name` meets the condition."""
     return value in self.values if self.values else bool(value)
 
   def __str__(self) -> str:
-    values = ' or '.join(map(str, self.values))
+    values = ' or '.join(self.values)
     return f'--{self.name}={values}' if values else f'--{self.name}'
 
 
-def setting(default: Value, text: str, *checks: Check,
-            choices: tuple[str, ...] = (),
-            algorithms: tuple[str, ...] = ALGORITHMS,
-            needs: Needs | None = None, unless: str = '',
-            actions: str = '') -> Value:
-  """Declares a setting in the body of a section.
+class By(dict[str, U]):
+  """Defaults by algorithm and level, in a dictionary.
 
-  Args:
-    default: its default; `By` if it depends on the algorithm.
-    text: its help text, in whole sentences.
-    *checks: rules for its value.
-    choices: all its values, if it has only a few.
-    algorithms: the algorithms that use it. With another one, it is an error to
-      set it.
-    needs: what it has no effect without. Then it is an error to set it.
-    unless: another setting of its section. It is an error to set both.
-    actions: continuous or discrete, if it is for such actions only. With
-      others, it is an error to set it.
-
-  Returns:
-    The dataclass field, with the arguments as its metadata.
-  """
-  if choices:
-    checks += (Check(lambda x: x in choices,
-                     f'must be one of {", ".join(choices)}'),)
-  if actions:
-    text = f'{actions.capitalize()} actions: {text}'
-  if algorithms != ALGORITHMS:
-    text = f'{", ".join(algorithms)}: {text}'
-  if isinstance(default, By):
-    text += f' Default: {default}.'
-  return dataclasses.field(
-      default=None if isinstance(default, By) else default, metadata={
-          'text': text, 'checks': checks, 'choices': choices,
-          'algorithms': algorithms, 'default': default, 'needs': needs,
-          'unless': unless, 'actions': actions})
-
-
-class By(dict[str, Value]):
-  """Defaults by algorithm. The first one of these that is there counts:
-
-  `Atari or DeepMind Lab`, `ddqn on Atari`, `Atari` (not for impala),
-  `ddqn with LSTM`, `ddqn`, `others`.
+  The first key that is there counts: `Atari or DeepMind Lab`, `ddqn on Atari`,
+  `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
   """
 
-  def of(self, settings: Value) -> Value:
-    """Returns the default for the algorithm and the level of a section."""
-    level, algorithm = getattr(settings, 'level_name', ''), settings.algorithm
-    keys = [algorithm, 'others']
-    if algorithm == 'ddqn' and getattr(settings, 'use_lstm', None):
-      keys.insert(0, 'ddqn with LSTM')
-    if is_atari(level):
-      keys = [f'{algorithm} on Atari', *['Atari'][:algorithm != 'impala'],
-              *keys]
-    # A section of environments alone does not know its levels.
-    if not level or is_atari(level) or is_lab(level):
-      keys.insert(0, 'Atari or DeepMind Lab')
+  def of(self, keys: Iterable[str]) -> U:
+    """Returns the default of the first key that is there."""
     return next(self[key] for key in keys if key in self)
 
   def __str__(self) -> str:
@@ -148,21 +114,234 @@ class By(dict[str, Value]):
                      for name, value in self.items())
 
 
+class Facts(TypedDict, total=False):
+  """Facts about a setting, for checks and for other modules.
+
+  Attributes:
+    choices: all values, if there are only a few.
+    needs: a condition without which the setting has no effect. To set the
+      setting is an error then.
+    unless: another setting. To set both is an error.
+    actions: the only kind of actions with which the setting may be set.
+    task: levels whose task the setting defines: returns are not comparable if
+      the setting changes. atari_training: Atari games, except in tests. frames:
+      levels whose frames have a size of choice.
+    path: whether `~` means the home directory of the user.
+    divided: whether each of several learners has a share of the number.
+    automatic: whether the program may choose the value, see `Config.resolved`.
+    unreported: whether a resumed run may change the setting silently.
+    varies: whether the setting may differ between runs of one experiment.
+  """
+  choices: tuple[str, ...]
+  needs: Needs | None
+  unless: str
+  actions: Literal['', 'continuous', 'discrete']
+  task: Literal['', 'all', 'atari', 'atari_training', 'frames']
+  path: bool
+  divided: Literal['', 'exactly', 'roughly']
+  automatic: bool
+  unreported: bool
+  varies: bool
+
+
+_NO_FACTS = Facts(
+    choices=(), needs=None, unless='', actions='', task='', path=False,
+    divided='', automatic=False, unreported=False, varies=False)
+
+
+@overload
+def setting(default: T, text: str, *checks: Check[T],
+            algorithms: tuple[str, ...] = ...,
+            **facts: 'Unpack[Facts]') -> T: ...
+@overload
+def setting(default: By[T], text: str, *checks: Check[T],
+            **facts: 'Unpack[Facts]') -> T: ...
+@overload
+def setting(default: By[T], text: str, *checks: Check[T],
+            algorithms: tuple[str, ...],
+            **facts: 'Unpack[Facts]') -> T | None: ...
+@overload
+def setting(default: None, text: str, **facts: 'Unpack[Facts]') -> None: ...
+
+
+def setting(default: Any, text: str, *checks: Check[Any],
+            algorithms: tuple[str, ...] = ALGORITHMS,
+            **facts: 'Unpack[Facts]') -> Any:
+  """Declares a setting in the body of a section.
+
+  Args:
+    default: the default value; `By` if the algorithm or the level decides.
+    text: help text, in whole sentences.
+    *checks: rules for the value.
+    algorithms: algorithms that use the setting. To set an unused setting is an
+      error. An unused setting whose default is `By` is None.
+    **facts: further facts, see `Facts`.
+
+  Returns:
+    The dataclass field, with the arguments as metadata.
+  """
+  all_facts = _NO_FACTS | facts
+  if choices := all_facts['choices']:
+    checks += (Check(lambda x: x in choices,
+                     f'must be one of {", ".join(choices)}'),)
+  if actions := all_facts['actions']:
+    text = f'{actions.capitalize()} actions: {text}'
+  if algorithms != ALGORITHMS:
+    text = f'{", ".join(algorithms)}: {text}'
+  if isinstance(default, By):
+    text += f' Default: {default}.'
+  return dataclasses.field(
+      default=None if isinstance(default, By) else default, metadata={
+          'text': text, 'checks': checks, 'algorithms': algorithms,
+          'default': default, **all_facts})
+
+
+def value_type(field: dataclasses.Field[Any]) -> type:
+  """Returns the type of a setting: str, bool, int or float, without None."""
+  return (typing.get_args(field.type) or (field.type,))[0]
+
+
+def used(value: U | None) -> U:
+  """Returns the value of a setting that the algorithm uses, so is not None."""
+  assert value is not None
+  return value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Section:
+  """Base class of the sections: shared settings, and the checks."""
+  mode: str = setting(
+      'train',
+      'Job of this command. train: train an agent. test: play whole games with '
+      'the latest checkpoint and write a table of scores, next to published '
+      'scores. table: make one table of the tests in --logdir=A,B,C, where '
+      'each name is a directory (for its latest test) or a file of a test. '
+      'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
+      'of the latest checkpoint, in the directory videos of --logdir. export: '
+      'write the latest checkpoint as a TensorFlow program, in the directory '
+      'export of --logdir.',
+      choices=('train', 'test', 'table', 'plot', 'video', 'export'),
+      unreported=True, varies=True)
+  algorithm: str = setting(
+      'impala',
+      'Learning algorithm. impala: learns from unrolls as they arrive; for all '
+      'actions. ddqn: for discrete actions. ddpg, td3: for continuous actions. '
+      'sac, mpo: for all actions. All algorithms but impala learn from a '
+      'replay buffer.', choices=ALGORITHMS)
+
+  def __post_init__(self) -> None:
+    for field in dataclasses.fields(self):
+      value, default = getattr(self, field.name), field.metadata['default']
+      if self._is_used(field):
+        if value is None and isinstance(default, By):
+          object.__setattr__(
+              self, field.name, default.of(self.default_keys()))
+        self._check_field(field)
+      elif value != field.default:
+        self._refuse_unused(field)
+    for field in dataclasses.fields(self):
+      self._check_needs(field)
+
+  def default_keys(self) -> list[str]:
+    """Returns the keys of `By` that hold for these settings, by priority."""
+    keys = [self.algorithm, 'others']
+    if self.algorithm == 'ddqn' and getattr(self, 'use_lstm', None):
+      keys.insert(0, 'ddqn with LSTM')
+    if is_atari(getattr(self, 'level_name', '')):
+      keys = [f'{self.algorithm} on Atari',
+              *['Atari'][:self.algorithm != 'impala'], *keys]
+    return keys
+
+  def _is_used(self, field: dataclasses.Field[Any]) -> bool:
+    used_by = field.metadata['algorithms']
+    return used_by == ALGORITHMS or self.algorithm in used_by
+
+  def _refuse_unused(self, field: dataclasses.Field[Any]) -> None:
+    self._check(
+        field.name, False,
+        f'is not used by --algorithm={self.algorithm}: leave it out. It is '
+        f'a setting of {", ".join(field.metadata["algorithms"])}')
+
+  @property
+  def is_test(self) -> bool:
+    """Whether suites and environments are set up for tests.
+
+    In tests, DeepMind Lab plays levels and seeds that are held out from
+    training.
+    """
+    return self.mode in ('test', 'video')
+
+  @property
+  def is_filmed(self) -> bool:
+    """Whether environments also return pictures, for videos."""
+    return self.mode == 'video'
+
+  @property
+  def is_off_policy(self) -> bool:
+    """Whether the algorithm learns from a replay of transitions."""
+    return self.algorithm in OFF_POLICY
+
+  def check_actions(self, kind: str) -> None:
+    """Raises ConfigError if a setting is for another kind of actions.
+
+    Args:
+      kind: continuous or discrete.
+    """
+    for field in dataclasses.fields(self):
+      self._check_unset(field, field.metadata['actions'] not in ('', kind),
+                        f'has no effect with {kind} actions')
+
+  def _check_field(self, field: dataclasses.Field[Any]) -> None:
+    types = [value_type(field)]
+    if types == [float]:
+      types.append(int)
+    if field.metadata['default'] is None:
+      types.append(type(None))
+    value = getattr(self, field.name)
+    # A bool is an int to Python, but batch_size=True is a mistake.
+    is_type = isinstance(value, tuple(types)) and (
+        bool in types or not isinstance(value, bool))
+    self._check(field.name, is_type,
+                f'must be of type {" or ".join(t.__name__ for t in types)}')
+    if float in types:
+      self._check(field.name, value == value, 'must be a number')
+      # Infinite intervals mean "never" and are allowed.
+      self._check(field.name, math.isfinite(value) or field.name.endswith(
+          ('_secs', '_s')), 'must be finite')
+    for check in field.metadata['checks']:
+      self._check(field.name, check.is_valid(value), check.rule)
+
+  def _check_needs(self, field: dataclasses.Field[Any]) -> None:
+    if needs := field.metadata['needs']:
+      self._check_unset(field, not needs.are_met(getattr(self, needs.name)),
+                        f'has no effect without {needs}')
+    if other := field.metadata['unless']:
+      self._check_unset(field, bool(getattr(self, other, False)),
+                        f'has no effect with --{other}')
+
+  def _check_unset(self, field: dataclasses.Field[Any], has_no_effect: bool,
+                   rule: str) -> None:
+    default = field.metadata['default']
+    defaults = default.values() if isinstance(default, By) else [default]
+    self._check(field.name, not has_no_effect or getattr(self, field.name) in (
+        *defaults, field.default), rule)
+
+  def _check(self, name: str, is_valid: bool, rule: str) -> None:
+    if not is_valid:
+      raise errors.ConfigError(f'--{name}={getattr(self, name)} {rule}.')
+
+
 def is_atari(level_name: str) -> bool:
-  """Returns whether this is an Atari game, as `ALE/Pong-v5`, or `atari57`."""
-  return _first(level_name).startswith('ALE/') or (
-      _first(level_name) == 'atari57')
-
-
-def is_lab(level_name: str) -> bool:
-  """Returns whether this is a level of DeepMind Lab, or `dmlab30`."""
-  return _first(level_name).startswith(_LAB)
-
-
-def _first(text):
-  return next(iter(names(text)), '')
+  """Returns whether the (first) level is an Atari game, or `atari57`."""
+  first = first_name(level_name)
+  return first.startswith('ALE/') or first == 'atari57'
 
 
 def names(text: str) -> list[str]:
   """Returns the names in a list `A,B,C`."""
   return [name.strip() for name in text.split(',') if name.strip()]
+
+
+def first_name(text: str) -> str:
+  """Returns the first name in a list `A,B,C`, or ''."""
+  return next(iter(names(text)), '')

@@ -1,5 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Environments that somebody else has made, in this process or another one."""
+"""Wraps environments, and vectors of environments, made by the caller."""
+
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -13,28 +15,28 @@ _AutoresetMode = gymnasium.vector.AutoresetMode
 
 def wrap(env: gymnasium.Env | gymnasium.vector.VectorEnv
          ) -> base.FlowEnvironment:
-  """Wraps an environment of gymnasium, or a vector of them.
+  """Wraps an environment or a vector of environments of gymnasium.
 
   Args:
-    env: with spaces as `gymnasium_env.GymnasiumVector` takes them. The caller
-      closes it; the wrapper need not be closed.
+    env: the environment, with spaces as in `gymnasium_env.GymnasiumVector`. The
+      caller closes `env`; the wrapper need not be closed.
 
   Raises:
-    errors.EnvironmentSpecError: its spaces are not supported.
+    errors.EnvironmentSpecError: the spaces are not supported.
   """
   name = str(env.spec.id if env.spec else type(env.unwrapped).__name__)
   if not isinstance(env, gymnasium.vector.VectorEnv):
     env = gymnasium.vector.SyncVectorEnv(
         [lambda: env], autoreset_mode=_AutoresetMode.DISABLED)
-  return base.FlowEnvironment(GivenVector(env, name), [name] * env.num_envs)
+  return base.FlowEnvironment(WrappedVector(env, name), [name] * env.num_envs)
 
 
-class GivenVector:
+class WrappedVector:
   """A vector of gymnasium; implements `base.VectorEnvironment`.
 
-  Actions are not repeated. If the vector resets an environment in the step
-  after the end of an episode, as gymnasium's do unless told otherwise, then
-  this step ends the episode here, too. Its reward is 0.
+  Actions are not repeated. By default, gymnasium's vectors reset an environment
+  in the step after the end of an episode, with a reward of 0. This step ends
+  the episode here, too.
   """
 
   def __init__(self, env: gymnasium.vector.VectorEnv, level_name: str):
@@ -42,10 +44,10 @@ class GivenVector:
 
     Args:
       env: the vector.
-      level_name: its level, for errors.
+      level_name: the level, for errors.
 
     Raises:
-      errors.EnvironmentSpecError: its spaces are not supported.
+      errors.EnvironmentSpecError: the spaces are not supported.
     """
     self._env = env
     self._layout = spaces.layout(env.single_observation_space, level_name)
@@ -58,16 +60,16 @@ class GivenVector:
     self._ended = (self._nothing, self._nothing)
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment.initial`; the seeds stay as they are."""
+    """See `base.VectorEnvironment`; does not seed the environments."""
     observation, _ = self._env.reset()
     self._ended = (self._nothing, self._nothing)
-    return self._decoded(observation)
+    return self._convert(observation)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment.step`.
+    """See `base.VectorEnvironment`.
 
-    `last_observation` is the first one of the next episode: a vector need not
-    keep the last one.
+    `last_observation` is the first observation of the next episode, because not
+    every vector has the last observation.
     """
     observation, reward, terminated, truncated, _ = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))
@@ -78,15 +80,16 @@ class GivenVector:
     done = terminated | truncated
     if self._mode == _AutoresetMode.DISABLED and done.any():
       observation, _ = self._env.reset(options={'reset_mask': done})
-    observation = self._decoded(observation)
+    observation = self._convert(observation)
     return base.VectorStep(
         np.asarray(reward, np.float32), done, done, observation,
         truncated & ~terminated, observation if done.any() else ())
 
   def close(self) -> None:
-    """Nothing: it is somebody else's."""
+    """Does nothing: the caller closes the vector."""
 
-  def _decoded(self, observations):
+  def _convert(self, observations: Any) -> base.Observation:
+    """Returns observations for agents, of observations of the vector."""
     rows = [self._encode(row) for row in gymnasium.vector.utils.iterate(
         self._env.observation_space, observations)]
     return self._layout.decode({
@@ -96,22 +99,22 @@ class GivenVector:
 
 def check_fits(spec: structs.EnvironmentSpec,
                env: base.FlowEnvironment) -> None:
-  """Raises EnvironmentSpecError if an agent for `spec` cannot play in `env`."""
+  """Raises EnvironmentSpecError if an agent for `spec` cannot play `env`."""
   for what, of_agent, of_env in (
       ('observations', spec.observation, env.spec.observation),
       ('actions', spec.action, env.spec.action)):
     if of_agent != of_env:
       raise errors.EnvironmentSpecError(
-          f'The agent has learned with {what} {_in_words(of_agent)}, but those '
-          f'of {env.level_names[0]} are {_in_words(of_env)}: wrap the '
-          'environment so that they agree. Without an environment, play() '
-          'makes one as in the training.')
+          f'The agent was trained with {what} {_in_words(of_agent)}, but '
+          f'{env.level_names[0]} has {what} {_in_words(of_env)}: wrap the '
+          'environment accordingly. Without an environment, play() makes the '
+          'environment of the training.')
 
 
-def _in_words(spec):
+def _in_words(spec: structs.ObservationSpec | structs.ActionSpec) -> str:
   if isinstance(spec, dict):
     return ', '.join(f'{name} {_in_words(part)}' for name, part in spec.items())
   if isinstance(spec, structs.ActionSpec):
-    return (f'{spec.size} continuous ones' if spec.size
-            else ' x '.join(map(str, spec.num_values)))
+    return (f'float32 [{spec.size}]' if spec.size
+            else f'with {" x ".join(map(str, spec.num_values))} values')
   return f'{spec.dtype} {list(spec.shape)}'

@@ -1,0 +1,176 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Curves and tests of runs of the paper's recipe, as data and as a picture.
+
+  python benchmarks/reproduction.py DIRECTORY [DIRECTORY ...]
+
+Each directory is the log directory of a run of one Atari game, finished or not.
+Its curve and its tests replace the rows of the same game, network and seed in
+benchmarks/results/reproduction_curves.csv and reproduction_tests.csv; rows of
+other runs stay. Then docs/reproduction.png is drawn from all rows, and the
+table of docs/reproduction.md is printed.
+
+*   A point of a curve is the mean return of the training episodes that ended
+    within one million environment frames.
+*   A test is a file that `--mode=test` has written into the log directory.
+"""
+
+import argparse
+import collections
+import csv
+import glob
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / 'benchmarks')]
+# pylint: disable=wrong-import-position
+import runs
+from scalable_agent.scores import atari57
+from scalable_agent.settings import config as config_lib
+
+_RESULTS = ROOT / 'benchmarks' / 'results'
+_PICTURE = ROOT / 'docs' / 'reproduction.png'
+_WINDOW_FRAMES = 1_000_000
+_CURVE_FIELDS = ('game', 'network', 'seed', 'num_env_frames', 'mean_return',
+                 'num_episodes')
+_TEST_FIELDS = ('game', 'network', 'seed', 'num_env_frames', 'policy',
+                'mean_return', 'low', 'high', 'num_episodes', 'normalized',
+                'train_time_s')
+Row = dict[str, str]
+
+
+def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
+  """Returns frames, mean return and number of episodes of each window.
+
+  The last window is left out if the run is within that window.
+
+  Args:
+    directory: the log directory.
+  """
+  episodes = runs.episodes(directory)
+  windows = np.ceil(episodes[:, 0] / _WINDOW_FRAMES).astype(np.int64)
+  points = []
+  for window in np.unique(windows):
+    frames = int(window) * _WINDOW_FRAMES
+    if frames <= episodes[-1, 0]:
+      returns = episodes[windows == window, 2]
+      points.append((frames, float(returns.mean()), len(returns)))
+  return points
+
+
+def tests(directory: pathlib.Path) -> list[Row]:
+  """Returns the rows of the tests in a log directory, without the run's key."""
+  seconds = runs.episodes(directory)[-1, 1]
+  rows = []
+  for path in sorted(glob.glob(str(directory / 'scores-*.json'))):
+    with open(path, encoding='utf-8') as f:
+      table = json.load(f)
+    for agent in table['agents']:
+      is_greedy = agent['settings']['test_greedy']
+      for level in agent['levels']:
+        low, high = level['interval']
+        rows.append({
+            'num_env_frames': str(agent['num_env_frames']),
+            'policy': 'greedy' if is_greedy else 'sampled',
+            'mean_return': f'{level["mean"]:.2f}', 'low': f'{low:.2f}',
+            'high': f'{high:.2f}', 'num_episodes': str(len(level['returns'])),
+            'normalized': f'{level["human_normalized_percent"]:.1f}',
+            'train_time_s': f'{seconds:.0f}'})
+  return rows
+
+
+def key(directory: pathlib.Path) -> Row:
+  """Returns what identifies a run: game, network and seed."""
+  config = config_lib.trained_with(str(directory))
+  if config is None:
+    raise SystemExit(f'{directory} has no settings of a training.')
+  return {'game': atari57.game_of(config.level_name), 'network': config.agent,
+          'seed': str(config.seed)}
+
+
+def update(path: pathlib.Path, fields: tuple[str, ...], run: Row,
+           rows: list[Row]) -> list[Row]:
+  """Replaces the rows of a run in a file; returns all rows of the file."""
+  others = []
+  if path.exists():
+    with open(path, newline='', encoding='utf-8') as f:
+      others = [row for row in csv.DictReader(f)
+                if any(row[name] != run[name] for name in run)]
+  rows = others + [{**run, **row} for row in rows]
+  path.parent.mkdir(exist_ok=True)
+  with open(path, 'w', newline='', encoding='utf-8') as f:
+    writer = csv.DictWriter(f, fields, lineterminator='\n')
+    writer.writeheader()
+    writer.writerows(rows)
+  return rows
+
+
+def published(game: str, network: str) -> float:
+  """Returns the paper's score of a game, after 200 million frames."""
+  return atari57.PUBLISHED[f'impala_{network}'].scores[game]
+
+
+def draw(curves: list[Row], path: pathlib.Path) -> None:
+  """Draws all curves, a plot per game, with the published score as a line."""
+  import matplotlib  # pylint: disable=g-import-not-at-top
+  matplotlib.use('Agg')
+  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
+  by_game: dict[str, dict[tuple[str, str], list[Row]]] = (
+      collections.defaultdict(lambda: collections.defaultdict(list)))
+  for row in curves:
+    by_game[row['game']][row['network'], row['seed']].append(row)
+  num_columns = min(len(by_game), 3)
+  num_rows = -(-len(by_game) // num_columns)
+  figure, axes = pyplot.subplots(
+      num_rows, num_columns, squeeze=False, layout='constrained',
+      figsize=(5 * num_columns, 3.5 * num_rows))
+  for axis in axes.flat[len(by_game):]:
+    axis.remove()
+  for axis, (game, lines) in zip(axes.flat, by_game.items()):
+    for (network, seed), rows in lines.items():
+      axis.plot([int(row['num_env_frames']) / 1e6 for row in rows],
+                [float(row['mean_return']) for row in rows],
+                label=f'{network}, seed {seed}')
+    for network in sorted({network for network, _ in lines}):
+      axis.axhline(published(game, network), color='grey', linestyle='--',
+                   label=f'paper, {network}, 200 M frames')
+    axis.set(title=game, xlabel='million environment frames',
+             ylabel='mean return')
+    axis.legend(fontsize='small')
+  figure.savefig(path, dpi=90)
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('directories', nargs='+', type=pathlib.Path,
+                      metavar='DIRECTORY')
+  args = parser.parse_args()
+  for directory in args.directories:
+    run = key(directory)
+    points = curve(directory)
+    curves = update(
+        _RESULTS / 'reproduction_curves.csv', _CURVE_FIELDS, run,
+        [{'num_env_frames': str(frames), 'mean_return': f'{mean:.2f}',
+          'num_episodes': str(number)} for frames, mean, number in points])
+    rows = update(_RESULTS / 'reproduction_tests.csv', _TEST_FIELDS, run,
+                  tests(directory))
+  draw(curves, _PICTURE)
+  print('| game | network, seed | frames | policy | mean return (95 %) | '
+        'published | human-normalised | published | hours |')
+  print('|---' * 9 + '|')
+  for row in rows:
+    score = published(row['game'], row['network'])
+    normalized = atari57.human_normalized_score(row['game'], score)
+    print(f'| {row["game"]} | {row["network"]}, {row["seed"]} | '
+          f'{int(row["num_env_frames"]):,} | {row["policy"]} | '
+          f'{row["mean_return"]} ({row["low"]} to {row["high"]}) | {score} | '
+          f'{row["normalized"]} % | {normalized:.1f} % | '
+          f'{float(row["train_time_s"]) / 3600:.1f} |')
+
+
+if __name__ == '__main__':
+  main()

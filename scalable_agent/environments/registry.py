@@ -1,0 +1,127 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Levels that are registered with gymnasium, by gymnasium or a package."""
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import inspect
+import io
+from typing import NamedTuple, TypeAlias
+
+import gymnasium
+from scalable_agent import errors
+from scalable_agent.environments import base
+from scalable_agent.settings import sections
+
+Spec: TypeAlias = gymnasium.envs.registration.EnvSpec
+
+
+class Package(NamedTuple):
+  """A package that levels need.
+
+  Attributes:
+    name: the name of the package, for errors.
+    module: the module to import, which may register levels.
+    extra: the extra of this project that installs the package.
+    prefixes: beginnings of the ids of the package's levels, in lower case.
+    hides_stderr: whether texts that the import prints are hidden.
+  """
+  name: str
+  module: str
+  extra: str
+  prefixes: tuple[str, ...] = ()
+  hides_stderr: bool = False
+
+  def is_level(self, level_name: str) -> bool:
+    """Whether a name, perhaps `module:id`, means a level of the package."""
+    env_id = level_name.rpartition(':')[2]
+    return env_id.lower().startswith(self.prefixes)
+
+  def known_levels(self) -> list[str]:
+    """Returns the names of levels, for errors."""
+    return list(filter(self.is_level, gymnasium.registry))
+
+  def load(self) -> None:
+    """Imports the package."""
+    with (contextlib.redirect_stderr(io.StringIO()) if self.hides_stderr
+          else contextlib.nullcontext()):
+      importlib.import_module(self.module)
+
+  def check(self, level_name: str) -> None:
+    """Imports the package.
+
+    Raises:
+      errors.MissingDependencyError: the package is not installed.
+    """
+    try:
+      self.load()
+    except ImportError as e:
+      raise errors.MissingDependencyError(
+          f'{level_name} needs {self.name}: '
+          f'pip install -e ".[{self.extra}]" ({e}).') from e
+
+  def look_up(self, level_name: str,
+              settings: sections.EnvironmentSettings) -> Spec:
+    """Imports the package and returns gymnasium's spec of a level.
+
+    Raises:
+      errors.MissingDependencyError: the package is not installed.
+      errors.UnknownLevelError: no such id is registered.
+    """
+    self.check(level_name)
+    return look_up(level_name, settings)
+
+
+def look_up(level_name: str, settings: sections.EnvironmentSettings) -> Spec:
+  """Returns gymnasium's spec of a level.
+
+  Args:
+    level_name: a gymnasium id. `module:id` first imports the module, which
+      registers the id.
+    settings: decide whether `render` returns pictures, if the level can.
+
+  Raises:
+    errors.MissingDependencyError: the module cannot be imported.
+    errors.UnknownLevelError: no such id is registered.
+  """
+  module, _, env_id = level_name.rpartition(':')
+  try:
+    if module:
+      importlib.import_module(module)
+    spec = gymnasium.spec(env_id)
+    return _with_pictures(spec) if settings.is_filmed else spec
+  except ImportError as e:
+    raise errors.MissingDependencyError(
+        f'The module of level {level_name} cannot be imported: {e}.') from e
+  except gymnasium.error.Error as e:
+    raise base.unknown_level(level_name, gymnasium.registry) from e
+
+
+def _with_pictures(spec: Spec) -> Spec:
+  """Returns a spec with `render_mode='rgb_array'`, if the level has this."""
+  make = gymnasium.envs.registration.load_env_creator(
+      spec.entry_point) if isinstance(spec.entry_point, str) else (
+          spec.entry_point)
+  metadata = getattr(make, 'metadata', None)
+  if metadata is None:  # A function, not a class: look at the arguments.
+    arguments = inspect.signature(make).parameters.values()
+    can_render = any(argument.name == 'render_mode'
+                     or argument.kind is argument.VAR_KEYWORD
+                     for argument in arguments)
+  else:
+    can_render = 'rgb_array' in metadata.get('render_modes', ())
+  if not can_render:
+    return spec
+  return dataclasses.replace(
+      spec, kwargs={**spec.kwargs, 'render_mode': 'rgb_array'})
+
+
+def factory(spec: Spec, num_action_repeats: int) -> base.Factory:
+  """Returns a factory of environments that repeat each action."""
+  # Workers receive the spec, so only the parent must have registered the level.
+  return functools.partial(_make, spec, num_action_repeats)
+
+
+def _make(spec: Spec, num_action_repeats: int) -> gymnasium.Env:
+  return base.ActionRepeat(gymnasium.make(spec), num_action_repeats)

@@ -1,0 +1,141 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Makes agents and critics, with all variables, from specs and options."""
+
+from collections.abc import Sequence
+import random
+
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+from scalable_agent.networks import heads
+from scalable_agent.networks import instructions
+from scalable_agent.networks import layers
+from scalable_agent.networks import torsos
+import tensorflow as tf
+
+_LSTM_UNITS = 256
+
+
+def make_agent(network: str, observation_spec: structs.ObservationSpec,
+               action_spec: structs.ActionSpec,
+               head: heads.Head | None = None, *,
+               hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
+               layer_norm: bool = False, is_dueling: bool = False,
+               has_baseline: bool = True, has_epsilon: bool = False,
+               use_lstm: bool = True, use_last_action_reward: bool = True,
+               use_instruction: bool = True,
+               seed: int | None = None) -> agents.Agent:
+  """Makes an agent with all its variables.
+
+  Args:
+    network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
+      for frames, `mlp` for vectors and tiny images. `module:function` is a
+      function of the user. The function gets the observation spec of the agent
+      (an `ArraySpec` or a dictionary of specs, without instructions) and
+      returns a Keras layer or model that maps observations `[N, ...]` to
+      features, float `[N, F]`.
+    observation_spec: an `ArraySpec`, or a dictionary of specs: frames (uint8 or
+      float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
+      (string). The agent does not see `achieved_goal`.
+    action_spec: spec of the actions.
+    head: turns the network's output into actions; None for `heads.policy`.
+    hidden_sizes: units of the dense layers of `mlp`, and of the layers that
+      join frames with other arrays of an observation.
+    activation: `tanh` or `relu`, the activation of the dense layers.
+    layer_norm: whether the first dense layer is normalised, see
+      `torsos.MLPTorso`.
+    is_dueling: whether parameters are a value plus advantages, see
+      `layers.Dueling`.
+    has_baseline: whether there is a baseline.
+    has_epsilon: whether actions can be random, see `agents.Agent`.
+    use_lstm: whether there is a recurrent core, an LSTM with 256 units.
+    use_last_action_reward: whether the agent sees the last action and reward.
+    use_instruction: whether the agent sees instructions.
+    seed: seed of the initial weights and of the choice of actions. Agents that
+      act at the same time need different seeds. None for a seed from Python's
+      `random`, which `tf.keras.utils.set_random_seed` seeds.
+
+  Returns:
+    An agent. `deep` with everything on is the paper's agent for DMLab-30.
+
+  Raises:
+    ConfigError: the network is unknown or does not fit the observations.
+    UserCodeError: the function of the user raises an error.
+  """
+  head = head or heads.policy(action_spec)
+  observation_spec, instruction_spec = instructions.split(observation_spec)
+  if not use_instruction:
+    instruction_spec = None
+  if seed is None:
+    seed = random.randrange(2**31)
+  initializer_seed = tf.keras.random.SeedGenerator(seed)
+  # With heads of zeros, the baseline finds the mean return before a gradient of
+  # the baseline reaches the torso. Otherwise this gradient kills relu units.
+  has_zero_heads = has_baseline and network in ('shallow', 'nature')
+  initializer = ('zeros' if has_zero_heads else
+                 layers.FanInTruncatedNormal(initializer_seed))
+  # The heads and the loss are float32 under any dtype policy.
+  dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(
+      units, dtype='float32', name=name, kernel_initializer=initializer,
+      bias_initializer=bias)
+  head_bias = ('zeros' if head.initial_bias is None else
+               lambda _, dtype: tf.constant(head.initial_bias, dtype))
+  torso = torsos.make(
+      network, observation_spec, initializer_seed,
+      torsos.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
+  agent = agents.Agent(
+      torso, action_spec, head,
+      layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
+      if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
+      baseline=dense(1, 'baseline') if has_baseline else None,
+      instruction_encoder=(
+          instructions.InstructionEncoder(initializer_seed)
+          if instruction_spec is not None else None),
+      core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
+      use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
+      action_seed=seed)
+  _make_variables(agent, observation_spec, instruction_spec)
+  return agent
+
+
+def make_critic(network: str, observation_spec: structs.ObservationSpec,
+                action_spec: structs.ActionSpec, *,
+                hidden_sizes: Sequence[int], activation: str, seed: int,
+                layer_norm: bool = False) -> agents.Critic:
+  """Makes a critic with all its variables, see `make_agent`.
+
+  For discrete actions of one part, the critic returns the values of all
+  actions; for continuous actions, the value of a given action.
+  """
+  observation_spec, _ = instructions.split(observation_spec)
+  initializer_seed = tf.keras.random.SeedGenerator(seed)
+  num_values = 1 if action_spec.size else action_spec.num_values[0]
+  critic = agents.Critic(
+      torsos.make(
+          network, observation_spec, initializer_seed,
+          torsos.MLPTorso(
+              hidden_sizes, activation, initializer_seed, layer_norm),
+          with_actions=bool(action_spec.size)),
+      tf.keras.layers.Dense(
+          num_values, dtype='float32', kernel_initializer=(
+              layers.FanInTruncatedNormal(initializer_seed))))
+  actions = tf.zeros([1, action_spec.size]) if action_spec.size else None
+  critic(torsos.zeros([1], observation_spec), actions)
+  return critic
+
+
+def _make_variables(
+    agent: agents.Agent, observation_spec: structs.ObservationSpec,
+    instruction_spec: structs.ArraySpec | None) -> None:
+  """Makes all variables: evaluates the agent on one step of zeros."""
+  observation = torsos.zeros([1, 1], observation_spec)
+  if instruction_spec is not None:
+    observation = {**(observation if isinstance(observation, dict)
+                      else {'frame': observation}),
+                   'instruction': torsos.zeros([1, 1], instruction_spec)}
+  agent.unroll(
+      torsos.zeros([1, 1], agent.action_spec.array),
+      structs.StepOutput(reward=tf.zeros([1, 1]), info=structs.NO_INFO,
+                         done=tf.zeros([1, 1], tf.bool),
+                         observation=observation),
+      agent.initial_state(1))
+  agent.built = True

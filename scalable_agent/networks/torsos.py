@@ -1,0 +1,205 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Torsos: layers from observations, perhaps with actions, to features.
+
+`N` is a batch, usually `T * B` steps (`T` time, `B` batch), `F` the number of
+features. See `layers` on seeds and sublayers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from scalable_agent import errors
+from scalable_agent.experience import structs
+from scalable_agent.networks import frame_torsos
+from scalable_agent.networks import instructions
+from scalable_agent.networks import layers
+from scalable_agent.processes import user_code
+from scalable_agent.settings import declare
+import tensorflow as tf
+
+Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
+
+
+class MLPTorso(tf.keras.layers.Layer):
+  """Dense layers, for vectors and tiny images."""
+
+  def __init__(self, hidden_sizes: Sequence[int] = (64, 64),
+               activation: str = 'tanh', seed: layers.Seed = None,
+               layer_norm: bool = False):
+    """Makes a torso.
+
+    Args:
+      hidden_sizes: units per layer.
+      activation: activation of each layer.
+      seed: see the module.
+      layer_norm: whether to normalise the first layer (Ba et al. 2016, arXiv
+        1607.06450) and apply tanh to the result, with ELU after the later
+        layers instead of `activation`: acme's `LayerNormMLP`, except that the
+        epsilon of the normalisation is Keras', 0.001.
+    """
+    super().__init__()
+    if not layer_norm:
+      self._dense_layers = tuple(
+          layers.dense(size, activation, seed) for size in hidden_sizes)
+      return
+    first, *later = hidden_sizes
+    self._dense_layers = (
+        layers.dense(first, None, seed),
+        tf.keras.layers.LayerNormalization(),
+        tf.keras.layers.Activation('tanh'),
+        *(layers.dense(size, 'elu', seed) for size in later))
+
+  def call(self, observations: Observations,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes features `[N, hidden_sizes[-1]]`.
+
+    Args:
+      observations: `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
+        are divided by 255, other types are not.
+      actions: float32 `[N, ...]`, an additional input, or None.
+    """
+    parts = (list(observations.values()) if isinstance(observations, dict)
+             else [observations])
+    x = [layers.to_float(layers.flatten(part), self.compute_dtype)
+         for part in parts]
+    if actions is not None:
+      x.append(tf.cast(actions, self.compute_dtype))
+    x = tf.concat(x, axis=-1) if len(x) > 1 else x[0]
+    for layer in self._dense_layers:
+      x = layer(x)
+    return x
+
+
+class PartsTorso(tf.keras.layers.Layer):
+  """A torso for each frame, then dense layers for the whole observation."""
+
+  def __init__(self, frame_torsos: Mapping[str, tf.keras.layers.Layer],
+               mlp: MLPTorso):
+    """Makes a torso.
+
+    Args:
+      frame_torsos: a torso for each frame, by the frame's name in the
+        dictionary of observations; '' for observations of a single frame.
+      mlp: sees the features of frames, all other arrays, and the actions.
+    """
+    super().__init__()
+    self._names = tuple(frame_torsos)
+    self._frame_torsos = tuple(frame_torsos.values())
+    self._mlp = mlp
+
+  def call(self, observations: Observations,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes features, see `MLPTorso.call`."""
+    parts = (dict(observations) if isinstance(observations, dict)
+             else {'': observations})
+    for name, torso in zip(self._names, self._frame_torsos, strict=True):
+      parts[name] = torso(parts[name])
+    return self._mlp(parts, actions)
+
+
+class JoinedTorso(tf.keras.layers.Layer):
+  """A torso for the whole observation, then dense layers with the action."""
+
+  def __init__(self, torso: tf.keras.layers.Layer, mlp: MLPTorso):
+    """Makes a torso.
+
+    Args:
+      torso: maps observations `[N, ...]` to features `[N, F]`.
+      mlp: sees the features and the actions.
+    """
+    super().__init__()
+    self._torso = torso
+    self._mlp = mlp
+
+  def call(self, observations: Observations,
+           actions: tf.Tensor | None = None) -> tf.Tensor:
+    """Computes features, see `MLPTorso.call`."""
+    return self._mlp(self._torso(observations), actions)
+
+
+def make(
+    network: str, observation_spec: structs.ObservationSpec,
+    seed: tf.keras.random.SeedGenerator, mlp: MLPTorso,
+    with_actions: bool = False) -> tf.keras.layers.Layer:
+  """Returns the torso called `network`.
+
+  Args:
+    network: see `factory.make_agent`.
+    observation_spec: spec of the observations, without instructions.
+    seed: seed of the initial weights.
+    mlp: dense layers for arrays that are not frames, and for several arrays.
+    with_actions: whether the torso also sees actions.
+
+  Raises:
+    ConfigError: the network is unknown or does not fit the observations.
+  """
+  parts = (observation_spec if isinstance(observation_spec, dict)
+           else {'': observation_spec})
+  if any(part.dtype == object for part in parts.values()):
+    raise errors.ConfigError(
+        'Of the observations, only `instruction` can be text: wrap the '
+        'environment.')
+  if network == 'mlp':
+    return mlp
+  if ':' in network:
+    torso = _make_from_user(network, observation_spec)
+    return JoinedTorso(torso, mlp) if with_actions else torso
+  if network not in declare.NETWORKS:
+    raise errors.ConfigError(f'Unknown agent {network!r}: use --agent= one of '
+                             f'{", ".join(declare.NETWORKS)}.')
+  frames = {name: frame_torsos.make(network, part.shape, seed)
+            for name, part in parts.items() if len(part.shape) == 3}
+  if not frames:
+    shapes = [part.shape for part in parts.values()]
+    raise errors.ConfigError(
+        f'--agent={network} needs frames [height, width, channels], but '
+        f'observations have shape {", ".join(map(str, shapes))}: use '
+        '--agent=mlp.')
+  if not isinstance(observation_spec, dict) and not with_actions:
+    return frames['']
+  return PartsTorso(frames, mlp)
+
+
+def _make_from_user(
+    name: str, observation_spec: structs.ObservationSpec
+) -> tf.keras.layers.Layer:
+  """Returns the torso from the user's function `name`, after checks."""
+  make_torso = user_code.load(name, 'agent')
+  with user_code.errors_explained(f'{name} of --agent'):
+    torso = make_torso(observation_spec)
+    if not isinstance(torso, tf.keras.layers.Layer):
+      raise errors.ConfigError(
+          f'{name} of --agent must return a Keras layer or model, not '
+          f'{type(torso).__name__}.')
+    features = torso(zeros([2], observation_spec))
+    shape = getattr(features, 'shape', None)
+    if shape is None or len(shape) != 2 or shape[0] != 2 or (
+        not tf.as_dtype(features.dtype).is_floating):
+      found = (f'{tf.as_dtype(features.dtype).name} {list(shape)}'
+               if shape is not None else type(features).__name__)
+      raise errors.ConfigError(
+          f'The torso of {name} must put out features, float [2, F], for 2 '
+          f'observations, not {found}.')
+  return torso
+
+
+def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,
+                     critics_see_actions: bool) -> bool:
+  """Returns whether any network has the dense layers of `hidden_sizes`.
+
+  Args:
+    network: see `factory.make_agent`.
+    observation_spec: see `factory.make_agent`.
+    critics_see_actions: whether there are critics of continuous actions.
+  """
+  seen, _ = instructions.split(observation_spec)
+  return network == 'mlp' or critics_see_actions or (
+      ':' not in network and isinstance(seen, dict))
+
+
+def zeros(
+    axes: list[int], spec: structs.ObservationSpec) -> Observations:
+  """Returns zeros `[*axes, *shape]` for each array of the spec."""
+  if isinstance(spec, dict):
+    return {name: zeros(axes, entry) for name, entry in spec.items()}
+  return tf.zeros([*axes, *spec.shape], tf.as_dtype(spec.dtype))

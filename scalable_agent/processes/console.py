@@ -1,0 +1,136 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Output that survives full disks, and the end of the program."""
+
+from collections.abc import Iterator
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from typing import NoReturn, TextIO
+
+from scalable_agent import errors
+from scalable_agent.processes import threads
+
+# Lines that TensorFlow writes to stderr while it is imported.
+TENSORFLOW_NOISE = (
+    '^([IW]0000 |E0000 .*cuInit|WARNING: All log messages before absl|'
+    'To enable the following instructions)')
+
+
+class Output(io.TextIOBase):
+  """Writes to a file; drops output when the disk is full.
+
+  The output of a run may be on the disk of the checkpoints. A full disk must
+  not end the run.
+  """
+
+  def __init__(self, file: TextIO) -> None:
+    super().__init__()
+    self._file = file
+
+  def write(self, text: str) -> int:
+    with _full_disks_ignored():
+      self._file.write(text)
+    return len(text)
+
+  def flush(self) -> None:
+    with _full_disks_ignored():
+      self._file.flush()
+
+  def isatty(self) -> bool:
+    return self._file.isatty()
+
+  def fileno(self) -> int:
+    return self._file.fileno()
+
+  @property
+  def encoding(self) -> str:  # type: ignore[override]
+    return self._file.encoding
+
+
+@contextlib.contextmanager
+def _full_disks_ignored() -> Iterator[None]:
+  try:
+    yield
+  except OSError as e:
+    if e.errno not in errors.NO_ROOM:
+      raise
+
+
+@contextlib.contextmanager
+def without_lines(pattern: str) -> Iterator[None]:
+  """Drops lines from stderr, also lines that libraries write.
+
+  A process of its own filters stderr, so that no other line is lost even if
+  this process dies.
+
+  Args:
+    pattern: extended regular expression of `grep`.
+  """
+  sys.stderr.flush()
+  try:
+    grep = subprocess.Popen(['grep', '--line-buffered', '-aEv', pattern],
+                            stdin=subprocess.PIPE, stdout=2)
+  except OSError:  # There is no grep.
+    yield
+    return
+  assert grep.stdin is not None  # For mypy: stdin is a pipe.
+  stderr = os.dup(2)
+  os.dup2(grep.stdin.fileno(), 2)
+  grep.stdin.close()
+  try:
+    yield
+  finally:
+    sys.stderr.flush()
+    os.dup2(stderr, 2)
+    os.close(stderr)
+    grep.wait()
+
+
+def print_error(error: BaseException, all_frames: bool) -> None:
+  """Prints an error; for code of users, with frames of the traceback.
+
+  Args:
+    error: the error.
+    all_frames: whether to print the frames of this program, too.
+  """
+  if isinstance(error, errors.UserCodeError):
+    with contextlib.suppress(OSError):
+      print(error.all_frames if all_frames else error.frames,
+            file=sys.stderr, end='')
+  if isinstance(error, errors.SaveError):
+    # The run may have been ending already, because of another error.
+    first = error.__context__
+    while first and not isinstance(first, errors.UserError):
+      first = first.__context__
+    if first:
+      print_error(first, all_frames)
+  print_last_line(str(error))
+
+
+def print_last_line(text: str) -> None:
+  """Prints the last line, if stderr can be written."""
+  with contextlib.suppress(OSError):
+    print(f'scalable_agent: {text}', file=sys.stderr, flush=True)
+
+
+def end_program(exit_code: int) -> NoReturn:
+  """Ends the program without waiting for `LibraryThread`s."""
+  _flush_stdout()
+  if threads.library_threads():
+    sys.stderr.flush()
+    os._exit(exit_code)
+  sys.exit(exit_code)
+
+
+def drop_stdout() -> None:
+  """Sends further output to nowhere."""
+  os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flush_stdout() -> None:
+  try:
+    sys.stdout.flush()
+  except OSError:  # Python would flush again, and change the exit code.
+    drop_stdout()

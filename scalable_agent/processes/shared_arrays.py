@@ -1,0 +1,112 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Arrays in shared memory, by which a parent and its workers exchange steps."""
+
+from collections.abc import Mapping, Sequence
+import ctypes
+import math
+from multiprocessing import sharedctypes
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scalable_agent.experience import structs
+
+# The values of `Exchange.status`.
+BUSY, DONE, FAILED = range(3)
+MAX_REPORT_BYTES = 16_384
+
+
+class Exchange(NamedTuple):
+  """The arrays in shared memory, valid until the next command.
+
+  Attributes:
+    action: `[E, ...]`, in the environments' own action space.
+    reward: float32 `[E]`.
+    terminated: bool `[E]`.
+    truncated: bool `[E]`.
+    observation: dictionary of `[E, ...]`; after the end of an episode, the
+      first observation of the next episode.
+    last_observation: dictionary of `[E, ...]`; the last observation of an
+      episode that ended.
+    status: uint8 `[E]`, `BUSY`, `DONE` or `FAILED`.
+    report: uint8 `[E, MAX_REPORT_BYTES]`, UTF-8: error of a failed
+      environment.
+  """
+  action: np.ndarray
+  reward: np.ndarray
+  terminated: np.ndarray
+  truncated: np.ndarray
+  observation: dict[str, np.ndarray]
+  last_observation: dict[str, np.ndarray]
+  status: np.ndarray
+  report: np.ndarray
+
+
+class SharedArray(NamedTuple):
+  """An array that can be sent to another process."""
+  memory: ctypes.Array[ctypes.c_byte]
+  shape: Sequence[int]
+  dtype: np.dtype
+
+  def open(self) -> np.ndarray:
+    memory = memoryview(self.memory)
+    return np.frombuffer(memory, self.dtype).reshape(self.shape)
+
+
+# The fields of an `Exchange`.
+Shared: TypeAlias = dict[str, SharedArray | dict[str, SharedArray]]
+
+
+def allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
+             action_spec: structs.ArraySpec) -> Shared:
+  """Allocates the arrays of an `Exchange` in shared memory."""
+
+  def array(dtype: npt.DTypeLike, *shape: int) -> SharedArray:
+    shape = (num_envs, *shape)
+    num_bytes = np.dtype(dtype).itemsize * math.prod(shape)
+    memory = sharedctypes.RawArray(ctypes.c_byte, num_bytes)
+    return SharedArray(memory, shape, np.dtype(dtype))
+
+  def of_spec(spec: structs.ArraySpec) -> SharedArray:
+    return array(spec.dtype, *spec.shape)
+
+  def observation() -> dict[str, SharedArray]:
+    return {name: of_spec(spec) for name, spec in observation_spec.items()}
+
+  return dict(
+      action=of_spec(action_spec), reward=array(np.float32),
+      terminated=array(np.bool_), truncated=array(np.bool_),
+      observation=observation(), last_observation=observation(),
+      status=array(np.uint8), report=array(np.uint8, MAX_REPORT_BYTES))
+
+
+def open_exchange(shared: Shared) -> Exchange:
+  """Returns the arrays in this process."""
+  arrays: dict[str, structs.Nest] = {
+      field: {name: array.open() for name, array in entry.items()}
+             if isinstance(entry, dict) else entry.open()
+      for field, entry in shared.items()}
+  return Exchange(**arrays)
+
+
+def write(arrays: dict[str, np.ndarray], index: int,
+          observation: Mapping[str, object]) -> None:
+  """Writes the observation of one environment.
+
+  Args:
+    arrays: dictionary of `[E, ...]`.
+    index: the environment.
+    observation: dictionary of arrays.
+
+  Raises:
+    ValueError: the shape or the kind of an array is not that of the space.
+  """
+  for name, array in arrays.items():
+    value = np.asarray(observation[name])
+    # NumPy would broadcast a wrong shape, and round to a wrong dtype.
+    if value.shape != array.shape[1:] or (
+        value.dtype.kind == 'f' and array.dtype.kind != 'f'):
+      raise ValueError(
+          f'An observation is {value.dtype} {list(value.shape)}, but its space '
+          f'is {array.dtype} {list(array.shape[1:])}.')
+    array[index] = value

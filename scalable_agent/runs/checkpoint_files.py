@@ -1,0 +1,235 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The files of checkpoints: their names, safe writing, restoring."""
+
+from collections.abc import Iterable, Iterator, Mapping
+import contextlib
+import errno
+import json
+import os
+import re
+import tempfile
+
+from scalable_agent import errors
+import tensorflow as tf
+
+DAMAGED = 'damaged-'
+_FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
+# Transient errors, which do not prove that files are damaged.
+_TRANSIENT = (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError,
+              tf.errors.UnavailableError, tf.errors.DeadlineExceededError)
+
+
+def latest_checkpoint(logdir: str) -> str | None:
+  """Returns the path of the latest checkpoint, None if there is none.
+
+  The file `checkpoint` names the latest checkpoint. If the file is lost, the
+  checkpoint with the most updates is the latest.
+  """
+  try:
+    state = tf.train.get_checkpoint_state(logdir)
+  except ValueError:  # The file is empty or no text.
+    state = None
+  path = state and state.model_checkpoint_path
+  if path and os.path.exists(f'{path}.index'):
+    return path
+  found = names(logdir)
+  return os.path.join(logdir, found[-1]) if found else None
+
+
+def latest_number(logdir: str) -> int:
+  """Returns the number of updates of the latest checkpoint, 0 without one."""
+  path = latest_checkpoint(logdir)
+  return number(path) if path else 0
+
+
+def restore_good(path: str, checkpoint: tf.train.Checkpoint,
+                 all_of_it: bool = False) -> tuple[str, list[str]]:
+  """Restores a checkpoint or, if damaged, the newest good one before.
+
+  Args:
+    path: the checkpoint to try first.
+    checkpoint: the objects to restore.
+    all_of_it: whether all values of the checkpoint must be used.
+
+  Returns:
+    The path of the restored checkpoint, and the names of damaged ones.
+
+  Raises:
+    CheckpointError: no checkpoint is good. The error names the first one.
+  """
+  logdir, latest = os.path.split(path)
+  older = [os.path.join(logdir, name) for name in names(logdir)
+           if number(name) < number(latest)]
+  damaged: list[str] = []
+  first = None
+  for candidate in [path, *reversed(older)]:
+    try:
+      _restore(candidate, checkpoint, all_of_it)
+      return candidate, damaged
+    except errors.CheckpointError as e:
+      if isinstance(e.__cause__, _TRANSIENT) or not _can_be_read(candidate):
+        raise  # The files may be readable the next time.
+      first = first or e
+      damaged.append(os.path.basename(candidate))
+  assert first is not None
+  raise first
+
+
+def _can_be_read(path: str) -> bool:
+  """Returns whether the system can read the files of a checkpoint."""
+  logdir, name = os.path.split(path)
+  try:
+    for file in os.listdir(logdir):
+      if file.startswith(f'{name}.'):
+        with open(os.path.join(logdir, file), 'rb') as f:
+          f.read(1)
+  except OSError:
+    return False
+  return True
+
+
+def put_aside(logdir: str, name: str) -> None:
+  """Renames all files of a checkpoint, so that no checkpoint has the name."""
+  for file in os.listdir(logdir):
+    if file.startswith(f'{name}.'):
+      os.replace(os.path.join(logdir, file),
+                 os.path.join(logdir, DAMAGED + file))
+
+
+def _restore(path: str, checkpoint: tf.train.Checkpoint,
+             all_of_it: bool) -> None:
+  try:
+    with _readable(path) as readable:
+      status = checkpoint.restore(readable).expect_partial()
+      status.assert_existing_objects_matched()
+      if all_of_it:
+        status.assert_consumed()
+  except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
+    raise errors.CheckpointError(
+        f'The checkpoint {path} does not fit this agent or is damaged '
+        f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
+        'another --logdir.') from e
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[str]:
+  """Yields a path of the same checkpoint that TensorFlow can read.
+
+  TensorFlow takes a path for a pattern. A path that does not match itself is
+  replaced by a path through a temporary link.
+  """
+  index = f'{path}.index'
+  if tf.io.gfile.glob(index) == [index]:
+    yield path
+    return
+  with tempfile.TemporaryDirectory() as directory:
+    link = os.path.join(directory, 'logdir')
+    os.symlink(os.path.abspath(os.path.dirname(path)), link)
+    yield os.path.join(link, os.path.basename(path))
+
+
+def tf_variables(
+    variables: Iterable[tf.Variable | tf.keras.Variable]) -> list[tf.Variable]:
+  """Returns the variables that `tf.train.Checkpoint` can track."""
+  return [v if isinstance(v, tf.Variable) else v.value for v in variables]
+
+
+def identity_path(logdir: str) -> str:
+  """Returns the path of the file that describes the agent and the level."""
+  return os.path.join(logdir, 'agent.json')
+
+
+def names(logdir: str) -> list[str]:
+  """Returns the names of all checkpoints in `logdir`, the newest last."""
+  try:
+    matches = map(_FILE.fullmatch, os.listdir(logdir))
+  except OSError:  # There is no such directory yet.
+    return []
+  numbers = [int(m[1]) for m in matches if m and m[2] == 'index']
+  return [f'ckpt-{one}' for one in sorted(numbers)]
+
+
+def number_of_file(file: str) -> int | None:
+  """Returns the number of the checkpoint that a file belongs to, or None."""
+  match = _FILE.fullmatch(file)
+  return int(match[1]) if match else None
+
+
+def number(path: str) -> int:
+  """Returns the number of updates at the end of a checkpoint's name, or 0."""
+  match = re.search(r'-(\d+)$', path)
+  return int(match[1]) if match else 0
+
+
+def write_if_new(path: str, text: str) -> None:
+  """Writes a file, whole or not at all, unless `text` is there already."""
+  try:
+    with open(path, encoding='utf-8') as f:
+      if f.read() == text:
+        return
+  except (OSError, ValueError):  # Missing or damaged.
+    pass
+  write_whole(path, text)
+
+
+def write_whole(path: str, text: str) -> None:
+  """Writes a file, whole or not at all."""
+  with open(path + '.tmp', 'w', encoding='utf-8') as f:
+    f.write(text)
+  sync(path + '.tmp')
+  os.replace(path + '.tmp', path)
+
+
+def sync(path: str) -> None:
+  """Writes a file to the disk, so that a crash of the machine does no harm."""
+  descriptor = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)
+
+
+def check_directory(logdir: str, identity: Mapping[str, str | None],
+                    allow_other_level: bool) -> None:
+  """Makes a log directory, if missing, and checks that the agent may use it.
+
+  Args:
+    logdir: the directory.
+    identity: describes the agent and, to write, the level.
+    allow_other_level: whether to accept a directory of other levels.
+
+  Raises:
+    CheckpointError: the directory cannot be used or holds another agent.
+  """
+  try:
+    os.makedirs(logdir, exist_ok=True)
+    if identity['level'] and not os.access(logdir, os.W_OK):
+      raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if latest_checkpoint(logdir):
+      check_identity(logdir, {
+          **identity, **({'level': None} if allow_other_level else {})})
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
+        'that you may write to.') from e
+
+
+def check_identity(logdir: str, identity: Mapping[str, str | None]) -> None:
+  """Raises CheckpointError if `logdir` is known to hold another agent."""
+  path = identity_path(logdir)
+  found = {}
+  try:
+    if os.path.exists(path):
+      with open(path, encoding='utf-8') as f:
+        found = dict(json.load(f))
+  except (TypeError, ValueError) as e:
+    raise errors.CheckpointError(
+        f'{path} is damaged. Delete it if the flags are those that the '
+        'checkpoint was trained with, or use another --logdir.') from e
+  for key, value in identity.items():
+    if value is not None and found.get(key, value) != value:
+      raise errors.CheckpointError(
+          f'--logdir={logdir} holds a checkpoint of another {key} '
+          f'({found[key]}), this one is {value}. Use another --logdir'
+          + (' or --allow_other_task.' if key == 'level' else
+             ', or the flags that it was trained with.'))

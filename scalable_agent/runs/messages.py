@@ -1,0 +1,115 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Lines that a run prints at its start and at its end."""
+
+from collections.abc import Iterator, Mapping
+import contextlib
+
+from scalable_agent import errors
+from scalable_agent.acting import interface
+from scalable_agent.networks import layers
+from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+
+
+def print_start(
+    asked: config_lib.Config, config: config_lib.Config,
+    before: config_lib.Config | None, actors: interface.Acting,
+    num_learners: int) -> None:
+  """Prints the task of the training, and the settings that were chosen.
+
+  Args:
+    asked: the settings as given by the user.
+    config: the settings, resolved.
+    before: the settings of the part before, None for the first part.
+    actors: the actors of learner 0.
+    num_learners: the number of learners.
+  """
+  level_names = levels.level_names(config.level_name, config.is_test)
+  for line in (levels.unplayed_message(level_names, config.num_actors),
+               config_lib.choices_made(asked, config),
+               before and config_lib.changes_said(before, config)):
+    if line:
+      print(line)
+  sharing = (' that share their policy steps'
+             if config.dynamic_batching else '')
+  device = 'CPU' if layers.on_cpu() else 'GPU'
+  num_workers = actors.counts().get('wanted')
+  where = f' in each of {num_workers} actor workers' if num_workers else ''
+  if config.inference != 'local':
+    where = f' from {num_workers} workers that step them'
+  if num_learners > 1:
+    where += f' for each of {num_learners} learners'
+  print(f'{_count(config.num_actors, "environment")}, '
+        f'{_count(actors.num_groups, "group")}{where}{sharing}, '
+        f'{_count(config.num_action_repeats, "frame")} per action, learning '
+        f'on {device}. Progress is printed after the first '
+        f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
+        flush=True)
+
+
+def workers(counts: Mapping[str, int]) -> str:
+  """Returns the number of workers for the line of progress, '' without any."""
+  if 'workers' not in counts:
+    return ''
+  return (f', {counts["workers"]} of {counts["wanted"]} workers '
+          f'({counts["restarts"]} restarts)')
+
+
+@contextlib.contextmanager
+def retry_later() -> Iterator[None]:
+  """Prints what could not be saved; the run continues without."""
+  try:
+    yield
+  except errors.SaveError as e:
+    print(f'{e} Training goes on, and tries again with the next one.',
+          flush=True)
+
+
+def print_updates(num_updates: int, updates_per_step: float) -> None:
+  """Prints the number of updates."""
+  print(f'{num_updates:,} updates, {updates_per_step:.4f} per agent step since '
+        'the warm-up.')
+
+
+def print_time(shares: Mapping[str, float]) -> None:
+  """Prints the share of each stage."""
+  print('Time: ' + ', '.join(f'{name} {100 * share:.0f} %'
+                             for name, share in shares.items()), flush=True)
+
+
+def print_unrolls(config: config_lib.Config, actors: interface.Acting,
+                  counts: Mapping[str, int], num_learned: int) -> None:
+  """Prints how many unrolls were not learned from, and where each unroll is.
+
+  Args:
+    config: the settings, resolved.
+    actors: the actors of learner 0.
+    counts: the counts of the actors of all learners.
+    num_learned: unrolls that learner 0 has learned from, or has added to a
+      replay.
+  """
+  num_arrived = actors.counts().get('unrolls')
+  if num_arrived is not None:
+    where = ' at learner 0' if config.num_learners > 1 else ''
+    print(f'{num_arrived:,} unrolls have arrived{where}, of which '
+          f'{num_arrived - num_learned:,} were waiting at the end.')
+    if counts['restarts']:
+      num_unrolls = _num_in_worker(config, actors)
+      print(f'{_count(counts["restarts"], "time")} an actor worker was '
+            f'replaced, each time with at most {num_unrolls:,} unrolls that '
+            'have not arrived.')
+  num_lost = counts.get('lost_groups')
+  if num_lost:
+    print(f'{_count(num_lost, "time")} the process of a group of '
+          'environments was lost, with an unroll that was not finished.')
+
+
+def _num_in_worker(config: config_lib.Config, actors: interface.Acting) -> int:
+  """Returns how many unrolls, one per environment, a worker can hold."""
+  num_of_group = -(-actors.num_environments // actors.num_groups)
+  # Unrolls on their way, unrolls in the queue, and unrolls being made.
+  return ((1 + config.queue_capacity) * num_of_group + actors.num_environments)
+
+
+def _count(count: int, noun: str) -> str:
+  return f'{count:,} {noun}' + 's' * (count != 1)

@@ -1,0 +1,160 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Sets up a part of a run: the learner as it was saved, and its evaluator."""
+
+from collections.abc import Iterator, Mapping
+import contextlib
+import dataclasses
+import zlib
+
+from scalable_agent import algorithms
+from scalable_agent import errors
+from scalable_agent.acting import interface
+from scalable_agent.acting import policies
+from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import learner as learner_lib
+from scalable_agent.learning import memory_check
+from scalable_agent.learning import optimizers as optimizers_lib
+from scalable_agent.replay import saving
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import evaluation
+from scalable_agent.scores import evaluations
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
+
+# Names of files that a killed run leaves behind.
+TEMPORARY_NAMES = (
+    checkpointing.TEMPORARY_NAMES, config_lib.TEMPORARY_NAME,
+    evaluations.TEMPORARY_NAME, saving.TEMPORARY_NAME)
+
+
+def settings_before(config: config_lib.Config) -> config_lib.Config | None:
+  """Returns the settings of the last part; ConfigError for another task."""
+  before = config_lib.trained_with(config.logdir)
+  if before:
+    config.check_same_task(before)
+  return before
+
+
+def restore_learner(
+    config: config_lib.Config, actors: interface.Acting, part: int,
+    collectives: collectives_lib.Collectives,
+    addons: Mapping[str, base.Addon] | None
+) -> tuple[learner_lib.Learner, checkpointing.Checkpointer]:
+  """Makes a learner and restores the latest checkpoint, if there is one."""
+  learner = make_learner(config, actors.spec, part, addons, collectives)
+  memory_check.check_memory(
+      config.of_learner(len(actors.environments)), actors.spec, learner.agent)
+  checkpointer = checkpointing.Checkpointer(
+      config.logdir, learner, algorithms.describe(config, actors.spec),
+      level=config.level_name, allow_other_level=config.allow_other_task)
+  restored = checkpointer.restore(put_aside=collectives.rank == 0)
+  _check_same_start(learner, checkpointer, collectives)
+  if restored:
+    print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')
+  return learner, checkpointer
+
+
+def _check_same_start(learner: learner_lib.Learner,
+                      checkpointer: checkpointing.Checkpointer,
+                      collectives: collectives_lib.Collectives) -> None:
+  """Raises ConfigError if learner 0 starts from another checkpoint or agent."""
+  mine = [learner.num_env_frames, learner.num_updates,
+          zlib.crc32(checkpointer.description.encode())]
+  of_first = collectives.total([0] * len(mine) if collectives.rank else mine)
+  if of_first != mine:
+    raise errors.ConfigError(
+        f'The learners start from different checkpoints or agents, {of_first} '
+        f'and {mine} (frames, updates, agent): --logdir must be shared by all '
+        'machines, and all levels must have the same observations and actions.')
+
+
+def is_finished(config: sections.RunSettings,
+                 learner: learner_lib.Learner) -> bool:
+  """Returns whether no frames are left; then prints a line."""
+  if learner.num_env_frames < config.total_environment_frames:
+    return False
+  print('This run is finished: raise --total_environment_frames, or use '
+        'another --logdir.')
+  return True
+
+
+def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                 part: int = 0,
+                 addons: Mapping[str, base.Addon] | None = None,
+                 collectives: collectives_lib.Collectives | None = None
+                 ) -> learner_lib.Learner:
+  """Makes a learner.
+
+  Args:
+    config: the settings, resolved.
+    spec: the spec of the environments. No environment is needed.
+    part: a number that differs between the parts of a run.
+    addons: further terms of the policy's loss, by name.
+    collectives: connects several learners. The batch size of the settings is
+      the sum over all learners.
+
+  Raises:
+    ConfigError: the algorithm or the agent does not fit the environments.
+  """
+  collectives = collectives or collectives_lib.Alone()
+  # All learners start with equal weights, but draw different noise in losses.
+  algorithm = algorithms.make(
+      config, spec, config.derive_seed('learner', 0, part))
+  if addons:
+    algorithm = base.WithAddons(algorithm, addons)
+  # None for algorithms without these groups.
+  multipliers = {name: config.temperature_learning_rate or 0.
+                 for name in ('temperature', 'duals')}
+  rates = {'critic': config.critic_learning_rate or config.learning_rate,
+           **multipliers}
+  # Micro-batches would add up an addon that is a mean.
+  all_at_once = addons or not (
+      0 < config.micro_batch_size < config.batch_size)
+  return learner_lib.Learner(
+      algorithm,
+      {group: _make_optimizer(config, rates.get(group, config.learning_rate))
+       for group in algorithm.groups},
+      seed=config.derive_seed('learner', collectives.rank, part),
+      clip_gradient_norm=config.clip_gradient_norm or None,
+      clip_gradient_value=config.clip_gradient_value or None,
+      micro_batch_size=None if all_at_once else config.micro_batch_size,
+      updates_per_call=config.updates_per_call or 1,
+      jit_compile=config.xla == 'all', collectives=collectives,
+      has_mean_losses=config.is_off_policy, unclipped=multipliers)
+
+
+def _make_optimizer(config: config_lib.Config,
+                    rate: float) -> optimizers_lib.Scheduled:
+  optimizer = optimizers_lib.make_optimizer(
+      config.optimizer, learning_rate=rate, decay=config.decay,
+      momentum=config.momentum, epsilon=config.epsilon,
+      beta_1=config.adam_beta1, beta_2=config.adam_beta2)
+  if config.learning_rate_schedule == 'constant':
+    return optimizers_lib.Scheduled(optimizer, lambda num_env_frames: rate)
+  return optimizers_lib.Scheduled(
+      optimizer, lambda num_env_frames: optimizers_lib.linear_decay(
+          rate, num_env_frames, config.total_environment_frames))
+
+
+@contextlib.contextmanager
+def open_evaluator(
+    config: config_lib.Config, spec: structs.EnvironmentSpec,
+    learner: learner_lib.Learner, part: int) -> Iterator[
+        tuple[evaluation.Evaluator, checkpointing.BestCheckpoint]]:
+  """Yields the evaluator of a learner; closes its environments at the exit."""
+  with evaluation.make_environments(config) as env:
+    policy = policies.AgentPolicy(
+        algorithms.make_agent(
+            config, spec, config.derive_seed('evaluation', env.num_envs, part)),
+        greedy=config.test_greedy, jit_compile=config.xla != 'none')
+    best = checkpointing.BestCheckpoint(
+        config.logdir, learner, algorithms.describe(config, spec),
+        config.level_name)
+    dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
+    checkpointing.save_spec(best.logdir, spec)
+    yield evaluation.Evaluator(
+        env, policy, learner, logdir=config.logdir,
+        every_frames=config.eval_every_frames,
+        num_episodes=config.eval_num_episodes), best

@@ -1,0 +1,60 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of acting: environments, threads and unrolls."""
+
+import dataclasses
+
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import COUNT
+from scalable_agent.settings.declare import Needs
+from scalable_agent.settings.declare import NOT_NEGATIVE
+from scalable_agent.settings.declare import POSITIVE
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ActingSettings(Section):
+  """Acting: environments, threads and unrolls."""
+  num_actors: int = setting(
+      4,
+      'Number of environments. In the reference every actor has one '
+      'environment, hence the name. Here --num_actor_groups threads step all '
+      'environments.', POSITIVE, COUNT)
+  num_actor_groups: int = setting(
+      By(impala=2, others=1),
+      'Number of threads that act. The environments are divided among the '
+      'threads, so there are never more groups than environments. While one '
+      'group steps its environments, another group can run the policy.',
+      POSITIVE, COUNT)
+  unroll_length: int = setting(
+      By({'impala': 100, 'ddqn with LSTM': 20, 'Atari': 16, 'others': 2}),
+      'Agent steps per unroll.', POSITIVE, COUNT)
+  queue_capacity: int = setting(
+      1,
+      'Number of entries of the queue to the learner. One entry holds the '
+      'unrolls of all environments of a group. More entries mean more policy '
+      'lag. Cannot be set with --deterministic.', POSITIVE, COUNT,
+      unless='deterministic')
+  dynamic_batching: bool | None = setting(
+      None,
+      'Run the policy steps of all groups of environments together, in one '
+      'batch. If not set: on with four or more groups of fewer than four '
+      'environments each.', automatic=True)
+  deterministic: bool = setting(
+      False,
+      'Make a run that can be repeated bit for bit on the same machine, even '
+      'if the run is killed and resumed. Acting and learning take turns: an '
+      'unroll begins after all updates that are due. After each checkpoint, '
+      'environments and replays of unrolls start afresh, and the program '
+      'compiles again; see --save_checkpoint_frames. Slower. Needs '
+      '--num_actor_groups=1.')
+  save_checkpoint_frames: int = setting(
+      0,
+      'Environment frames between checkpoints of a deterministic run. 0: a '
+      'tenth of --total_environment_frames, and at most a million.',
+      NOT_NEGATIVE, needs=Needs('deterministic'))
+  min_policy_lag: int = setting(
+      0,
+      'For experiments: act with weights that are this many calls of the '
+      'learner old (see --updates_per_call), and with the initial weights '
+      'until then. Queues add more lag.', NOT_NEGATIVE)

@@ -1,0 +1,59 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of the network."""
+
+import dataclasses
+
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import IS_AGENT
+from scalable_agent.settings.declare import OFF_POLICY
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+from scalable_agent.settings.declare import SIZES
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AgentSettings(Section):
+  """The network, its inputs, and its computation."""
+  agent: str = setting(
+      'auto',
+      'Neural network. deep: the ResNet of the reference. shallow: the small '
+      "network of the paper. nature: DQN's network of 2015, three "
+      'convolutions. mlp: dense layers, for vectors and tiny images. auto: mlp '
+      'if observations are not frames (three axes); for frames, deep with '
+      'IMPALA, and nature with all other algorithms (deep if a side has less '
+      'than 36 pixels). module:function: a network that a function of yours '
+      'makes, see docs/new_network.md.', IS_AGENT, automatic=True)
+  hidden_sizes: str = setting(
+      By(impala='64,64', others='256,256'),
+      'Units of the dense layers of mlp, of critics of continuous actions, and '
+      'of networks for frames with further observations.', SIZES)
+  layer_norm: bool = setting(
+      False,
+      'Normalise the first layer of --hidden_sizes, followed by tanh, and use '
+      'ELU instead of ReLU in the further layers, as in the networks of acme. '
+      'With frames and continuous actions, only critics have such layers.',
+      algorithms=OFF_POLICY)
+  use_lstm: bool | None = setting(
+      By(impala=True, others=False),
+      'The agent has an LSTM of 256 units.', algorithms=('impala', 'ddqn'))
+  use_last_action_reward: bool | None = setting(
+      By(impala=True, others=False),
+      'The agent sees its last action and its last (clipped) reward. With '
+      'ddqn, this needs --use_lstm.', algorithms=('impala', 'ddqn'))
+  use_instruction: bool = setting(
+      True,
+      'The agent sees the instruction, in levels that have one. With ddqn, '
+      'this needs --use_lstm.', algorithms=('impala', 'ddqn'))
+  compute_dtype: str = setting(
+      'float32',
+      'Number type in which the networks multiply. bfloat16 is meant for GPUs '
+      'that support bfloat16, where this was never run; on a CPU, bfloat16 is '
+      'slower. Weights, the state of the LSTM, V-trace and losses are always '
+      'float32.', choices=('float32', 'bfloat16'))
+  xla: str = setting(
+      'auto',
+      'Functions that XLA compiles. none: no function. policy: the policy '
+      'steps. all: the policy steps and the updates. auto: with an mlp on a '
+      'CPU policy, or all for ddqn; none otherwise. XLA never compiles policy '
+      'steps that groups of environments share (--dynamic_batching).',
+      choices=('auto', 'none', 'policy', 'all'), automatic=True)

@@ -1,0 +1,229 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of the algorithms: rewards, losses, targets, exploration."""
+
+import dataclasses
+
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import CONTINUOUS
+from scalable_agent.settings.declare import FINITE
+from scalable_agent.settings.declare import FRACTION
+from scalable_agent.settings.declare import IS_SCALE
+from scalable_agent.settings.declare import Needs
+from scalable_agent.settings.declare import NOT_NEGATIVE
+from scalable_agent.settings.declare import OFF_POLICY
+from scalable_agent.settings.declare import POSITIVE
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+
+# Algorithms with --target_update_period.
+_WITH_PERIOD = ('ddqn', 'sac', 'mpo')
+# Values of --correction, see `algorithms.impala`.
+CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
+_VTRACE = Needs('correction', ('vtrace',))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RewardSettings(Section):
+  """Rewards as the learner sees them: discounted, perhaps clipped."""
+  discounting: float = setting(0.99, 'Discount per agent step.', FRACTION)
+  reward_clipping: str = setting(
+      By(impala='abs_one', Atari='abs_one', others='none'),
+      'Clipping of rewards for learning. none: no clipping. abs_one: to [-1, '
+      '1]. soft_asymmetric: squashed to [-1.5, 5], and negative rewards count '
+      '0.3 times as much as positive rewards.',
+      choices=('none', 'abs_one', 'soft_asymmetric'))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImpalaSettings(RewardSettings):
+  """The loss of IMPALA."""
+  entropy_cost: float = setting(
+      0.00025,
+      'Weight of the entropy loss.', NOT_NEGATIVE, algorithms=('impala',))
+  baseline_cost: float = setting(
+      0.5, 'Weight of the baseline loss.', NOT_NEGATIVE, algorithms=('impala',))
+  squash_actions: bool = setting(
+      True,
+      'Squash the samples of the Gaussian policy to [-1, 1] by tanh. If off, '
+      'environments clip the actions.', algorithms=('impala',),
+      actions='continuous')
+  bootstrap_truncated: bool = setting(
+      False,
+      'If a time limit cuts an episode off, add the value of the last '
+      'observation to the return. If off, as in the reference, a time limit is '
+      'an end like any other.', algorithms=('impala',))
+  correction: str = setting(
+      'vtrace',
+      'Correction of unrolls that older policies made (table 2 of the paper). '
+      'vtrace: of everything. one_step: of everything but the targets of the '
+      'baseline. none: of nothing. epsilon: of nothing, but 1e-6 is added to '
+      'the probabilities in the policy loss.', choices=CORRECTIONS,
+      algorithms=('impala',))
+  lambda_: float = setting(
+      1.,
+      'V-trace: lambda, a factor of each step of a trace. Smaller values '
+      'shorten traces.', FRACTION, algorithms=('impala',), needs=_VTRACE)
+  clip_rho: float = setting(
+      1.,
+      'V-trace: largest importance weight of a step.', POSITIVE,
+      algorithms=('impala',), needs=_VTRACE)
+  clip_c: float = setting(
+      1.,
+      'V-trace: largest factor of a trace.', POSITIVE, algorithms=('impala',),
+      needs=_VTRACE)
+  clip_pg_rho: float = setting(
+      1.,
+      'V-trace: largest importance weight in the policy loss.', POSITIVE,
+      algorithms=('impala',), needs=_VTRACE)
+  reduction: str = setting(
+      'sum',
+      'Reduction of the loss over the steps of a batch: sum or mean. The '
+      'learning rate of the paper is for the sum.', choices=('sum', 'mean'),
+      algorithms=('impala',))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OffPolicySettings(RewardSettings):
+  """Losses, target networks and exploration of DDQN, DDPG, TD3, SAC, MPO."""
+  target_update_rate: float | None = setting(
+      By(ddqn=1., mpo=1., others=.005),
+      'Share of the difference to the learned networks by which target '
+      'networks move, each time. Critics learn from the values of target '
+      'networks. 1 for a copy; 1 is also the default with a '
+      '--target_update_period above 1.', POSITIVE, FRACTION,
+      algorithms=OFF_POLICY)
+  target_update_period: int | None = setting(
+      By(ddqn=1000, mpo=100, others=1),
+      'Updates from one move of the target networks to the next. With a '
+      '--target_update_rate below 1, the default is 1.', POSITIVE,
+      algorithms=_WITH_PERIOD)
+  critic_learning_rate: float = setting(
+      0.,
+      'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
+      algorithms=('ddpg', 'td3', 'sac', 'mpo'))
+  num_critics: int | None = setting(
+      By(mpo=1, others=2),
+      'Number of critics. The smallest of their values counts.', POSITIVE,
+      algorithms=('td3', 'sac', 'mpo'))
+  double_q: bool = setting(
+      True,
+      'Double Q-learning: the learned network chooses the best next action, '
+      'and the target network gives its value. If off, the target network does '
+      'both, as in DQN.', algorithms=('ddqn',))
+  dueling: bool = setting(
+      False,
+      'Dueling network: the outputs are the value of an observation and the '
+      'advantage of each action, which are added.', algorithms=('ddqn',))
+  huber_delta: float = setting(
+      0.,
+      'Huber loss: errors up to this size are squared, and larger errors count '
+      'linearly. 0 for squares everywhere.', NOT_NEGATIVE, algorithms=('ddqn',))
+  exploration_epsilon_begin: float = setting(
+      1.,
+      'Probability of a random action at frame 0. Before the first update, all '
+      'actions are random.', FRACTION, algorithms=('ddqn',))
+  exploration_epsilon_end: float = setting(
+      .05,
+      'Smallest probability of a random action, reached at the end of '
+      'exploration.', FRACTION, algorithms=('ddqn',))
+  exploration_fraction: float = setting(
+      .1,
+      'Share of --total_environment_frames over which the probability of a '
+      'random action falls linearly from --exploration_epsilon_begin to '
+      '--exploration_epsilon_end.', FRACTION, algorithms=('ddqn',),
+      unless='exploration_decay')
+  exploration_decay: float = setting(
+      0.,
+      'Factor of the probability of a random action in each update, such as '
+      '0.999. 0 for a linear fall, see --exploration_fraction.', FRACTION,
+      algorithms=('ddqn',))
+  burn_in_steps: int = setting(
+      0,
+      'With --use_lstm: number of steps at the start of each unroll that only '
+      'bring the LSTM into its state, and are not learned from.', NOT_NEGATIVE,
+      algorithms=('ddqn',))
+  exploration_noise: float = setting(
+      .1,
+      'Standard deviation of the noise that is added to actions to explore. '
+      'Actions are within [-1, 1].', NOT_NEGATIVE, algorithms=CONTINUOUS)
+  policy_delay: int = setting(
+      2,
+      'The policy learns, and the target networks move, in every n-th update, '
+      'where n is this number.', POSITIVE, algorithms=('td3',))
+  target_noise: float = setting(
+      .2,
+      'Standard deviation of the noise that is added to the actions of the '
+      'target policy.', NOT_NEGATIVE, algorithms=('td3',))
+  target_noise_clip: float = setting(
+      .5,
+      'Largest absolute value of the noise of --target_noise.', NOT_NEGATIVE,
+      algorithms=('td3',))
+  initial_temperature: float | None = setting(
+      By(sac=1., mpo=10.),
+      'Temperature at the start. SAC: alpha, the weight of the entropy. MPO: '
+      'eta.', POSITIVE, algorithms=('sac', 'mpo'), unless='exact_temperature')
+  temperature_learning_rate: float | None = setting(
+      By(mpo=.01, sac=.0003),
+      'Learning rate of the temperature; with mpo also of the weights of the '
+      'KL terms.', NOT_NEGATIVE, algorithms=('sac', 'mpo'))
+  target_entropy_ratio: float = setting(
+      .7,
+      'Entropy that the policy should have, as a share of the entropy of '
+      'uniformly random actions. Larger values explore more. The paper has '
+      '0.98; with few actions, the temperature then grows without bound.',
+      FRACTION, algorithms=('sac',), actions='discrete')
+  target_entropy_per_part: float = setting(
+      -1.,
+      'Entropy that the policy should have, for each number of an action. '
+      'Larger values explore more; negative values are possible.', FINITE,
+      algorithms=('sac',), actions='continuous')
+  num_samples: int = setting(
+      20,
+      'Number of actions that are sampled for each observation.', POSITIVE,
+      algorithms=('mpo',), actions='continuous')
+  epsilon_temperature: float = setting(
+      .1,
+      'Bound of the mean KL between the target policy and the improved policy, '
+      'which the policy learns.', POSITIVE, algorithms=('mpo',))
+  epsilon_mean: float = setting(
+      .0025,
+      'Bound of the mean KL between the target policy and the policy: for '
+      'continuous actions, for the mean of each number of an action; for '
+      'discrete actions, of the whole KL.', POSITIVE, algorithms=('mpo',))
+  epsilon_scale: float = setting(
+      1e-6,
+      'Bound of the mean KL between the target policy and the policy, for the '
+      'standard deviation of each number of an action.', POSITIVE,
+      algorithms=('mpo',), actions='continuous')
+  epsilon_bounds: float = setting(
+      .001,
+      'KL bound of the objective that keeps actions within [-1, 1].', POSITIVE,
+      algorithms=('mpo',), actions='continuous')
+  initial_mean_multiplier: float = setting(
+      10.,
+      'Weight of the KL of --epsilon_mean at the start; the weight is learned.',
+      POSITIVE, algorithms=('mpo',))
+  initial_scale_multiplier: float = setting(
+      1000.,
+      'Weight of the KL of --epsilon_scale at the start; the weight is '
+      'learned.', POSITIVE, algorithms=('mpo',), actions='continuous')
+  initial_scale: float = setting(
+      1.,
+      'Initial standard deviation of actions (approximate; actions are in [-1, '
+      '1]).', IS_SCALE, algorithms=('mpo',), actions='continuous')
+  exact_temperature: bool = setting(
+      False,
+      'Compute the temperature exactly in each update. If off, the temperature '
+      'is learned.', algorithms=('mpo',))
+
+  def __post_init__(self) -> None:
+    rate, period = (getattr(self, name) for name in (
+        'target_update_rate', 'target_update_period'))
+    super().__post_init__()
+    if self.algorithm not in _WITH_PERIOD:
+      return
+    # Small moves now and then would hardly move the targets.
+    if period is None and rate is not None and rate < 1:
+      object.__setattr__(self, 'target_update_period', 1)
+    if rate is None and period is not None and period > 1:
+      object.__setattr__(self, 'target_update_rate', 1.)

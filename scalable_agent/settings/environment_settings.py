@@ -1,0 +1,97 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of environments."""
+
+import dataclasses
+
+from scalable_agent.settings import lab_levels
+from scalable_agent.settings.declare import ALE_COUNT
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import first_name
+from scalable_agent.settings.declare import FRACTION
+from scalable_agent.settings.declare import is_atari
+from scalable_agent.settings.declare import IS_LOCAL
+from scalable_agent.settings.declare import NOT_NEGATIVE
+from scalable_agent.settings.declare import POSITIVE
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EnvironmentSettings(Section):
+  """The environments. The defaults are the training settings of the paper."""
+  num_action_repeats: int = setting(
+      By({'Atari or DeepMind Lab': 4, 'others': 1}),
+      'Environment frames per agent step: each action is repeated this many '
+      'times, and the rewards are summed. An Atari observation is the maximum '
+      'over the last two frames of a step; with 1, there is only one frame.',
+      POSITIVE, task='all')
+  width: int = setting(
+      96,
+      'DeepMind Lab (multiples of 4) and ViZDoom: width of the frames in '
+      'pixels.', POSITIVE, task='frames')
+  height: int = setting(
+      72,
+      'DeepMind Lab (multiples of 4) and ViZDoom: height of the frames in '
+      'pixels.', POSITIVE, task='frames')
+  repeat_action_probability: float = setting(
+      0.,
+      'Atari: probability that the emulator repeats the last action (sticky '
+      'actions). Machado et al. use 0.25.', FRACTION, task='atari')
+  full_action_space: bool = setting(
+      False,
+      'Atari: use all 18 actions instead of only the actions of the game. '
+      'Needed by an agent that plays games with different actions.',
+      task='atari')
+  life_loss_ends_episode: bool = setting(
+      True,
+      'Atari: a lost life ends the episode for the learner, while reported '
+      'returns are of whole games. In test mode, a lost life never ends an '
+      'episode.', task='atari_training')
+  max_noops: int = setting(
+      30,
+      'Atari: largest number of frames without action (no-ops) at the start of '
+      'a game. The number is drawn from 0 to this maximum.', NOT_NEGATIVE,
+      ALE_COUNT, task='atari')
+  fire_on_reset: bool = setting(
+      False,
+      'Atari: press FIRE at the start of a game that has this action, in place '
+      'of one frame without action.', task='atari')
+  max_episode_frames: int = setting(
+      108_000,
+      'Atari: cut a game off after this many frames.', POSITIVE, ALE_COUNT,
+      task='atari')
+  environments_per_process: int = setting(
+      1,
+      'Number of environments that share a process and are stepped one after '
+      'the other. More than one is meant for environments with very short '
+      'steps: CartPole was faster. Atari games run in threads instead.',
+      POSITIVE)
+  step_timeout_s: float = setting(
+      300.,
+      'Seconds per step after which an environment process counts as hung. The '
+      'start, and each step of DeepMind Lab (which may compile a map), may '
+      'take 30 more seconds for each environment per core.', POSITIVE)
+  max_environment_restarts: int = setting(
+      10,
+      'Number of times per hour that dead or hung environment processes are '
+      'restarted. Their current unroll is lost. One more death or hang ends '
+      'the run, with a checkpoint. With --ray_address: the same limit holds '
+      'for restarts of one actor worker after errors raised by its '
+      'environments; three errors without an unroll in between end the run. '
+      'With --deterministic, no process is restarted; the process that '
+      'computes rewards for --hindsight never is.', NOT_NEGATIVE)
+  dataset_path: str = setting(
+      '',
+      'DeepMind Lab: directory of the images that two psychlab levels need.',
+      IS_LOCAL, path=True)
+  level_cache_dir: str = setting(
+      '',
+      'DeepMind Lab: directory that keeps compiled maps. The directory grows '
+      'with every new map. If empty, maps are not kept.', IS_LOCAL, path=True)
+
+  def default_keys(self) -> list[str]:
+    keys = super().default_keys()
+    level = first_name(getattr(self, 'level_name', ''))  # '' in a section.
+    if not level or is_atari(level) or lab_levels.is_level(level):
+      keys.insert(0, 'Atari or DeepMind Lab')
+    return keys

@@ -1,0 +1,82 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of the learner: batches, optimizer and gradients."""
+
+import dataclasses
+
+from scalable_agent.settings.declare import BELOW_ONE
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import COUNT
+from scalable_agent.settings.declare import FRACTION
+from scalable_agent.settings.declare import Needs
+from scalable_agent.settings.declare import NOT_NEGATIVE
+from scalable_agent.settings.declare import OFF_POLICY
+from scalable_agent.settings.declare import POSITIVE
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+
+_RMSPROP = Needs('optimizer', ('rmsprop', 'torch_rmsprop'))
+_ADAM = Needs('optimizer', ('adam',))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LearnerSettings(Section):
+  """The learner: batches, optimizer and gradients."""
+  batch_size: int = setting(
+      By({'impala': 2, 'ddqn on Atari': 32, 'ddqn': 64, 'others': 256}),
+      'Size of a batch. impala, and ddqn with --use_lstm: unrolls per update, '
+      'each of one environment. All other algorithms: transitions per update.',
+      POSITIVE, COUNT, divided='exactly')
+  learning_rate: float = setting(
+      By(impala=0.00048, ddqn=0.0001, others=0.0003),
+      'Learning rate at frame 0.', NOT_NEGATIVE)
+  learning_rate_schedule: str = setting(
+      By(impala='linear', others='constant'),
+      'Schedule of the learning rate. linear: falls to 0 at '
+      '--total_environment_frames. constant: stays the same.',
+      choices=('linear', 'constant'))
+  optimizer: str = setting(
+      By(impala='rmsprop', others='adam'),
+      'Optimizer. rmsprop: RMSProp of TensorFlow 1. torch_rmsprop: RMSProp of '
+      'PyTorch, whose second moment starts at 0 instead of 1. adam: Adam of '
+      'the paper and of PyTorch.', choices=('rmsprop', 'torch_rmsprop', 'adam'))
+  decay: float = setting(
+      .99,
+      'Optimizers rmsprop and torch_rmsprop: decay of the second moment.',
+      FRACTION, needs=_RMSPROP)
+  momentum: float = setting(
+      0.,
+      'Optimizers rmsprop and torch_rmsprop: momentum.', NOT_NEGATIVE,
+      needs=_RMSPROP)
+  epsilon: float = setting(
+      By(impala=.1, others=1e-8),
+      'Epsilon of the optimizer. rmsprop adds epsilon inside the square root. '
+      'adam and torch_rmsprop add epsilon outside, and need a smaller value, '
+      'such as 0.00001.', POSITIVE)
+  adam_beta1: float = setting(
+      .9, 'Optimizer adam: decay of the first moment.', BELOW_ONE, needs=_ADAM)
+  adam_beta2: float = setting(
+      .999,
+      'Optimizer adam: decay of the second moment.', BELOW_ONE, needs=_ADAM)
+  clip_gradient_value: float = setting(
+      0.,
+      'Largest absolute value of each number of the gradient of a network. 0 '
+      'for no clipping.', NOT_NEGATIVE)
+  clip_gradient_norm: float = setting(
+      0.,
+      'Largest norm of the gradient of a network (of all critics together). '
+      'Larger gradients are scaled down. 0 for no clipping.', NOT_NEGATIVE)
+  micro_batch_size: int = setting(
+      0,
+      'Unrolls of a batch that are processed at once. Smaller values need less '
+      'memory; the update is always the update of the whole batch. 0 to let '
+      'the program choose: on a CPU, the deep network (with --xla=all also '
+      'shallow and nature) processes as many unrolls as have 84 observations '
+      'together, but at least four. In all other cases, the whole batch is '
+      'processed at once.', NOT_NEGATIVE, algorithms=('impala',),
+      automatic=True)
+  updates_per_call: int = setting(
+      0,
+      'Updates that the learner makes in a row before new weights are '
+      'published. 0 to let the program choose: as many as are due when every '
+      'environment has made one unroll, but at most 8; 1 with priorities or '
+      '--use_lstm.', NOT_NEGATIVE, COUNT, algorithms=OFF_POLICY, automatic=True)

@@ -1,0 +1,73 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of a run: directory, level, length and reports."""
+
+import dataclasses
+
+from scalable_agent.settings.declare import AT_LEAST_MINUS_ONE
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import DIRECTORIES
+from scalable_agent.settings.declare import IS_FUNCTION
+from scalable_agent.settings.declare import IS_LOCAL
+from scalable_agent.settings.declare import IS_SEED
+from scalable_agent.settings.declare import LEVELS
+from scalable_agent.settings.declare import NOT_NEGATIVE
+from scalable_agent.settings.declare import POSITIVE
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunSettings(Section):
+  """The run: its directory and level, its length, and its reports."""
+  logdir: str = setting(
+      '/tmp/agent',
+      'Directory of checkpoints, learning curves and scores. If the directory '
+      'has a checkpoint, training resumes from there.', DIRECTORIES, IS_LOCAL,
+      path=True, unreported=True, varies=True)
+  level_name: str = setting(
+      'ALE/Pong-v5',
+      'Environment to play: a gymnasium id (also of MiniGrid, BabyAI, ViZDoom '
+      'or Gymnasium-Robotics), a level of DeepMind Lab or a toy such as catch; '
+      'one of the suites dmlab30 and atari57; or a list A,B,C of names. '
+      'Environment i plays level i % n of the n levels.', LEVELS)
+  allow_other_task: bool = setting(
+      False,
+      'Resume from a checkpoint that was trained on another level, or with '
+      'other action repeats, frame sizes or rules of Atari games. Without this '
+      'flag, such a change is an error.', unreported=True)
+  total_environment_frames: int = setting(
+      By(impala=1_000_000_000, others=1_000_000),
+      'Environment frames (agent steps x action repeats) of the whole '
+      'training.', POSITIVE)
+  seed: int = setting(
+      1,
+      'Seed of network weights, actions and environments. Two runs with the '
+      'same seed begin with equal weights and environments but differ later, '
+      'because threads take turns by chance; see --deterministic.',
+      NOT_NEGATIVE, IS_SEED, varies=True)
+  task: int = setting(
+      -1,
+      'Task id, for commands that are started by hand on several hosts, with '
+      '--ray_address=HOST:PORT of the learner: 0 for the learner, any other '
+      'number for an actor. -1 if one command starts everything.',
+      AT_LEAST_MINUS_ONE, unreported=True)
+  job_name: str = setting(
+      'learner',
+      'Role of this host if --task is not -1: learn, or act for the learner.',
+      choices=('learner', 'actor'), unreported=True)
+  save_checkpoint_secs: float = setting(
+      600.,
+      'Seconds between checkpoints. Deterministic runs use '
+      '--save_checkpoint_frames instead.', POSITIVE, unless='deterministic')
+  save_summaries_secs: float = setting(
+      30., 'Seconds between TensorBoard summaries.', POSITIVE)
+  progress_secs: float = setting(
+      10., 'Seconds between printed lines of progress.', POSITIVE)
+  hook: str = setting(
+      '',
+      'module:function of a function of yours that is called with each '
+      'TensorBoard summary. The arguments are the frames so far and a '
+      'dictionary of the numbers of the summary. An error in the function ends '
+      'the run, with a checkpoint.', IS_FUNCTION)
+  debug: bool = setting(
+      False, 'Print the whole traceback of an error.', unreported=True)

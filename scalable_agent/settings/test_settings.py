@@ -1,0 +1,66 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Settings of tests, evaluations, videos, exports and plots."""
+
+import dataclasses
+
+from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import COUNT
+from scalable_agent.settings.declare import FINITE
+from scalable_agent.settings.declare import NOT_NEGATIVE
+from scalable_agent.settings.declare import POSITIVE
+from scalable_agent.settings.declare import Section
+from scalable_agent.settings.declare import setting
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TestSettings(Section):
+  """Tests, evaluations, videos, exports and plots of learning curves."""
+  test_num_episodes: int = setting(
+      10, 'Episodes per level in test mode.', POSITIVE)
+  test_greedy: bool = setting(
+      By(impala=False, others=True),
+      'Take the best known action in tests and evaluations. If off, the agent '
+      'acts as in training; impala then draws actions from the policy at '
+      'random, as the reference does.')
+  eval_every_frames: int = setting(
+      0,
+      'Environment frames between evaluations; the last one is at the end. An '
+      'evaluation plays whole games with the current weights, writes '
+      'evaluations.csv, and keeps the weights with the highest mean return in '
+      'the directory best of --logdir. The learner waits meanwhile, and the '
+      'time counts. 0 for never.', NOT_NEGATIVE)
+  eval_num_episodes: int = setting(
+      10,
+      'Episodes per level in each evaluation. All evaluations start their '
+      'episodes the same way.', POSITIVE)
+  video_num_episodes: int = setting(
+      5,
+      'Games per level that video mode plays. The videos of the best game and '
+      'of the median game are kept.', POSITIVE, COUNT)
+  video_format: str = setting(
+      'mp4',
+      'Format of videos. mp4: small files, needs imageio-ffmpeg. gif: large '
+      'files, at most 25 pictures a second.', choices=('mp4', 'gif'))
+  video_text: bool = setting(
+      False, 'Show the return so far and the action in a corner of videos.')
+  video_secs: float = setting(
+      0.,
+      'Seconds of training between videos of a game of the latest checkpoint, '
+      'which another process records at the lowest priority. 0 for never.',
+      NOT_NEGATIVE, FINITE)
+  export_format: str = setting(
+      'auto',
+      'Format of the program that export mode writes. saved_model: a '
+      'SavedModel. tflite: a SavedModel and a file of TensorFlow Lite, for one '
+      'environment and the best known actions. auto: as tflite if the network '
+      'can be converted, otherwise as saved_model.',
+      choices=('auto', 'saved_model', 'tflite'))
+  plot_file: str = setting(
+      '',
+      'PNG file that plot mode writes. If empty, learning_curves.png in the '
+      'directory of the run, or learning_curves_compared.png in the first of '
+      'several directories.', path=True)
+  plot_num_episodes: int = setting(
+      100,
+      'Number of episodes per mean: a learning curve shows mean returns of '
+      'this many episodes.', POSITIVE)
