@@ -1,25 +1,25 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Trains with V-trace and with the paper's alternatives to it (its table 2).
+"""Trains with V-trace and with the other corrections of the paper's table 2.
 
   python benchmarks/ablation.py --out=DIRECTORY [--corrections=vtrace,none]
       [--replay=0,10000] [--seeds=5] [--jobs=2] [-- FLAGS]
 
 Runs experiment.py once for each correction, capacity of the replay (0: none)
-and seed. FLAGS such as --min_policy_lag=30 change the settings below, which are
-those of `catch`. If FLAGS have --level_name, --recipe or --flagfile, they
-replace these settings. Every run has a directory of its own below --out. A
-finished run is not run again; a run that was cut off starts again. Writes
+and seed. FLAGS such as --min_policy_lag=30 change the settings below, the
+settings of `catch`. FLAGS with --level_name, --recipe or --flagfile replace the
+settings below. Every run has a directory of its own below --out. A finished run
+is not run again; a run that was cut off starts again. Writes
 ablation.json, ablation.md and ablation.png.
 
 *   The final return is the mean over the last tenth of the learning curve, as
     the agent learns: actions are sampled, with weights as old as the policy
     lag.
-*   The area is that of the learning curve, divided by the frames: the mean
-    return over the whole run.
+*   The area is the area under the learning curve, divided by the frames: the
+    mean return over the whole run.
 *   Policy lag is in updates. With half of a batch replayed there are twice as
     many updates for the same frames, so the same lag is half as many frames.
 *   Intervals are 95 % intervals of the mean over seeds, from Student's t
-    distribution. Those of differences are Welch's.
+    distribution. Intervals of differences are Welch's.
 *   The paper's numbers are final returns on five tasks of DeepMind Lab. Compare
     their order, not their size.
 """
@@ -92,7 +92,7 @@ class Interval(NamedTuple):
 
 
 def common_flags(flags: list[str]) -> list[str]:
-  """Returns what all runs have in common, given the user's flags."""
+  """Returns the flags of all runs, from the user's flags."""
   has_level = any(re.match(r'--?(level_name|flagfile|recipe)(=|$)', flag)
                   for flag in flags)
   return list(flags) if has_level else [*_FLAGS, *flags]
@@ -115,11 +115,11 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
 
   Args:
     cells: the runs.
-    out: where their directories are.
-    common: flags of all.
-    jobs: how many run at a time.
-    timeout_s: what a run may take.
-    num_kills: how often each run is killed on the way, by `killed.py`.
+    out: the directory of the runs' directories.
+    common: flags of all runs.
+    jobs: the number of runs at a time.
+    timeout_s: the most seconds of a run.
+    num_kills: the number of times that `killed.py` kills each run.
   """
   waiting, running, failures = list(cells), {}, []
   try:
@@ -169,7 +169,7 @@ def _start(cell, out, common, num_kills):
 def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
   """Returns the mean return in each of `_NUM_BINS` equal shares of the frames.
 
-  A share in which no episode ended has that of the one before it.
+  A share in which no episode ended has the mean return of the share before.
   """
   frames, _, returns = runs.episodes(directory).T
   bins = np.minimum((frames - 1) * _NUM_BINS // num_frames, _NUM_BINS - 1)
@@ -208,7 +208,7 @@ def interval(values: list[float]) -> Interval:
 
 
 def difference(ones: list[float], others: list[float]) -> Interval:
-  """Returns mean(ones) - mean(others) with Welch's interval."""
+  """Returns the difference of two means with Welch's interval."""
   mean = statistics.fmean(ones) - statistics.fmean(others)
   if min(len(ones), len(others)) < 2:
     return Interval(mean)
@@ -349,7 +349,7 @@ def main():
   unknown = set(args.corrections) - set(sections.CORRECTIONS)
   if unknown:
     parser.error(f'Unknown corrections: {", ".join(sorted(unknown))}.')
-  # Ends by way of `finally`, which stops what runs.
+  # Ends by way of `finally`, which stops all running programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out, common = args.out.absolute(), common_flags(args.flags)
   # By seed first, so that a table of fewer seeds is there early.

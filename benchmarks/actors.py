@@ -249,7 +249,7 @@ def main():
   parser.add_argument('--seconds', type=float, default=3.0, help='of a turn')
   parser.add_argument('--venv', default=os.path.expanduser(
       '~/.cache/scalable_agent/benchmarks/envpool'),
-      help='made where it is not')
+      help='the virtual environment, made if missing')
   parser.add_argument(
       '--pip_args', default='envpool gymnasium ale-py opencv-python-headless',
       help='of pip install')

@@ -1,19 +1,19 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""How actor workers on a ray cluster scale: measured, and by a model.
+"""Measures how actor workers on a ray cluster scale, and models the cluster.
 
   python benchmarks/cluster.py --workers=1,2,4,8,16 [--height=84]
   python benchmarks/cluster.py --simulate
 
 The first command runs `remote_actors.RemoteActors` with workers whose
-environments sleep for 20 ms per step, and copies what arrives into batches, as
-a learner does. So it measures the way of the unrolls, and nothing else.
-`--height=1` has tiny observations. `--ray_address=auto` takes the cluster that
-runs; `benchmarks/two_hosts.sh` makes one of two hosts with a slow link between
-them. Writes one line of JSON per point to --out.
+environments sleep for 20 ms per step, and copies arriving unrolls into batches,
+as a learner does. So the command measures the way of the unrolls, and nothing
+else. `--height=1` has tiny observations. `--ray_address=auto` takes the running
+cluster; `benchmarks/two_hosts.sh` makes a cluster of two hosts with a slow
+link. Writes one line of JSON per point to --out.
 
-The second one prints what a model says for the measured points (those of
-benchmarks/cluster.jsonl, without --out), and, if it agrees with all of them
-within 15 %, what it says for larger clusters.
+The second command prints the rates of a model for the measured points (without
+--out: benchmarks/cluster.jsonl), and, if the model agrees with all points
+within 15 %, its rates for larger clusters.
 """
 
 import argparse
@@ -34,22 +34,22 @@ import sleeping_worker
 _STEPS = sleeping_worker.UNROLL_LENGTH * sleeping_worker.NUM_ENVIRONMENTS
 _WARM_UP_S, _MEASURE_S = 6., 15.
 _WITHIN = 0.15
-# Most of those of docs/measurements_machines.md.
+# Most points of docs/measurements_machines.md.
 _POINTS = _ROOT / 'benchmarks' / 'cluster.jsonl'
 
 
 class Model(NamedTuple):
-  """What the model knows of a cluster.
+  """The parameters of a modelled cluster.
 
   Attributes:
-    num_workers: actor workers.
+    num_workers: the number of actor workers.
     make_s: seconds in which a worker makes an unroll.
-    unroll_bytes: what an unroll takes on its way.
-    link_bytes_per_s: of the learner's machine.
-    call_s: from an unroll that has arrived to the next call at its worker.
-    consumer_s: the learner's process handles and copies an unroll.
-    learn_s: the learner learns from an unroll.
-    num_waiting: unrolls that can wait for the learner.
+    unroll_bytes: bytes of an unroll on the network.
+    link_bytes_per_s: the link of the learner's machine.
+    call_s: seconds from an arrived unroll to the next call at its worker.
+    consumer_s: seconds in which the learner's process copies an unroll.
+    learn_s: seconds in which the learner learns from an unroll.
+    num_waiting: the number of unrolls that can wait for the learner.
   """
   num_workers: int
   make_s: float
@@ -62,7 +62,7 @@ class Model(NamedTuple):
 
 
 class Point(NamedTuple):
-  """What came out: unrolls per second, and how busy each part was."""
+  """Unrolls per second, and the busy share of each part."""
   unrolls_per_s: float
   busy: dict[str, float]
 
@@ -70,7 +70,7 @@ class Point(NamedTuple):
 def simulate(model: Model, num_unrolls: int = 20_000) -> Point:
   """Lets unrolls pass link, consumer and learner, one after the other.
 
-  A worker has two buffers: it makes an unroll while one waits for its call.
+  A worker has two buffers: one unroll is made while one waits for its call.
   """
   link_free_s = consumer_free_s = learner_free_s = 0.
   learn_begins_s = collections.deque([0.] * model.num_waiting)
@@ -85,7 +85,7 @@ def simulate(model: Model, num_unrolls: int = 20_000) -> Point:
     ready_s, worker = heapq.heappop(heap)
     link_free_s = max(ready_s, link_free_s) + send_s
     consumer_free_s = max(link_free_s, consumer_free_s) + model.consumer_s
-    # It waits until the learner has taken an earlier one.
+    # Waits until the learner has taken an earlier unroll.
     consumer_free_s = max(consumer_free_s, learn_begins_s.popleft())
     learn_begins_s.append(max(consumer_free_s, learner_free_s))
     learner_free_s = learn_begins_s[-1] + model.learn_s
@@ -103,8 +103,8 @@ def simulate(model: Model, num_unrolls: int = 20_000) -> Point:
 
 
 def measure(num_workers: int, height: int, pack: str, address: str) -> dict:
-  """Returns what `num_workers` sleeping workers deliver."""
-  # They import TensorFlow.
+  """Returns the rate of `num_workers` sleeping workers."""
+  # These modules import TensorFlow.
   import numpy as np  # pylint: disable=g-import-not-at-top
   import ray  # pylint: disable=g-import-not-at-top
   from scalable_agent.distributed import remote_actors
@@ -161,7 +161,7 @@ def _model_of(point: dict) -> Model:
 
 
 def _compare(points: list[dict]) -> bool:
-  """Prints measured points beside the model; returns whether they agree."""
+  """Prints measured and modelled points; returns whether these agree."""
   print('| workers | MB per unroll | link MB/s | measured steps/s | model | '
         'error |\n|---:|---:|---:|---:|---:|---:|')
   agrees = True
@@ -177,7 +177,7 @@ def _compare(points: list[dict]) -> bool:
 
 # From docs/measurements_machines.md: agent steps per second of a worker of two
 # cores with 96 environments of Pong (deep: computed from 778 policy steps and
-# 3,122 steps of environments), and what an unroll takes on its way.
+# 3,122 steps of environments), and bytes of an unroll on the network.
 _STEPS_PER_WORKER = {'shallow': 2_110, 'deep': 620}
 _PACKED_MB = {'none': 19.0, 'newest': 5.45, 'zlib': 0.11}
 # As if one thread took, unpacked and copied unrolls; there are two.
@@ -185,7 +185,7 @@ _CONSUMER_S = {'none': 0.008, 'newest': 0.013, 'zlib': 0.021}
 
 
 def _extrapolate():
-  """Prints what is needed to learn so fast, and what is full then."""
+  """Prints the machines that a rate needs, and the fullest part."""
   print('\n| learned frames/s | network | frames sent | learners, 10 Gb/s each '
         '| workers of 2 cores | model frames/s | fullest beside the learner |\n'
         '|---:|---|---|---:|---:|---:|---|')

@@ -1,14 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Shows that deterministic runs are: the same weights, bit for bit.
+"""Shows that deterministic runs have the same weights, bit for bit.
 
   python benchmarks/determinism.py --out=DIRECTORY [--runs=cartpole,...]
       [--repeats=3] [--kills=2]
 
 Each recipe is trained `--repeats` times, the last time while other processes
-keep all cores busy. Then it is trained once more, with `kill -9` at random
-moments, each one after a checkpoint that is newer than that of the kill before,
-and goes on each time. All weights, slots of optimizers and counters in all
-checkpoints that are kept must be equal to those of the first run.
+keep all cores busy. Then the recipe is trained once more, with `kill -9` at
+random moments, and resumed each time. Each kill comes after a new checkpoint.
+All weights, slots of optimizers and counters in all checkpoints that are kept
+must be equal to those of the first run.
 """
 
 import argparse
@@ -62,10 +62,10 @@ def train(name: str, logdir: pathlib.Path, num_kills: int = 0,
   """Trains to the end; returns the seconds it took.
 
   Args:
-    name: of the recipe.
-    logdir: where.
-    num_kills: how often the program is killed. It is started again each time.
-    rng: chooses when.
+    name: the name of the recipe.
+    logdir: the log directory.
+    num_kills: the number of times that the program is killed and restarted.
+    rng: draws the moments of the kills.
   """
   if logdir.exists():
     sys.exit(f'{logdir} is there: use another --out.')
@@ -87,7 +87,7 @@ def _start(name, logdir):
 
 
 def _train_and_kill(name, logdir, rng):
-  """Kills the program a random time after it has written a checkpoint."""
+  """Kills the program a random time after a new checkpoint."""
   before = _latest(logdir)
   child = _start(name, logdir)
   try:

@@ -5,9 +5,9 @@
 
 Prints a table in Markdown with a column per directory (default: this one).
 `--trace` trains there until the first tape is made and counts the calls of
-the program's functions from main to it; `--time` runs `make check` and `make
-test` there. Times that were measured before are given with `--check_s` and
-`--test_s`.
+the program's functions from main to the tape; `--time` runs `make check` and
+`make test` there. Times that were measured before are given with `--check_s`
+and `--test_s`.
 """
 
 import argparse
@@ -30,7 +30,7 @@ MAX_FUNCTION_LINES = 60
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Prints the functions of the program that are entered when the first tape is
-# made. The graph is traced in the thread and below the call that asks for it.
+# made. The graph is traced in the thread of the call and below the call.
 _TRACE = """
 import glob, os, sys, traceback
 sys.path.insert(0, os.getcwd())
@@ -95,7 +95,7 @@ def parse(path: pathlib.Path) -> ast.Module:
 
 def _names(node: ast.Import | ast.ImportFrom, module: str,
            is_package: bool) -> Iterator[str]:
-  """Yields what one statement may import: modules, or names in them."""
+  """Yields the imports of one statement: modules, or names in modules."""
   if isinstance(node, ast.Import):
     yield from (alias.name for alias in node.names)
     return
@@ -109,17 +109,17 @@ def _names(node: ast.Import | ast.ImportFrom, module: str,
 
 
 def imports(root: pathlib.Path) -> dict[str, set[str]]:
-  """Returns what each module imports, wherever in it the statement is.
+  """Returns the imports of each module, at any place in the module.
 
-  A string that is the name of a module of ours counts as an import of it:
+  A string that is the name of a module of ours counts as an import, because
   `importlib` imports by such names.
 
   Args:
     root: the directory of a checkout.
 
   Returns:
-    For each module, the modules of ours by their full names, others by the
-    first part of their names ('tensorflow').
+    For each module, the modules of ours by their full names, other modules by
+    the first part of their names ('tensorflow').
   """
   files = modules(root)
   graph: dict[str, set[str]] = {module: set() for module in files}

@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Runs experiment.py, and kills it again and again on the way.
+"""Runs experiment.py, and kills the program again and again.
 
   python benchmarks/killed.py --kills=10 [--seed=1] -- --recipe=memory FLAGS
 
-Kills it with SIGKILL at random numbers of frames, drawn before; then the same
-command goes on. Ends with its exit code, or with 1 if it ends before all kills,
-or goes on from less than what it had learned ten seconds before the kill.
+Kills the program with SIGKILL at random numbers of frames, drawn at the start;
+then the same command resumes the run. Ends with the exit code of the program,
+or with 1 if the program ends before all kills, or resumes from fewer frames
+than were learned ten seconds before the kill.
 `benchmarks/learning.py --kills=10` compares such runs with others.
 """
 
@@ -22,19 +23,19 @@ import runs
 from scalable_agent.processes import signals
 
 _SAVE_S = 5
-_MOST_LOST_S = 2 * _SAVE_S  # It may be writing a checkpoint.
+_MOST_LOST_S = 2 * _SAVE_S  # A checkpoint may be half written.
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def run_until(command: list[str], killed_at: float) -> tuple[int, int, int]:
-  """Runs a program; kills it at a share of its frames.
+  """Runs a program, and kills the program at a share of its frames.
 
   Args:
-    command: what to run.
+    command: the command line of the program.
     killed_at: the share.
 
   Returns:
-    Its exit code, the frames that it went on from, and those that it must have
+    The exit code, the frames at the start, and the frames that must have been
     saved.
   """
   with subprocess.Popen(
@@ -50,7 +51,7 @@ def run_until(command: list[str], killed_at: float) -> tuple[int, int, int]:
 
 
 def _follow(process, killed_at):
-  """Prints what a program prints, up to its end or the kill."""
+  """Prints the output of a program, up to its end or the kill."""
   restored, past = 0, []
   for line in process.stdout:
     print(line, end='', flush=True)

@@ -17,8 +17,8 @@ because they must agree. All variants may use all cores. They take turns, and a
 rate is the median of the turns.
 
 The last column compares with the rate of one large product of float32 matrices,
-which is measured between the turns. Only the products and convolutions of an
-update are counted for it, by the code below. PyTorch runs in a virtual
+which is measured between the turns. For this column, the code below counts only
+the products and convolutions of an update. PyTorch runs in a virtual
 environment of its own.
 """
 
@@ -91,7 +91,7 @@ def random_batch(rng, length, batch_size):
 
 
 def to_batch(arrays, learner):
-  """Returns what `Learner.step` takes, on the device."""
+  """Returns an argument of `Learner.step`, on the device."""
   steps = arrays['done'].shape
   observation = arrays['frames']
   if learner.agent.initial_state(1):
@@ -143,8 +143,8 @@ def make_learner(variant, network):
 def flops_per_observation(network):
   """Counts the multiplications and additions of an update.
 
-  Two for every weight and every position where it is used: for the outputs, for
-  the gradient of the weights and for the gradient of the inputs. The gradient
+  Two for every weight and every position of its use: for the outputs, for the
+  gradient of the weights and for the gradient of the inputs. The gradient
   of the frames is not needed.
   """
   # (size of the output, size of the kernel, inputs, outputs); all are square.
@@ -262,9 +262,10 @@ def main():
   parser.add_argument('--seconds', type=float, default=5.0,
                       help='of a turn, which is at least one update')
   parser.add_argument('--venv', default=os.path.expanduser(
-      '~/.cache/scalable_agent/benchmarks/torch'), help='made where it is not')
+      '~/.cache/scalable_agent/benchmarks/torch'),
+      help='the virtual environment, made if missing')
   parser.add_argument('--pip_args', default='torch numpy', help=(
-      'of pip install; the build without CUDA is much smaller and will do'))
+      'arguments of pip install; the build without CUDA is small and enough'))
   parser.add_argument('--json', help='file to write the results to')
   args = parser.parse_args()
   variants = args.variants.split(',')

@@ -4,22 +4,22 @@
   python benchmarks/learning.py --out=DIRECTORY [--runs=ddqn_catch,sac_catch]
       [--seeds=3] [--jobs=2] [--kills=10] [-- FLAGS]
 
-Every seed is a run of experiment.py with evaluations on the way, greedy ones.
-FLAGS are added to all of them. With `--kills`, `killed.py` kills each run so
-often; these runs have a directory of their own within DIRECTORY. A finished run
-is not run again; a run that was cut off starts again. Writes learning.json,
-learning.md and a picture of each recipe.
+Every seed is a run of experiment.py with greedy evaluations. FLAGS are added to
+all runs. With `--kills`, `killed.py` kills each run that many times; such runs
+have a directory of their own within DIRECTORY. A finished run is not run again;
+a run that was cut off starts again. Writes learning.json, learning.md and a
+picture of each recipe.
 
-*   What counts is the mean return of the last evaluation, or, where the table
-    says `best`, that of the best one: Q-learning keeps changing its mind, and
-    the program keeps the best checkpoint. For `success`, it is the share of
-    episodes that reach the goal.
-*   A mark is reached if each seed reaches it.
-*   "First at the mark" is the first evaluation that reaches it.
+*   The result of a run is the mean return of the last evaluation, or, for
+    `best`, of the best evaluation: the policies of Q-learning keep changing,
+    and the program keeps the best checkpoint. For `success`, the result is the
+    share of episodes that reach the goal.
+*   A mark is reached if each seed reaches the mark.
+*   "First at the mark" is the first evaluation with that result.
 *   Intervals are 95 % intervals of the mean over seeds, from Student's t
     distribution.
 *   Frames per second are those of a whole run, evaluations included, while
-    `--jobs` of them and other programs share the machine: see the load.
+    `--jobs` runs and other programs share the machine: see the load.
 """
 
 import argparse
@@ -42,16 +42,16 @@ from scalable_agent.settings import config as config_lib
 
 
 class Recipe(NamedTuple):
-  """A recipe, how it is evaluated, and what it must reach.
+  """A recipe, its evaluations, and its mark.
 
   Attributes:
-    file: name of its file, without .flags.
-    every_frames: from one evaluation to the next.
-    num_episodes: in each evaluation.
-    mark: what each seed must reach.
+    file: the name of the recipe's file, without .flags.
+    every_frames: frames from one evaluation to the next.
+    num_episodes: episodes of each evaluation.
+    mark: the result that each seed must reach.
     of: `last`, `best` or `success`.
     is_limit: whether the mark must not be exceeded instead.
-    flags: after those of the file.
+    flags: further flags, after the flags of the file.
   """
   file: str
   every_frames: int
@@ -62,7 +62,7 @@ class Recipe(NamedTuple):
   flags: tuple[str, ...] = ()
 
   def value(self, curve: list[evaluations.Evaluation]) -> float:
-    """Returns what counts of a run."""
+    """Returns the result of a run."""
     if self.of == 'best':
       return max(e.mean for e in curve)
     if self.of == 'success':
@@ -256,12 +256,12 @@ def main() -> None:
   names = args.runs.split(',')
   for name in set(names) - {*RECIPES}:
     parser.error(f'Unknown recipe {name}: use some of {", ".join(RECIPES)}.')
-  # Ends by way of `finally`, which stops what runs.
+  # Ends by way of `finally`, which stops all running programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
   if args.kills:
     out = out / f'{args.kills}_kills'
-  # By recipe first: it is known soon whether one works.
+  # By recipe first: a recipe that fails is known soon.
   cells = [Cell(name, seed) for name in names
            for seed in range(1, args.seeds + 1)]
   failures = ablation.run_all(

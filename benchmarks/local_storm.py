@@ -1,14 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Faults at random moments, one after the other, on one machine.
+"""Makes faults at random moments, one after the other, on one machine.
 
   python benchmarks/local_storm.py --out=DIRECTORY [--faults=50] [--seed=1]
 
 Trains catch with processes of environments, and saves a checkpoint every two
-seconds. Each fault comes at a random moment; `_FAULTS` says what it is. After a
-fault that ends the program, the same command goes on. Prints a line of JSON for
-each. Ends with 1 if the program hung, ended wrongly, lost more than what came
-after the last checkpoint, printed a traceback, or left a process, a socket or a
-file behind.
+seconds. Each fault comes at a random moment; `_FAULTS` lists the faults. After
+a fault that ends the program, the same command resumes the run. Prints a line
+of JSON for each fault. Ends with 1 if the program hung, ended wrongly, lost
+frames before the last checkpoint, printed a traceback, or left a process, a
+socket or a file behind.
 """
 
 import argparse
@@ -49,7 +49,7 @@ _FAULTS = (*_ENDS, 'terminate all', 'kill', 'kill while stopped',
 
 
 class Run:
-  """The program, what it prints, and its processes."""
+  """The program, its output, and its processes."""
 
   def __init__(self, logdir: str):
     self._logdir = logdir
@@ -91,19 +91,19 @@ class Run:
     """Waits until the program has ended; returns the seconds."""
     begin_s = time.monotonic()
     self.process.wait(_HANG_S)
-    self._thread.join(_HANG_S)  # Children hold the pipe while they live.
+    self._thread.join(_HANG_S)  # Living children hold the pipe.
     if self._thread.is_alive():
       raise RuntimeError('Children live on.')
     return time.monotonic() - begin_s
 
   def end(self) -> None:
-    """Kills the program, and what has begun with it, if they still run."""
+    """Kills the program and all of its processes that still run."""
     with contextlib.suppress(ProcessLookupError):
       os.killpg(self.process.pid, signal.SIGKILL)
     self.process.wait()
 
   def children(self) -> tuple[psutil.Process, list[psutil.Process]]:
-    """Returns the server of processes, and those of environments."""
+    """Returns the server of processes, and the environment processes."""
     server, = [p for p in psutil.Process(self.process.pid).children()
                if 'forkserver' in ' '.join(p.cmdline())]
     return server, server.children()
@@ -195,7 +195,7 @@ def main() -> int:
   parser.add_argument('--faults', type=int, default=50)
   parser.add_argument('--seed', type=int, default=1)
   args = parser.parse_args()
-  # With nohup it is ignored, and programs inherit that.
+  # With nohup SIGHUP is ignored, and programs inherit that.
   signal.signal(signal.SIGHUP, signal.SIG_DFL)
   # `sys.exit` runs the `finally` that ends the program.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -219,7 +219,7 @@ def main() -> int:
   problems += [f'{name} is left.' for name in left]
   problems += [f'Shared memory is left: {name}'
                for name in set(os.listdir('/dev/shm')) - shm]
-  # Those of killed programs are removed by the next one.
+  # The next program removes the files of killed programs.
   problems += [f'{path} is left.' for path in
                set(pathlib.Path('/tmp').glob('pymp-*')) - sockets]
   for fault, values in sorted(gaps_s.items()):

@@ -5,7 +5,7 @@
   python benchmarks/off_policy.py --what=sac,dqn --rounds=5
   python benchmarks/off_policy.py --what=updates
 
-The peers: stable-baselines3 and SBX (its twin in JAX). Each one runs in a
+The peers: stable-baselines3 and SBX (its twin in JAX). Each peer runs in a
 virtual environment of its own, see peers.py. The work (`--what`):
 
 *   sac, td3, ddpg: HalfCheetah-v5, networks of 256 and 256 units, batches of
@@ -15,8 +15,8 @@ virtual environment of its own, see peers.py. The work (`--what`):
     32 environments, the peers one, and once more 32.
 *   pong: ALE Pong as in peers.py, the network of Mnih et al. 2015, batches of
     32, an update every four steps. Ours is double Q-learning with eight
-    environments. The peers have no double Q-learning, so they compute less per
-    update.
+    environments. The peers have no double Q-learning, so the peers compute less
+    per update.
 *   mpo: HalfCheetah-v5 as above, against our SAC.
 *   updates: HalfCheetah's SAC without environments: draws, copies and updates,
     with 1, 8 and 32 updates per call.
@@ -28,8 +28,8 @@ of the ratios within the rounds.
 
 Processor time counts all processes of a program. Wall time is valid only if
 other programs take no cores ("others"); processor time per update changes
-little with them, so it also serves on a machine that is shared. But PyTorch's
-threads wait actively for each other: then pass `--torch_threads=1`.
+little with other load, so this figure also serves on a shared machine. But
+PyTorch's threads wait actively for each other: then pass `--torch_threads=1`.
 """
 
 import argparse
@@ -125,7 +125,7 @@ def _peers_of(what, args):
 
 
 def programs_of(what: str, args: argparse.Namespace) -> list[Program]:
-  """Returns ours, then what it is compared with."""
+  """Returns the name of ours, then the names of the peers."""
   if what == 'mpo':
     return [_ours('MPO', _cheetah('mpo')), _ours('SAC', _cheetah('sac'))]
   if what == 'updates':
@@ -262,7 +262,7 @@ def main() -> None:
   parser.add_argument('--hang_s', type=float, default=120,
                       help='between updates')
   parser.add_argument('--torch', default='torch',
-                      help='what pip is to install as PyTorch')
+                      help='the requirement of PyTorch for pip')
   parser.add_argument('--torch_threads', type=int, default=2)
   parser.add_argument('--venvs', default=os.path.expanduser(
       '~/.cache/scalable_agent/benchmarks'))

@@ -6,16 +6,16 @@
   python benchmarks/peers.py --network=shallow --try_settings --window_s=20
 
 The peers: sample-factory's APPO with V-trace, RLlib's IMPALA, DI-engine's
-IMPALA, stable-baselines3's PPO and A2C. Each one runs in a virtual environment
-of its own, which is made if it is missing. If a peer cannot be installed, its
-line says why. The build of PyTorch without CUDA is enough, and smaller by
-gigabytes: pass pip's name for it, for example `--torch=torch==2.13.0+cpu`.
+IMPALA, stable-baselines3's PPO and A2C. Each peer runs in a virtual environment
+of its own, which is made if missing. If a peer cannot be installed, its line
+has the reason. The build of PyTorch without CUDA is enough, and smaller by
+gigabytes: pass its requirement, for example `--torch=torch==2.13.0+cpu`.
 
-All do the same work: ALE Pong, grey 84 x 84 frames, four stacked, four per
-step, no sticky actions; the paper's shallow or deep network without LSTM (the
-number of parameters is checked); unrolls of 20 steps, 32 of them per update,
-and each sample is trained on once. Ours is the recipe pong_two_cores with
-that batch, without its replay.
+All programs do the same work: ALE Pong, grey 84 x 84 frames, four stacked, four
+per step, no sticky actions; the paper's shallow or deep network without LSTM
+(the number of parameters is checked); unrolls of 20 steps, 32 unrolls per
+update, and each sample is trained on once. Ours is the recipe pong_two_cores
+with that batch, without its replay.
 
 Every run starts from the beginning. Steps are counted in the environments, not
 by the program, from the first update after `--warm_up_s` to the first update
@@ -24,15 +24,16 @@ divided by the number of steps: clearly less than 100 % means that samples are
 thrown away. Memory is the proportional set size of all processes, read every
 ten seconds; the largest value counts. Ours and the peers take turns, A B C A B
 C. A ratio, ours / peer, is the median of the ratios within the rounds; within
-10 % it is called a tie. If a peer fails, or makes no update for `--hang_s`, its
-line says so. The lines on stderr also have the number of cores that other
-programs took. If it is not near 0, the rate is not valid.
+10 % the result is called a tie. If a peer fails, or makes no update for
+`--hang_s`, its line has the error. The lines on stderr also have the number of
+cores that other programs took. If this number is not near 0, the rate is not
+valid.
 
-The settings of all peers are for two cores: on a larger machine, theirs use no
-more of them, and ours do.
+The settings of all peers are for two cores: on a larger machine, peers use no
+more cores, and our program does.
 
-`--try_settings` runs all settings that this file lists once, also ours. Without
-it, the first setting of each list is measured.
+`--try_settings` runs all settings in this file once, also ours. Without this
+flag, the first setting of each list is measured.
 """
 
 import argparse
@@ -149,8 +150,9 @@ def _di_engine_settings():
 
 
 # DI-engine requires setuptools <= 66.1.1 and recent builds of PyTorch a later
-# one, so pip finds no versions that fit. DI-engine also runs without it: it is
-# installed with `--no-deps`, and its imports are listed here.
+# version, so pip finds no versions that fit. DI-engine also runs without
+# setuptools: pip installs DI-engine with `--no-deps`, and the imports of
+# DI-engine are listed here.
 _DI_ENGINE = (
     'ale-py==0.12.1', 'opencv-python-headless', 'gym==0.25.1', 'gymnasium',
     'numpy<2', 'DI-treetensor', 'DI-toolkit', 'trueskill', 'tensorboardX',
@@ -187,7 +189,7 @@ class RunError(Exception):
 
 
 class Run:
-  """A program that trains: all its processes, and the files that it writes."""
+  """A training program: all its processes, and the files of its run."""
 
   def __init__(self, command, directory):
     self._directory = pathlib.Path(directory)
@@ -204,8 +206,8 @@ class Run:
     self._processes = {psutil.Process(self._child.pid)}
 
   def processes(self):
-    """Returns all processes so far; some of them may have ended."""
-    # psutil's `children` loses processes whose parent has ended.
+    """Returns all processes so far; some may have ended."""
+    # psutil's `children` loses the processes of a parent that has ended.
     pids = {p.pid for p in self._processes if p.is_running()}
     for process in psutil.process_iter():  # Parents come before children.
       try:
@@ -213,7 +215,7 @@ class Run:
           pids.add(process.pid)
           self._processes.add(process)
       except psutil.Error:
-        pass  # It ended.
+        pass  # The process has ended.
     return self._processes
 
   def updates(self):
@@ -270,7 +272,7 @@ def sum_over(processes, value):
     try:
       total += value(process)
     except psutil.Error:
-      pass  # It ended.
+      pass  # The process has ended.
   return total
 
 
@@ -281,7 +283,7 @@ def cpu_seconds(process):
 
 def busy_seconds():
   """Returns the CPU time of all programs, and stolen time, so far."""
-  t = psutil.cpu_times()  # Times of guests are parts of the others.
+  t = psutil.cpu_times()  # Other times include the times of guests.
   return t.user + t.nice + t.system + t.irq + t.softirq + t.steal
 
 
@@ -290,20 +292,21 @@ def _pss_bytes(process):
 
 
 def measure(python, worker, settings, args, num_parameters=None):
-  """Starts a program, measures it and ends it.
+  """Starts a program, measures its speed and ends the program.
 
   Args:
-    python: the Python that runs it.
+    python: the Python that runs the program.
     worker: file in benchmarks/peers.
-    settings: for the worker.
+    settings: settings of the worker.
     args: flags of this benchmark.
-    num_parameters: that it must train; None if it is not checked.
+    num_parameters: the number of parameters that the program must train; None
+      for no check.
 
   Returns:
     A dictionary of measurements.
 
   Raises:
-    RunError: it failed or hung, or trains another network.
+    RunError: the program failed or hung, or trains another network.
   """
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
     run = Run([python, str(WORKERS / worker), json.dumps(settings)], directory)
@@ -506,7 +509,7 @@ def main():
   parser.add_argument('--ours_flags', default='',
                       help="further flags of experiment.py, for ours")
   parser.add_argument('--torch', default='torch',
-                      help='what pip is to install as PyTorch')
+                      help='the requirement of PyTorch for pip')
   parser.add_argument('--venvs', default=os.path.expanduser(
       '~/.cache/scalable_agent/benchmarks'))
   parser.add_argument('--json', help='file to write the results to')

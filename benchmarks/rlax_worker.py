@@ -2,7 +2,7 @@
 """Runs rlax's V-trace for benchmarks/vtrace.py, in an environment of its own.
 
 Reads pickled requests `(what, ...)` from stdin, writes pickled answers to
-stdout. It imports neither TensorFlow nor scalable_agent.
+stdout. The worker imports neither TensorFlow nor scalable_agent.
 """
 
 import os

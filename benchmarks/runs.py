@@ -14,18 +14,18 @@ from scalable_agent.processes import signals
 from scalable_agent.scores import plotting
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The episodes whose mean return counts.
+# The number of last episodes in a mean return.
 NUM_EPISODES = 100
 _STOP_TIMEOUT_S = 60
 
 
 def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
-  """Starts a run, or goes on with it; it ends with this process.
+  """Starts or resumes a run, which ends with this process.
 
   Args:
-    flags: of experiment.py, without --logdir. Paths in them are relative to the
+    flags: flags of experiment.py, without --logdir. Paths are relative to the
       working directory.
-    directory: --logdir. What the run prints is added to its log.txt.
+    directory: --logdir. The output of the run is added to its log.txt.
   """
   return start_program(
       [sys.executable, str(ROOT / 'experiment.py'), *flags,
@@ -37,9 +37,9 @@ def start_program(command: Sequence[str], directory: pathlib.Path,
   """Starts a program whose output is added to log.txt in a directory.
 
   Args:
-    command: what to run.
-    directory: is made if it is missing.
-    **kwargs: of `subprocess.Popen`.
+    command: the command line of the program.
+    directory: the directory of log.txt, made if missing.
+    **kwargs: arguments of `subprocess.Popen`.
   """
   directory.mkdir(parents=True, exist_ok=True)
   env = dict(kwargs.pop('env', os.environ), PYTHONUNBUFFERED='1')
@@ -62,7 +62,7 @@ def stop(child: subprocess.Popen) -> None:
 
 
 def episodes(directory: pathlib.Path) -> np.ndarray:
-  """Returns the episodes of a run so far, in the order in which they ended.
+  """Returns the episodes of a run so far, in the order of their ends.
 
   Args:
     directory: --logdir of the run.
@@ -80,7 +80,7 @@ def means(returns: np.ndarray) -> np.ndarray:
   """Returns the mean of the last 100 returns at each episode, NaN before."""
   if len(returns) < NUM_EPISODES:
     return np.full(len(returns), np.nan)
-  # Sums of whole returns are exact: a mean that is at a mark is not below it.
+  # Sums of whole returns are exact: a mean at a mark is not below the mark.
   sums = np.convolve(returns, np.ones(NUM_EPISODES), 'valid')
   return np.concatenate(
       [np.full(NUM_EPISODES - 1, np.nan), sums / NUM_EPISODES])
@@ -93,7 +93,7 @@ def restored(line: str) -> int | None:
 
 
 def progress(line: str) -> tuple[int, int] | None:
-  """Returns the frames so far and in all, if it is a line of progress."""
+  """Returns the frames so far and in all of a line of progress, else None."""
   match = re.match(r'([\d,]+) of ([\d,]+) frames', line)
   return (_number(match[1]), _number(match[2])) if match else None
 
@@ -101,10 +101,10 @@ def progress(line: str) -> tuple[int, int] | None:
 def is_at_end(log: pathlib.Path) -> bool:
   """Returns whether a run has made all of its frames.
 
-  Its exit code is 0 as well if a signal has stopped it.
+  The exit code does not show this: a stop by a signal also has the code 0.
 
   Args:
-    log: what it has printed.
+    log: the output of the run.
   """
   lines = log.read_text(errors='replace').splitlines()
   last = next(filter(None, map(progress, reversed(lines))), None)

@@ -10,8 +10,8 @@
     per group: there is no policy and no learner. The ratio of the two rates is
     1 if only the environments limit the throughput.
 *   actors, groups, unroll, batch: Pong, shallow network. One of --num_actors,
-    --num_actor_groups, --unroll_length and --batch_size grows; the others are
-    32, 2, 20 and 8.
+    --num_actor_groups, --unroll_length and --batch_size grows; the other flags
+    are 32, 2, 20 and 8.
 
 Every turn starts from the beginning; the time to compile is left out. The rate
 of a row is the median of its turns, and its ratio is the median of the ratios
@@ -55,14 +55,14 @@ _GROWTH = {  # Part: the flag that grows and its values.
 
 
 class _Row(NamedTuple):
-  """A configuration and what its turns measured.
+  """A configuration and the measurements of its turns.
 
   Attributes:
     part: the part of the benchmark.
     configuration: flags that differ from row to row.
     flags: all flags of the run.
     turns: dictionaries of `throughput.measure`.
-    alone_turns: those of `measure_alone`; empty except for slow environments.
+    alone_turns: results of `measure_alone`; empty except for slow environments.
   """
   part: str
   configuration: dict[str, Any]
@@ -154,7 +154,7 @@ def _growth_rows(part, args):
 
 
 def _measure(row, args):
-  """Adds one turn to `row`; for slow environments also a turn of them alone."""
+  """Adds one turn to `row`; for slow environments also without policy."""
   turn = throughput.measure(
       row.flags, args.window_s, args.warm_up_s, 1 if row.part == 'slow' else 4)
   if row.part == 'slow':

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""An actor worker whose environments sleep; without TensorFlow.
+"""An actor worker with sleeping environments; without TensorFlow.
 
-It takes the place of `remote_actors.ActorWorker` in `benchmarks/cluster.py`.
+The worker replaces `remote_actors.ActorWorker` in `benchmarks/cluster.py`.
 """
 
 import socket

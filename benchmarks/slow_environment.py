@@ -14,7 +14,7 @@ STEP_MS = (1, 5, 20)
 
 
 def level_name(step_ms: int) -> str:
-  """Returns the level whose steps take `step_ms`."""
+  """Returns the level with steps of `step_ms` milliseconds."""
   return f'{__name__}:SlowEnvironment{step_ms}ms-v0'
 
 

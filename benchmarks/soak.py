@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Trains for an hour, and looks whether what it holds grows.
+"""Trains for an hour, and checks that memory and files do not grow.
 
   python benchmarks/soak.py --out=DIRECTORY [--minutes=60] -- FLAGS
 
-Every ten seconds it notes, of the program and of all its processes: resident
-and shared memory, open files, threads and processes.
+Every ten seconds the benchmark notes, of the program and of all its processes:
+resident and shared memory, open files, threads and processes.
 Writes `soak.csv` and `soak.png`; prints each quantity's median of minutes 5 to
 10 and of the last 5, and the growth an hour of a line through all after minute
 5 (Theil and Sen's, which jumps do not bend). Ends with 1 if the memory grows by
@@ -72,7 +72,7 @@ def _soak(args):
   try:
     while child.poll() is None and (
         time.monotonic() < start_s + 60 * args.minutes):
-      with contextlib.suppress(psutil.Error):  # It has just ended.
+      with contextlib.suppress(psutil.Error):  # The process has just ended.
         rows.append(((time.monotonic() - start_s) / 60, *_look(process)))
       time.sleep(_PERIOD_S)
   finally:
@@ -81,11 +81,11 @@ def _soak(args):
 
 
 def _look(process):
-  """Returns what a program and its children hold now."""
+  """Returns the resources of a program and its children now."""
   memory, files = [process.memory_info().rss / 1e6], [process.num_fds()]
   children = process.children(recursive=True)
   for one in children:
-    with contextlib.suppress(psutil.Error):  # It has just ended.
+    with contextlib.suppress(psutil.Error):  # The process has just ended.
       memory.append(one.memory_info().rss / 1e6)
       files.append(one.num_fds())
   return (memory[0], sum(memory), process.memory_info().shared / 1e6,
@@ -93,7 +93,7 @@ def _look(process):
 
 
 def _print_growth(data):
-  """Prints the growth of each quantity; returns what grows."""
+  """Prints the growth of each quantity; returns the growing quantities."""
   minutes = data['minutes']
   after = minutes >= _WARM_UP_MINUTES
   first = after & (minutes < 2 * _WARM_UP_MINUTES)

@@ -1,23 +1,23 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Kills what a run on a cluster consists of, again and again.
+"""Kills parts of a run on a cluster, again and again.
 
   python benchmarks/storm.py --kills=50 --out=DIRECTORY [--every_s=10]
       [--learners=2] [--kinds=worker,node]
 
 A cluster of two nodes on this machine trains catch with two actor workers.
-Every few seconds, one of these is hit, at random: an actor worker, a process of
-its environments, a learner, the second node with all that runs there (it
-comes back), the program itself (the same command goes on), each with SIGKILL;
+Every few seconds, a random part is hit: an actor worker, a process of its
+environments, a learner, the second node with all its processes (the node comes
+back), the program itself (the same command resumes the run), each with SIGKILL;
 or an actor worker, a learner, or the second node with SIGSTOP. The next hit
-comes when all act again. Workers and learners that are stopped are given up
-after 30 s, the node by ray, which is set as in docs/machines.md. `--kinds` are
-hit in turn instead.
+comes when all workers act again. Stopped workers and learners are given up
+after 30 s, the node by ray, with the settings of docs/machines.md. `--kinds`
+are hit in turn instead.
 
-Prints a line of JSON for each hit: when the program said so, how long no new
-frame was learned, which frames were lost, how much memory is used. Then it ends
-the run with SIGTERM, and lets it go on to an exact number of frames. Ends with
-1 if the run hung, ended wrongly, counted wrongly, lost more than what came
-after a checkpoint, wrote objects of ray to disk, or left a process or shared
+Prints a line of JSON for each hit: the time until the program reported the
+loss, the time without new frames, the lost frames, the memory. Then the
+benchmark ends the run with SIGTERM, and resumes the run to an exact number of
+frames. Ends with 1 if the run hung, ended wrongly, counted wrongly, lost frames
+before a checkpoint, wrote objects of ray to disk, or left a process or shared
 memory.
 """
 
@@ -45,8 +45,8 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
 _MARK = 'SCALABLE_AGENT_STORM'  # An environment variable of its processes.
 _SEEN_S = 5.  # By then, the death of a process is known.
-# The most without a new frame: what a start takes, beside other work, and for
-# what is stopped the time until it is given up.
+# The most seconds without a new frame: the time of a start with other load, and
+# for a stopped part the time until the part is given up.
 _MOST_GAP_S = 60.
 _STOPPED_S = 30.
 # Between checkpoints, and as much again to write one while all starts.
@@ -70,7 +70,7 @@ _KINDS = {'worker': .35, 'environment': .25, 'learner': .15, 'node': .08,
 
 
 class Run:
-  """The program, and what it has printed."""
+  """The program and its output."""
 
   def __init__(self, address: str, logdir: str, num_learners: int):
     self._command = [sys.executable, 'experiment.py', *_FLAGS,
@@ -78,7 +78,7 @@ class Run:
                      f'--num_learners={num_learners}']
     self.num_frames = 0
     self.past: list[tuple[float, int]] = []  # Times, and frames by then.
-    self.losses_s: list[float] = []  # When it said that something was lost.
+    self.losses_s: list[float] = []  # Times of reported losses.
     self.restored: collections.deque[int] = collections.deque()
     self.text = ''
     self.is_complete = False  # All workers act.
@@ -91,7 +91,7 @@ class Run:
     self._thread.start()
 
   def least_frames(self, begin_s: float, end_s: float) -> int:
-    """Returns the least number of frames within a time; a loss lowers it."""
+    """Returns the least number of frames within a time."""
     return min((frames for at_s, frames in self.past
                 if begin_s <= at_s <= end_s), default=0)
 
@@ -124,7 +124,7 @@ class Run:
 
 
 class Storm:
-  """A cluster with a run, and what hits them."""
+  """A cluster with a run, and the hits."""
 
   def __init__(self, logdir: str, seed: int, num_learners: int):
     self._mark = uuid.uuid4().hex
@@ -166,15 +166,15 @@ class Storm:
             len(self.processes('ActorWorker')) >= _NUM_WORKERS)
 
   def processes(self, name: str) -> list[psutil.Process]:
-    """Returns the processes of the run whose command has a name in it."""
+    """Returns the processes of the run with a name in the command."""
     found = []
-    # One whose parent has died is no child any more, but has its environment.
+    # An orphan is no child any more, but has the environment of its parent.
     for process in psutil.process_iter():
       try:
         if (name in ' '.join(process.cmdline())
             and process.environ().get(_MARK) == self._mark):
           found.append(process)
-      except psutil.Error:  # It has ended meanwhile.
+      except psutil.Error:  # The process has ended meanwhile.
         pass
     return found
 
@@ -203,7 +203,7 @@ class Storm:
                        if 'forkserver' in ' '.join(p.cmdline())]).kill()
 
   def _stop_node(self):
-    """Stops all of the second node, until it is given up; adds another one."""
+    """Stops the second node until ray gives the node up; adds a new node."""
     processes = []
     for info in self._second.all_processes['raylet']:
       raylet = psutil.Process(info.process.pid)
@@ -238,17 +238,17 @@ class Storm:
 
 
 def episodes_problem(logdir: str, text: str, total: int) -> str:
-  """Returns what is wrong with the number of episodes in `episodes.csv`, or ''.
+  """Returns the error in the number of episodes in `episodes.csv`, or ''.
 
-  Each frame that was learned is part of one. A game that is cut off is missing.
-  After a return to a checkpoint, those of the next update may be there twice,
-  at most two of each environment. This shows that no row is lost or written
-  twice, not which unrolls were learned.
+  Each learned frame is part of an episode. A game that is cut off is missing.
+  After a return to a checkpoint, episodes of the next update may be there
+  twice, at most two of each environment. This shows that no row is lost or
+  written twice, not which unrolls were learned.
 
   Args:
-    logdir: of the run.
-    text: what the run has printed.
-    total: the frames that it has learned.
+    logdir: the log directory of the run.
+    text: the output of the run.
+    total: the number of learned frames.
   """
   num_starts = text.count('Resuming from') + 1
   num_cut = _NUM_ACTORS * num_starts + (
@@ -282,7 +282,7 @@ def main() -> int:
 
 
 def _hit_and_check(storm, args, out, shm):
-  """Kills; returns the exit code, 1 if something was not as it should be."""
+  """Kills parts; returns the exit code, 1 after any problem."""
   run = storm.run
   storm.wait_for_frames()
   gaps: dict[str, list[float]] = collections.defaultdict(list)
@@ -329,7 +329,7 @@ def _hit_and_check(storm, args, out, shm):
       int(number) * _FRAMES_PER_UPDATE != total):
     problems.append(f'The end: {code}, {number} updates, {frames} frames, '
                     f'not {total}')
-  # Of several learners, a kill may lose those that the first has not got yet.
+  # A kill of a further learner may lose episodes not yet sent to learner 0.
   if args.learners == 1 and (
       problem := episodes_problem(str(out / 'run'), run.text, total)):
     problems.append(problem)

@@ -8,22 +8,21 @@
 
 A trial is a run of experiment.py with FLAGS and one value, drawn at random, of
 each setting of --search. All trials run to the first number of environment
-frames of --rungs. Of those, the best one in --keep goes on to the second
+frames of --rungs. The best of every --keep trials continues to the second
 number, and so on. A trial's score is the mean return of the last 100 episodes
 of training.
 
-Every trial keeps its settings and its curve: it is a --logdir below --out. A
-sweep that was cut off goes on where it was; so does one that is started again
-with more trials. A trial that fails does not go on; nor does one in which no
-episode has ended for 15 minutes. The next call tries them again. The schedules
-of a run, such as that of the learning rate, are those of
---total_environment_frames: the last of the rungs, unless FLAGS name another one
-themselves.
+Every trial keeps its settings and its curve in a --logdir below --out. A sweep
+that was cut off is resumed by the same command, also with more trials. A trial
+ends if its run fails, or if no episode has ended for 15 minutes; the next call
+tries the trial again. The schedules of a run, such as the learning rate, end at
+--total_environment_frames: the last of the rungs, unless FLAGS name another
+number.
 
 Ends with 1 if a trial has failed.
 
 Writes sweep.csv, sweep.md and sweep.png. Frames per second are those of the
-whole run while other programs may have taken their share: see the load. Compare
+whole run while other programs may have run, too: see the load. Compare
 trials by frames, and speeds only on an idle machine.
 """
 
@@ -74,14 +73,14 @@ class Trial(NamedTuple):
 
 def draw(space: dict[str, list[str]], num_trials: int,
          seed: int) -> list[Trial]:
-  """Returns different choices from a space; all of it, if that is fewer.
+  """Returns different choices from a space; at most the whole space.
 
-  The first n of them do not depend on `num_trials`.
+  The first n choices do not depend on `num_trials`.
 
   Args:
     space: the values of each setting.
-    num_trials: how many to draw.
-    seed: of the draw.
+    num_trials: the number of choices.
+    seed: the seed of the draw.
   """
   points = list(itertools.product(*space.values()))
   order = np.random.default_rng(seed).permutation(len(points))
@@ -125,7 +124,7 @@ class Sweep:
     """Runs trials to a number of frames.
 
     Returns:
-      The scores of those that did not fail.
+      The scores of all trials without a failure.
     """
     for trial in trials:
       self._check_flags(trial)
@@ -184,7 +183,7 @@ class Sweep:
     return bool(len(episodes)) and episodes[-1, 0] >= rung
 
   def _has_hung(self, trial):
-    # The flags are written when it starts.
+    # The flags are written at the start of a trial.
     files = [trial.directory(self._out) / name
              for name in ('flags.json', 'episodes.csv')]
     last_s = max(file.stat().st_mtime for file in files if file.exists())
@@ -210,7 +209,7 @@ def halve(sweep: Sweep, trials: list[Trial], rungs: list[int],
 
 def rows(trials: list[Trial], sweep: Sweep,
          rungs: list[int]) -> list[dict[str, object]]:
-  """Returns what is known of each trial that has begun, the best first."""
+  """Returns the results of each trial that has begun, the best first."""
   result = []
   for trial in trials:
     episodes = sweep.episodes(trial)
@@ -229,7 +228,7 @@ def rows(trials: list[Trial], sweep: Sweep,
   def rank(row):
     scores = [row[f'score at {rung}'] for rung in rungs]
     scores = [score for score in scores if score != '']
-    # At the same frames. How far a trial got beyond them is chance.
+    # At the same frames. The frames after this number are chance.
     return -len(scores), -(scores[-1] if scores else row['last score'])
 
   return sorted(result, key=rank)
@@ -285,7 +284,7 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   """Returns the values by setting of `NAME=A,B,..`.
 
   Raises:
-    ValueError: one of them is not of this form, or a name is there twice.
+    ValueError: a text is not of this form, or a name is there twice.
   """
   space = {}
   for value in values:
@@ -321,7 +320,7 @@ def main() -> int:
     parser.error(str(e))
   if args.keep < 2 or args.jobs < 1 or args.num_trials < 1 or rungs[0] < 1:
     parser.error('--keep must be at least 2, the other numbers at least 1.')
-  # Ends by way of `finally`, which stops what runs.
+  # Ends by way of `finally`, which stops all running programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
   trials = draw(space, args.num_trials, args.seed)

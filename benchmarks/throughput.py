@@ -5,17 +5,17 @@
       --groups=2,4 [--window_s=60] [--runs=3] [--json=F] -- FLAGS
 
 FLAGS are flags of experiment.py. Every combination of networks, levels, actors
-and groups is added to them. Every run starts from the beginning, in a directory
-of its own, and the combinations take turns. The first `--warm_up_s` after the
+and groups is added. Every run starts from the beginning, in a directory of its
+own, and the combinations take turns. The first `--warm_up_s` after the
 first line of progress are left out, because functions are compiled then. Memory
 is the proportional set size of the process tree, read every ten seconds; the
 largest value counts. Agent steps are frames divided by `--num_action_repeats`:
-pass it here, too, if it is not 4.
+pass this flag here, too, for a number other than 4.
 
 Times are shares of each thread's time. Actors step environments, make policy
 steps, write unrolls and wait. The thread `batches` collects unrolls (this
-includes the wait for them), copies a batch to the device and waits. The learner
-learns and waits.
+includes the wait for unrolls), copies a batch to the device and waits. The
+learner learns and waits.
 """
 
 import argparse
@@ -34,7 +34,7 @@ import time
 import psutil
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# A run is killed if it takes longer than warm-up, window and this margin.
+# A run is killed after warm-up, window and this margin.
 _MARGIN_S = 300
 
 
@@ -45,7 +45,7 @@ def _sum_over_tree(process, value):
     try:
       total += value(member)
     except psutil.Error:
-      pass  # It has ended.
+      pass  # The process has ended.
   return total
 
 

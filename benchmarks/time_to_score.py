@@ -7,23 +7,23 @@
 
 Ours is the game's recipe for two cores. The peers have the settings that their
 own projects publish for Atari games: sample-factory's atari_params.py and the
-"better parameters" of its documents, and rl-baselines3-zoo's A2C and PPO. None
-of these was chosen for two cores, or for these games alone; ours were. The
-zoo's have two threads also on a larger machine, sample-factory has as many
-processes as its settings say. All play the same games: ours, see
-benchmarks/peers/pong.py. A lost life ends an episode for all of them. None has
-FIRE pressed for it, as the peers' own games do.
+"better parameters" of its documents, and rl-baselines3-zoo's A2C and PPO. Our
+settings were chosen for two cores and these games, the peers' settings were
+not. Peers of the zoo have two threads also on a larger machine, sample-factory
+has the processes of its settings. All programs play our games, see
+benchmarks/peers/pong.py. A lost life ends an episode for all programs. FIRE is
+pressed for no program, unlike in the peers' own games.
 
-The mean return of the last 100 games of training counts, as the agent plays
-while it learns. A mark is reached when that mean first reaches it. It is held
-when the mean has stayed there for another 100 games. Then a run ends, unless
-there is --to_limit. A run that does not get there ends after --limit_min. The
-clock of all starts with the program: imports and compilation count.
+The score is the mean return of the last 100 games of training, as the agent
+plays while learning. A mark is reached when that mean first reaches the mark,
+and held when the mean has stayed there for another 100 games. Then a run ends,
+except with --to_limit. A run without the mark ends after --limit_min. The clock
+of all programs starts with the program: imports and compilation count.
 
 The programs take turns, seed by seed. Each run is a line of results.csv, and
-its games are in a file of their own. A run that is in results.csv is not made
-again, even if it had another limit; one that was cut off or failed starts
-again. "Others" is the number of cores that other programs took; if it is not
+its games are in a file of their own. A run in results.csv is not made again,
+even with another limit; a run that was cut off or failed starts again.
+"Others" is the number of cores that other programs took; if this number is not
 near 0, the minutes are not valid. Draws GAME-MARK.png: all runs over minutes.
 """
 
@@ -102,7 +102,7 @@ _PROGRAMS = ('ours', *_PEERS)
 
 
 class Games(NamedTuple):
-  """All games of a run, in the order in which they ended.
+  """All games of a run, in the order of their ends.
 
   Attributes:
     minutes: float64 `[N]`, since the start of the program.
@@ -168,19 +168,19 @@ class _Program:
                    returns)
     frames, train_s, returns = runs.episodes(self._directory / 'logdir').T
     if len(train_s):
-      # The clock of a run starts when it trains. Its games are written now and
-      # then, so this is the least of what is seen.
+      # The clock of a run starts with the training. Games are written now and
+      # then, so this is the least of the delays.
       self._delay_s = min(self._delay_s, (
           time.monotonic() - self._start_s - train_s[-1]))
     return Games((train_s + self._delay_s) / 60, frames, returns)
 
 
 def _watch(program, args):
-  """Waits for the end of a run; returns its games, cores of others, error."""
+  """Waits for the end of a run; returns games, cores of others, error."""
   error = ''
   start_s, busy_s = time.monotonic(), peers.busy_seconds()
   num_games, last_s = 0, start_s
-  own_s: dict[psutil.Process, float] = {}  # Also of those that have ended.
+  own_s: dict[psutil.Process, float] = {}  # Also of ended processes.
   while (time.monotonic() - start_s) / 60 < args.limit_min:
     time.sleep(_POLL_S)
     for process in program.run.processes():
@@ -193,7 +193,7 @@ def _watch(program, args):
       program.run.check()
     except peers.RunError as e:
       error = str(e)
-      if program.run.has_finished():  # At the number of frames it was given.
+      if program.run.has_finished():  # At the number of frames of its flags.
         error = '' if program.is_at_end() else 'it was stopped'
       break
     if len(games.returns) > num_games:
@@ -237,7 +237,7 @@ def _directory(out, name, game, seed, mark):
 
 
 def _settings(name, args):
-  """Returns what a run depends on, beside its key, as text."""
+  """Returns the settings of a run, without its key, as text."""
   return json.dumps({'limit_min': args.limit_min, 'to_limit': args.to_limit,
                      'flags': args.flags if name == 'ours' else []})
 
@@ -275,7 +275,7 @@ def _numbers(rows, name, scale=1.0):
 def table(rows: list[dict]) -> str:
   """Returns a line of Markdown for each program and game.
 
-  Runs that failed have no part in it: below it, each one has a line with its
+  Failed runs are left out: below the table, each failed run has a line with its
   error.
   """
   failed = [row for row in rows if row['error']]
@@ -293,7 +293,7 @@ def table(rows: list[dict]) -> str:
   for (program, game, mark), group in groups.items():
     numbers = functools.partial(_numbers, group)
     minutes = numbers('minutes_to_mark')
-    # A run that did not get there took longer than it was given.
+    # A run without the mark took longer than its limit.
     longest = max((m for m in minutes if m is not None), default=0.)
     is_known = all(m is not None or given >= longest for m, given in zip(
         minutes, numbers('minutes')))
@@ -324,7 +324,7 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   for row in rows:
     name = row['program']
     path = _directory(out, name, game, row['seed'], mark) / 'games.csv'
-    if not path.exists():  # It failed, and was cut off when it was made again.
+    if not path.exists():  # A run that failed, and was cut off in the next try.
       continue
     with open(path, encoding='utf-8') as f:
       lines = [[float(x) for x in line] for line in list(csv.reader(f))[1:]]
@@ -370,9 +370,9 @@ def main() -> None:
   parser.add_argument('--limit_min', type=float, default=60.,
                       help='minutes after which a run ends')
   parser.add_argument('--to_limit', action='store_true',
-                      help='also if it has held the mark')
+                      help='run to --limit_min even after the mark was held')
   parser.add_argument('--torch', default='torch',
-                      help='what pip is to install as PyTorch')
+                      help='the requirement of PyTorch for pip')
   parser.add_argument('--venvs', default=os.path.expanduser(
       '~/.cache/scalable_agent/benchmarks'))
   parser.add_argument('flags', nargs='*', metavar='FLAGS',

@@ -2,7 +2,7 @@
 """The updates of benchmarks/learner.py in PyTorch, on the CPU.
 
 Reads pickled requests `(what, ...)` from stdin, writes pickled answers to
-stdout. It imports neither TensorFlow nor scalable_agent.
+stdout. The worker imports neither TensorFlow nor scalable_agent.
 
 The weights come in the order of `agent.trainable_variables`, and are used in
 that order. Convolutions are channels_last. Only the optimizer differs from a

@@ -15,10 +15,10 @@ class InstallError(Exception):
 
 def make(directory: pathlib.Path, requirements: Sequence[str],
          without_dependencies: Sequence[str] = ()) -> str:
-  """Makes a virtual environment, if it is not there yet.
+  """Makes a virtual environment, if missing.
 
   Args:
-    directory: of the environment.
+    directory: the directory of the environment.
     requirements: arguments of `pip install`.
     without_dependencies: arguments of a second `pip install --no-deps`.
 

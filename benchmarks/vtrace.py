@@ -205,7 +205,8 @@ def main():
   parser.add_argument('--turn_s', type=float, default=0.1)
   parser.add_argument('--cases', type=int, default=1000)
   parser.add_argument('--venv', default=os.path.expanduser(
-      '~/.cache/scalable_agent/benchmarks/rlax'), help='made where it is not')
+      '~/.cache/scalable_agent/benchmarks/rlax'),
+      help='the virtual environment, made if missing')
   parser.add_argument('--output', help='JSON file to write the results to')
   args = parser.parse_args()
   tf.config.set_visible_devices([], 'GPU')

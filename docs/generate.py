@@ -70,7 +70,7 @@ def flags() -> str:
 def _flag_row(field):
   metadata = field.metadata
   default, text = metadata['default'], metadata['text']
-  if isinstance(default, dict):  # It depends on the algorithm.
+  if isinstance(default, dict):  # The default depends on the algorithm.
     text = text.removesuffix(f' Default: {default}.')
     values = ', '.join(f'{_value_text(value)} for {name}'
                        for name, value in default.items())
@@ -81,11 +81,11 @@ def _flag_row(field):
   rules = [check.rule for check in metadata['checks']
            if not check.rule.startswith('must be one of')]
   if rules:
-    text += f' It {" and ".join(rules)}.'
+    text += f' The value {" and ".join(rules)}.'
   if metadata['needs']:
-    text += f' It has no effect without `{metadata["needs"]}`.'
+    text += f' No effect without `{metadata["needs"]}`.'
   if metadata['unless']:
-    text += f' It has no effect with `--{metadata["unless"]}`.'
+    text += f' No effect with `--{metadata["unless"]}`.'
   return (f'<span id="{field.name}"></span>`--{field.name}`', values, text)
 
 
@@ -115,7 +115,7 @@ def _value(lines, name, default=''):
 
 
 def recipes() -> str:
-  """Returns a table of all recipes, and a section for each of them."""
+  """Returns a table of all recipes, and a section for each recipe."""
   rows, parts = [], []
   for name, comment, lines in _recipes():
     level = _value(lines, 'level_name')
@@ -244,6 +244,14 @@ def _origin(figures: list[dict[str, str]]) -> str:
           f'Command: {"; ".join(shown)}.')
 
 
+def glossary() -> str:
+  """Returns the glossary of `scalable_agent.experience.structs` as a table."""
+  docstring = _docstring('scalable_agent.experience.structs')
+  return _table(('word', 'meaning'), [
+      (word, ' '.join(meaning.split())) for word, meaning in re.findall(
+          r'^\* +([\w ,-]+): (.*(?:\n +.*)*)', docstring, re.M)])
+
+
 def modules() -> list[str]:
   """Returns the names of all modules without underscore, packages first."""
   names = []
@@ -255,12 +263,15 @@ def modules() -> list[str]:
   return sorted(names)
 
 
-def _summary(module):
-  """Returns the first line of a module's docstring."""
+def _docstring(module: str) -> str:
   path = ROOT.joinpath(*module.split('.'))
   path = path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
-  docstring = ast.get_docstring(ast.parse(path.read_text('utf-8'))) or ''
-  return docstring.partition('\n')[0]
+  return ast.get_docstring(ast.parse(path.read_text('utf-8'))) or ''
+
+
+def _summary(module: str) -> str:
+  """Returns the first line of a module's docstring."""
+  return _docstring(module).partition('\n')[0]
 
 
 def public_modules() -> list[str]:
@@ -291,11 +302,11 @@ def api() -> str:
 _PARTS: dict[str, Callable[..., str]] = {
     'flags': flags, 'recipes': recipes, 'atari57': atari57,
     'dmlab30': dmlab30, 'off_policy': off_policy, 'results': results,
-    'api': api}
+    'api': api, 'glossary': glossary}
 
 
 def filled(markdown: str) -> str:
-  """Returns a page whose markers are replaced by the parts they name."""
+  """Returns a page whose markers are replaced by parts of the site."""
   return _MARKER.sub(
       lambda match: _PARTS[match[1]](*filter(None, match.groups()[1:])),
       markdown)
@@ -347,10 +358,10 @@ def on_files(files, config):
       if (uri.startswith('files/') and path.is_file()
           and not files.get_file_from_path(uri)):
         files.append(File.generated(config, uri, abs_src_path=str(path)))
-  for path in _RESULTS.glob('*.csv'):
-    uri = f'files/benchmarks/results/{path.name}'
+  for results_path in _RESULTS.glob('*.csv'):
+    uri = f'files/benchmarks/results/{results_path.name}'
     if not files.get_file_from_path(uri):
-      files.append(File.generated(config, uri, abs_src_path=str(path)))
+      files.append(File.generated(config, uri, abs_src_path=str(results_path)))
   internal = set(internal_modules())
   for name in modules():
     note = '!!! note "Internal"\n\n    This module may change at any time.\n\n'

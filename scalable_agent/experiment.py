@@ -243,7 +243,11 @@ def main(argv: Sequence[str]) -> int:
       if config.mode == 'train':
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
-      exit_code = _run(config)
+      run = _import_mode(config)
+      if config.mode != 'train':  # Incomplete directories must be removed.
+        stack.enter_context(
+            signals.stop_on_signals(signals.Stop(waits_for='')))
+      exit_code = run(config)
       sys.stdout.flush()
       return exit_code
   except errors.UserError as e:
@@ -267,8 +271,9 @@ def main(argv: Sequence[str]) -> int:
     return e.args[0] if e.args else 130
 
 
-def _run(config: config_lib.Config) -> int:
-  """Imports and runs the function of `--mode`; returns the exit code."""
+def _import_mode(
+    config: config_lib.Config) -> Callable[[config_lib.Config], int]:
+  """Checks the settings; imports and returns the function of `--mode`."""
   module, function = MODES[config.mode]
   _check(config)
   if config.mode == 'train' and config.ray_address:
@@ -284,11 +289,7 @@ def _run(config: config_lib.Config) -> int:
     if 'tensorflow' in sys.modules:
       # TensorFlow looks for GPUs now, and reports missing libraries.
       sys.modules['tensorflow'].config.list_physical_devices()
-  if config.mode == 'train':
-    return run(config)
-  # So incomplete directories are removed after SIGTERM, too.
-  with signals.stop_on_signals(signals.Stop(waits_for='')):
-    return run(config)
+  return run
 
 
 def _check(config: config_lib.Config) -> None:

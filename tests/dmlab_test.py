@@ -567,7 +567,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
       self.assertEqual(output.getvalue(), '')
       for _ in range(2):
         self.make_vec(['rooms_watermaze'], [1]).initial()
-    self.assertEqual(output.getvalue().count('compile their maps first'), 1)
+    self.assertEqual(output.getvalue().count('first compile maps'), 1)
 
   def test_time_grows_with_environments_per_core(self):
     settings = dataclasses.replace(_SETTINGS, step_timeout_s=5)

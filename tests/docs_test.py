@@ -16,15 +16,22 @@ import sys
 from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
+import pytest
 import scalable_agent
 from scalable_agent import errors
 from scalable_agent import experiment
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT / 'benchmarks'))
+import house  # pylint: disable=g-import-not-at-top,wrong-import-position
+
 _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
           *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
 _MAX_README_LINES = 130
+_MAX_PRONOUNS_PER_100_WORDS = 2.0
+# A page of a few lines may have as many.
+_MIN_PRONOUNS = 2
 # The files of reproduction.py have columns of their own.
 _RESULTS = sorted(
     path for path in (_ROOT / 'benchmarks' / 'results').glob('*.csv')
@@ -49,11 +56,29 @@ def _generator():
 
 
 _GENERATE = _generator()
+_MODULES = house.modules(_ROOT)
 
 
 @functools.cache
 def _text(page):
   return (_ROOT / page).read_text('utf-8')
+
+
+def _prose(page):
+  """Returns a page without code blocks, tables and addresses of links."""
+  text = re.sub(r'^ *```.*?^ *```', '', _text(page), flags=re.M | re.S)
+  text = re.sub(r'^ *\|.*', '', text, flags=re.M)
+  return re.sub(r'<!--.*?-->|(?<=\])\([^)\s]*\)', '', text)
+
+
+def _exists(name):
+  """Returns whether `wing.module.name` or the like is in the package."""
+  parts = ['scalable_agent', *name.split('.')]
+  for end in range(len(parts), 1, -1):
+    path = _MODULES.get('.'.join(parts[:end]))
+    if path:
+      return parts[end:] == [] or parts[end] in path.read_text('utf-8')
+  return False
 
 
 @functools.cache
@@ -92,6 +117,30 @@ class PagesTest(parameterized.TestCase):
     self.assertEmpty([line for line in text.splitlines()
                       if len(line) > 100 and not line.startswith('|')])
 
+  @parameterized.parameters(*_PAGES)
+  def test_sentences_name_their_subject(self, page):
+    found, num_words = house.pronouns([house.Text(0, _prose(page))])
+    self.assertLessEqual(
+        len(found), max(_MIN_PRONOUNS,
+                        _MAX_PRONOUNS_PER_100_WORDS * num_words / 100),
+        f'{num_words} words, and: ' + ', '.join(word.text for word in found))
+
+  @parameterized.parameters(*_PAGES)
+  def test_names_of_the_package_exist(self, page):
+    wings = '|'.join({module.split('.')[1] for module in _MODULES
+                      if module.count('.') > 1})
+    names = set(re.findall(
+        rf'`(?:scalable_agent\.)?((?:{wings})\.\w[\w.]*?)(?:\(\))?`',
+        _text(page)))
+    self.assertEmpty([name for name in sorted(names)
+                      if not name.endswith(('.py', '.csv', '.json'))
+                      and not _exists(name)])
+
+  def test_all_recipes_have_a_note_on_their_runs(self):
+    text = _text('docs/recipes.md').partition('## Which recipes were run')[2]
+    self.assertContainsSubset(
+        experiment.recipe_names(), re.findall(r'`(\w+)`', text))
+
   def test_readme_is_short(self):
     self.assertLessEqual(
         len(_text('README.md').splitlines()), _MAX_README_LINES)
@@ -107,6 +156,12 @@ class PagesTest(parameterized.TestCase):
     there = {path.name for path in _DOCS.glob('*.md')} - {'api.md'}
     self.assertCountEqual(
         named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
+
+  @pytest.mark.slow
+  def test_path_of_calls_is_that_of_a_training(self):
+    path = _text('docs/architecture.md').partition('<!-- path -->')[2]
+    names = re.findall(r'^\| `(\w+)` \|', path.partition('<!--')[0], re.M)
+    self.assertEqual(names, house.way_to_the_gradient(_ROOT))
 
 
 class PackageTest(absltest.TestCase):
@@ -193,6 +248,11 @@ class GenerateTest(absltest.TestCase):
                   _GENERATE.atari57())
     self.assertIn('| IMPALA, deep, experts | 44.5 |', _GENERATE.dmlab30())
     self.assertIn('| SAC | HalfCheetah', _GENERATE.off_policy())
+
+  def test_glossary(self):
+    table = _GENERATE.glossary()
+    for word in ('agent step', 'group', 'unroll', 'version', 'lag'):
+      self.assertRegex(table, rf'(?m)^\| {word} \| .*\w\.')
 
   def test_results_become_a_table(self):
     table = _GENERATE.results('whole_program', 'network, peer')

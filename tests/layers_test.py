@@ -25,10 +25,10 @@ _LAYERS = (
     (1, 'environments replay'),
     (2, 'vtrace networks'),
     (2, 'losses'),
-    (3, 'algorithms compat'),
+    (3, 'algorithms'),
     (4, 'acting learning'),
     (5, 'runs'),
-    (6, 'modes'),
+    (6, 'modes compat'),
     (7, 'distributed'),
     (8, 'experiment'),
     (9, 'config structs training'),  # Public paths of modules in wings.

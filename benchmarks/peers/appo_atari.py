@@ -2,7 +2,7 @@
 """Trains with sample-factory's own configuration for Atari games.
 
 For benchmarks/time_to_score.py. The settings are those of
-sf_examples/atari/atari_params.py, and what `flags` changes; the games are ours.
+sf_examples/atari/atari_params.py, changed by `flags`; the games are ours.
 """
 
 import json
@@ -45,7 +45,7 @@ def _make_game(unused_name, unused_cfg, env_config, render_mode=None):
 def main():
   settings = json.loads(sys.argv[1])
   env_utils.register_env('game', _make_game)
-  # It returns a status, also if its parts have failed.
+  # `run_rl` returns a status, also after failures of its parts.
   sys.exit(train.run_rl(train_atari.parse_atari_args([
       '--env=game', '--experiment=peers', '--device=cpu',
       f'--seed={settings["seed"]}', '--save_every_sec=100000',

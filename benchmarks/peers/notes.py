@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What the programs of benchmarks/off_policy.py write down."""
+"""Notes that the programs of benchmarks/off_policy.py write."""
 
 import json
 import statistics

@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains as experiment.py does for benchmarks/peers.py, and notes updates.
 
-A step of an environment is counted when it is learned from for the first time,
-at most a queue of unrolls after it was made: nothing is dropped in between.
+A step of an environment is counted when the learner first learns from the step,
+at most a queue of unrolls after the step: nothing is dropped in between.
 """
 
 import functools
@@ -15,7 +15,7 @@ import pong
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 sys.path.insert(0, _ROOT)
-# experiment.main sets this, but it is not called here.
+# experiment.main, which sets this variable, is not called here.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
 from scalable_agent import experiment

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains as experiment.py does for benchmarks/off_policy.py, or only learns.
 
-The settings have `flags`, those of experiment.py. With `calls`, numbers of
-updates per call, nothing is trained: their times are measured, with what the
-draws and the copies take, on random transitions.
+The settings have `flags`, the flags of experiment.py. With `calls`, numbers of
+updates per call, nothing is trained: the times of such calls, of draws and of
+copies are measured on random transitions.
 """
 
 import json
@@ -16,7 +16,7 @@ import pong
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 sys.path.insert(0, _ROOT)
-# experiment.main sets this, but it is not called here.
+# experiment.main, which sets this variable, is not called here.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 # pylint: disable=wrong-import-position
 import numpy as np
@@ -31,7 +31,7 @@ _SPEC = structs.EnvironmentSpec(  # HalfCheetah's.
 
 
 def train(config):
-  """Trains until it is killed."""
+  """Trains until a kill."""
   note_updates = notes.Notes(config.batch_size)
 
   def note(update):
@@ -59,7 +59,7 @@ def updates(config, num_updates):
   def call():
     data = replay.draw(num_updates, config.batch_size).data
     learner.step(learner.to_device(data, 0))
-    return learner.agent.trainable_variables[0].numpy()  # Waits for it.
+    return learner.agent.trainable_variables[0].numpy()  # Waits for the update.
 
   return call
 

@@ -2,14 +2,14 @@
 """Pong (or another game) for all peers, and the files of a watched run.
 
 The work of a step is that of scalable_agent/environments/atari.py: grey 84 x 84
-frames, the maximum over the last two of four frames, four of them stacked
+frames, the maximum over the last two of four frames, four such frames stacked
 channels-first, 0 to 30 no-ops at the start of a game, no sticky actions.
 
 Every process that steps environments counts the steps in a file of its own in
 the directory `PEERS_RUN`. The process that trains writes each finished update,
-with the steps until then, to another file. peers.py reads both. Whoever plays
-whole games writes their returns to a file of its own; time_to_score.py reads
-them.
+with the steps until then, to another file. peers.py reads both files. A process
+that plays whole games writes the returns to a file of its own, which
+time_to_score.py reads.
 """
 
 import mmap
@@ -73,7 +73,7 @@ def note_game(score):
 
 
 def note_parameters(parameters):
-  """Writes down the number of trained parameters; peers.py checks it."""
+  """Writes the number of trained parameters, which peers.py checks."""
   count = sum(int(np.prod(p.shape)) for p in parameters)
   (_run_directory() / 'parameters').write_text(f'{count}\n', encoding='ascii')
 
@@ -124,9 +124,9 @@ class Pong:
 
 
 class ScoredGame(Pong):
-  """A game as scalable_agent plays it in training, which notes its return.
+  """A game of a training of scalable_agent, which notes its return.
 
-  A lost life ends an episode, but the game goes on. Rewards are clipped.
+  A lost life ends an episode, but not the game. Rewards are clipped.
   """
 
   def __init__(self, seed, game):
@@ -192,5 +192,5 @@ def make_vector(num_envs, num_threads, autoreset_mode=None, game=_GAME,
       game, num_envs, num_threads=num_threads,
       max_num_frames_per_episode=_MAX_FRAMES, repeat_action_probability=0.0,
       autoreset_mode=autoreset_mode,
-      noop_max=_MAX_NOOPS + 1,  # ALE draws below it.
+      noop_max=_MAX_NOOPS + 1,  # ALE draws smaller numbers.
       reward_clipping=False, use_fire_reset=False, **kwargs)

@@ -120,7 +120,6 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Returns the policy of each group: a policy of its own, or a shared one.
 
   Args:
-    config: the settings, resolved.
     spec: the spec of the environments.
     num_groups: number of groups of environments.
     part: a number that differs between the parts of a run.
@@ -143,7 +142,6 @@ def make_local(config: config_lib.Config, part: int,
   """Makes environments, and actors for them in threads of this process.
 
   Args:
-    config: the settings.
     part: a number that differs between the parts of a run.
     share: the environments; None for all environments of the run. Then lost
       processes are restarted, unless the run is deterministic.
@@ -168,7 +166,6 @@ def make_around(envs: Sequence[environments.FlowEnvironment],
 
   Args:
     envs: the environments of `share`.
-    config: the settings.
     part: a number that differs between the parts of a run.
     share: the numbers of the environments.
     restarts: counts restarts of `envs`.

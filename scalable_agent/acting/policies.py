@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Policies: they choose the actions of an actor's environments.
+"""Policies, which choose the actions of an actor's environments.
 
 `E` is the number of environments of one actor.
 """
 
+from collections.abc import Sequence
 import math
 import threading
 from typing import Protocol
@@ -20,17 +21,17 @@ import tree
 
 
 class Policy(Protocol):
-  """What an actor needs from a policy."""
+  """Chooses the actions of an actor."""
 
   @property
   def output_spec(self) -> structs.AgentOutput:
     """`AgentOutput` of `ArraySpec`s of one environment."""
 
   def refresh(self, weights: structs.Weights) -> int:
-    """Acts with `weights` from now on, unless it has newer ones.
+    """Acts with `weights` from now on, unless it has newer weights.
 
     Returns:
-      The version of the weights that it acts with.
+      The version of the weights that the policy acts with.
     """
 
   def initial_state(self, batch_size: int) -> structs.State:
@@ -51,14 +52,14 @@ class Policy(Protocol):
     """
 
   def close(self, timeout_s: float) -> None:
-    """Ends its threads, if it has any; waits at most `timeout_s`."""
+    """Ends the threads of the policy, if any; waits at most `timeout_s`."""
 
 
 class AgentPolicy:
-  """A `Policy` with an agent of its own.
+  """A `Policy` with an agent of its own, for one thread at a time.
 
   Only `refresh` changes the agent's variables, so one policy step never mixes
-  two versions. Only one thread may use it at a time.
+  two versions.
   """
 
   def __init__(self, agent: agents.Agent, greedy: bool = False,
@@ -69,8 +70,8 @@ class AgentPolicy:
       agent: the agent that acts; its variables are overwritten.
       greedy: whether to take the best known actions, without exploration.
       jit_compile: whether XLA compiles the policy step.
-      state_on_host: whether the next state is arrays, which are copied from the
-        device together with the outputs; otherwise it stays there.
+      state_on_host: whether to copy the next state from the device together
+        with the outputs, as arrays. Otherwise the state stays on the device.
     """
     self.output_spec = agent.output_spec
     self._agent = agent
@@ -78,33 +79,32 @@ class AgentPolicy:
     self._state_on_host = state_on_host
     state = agent.initial_state(1) if state_on_host else ()
     self._state_structure = tree.map_structure(lambda _: 0, state)
-    # Of each part that is copied from the device.
+    # Specs of the arrays copied from the device, in order.
     self._copied_specs = [spec for spec in agent.output_spec if spec] + [
         structs.ArraySpec(tuple(part.shape[1:]), part.dtype.as_numpy_dtype)
         for part in tree.flatten(state)]
     self._version = -1
-    # A shared policy makes steps of many sizes, which need not be traced one
-    # by one. XLA must know the size.
+    # Steps of a shared policy have many sizes, which share a trace. XLA must
+    # know the size.
     self._step = flat_function.FlatFunction(
         self._policy_step, jit_compile=jit_compile,
         reduce_retracing=not jit_compile)
     self._assign = flat_function.FlatFunction(self._assign_weights)
 
   def refresh(self, weights: structs.Weights) -> int:
-    """See `Policy`."""
     if weights.version > self._version:
       self._assign(list(weights.values))
       self._version = weights.version
     return self._version
 
   def initial_state(self, batch_size: int) -> structs.State:
-    """See `Policy`; returns tensors."""
+    """Returns the state at the start as tensors."""
     return self._agent.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
            state: structs.State
            ) -> tuple[structs.AgentOutput, structs.State]:
-    """See `Policy`; the next state is tensors, unless `state_on_host`."""
+    """Returns the output and the next state: tensors, or arrays on the host."""
     env_output = self._agent.tokenize(env_output.for_agent())
     packed, kept = self._step(last_action, env_output, state)
     parts = iter(_unpack(packed.numpy(), self._copied_specs))
@@ -115,34 +115,36 @@ class AgentPolicy:
     return output, kept
 
   def close(self, timeout_s: float) -> None:
-    """See `Policy`; there are no threads to end."""
+    """Does nothing: there are no threads to end."""
 
-  def _policy_step(self, last_action, env_output, state):
+  def _policy_step(
+      self, last_action: tf.Tensor, env_output: structs.StepOutput,
+      state: structs.State) -> tuple[tf.Tensor, structs.State]:
     output, state = self._agent.step(
         last_action, env_output, state, self._greedy)
     if self._state_on_host:
       return _pack((output, state)), ()
     return _pack(output), state
 
-  def _assign_weights(self, values):
+  def _assign_weights(self, values: Sequence[tf.Tensor]) -> None:
     for variable, value in zip(self._agent.variables, values, strict=True):
       variable.assign(value)
 
 
-def _pack(nest):
+def _pack(nest: structs.Nest) -> tf.Tensor:
   """Returns tensors `[E, ...]` of four bytes side by side, uint32 `[E, N]`.
 
-  One array takes one copy from the device, and one wait for it. They are
-  integers, because copies can change the bits of a float, and not int32, which
-  TensorFlow keeps on the host also where there is a GPU.
+  One array takes one copy from the device, and one wait. Copies can change the
+  bits of a float, and TensorFlow keeps int32 on the host: hence uint32.
   """
   parts = [tf.bitcast(part, tf.uint32) for part in tf.nest.flatten(nest)]
   return tf.concat(
       [tf.reshape(part, [tf.shape(part)[0], -1]) for part in parts], axis=1)
 
 
-def _unpack(packed, specs):
-  """Returns the arrays that `_pack` has packed; there is a spec of each."""
+def _unpack(packed: np.ndarray,
+            specs: Sequence[structs.ArraySpec]) -> list[np.ndarray]:
+  """Returns the arrays in the output of `_pack`, with the given specs."""
   parts, start = [], 0
   for spec in specs:
     end = start + math.prod(spec.shape)
@@ -153,9 +155,9 @@ def _unpack(packed, specs):
 
 
 class SharedPolicy:
-  """A `Policy` for several actors; it computes their steps in batches.
+  """A `Policy` for several actors, which computes steps in batches.
 
-  Weights change between two batches, never within one. If one actor calls
+  Weights change between two batches, never within a batch. If one actor calls
   `refresh`, all actors act with the new weights. So the weights of the first
   step of an unroll can be newer than the version that the actor's own `refresh`
   returned, but not older.
@@ -167,15 +169,15 @@ class SharedPolicy:
     """Makes a policy that many threads may call.
 
     Args:
-      policy: makes the steps; nothing else may call it from now on.
+      policy: makes the steps; must have no other users.
       minimum_batch_size: number of environments that a step waits for.
-      maximum_batch_size: the largest number of environments of a step. If it is
-        at least the number of all environments, no actor's step is divided.
+      maximum_batch_size: the largest number of environments of a step. From the
+        number of all environments on, no actor's step is divided.
       timeout_ms: see `dynamic_batching.Batcher`.
     """
     lock = threading.Lock()
 
-    def step(*args):
+    def step(*args: structs.Nest) -> structs.Nest:
       with lock:
         return policy.step(*args)
 
@@ -188,28 +190,26 @@ class SharedPolicy:
     weakref.finalize(self, self._service.close)
 
   def refresh(self, weights: structs.Weights) -> int:
-    """See `Policy`."""
     with self._lock:
       return self._policy.refresh(weights)
 
   def initial_state(self, batch_size: int) -> structs.State:
-    """See `Policy`."""
     return self._policy.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
            state: structs.State
            ) -> tuple[structs.AgentOutput, structs.State]:
-    """See `Policy`; the next state is arrays.
+    """Returns the output and the next state as arrays.
 
     Raises:
-      QueueClosed: if `close` was called.
-      Exception: the error of a step of this actor or of another one.
+      QueueClosed: `close` was called.
+      Exception: the error of a step of any actor.
     """
     try:
       return self._service(last_action, env_output.for_agent(), state)
     except tf.errors.CancelledError as e:
       if e.__cause__ is not None:
-        raise e.__cause__  # noqa: B904  (It is the cause, not its effect.)
+        raise e.__cause__  # noqa: B904  (The cause itself is the error.)
       raise queues.QueueClosed() from e
 
   def close(self, timeout_s: float) -> None:

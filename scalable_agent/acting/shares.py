@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Which environments of a run a process has. Without TensorFlow."""
+"""Shares: the environments of one process. Without TensorFlow."""
 
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ class Share(NamedTuple):
   """The environments that one process steps.
 
   Attributes:
-    environments: their numbers in the run, in a row.
+    environments: consecutive numbers of the environments in the run.
     worker: the number of the process.
-    incarnation: how many processes there were in its place before it.
+    incarnation: the number of earlier processes with this `worker`.
   """
   environments: range
   worker: int = 0
@@ -33,7 +33,6 @@ def make_environments(config: config_lib.Config, part: int, share: Share,
   """Makes a share of the environments, in `config.num_actor_groups` groups.
 
   Args:
-    config: the settings.
     part: a number that differs between the parts of a run.
     share: the environments.
     restarts: see `environments.make_vec`.
@@ -41,13 +40,13 @@ def make_environments(config: config_lib.Config, part: int, share: Share,
   Raises:
     Exception: any error of `environments.make_groups`.
   """
-  # A part of a run has other seeds than the part before.
+  # Each part of a run has other seeds.
   return environments.make_groups(
       level_names(config, share.environments),
       [config.derive_seed('environment', i, part, share.incarnation)
        for i in share.environments],
       config, config.num_actor_groups,
-      # A worker has its CPUs only, and not all cores of its machine.
+      # A worker has only its CPUs, not all cores of the machine.
       config.num_cpus_per_actor_worker if config.ray_address else 0,
       first_index=share.environments.start,
       restarts=restarts)

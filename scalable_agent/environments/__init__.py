@@ -104,7 +104,7 @@ def make_vec(
   """Makes one vector of `E` environments.
 
   Args:
-    level_names: `E` level names. They may differ if the levels have the same
+    level_names: `E` level names. Different levels must have the same
       observations and actions.
     seeds: `E` ints within `[0, 2**31)`. The same levels, seeds and actions give
       the same stream.
@@ -125,7 +125,7 @@ def make_vec(
     EnvironmentSpecError: the observations or actions of a level are not
       supported, or differ between levels.
     EnvironmentProcessError: a worker process died while starting.
-    ValueError: no levels, or seeds that do not fit.
+    ValueError: no levels, or a wrong number or range of seeds.
   """
   _check_arguments(level_names, seeds)
   if settings is None:
@@ -218,7 +218,7 @@ def check_names(
 
 def check_levels(
     level_names: Sequence[str], settings: EnvironmentSettings) -> None:
-  """Raises an error for levels that cannot be made, or not played by one agent.
+  """Raises an error for levels that cannot be made or have different specs.
 
   Every level is made once and closed. A single level is not checked, because
   `make_vec` finds the same faults.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import functools
 import math
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -116,7 +116,7 @@ class Recorder(gymnasium.Wrapper):
     self._add(observation)
     return observation, info
 
-  def step(self, action: Any) -> base.Step:
+  def step(self, action: np.ndarray | int) -> base.Step:
     """See `gymnasium.Env.step`; completes the video at the end of a game."""
     observation, reward, terminated, truncated, info = self.env.step(action)
     self._return += float(reward)
@@ -130,7 +130,8 @@ class Recorder(gymnasium.Wrapper):
     self._end()
     super().close()
 
-  def _add(self, observation: base.RawObservation, action: Any = None) -> None:
+  def _add(self, observation: base.RawObservation,
+           action: np.ndarray | int | None = None) -> None:
     assert self._video is not None
     text = ''
     if self._recording.has_text and action is not None:
@@ -255,7 +256,8 @@ def _make_recorder(factory: base.Factory, recording: Recording,
   return Recorder(factory(), recording, environment, num_action_repeats)
 
 
-def _picture(env: gymnasium.Env, observation: Any) -> np.ndarray:
+def _picture(
+    env: gymnasium.Env, observation: base.RawObservation) -> np.ndarray:
   """Returns a picture of the environment, uint8 `[H, W, 3]`."""
   picture = env.render() if env.render_mode == 'rgb_array' else None
   if picture is None:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import gymnasium
 from scalable_agent import errors
 from scalable_agent.environments import base
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 Spec: TypeAlias = gymnasium.envs.registration.EnvSpec
 
@@ -62,7 +62,7 @@ class Package(NamedTuple):
           f'pip install -e ".[{self.extra}]" ({e}).') from e
 
   def look_up(self, level_name: str,
-              settings: sections.EnvironmentSettings) -> Spec:
+              settings: EnvironmentSettings) -> Spec:
     """Imports the package and returns gymnasium's spec of a level.
 
     Raises:
@@ -73,7 +73,7 @@ class Package(NamedTuple):
     return look_up(level_name, settings)
 
 
-def look_up(level_name: str, settings: sections.EnvironmentSettings) -> Spec:
+def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
   """Returns gymnasium's spec of a level.
 
   Args:
@@ -90,7 +90,7 @@ def look_up(level_name: str, settings: sections.EnvironmentSettings) -> Spec:
     if module:
       importlib.import_module(module)
     spec = gymnasium.spec(env_id)
-    return _with_pictures(spec) if settings.is_filmed else spec
+    return _with_pictures(spec) if settings.needs_pictures else spec
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'The module of level {level_name} cannot be imported: {e}.') from e

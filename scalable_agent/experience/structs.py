@@ -361,7 +361,7 @@ class Weights(NamedTuple):
   """A published version of an agent's weights; never changes.
 
   Attributes:
-    version: number of updates that made them.
+    version: number of updates that made these weights.
     values: one array or tensor per variable, in the order of `agent.variables`.
   """
   version: int

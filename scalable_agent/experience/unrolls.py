@@ -29,7 +29,7 @@ class Inbox(Protocol):
   """The source of a learner's unrolls, such as a `queues.BoundedQueue`."""
 
   def get(self) -> Delivery:
-    """Waits for an unroll and returns it; raises errors and `QueueClosed`."""
+    """Waits for the next unroll; raises errors and `QueueClosed`."""
 
 
 def allocate(unroll_length: int, level_names: Sequence[str],

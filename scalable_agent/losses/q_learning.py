@@ -11,8 +11,8 @@ values of o'. Tensors are float32 or float64. Losses are scalars, and targets
 `y` are constants: no gradient flows through targets.
 
 Losses are means over the batch, `mean(w * loss)`, while IMPALA's losses are
-sums. The importance weights `w` of a prioritised replay are `[B]`; None stands
-for ones. The mean is not divided by the sum of importance weights.
+sums. `importance_weights` are the factors `w` of a prioritised replay, `[B]`;
+None stands for ones. The mean is not divided by the sum of `w`.
 
 Sources: Mnih et al. 2015 (DQN), van Hasselt et al. 2016 (arXiv 1509.06461,
 double Q-learning), Lillicrap et al. 2016 (arXiv 1509.02971, DDPG), Fujimoto et
@@ -83,15 +83,12 @@ def soft_values(q_values: tf.Tensor, log_probs: tf.Tensor,
 
 def expected_soft_values(q_values: tf.Tensor, logits: tf.Tensor,
                          temperature: tf.Tensor) -> tf.Tensor:
-  """Returns SAC's value for discrete actions, without sampling.
+  """Returns SAC's values `sum_a pi(a) (Q(a) - alpha log pi(a))`, `[B]`.
 
   Args:
     q_values: `[B, A]`, minima over the critics.
     logits: `[B, A]`, logits of the policy.
     temperature: scalar, alpha.
-
-  Returns:
-    `[B]`, `sum_a pi(a) (Q(a) - alpha log pi(a))`.
   """
   check_shape('logits', logits, q_values)
   return expected_values(
@@ -144,7 +141,6 @@ def critic_loss(q_values: tf.Tensor, targets: tf.Tensor,
   Args:
     q_values: `[C, B]`, values of the actions of the replay.
     targets: `[B]`.
-    importance_weights: `[B]`.
     huber: `d`, the error from which the loss is linear: a larger error `e`
       costs `d (|e| - d / 2)` instead of `e^2 / 2`. None for squares everywhere.
   """
@@ -176,7 +172,6 @@ def deterministic_policy_loss(
     q_values: `[B]`, values of the first critic for actions of the policy. The
       gradient flows through the values to the actions; the critic must not
       learn from this loss.
-    importance_weights: `[B]`.
   """
   return -_mean(q_values, importance_weights)
 
@@ -192,7 +187,6 @@ def soft_policy_loss(
       log-probabilities; the critics must not learn from this loss.
     log_probs: `[B]`, of the same actions.
     temperature: scalar, alpha, taken as constant.
-    importance_weights: `[B]`.
   """
   return -_mean(
       soft_values(q_values, log_probs, _constant(temperature, q_values)),
@@ -211,7 +205,6 @@ def expected_soft_policy_loss(
     logits: `[B, A]`, logits of the policy. The gradient flows through the
       probabilities and through the log-probabilities.
     temperature: scalar, alpha, taken as constant.
-    importance_weights: `[B]`.
   """
   return -_mean(
       expected_soft_values(tf.stop_gradient(q_values), logits,
@@ -236,7 +229,6 @@ def temperature_loss(
     log_probs: `[B]`, of sampled actions, or `negative_entropy`.
     target_entropy: the entropy to reach. For continuous actions of `N` parts,
       the paper has `-N`; for discrete actions, see `discrete_target_entropy`.
-    importance_weights: `[B]`.
   """
   excess = tf.stop_gradient(log_probs + target_entropy)
   return -_mean(log_temperature * excess, importance_weights)

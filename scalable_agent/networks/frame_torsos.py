@@ -69,7 +69,7 @@ class ShallowTorso(tf.keras.layers.Layer):
     super().__init__()
     # The paper does not give the initial weights. Frames of games are mostly
     # background, and kernels whose mean is not zero respond to the background
-    # only; see "Dead units" in BUILD_NOTES.md.
+    # only; see "Dead units" in docs/decisions.md.
     initializer = tf.keras.initializers.HeNormal(seed)
     self._first = _PatchConv(16, 4, data_format, layers.ZeroMeanNormal(seed))
     self._second = tf.keras.layers.Conv2D(

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 import types
-from typing import Any, IO, TypeAlias, TypeVar
+from typing import IO, TypeAlias, TypeVar
 
 from scalable_agent.processes import signals
 
@@ -34,7 +34,7 @@ CONTEXT = multiprocessing.get_context('forkserver')
 _Process: TypeAlias = multiprocessing.process.BaseProcess
 _start_lock = threading.Lock()
 _started: list[_Process] = []
-_server_pid: Any = CONTEXT.Value(ctypes.c_long, 0, lock=False)
+_server_pid = CONTEXT.RawValue(ctypes.c_long, 0)
 
 _LONGEST_WAIT_S = 1.0
 # Names of sockets have at most 107 characters.
@@ -239,7 +239,8 @@ def _remove_run(path: str) -> bool:
   return True
 
 
-def _run(target: Callable[..., None], args: tuple, server_pid: Any) -> None:
+def _run(target: Callable[..., None], args: tuple,
+         server_pid: ctypes.c_long) -> None:
   """Runs in the process."""
   os.setpgid(0, 0)  # Children can be found by this group.
   signal.signal(signal.SIGINT, signal.SIG_IGN)

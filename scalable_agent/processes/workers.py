@@ -107,7 +107,7 @@ class Workers:
         len(factories), observation_spec, action_spec)
     self.exchange = shared_arrays.open_exchange(shared)
     self.exchange.status.fill(BUSY)
-    with self._failures_explained():
+    with self._explain_failures():
       self._done, done = processes.CONTEXT.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)
       with done:
@@ -176,7 +176,7 @@ class Workers:
     self._selector.register(process.sentinel, selectors.EVENT_READ)
 
   def _command(self, command: bytes, is_start: bool) -> None:
-    with self._failures_explained():
+    with self._explain_failures():
       with self._lock:
         if self._closed:
           raise EOFError
@@ -209,7 +209,7 @@ class Workers:
         num_busy -= len(answers)
 
   @contextlib.contextmanager
-  def _failures_explained(self) -> Iterator[None]:
+  def _explain_failures(self) -> Iterator[None]:
     """Ends all workers when one fails; raises an error with the reason."""
     try:
       yield

@@ -93,8 +93,8 @@ class Checkpointer:
     """
     if self._latest is None:
       return None
-    path, damaged = files.restore_good(self._latest, self._checkpoint,
-                                  all_of_it=True)
+    path, damaged = files.restore_good(
+        self._latest, self._checkpoint, all_of_it=True)
     for name in damaged if put_aside else []:
       files.put_aside(self._logdir, name)
       print(f'{os.path.join(self._logdir, name)} is damaged, and kept as '
@@ -233,17 +233,7 @@ class BestCheckpoint:
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
                description: str, level: str):
-    """Reads the mean of an earlier part of the run; writes nothing yet.
-
-    Args:
-      logdir: the directory of the run.
-      learner: the learner to save.
-      description: see `Checkpointer`.
-      level: see `Checkpointer`.
-
-    Raises:
-      CheckpointError: as `Checkpointer`.
-    """
+    """Reads the mean of an earlier part of the run in `logdir`."""
     self.logdir = os.path.join(logdir, 'best')
     self._checkpointer = Checkpointer(
         self.logdir, learner, description, level, max_to_keep=1)
@@ -255,9 +245,7 @@ class BestCheckpoint:
   def offer(self, mean: float, train_time_s: float) -> bool:
     """Saves the learner if `mean` is the highest; returns whether so.
 
-    Raises:
-      DivergedError: as `Checkpointer.save`.
-      SaveError: as `Checkpointer.save`; the best checkpoint stays.
+    Raises errors as `Checkpointer.save` does; then the best checkpoint stays.
     """
     if not mean > self.mean:
       return False
@@ -292,7 +280,7 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
   Args:
     logdir: the log directory.
     agent: gets the weights.
-    description: the description of the saved agent, see `Checkpointer`.
+    description: the expected agent, see `Checkpointer`.
 
   Returns:
     The environment frames that the agent was trained for.

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Whole games with a trained policy, after the training or during it."""
+"""Plays whole games with a policy, during the training or afterwards."""
 
 from collections.abc import Callable
 import dataclasses
@@ -11,7 +11,7 @@ from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
-from scalable_agent.scores import evaluations as file
+from scalable_agent.scores import evaluations as evaluations_file
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 
@@ -20,20 +20,20 @@ def episode_returns(
     env: environments.FlowEnvironment, policy: policies.Policy,
     num_episodes: int,
     report: Callable[[int], None] = lambda num_episodes: None) -> list[float]:
-  """Plays whole games in parallel and returns their unclipped returns.
+  """Plays whole games in parallel and returns the unclipped returns.
 
-  Every environment plays a fixed number of games, so that short games are not
-  favoured over long ones that are still running.
+  Every environment plays a fixed number of games. Otherwise short games would
+  be favoured over long games that are still running.
 
   Args:
     env: `E` environments.
     policy: the policy, with its weights.
-    num_episodes: how many games, at least `E`.
+    num_episodes: number of games, at least `E`.
     report: called after each game with the number of games that are over.
 
   Returns:
-    `num_episodes` returns: those of environment 0 in order, then those of
-    environment 1, and so on.
+    `num_episodes` returns: the returns of environment 0 in order, then the
+    returns of environment 1, and so on.
   """
   returns = _play(env, policy, num_episodes, report, lambda: False)
   return [r for per_env in returns for r in per_env]
@@ -42,12 +42,14 @@ def episode_returns(
 def returns_by_environment(
     env: environments.FlowEnvironment, policy: policies.Policy,
     num_episodes: int) -> list[list[float]]:
-  """Plays as `episode_returns` does; returns those of each environment."""
+  """Plays as `episode_returns` does; returns a list for each environment."""
   return _play(env, policy, num_episodes, lambda num_over: None, lambda: False)
 
 
-def _play(env, policy, num_episodes, report, is_stopped):
-  """Returns the returns of each environment."""
+def _play(env: environments.FlowEnvironment, policy: policies.Policy,
+          num_episodes: int, report: Callable[[int], None],
+          is_stopped: Callable[[], bool]) -> list[list[float]]:
+  """Plays until `is_stopped`; returns the returns of each environment."""
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
@@ -74,18 +76,18 @@ class Evaluator:
   def __init__(self, env: environments.FlowEnvironment, policy: policies.Policy,
                learner: learner_lib.Learner, *, logdir: str, every_frames: int,
                num_episodes: int):
-    """Reads what an earlier part of the run has written to `logdir`.
+    """Reads the evaluations of earlier parts of the run.
 
     Args:
-      env: `E` environments, as `make_environments` makes them.
-      policy: a policy that nothing else uses.
-      learner: what to evaluate, with its frames restored.
+      env: `E` environments from `make_environments`.
+      policy: a policy without other users.
+      learner: the learner to evaluate, with its frames restored.
       logdir: the directory of `evaluations.csv`.
-      every_frames: how many frames are between two evaluations.
+      every_frames: number of frames between two evaluations.
       num_episodes: games per level.
 
     Raises:
-      ConfigError: if `evaluations.csv` cannot be written.
+      ConfigError: `evaluations.csv` cannot be written.
     """
     self._env = env
     self._policy = policy
@@ -93,30 +95,30 @@ class Evaluator:
     self._logdir = logdir
     self._every_frames = every_frames
     self._num_episodes = num_episodes
-    done = file.start(logdir, learner.num_env_frames)
+    done = evaluations_file.start(logdir, learner.num_env_frames)
     self._last_frames = done[-1].num_env_frames if done else 0
 
   @property
   def is_due(self) -> bool:
-    """Whether a multiple of `every_frames` was reached since the last one."""
+    """Whether a multiple of `every_frames` was reached since the last time."""
     return (self._learner.num_env_frames // self._every_frames
             > self._last_frames // self._every_frames)
 
   @property
   def is_up_to_date(self) -> bool:
-    """Whether no frames have arrived since the last one."""
+    """Whether no frames have arrived since the last evaluation."""
     return self._learner.num_env_frames == self._last_frames
 
   def evaluate(self, train_time_s: float,
-               stop: threading.Event) -> file.Evaluation | None:
-    """Plays the games with the weights of this moment; writes the results.
+               stop: threading.Event) -> evaluations_file.Evaluation | None:
+    """Plays the games with the current weights, and writes the results.
 
     Args:
       train_time_s: seconds trained.
-      stop: ends the games once it is set.
+      stop: ends the games once set.
 
     Returns:
-      The evaluation; None if it was stopped.
+      The evaluation; None if stopped.
     """
     learner = self._learner
     self._policy.refresh(learner.weights())
@@ -127,7 +129,7 @@ class Evaluator:
       played = self._play(num_episodes, stop)
     except Exception:
       if stop.is_set():
-        return None  # The signal has ended the environments, too.
+        return None  # The signal has ended the environments as well.
       raise
     for name, returns in zip(self._env.level_names, played):
       by_level[name] += returns
@@ -135,18 +137,19 @@ class Evaluator:
     if len(returns) < num_episodes:
       return None
     self._last_frames = learner.num_env_frames
-    evaluation = file.Evaluation(
+    evaluation = evaluations_file.Evaluation(
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
-    file.append(self._logdir, evaluation)
+    evaluations_file.append(self._logdir, evaluation)
     return evaluation
 
-  def _play(self, num_episodes, stop):
+  def _play(self, num_episodes: int,
+            stop: threading.Event) -> list[list[float]]:
     while True:
       try:
         return _play(self._env, self._policy, num_episodes,
                      lambda num_over: None, stop.is_set)
-      except errors.EnvironmentLostError:  # All games begin anew.
+      except errors.EnvironmentLostError:  # All games are started again.
         pass
 
 
@@ -154,13 +157,13 @@ def make_environments(
     config: config_lib.Config) -> environments.FlowEnvironment:
   """Makes the environments of evaluations while training.
 
-  They play the levels that the training plays, with seeds of their own, and
-  whole games. There are at most as many as those of the training.
+  The environments play whole games on the levels of the training, with other
+  seeds. There are at most as many environments as in the training.
   """
   names = levels_lib.played(
       levels_lib.level_names(config.level_name, config.is_test),
       config.num_actors)
-  # The levels take turns, so that each one plays the same number of games.
+  # The levels take turns, so that each level plays the same number of games.
   names *= min(config.eval_num_episodes, config.num_actors // len(names))
   return environments.make_vec(
       # All parts of a run play the same games.

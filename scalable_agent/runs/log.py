@@ -36,7 +36,7 @@ class Update(NamedTuple):
     scalars: from `Learner.step`, by name.
     notes: about the unrolls that have arrived since the last update.
     learner: the learner, after the update.
-    lags: int64, of each column of these unrolls, in updates.
+    lags: int64, the lag of each column of the unrolls, in updates.
   """
   scalars: dict[str, tf.Tensor]
   notes: Sequence[structs.Note]
@@ -50,7 +50,7 @@ class Update(NamedTuple):
 
   @property
   def episodes(self) -> list[episodes_lib.Episode]:
-    """The episodes that ended in these unrolls."""
+    """The episodes that ended in the unrolls."""
     return [episode for note in self.notes for episode in note.episodes]
 
 

@@ -57,7 +57,7 @@ def workers(counts: Mapping[str, int]) -> str:
 
 @contextlib.contextmanager
 def retry_later() -> Iterator[None]:
-  """Prints what could not be saved; the run continues without."""
+  """Prints a `SaveError`: the run continues, and saves the next time."""
   try:
     yield
   except errors.SaveError as e:
@@ -82,7 +82,6 @@ def print_unrolls(config: config_lib.Config, actors: interface.Acting,
   """Prints how many unrolls were not learned from, and where each unroll is.
 
   Args:
-    config: the settings, resolved.
     actors: the actors of learner 0.
     counts: the counts of the actors of all learners.
     num_learned: unrolls that learner 0 has learned from, or has added to a

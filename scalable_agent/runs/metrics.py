@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What a run reports: episodes, scalars, progress, time per stage."""
+"""Metrics of a run: bottleneck, curves on disk, progress."""
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import contextlib
 import csv
 import datetime
@@ -23,31 +23,20 @@ _MAX_WHOLE = 10**16
 _LONGEST_ETA_S = 1e10
 
 
-
-
-
-
-
-
-
-
-
-
 class Bottleneck:
-  """Says which part the others wait for."""
+  """Finds whether the actors or the learner wait."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._before: dict[str, tuple[float, float]] = {}
     self._text = ''
 
   def __call__(self, learner: Mapping[str, float],
                actors: Mapping[str, float]) -> str:
-    """Returns a line, '' if there is no clear answer or the same as before.
+    """Returns a line, or '' without a clear answer and if nothing has changed.
 
     Args:
-      learner: seconds that the learner has spent in each stage so far; one of
-        them is `wait`.
-      actors: those of all actors.
+      learner: seconds of the learner in each stage so far, with a stage `wait`.
+      actors: the same for all actors together.
     """
     learner_share = self._wait_share('learner', learner)
     actor_share = self._wait_share('actors', actors)
@@ -59,13 +48,13 @@ class Bottleneck:
     is_new, self._text = text != self._text, text
     return f'{text} {100 * share:.0f} % of the time.' if text and is_new else ''
 
-  def _wait_share(self, role, seconds):
+  def _wait_share(self, role: str, seconds: Mapping[str, float]) -> float:
     """Returns the share of the time since the last call."""
     now = seconds.get('wait', 0.), sum(seconds.values())
     before = self._before.get(role, (0., 0.))
     self._before[role] = now
     wait, total = now[0] - before[0], now[1] - before[1]
-    # Seconds of a process that was replaced begin at 0 again.
+    # Seconds of a process that was restarted begin at 0 again.
     return wait / total if 0 <= wait <= total and total else 0.
 
 
@@ -83,7 +72,7 @@ class MetricsWriter:
       num_action_repeats: environment frames per agent step.
 
     Raises:
-      ConfigError: if `episodes.csv` cannot be written.
+      ConfigError: `episodes.csv` cannot be written.
     """
     self._num_action_repeats = num_action_repeats
     path = os.path.join(logdir, 'episodes.csv')
@@ -107,10 +96,9 @@ class MetricsWriter:
                      num_env_frames: int, train_time_s: float) -> None:
     """Writes episodes under the reference's names, at `num_env_frames`.
 
-    When every level of DMLab-30 has a return, it also writes the scores of the
-    suite.
+    Also writes the scores of DMLab-30 once every level has a return.
     """
-    with self._failures_said(), self._as_default(num_env_frames):
+    with self._without_errors(), self._as_default(num_env_frames):
       for episode in episodes:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
@@ -128,7 +116,7 @@ class MetricsWriter:
   def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
                     num_env_frames: int) -> None:
     """Writes scalars and the histogram of `actions`, and flushes all files."""
-    with self._failures_said(), self._as_default(num_env_frames):
+    with self._without_errors(), self._as_default(num_env_frames):
       for name, value in scalars.items():
         _write_scalar(name, value)
       tf.summary.histogram('action', actions)
@@ -136,27 +124,27 @@ class MetricsWriter:
 
   def write_test_reward(self, mean: float, num_env_frames: int) -> None:
     """Writes the mean return of an evaluation, under PyTorchRL's name."""
-    with self._failures_said(), self._as_default(num_env_frames):
+    with self._without_errors(), self._as_default(num_env_frames):
       _write_scalar('TestReward', mean)
     self.flush()
 
   def flush(self) -> None:
-    """Passes all that was written to the operating system."""
-    with self._failures_said():
+    """Passes all output to the operating system."""
+    with self._without_errors():
       self._summaries.flush()
-    with self._failures_said():
+    with self._without_errors():
       self._file.flush()
 
   def close(self) -> None:
-    """Writes what is left, and closes the files."""
-    with self._failures_said():
+    """Flushes and closes the files."""
+    with self._without_errors():
       self._summaries.close()
-    with self._failures_said():
+    with self._without_errors():
       self._file.close()
 
   @contextlib.contextmanager
-  def _failures_said(self):
-    """Says once what cannot be written; a run does not end for its curves."""
+  def _without_errors(self) -> Iterator[None]:
+    """Prints the first error of writing: a run does not end for its curves."""
     try:
       yield
     except (OSError, tf.errors.OpError) as e:
@@ -166,12 +154,13 @@ class MetricsWriter:
               'from them.', flush=True)
       self._has_failed = True
 
-  def _as_default(self, num_env_frames):
+  def _as_default(self, num_env_frames: int
+                  ) -> contextlib.AbstractContextManager:
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
 
 
-def _missing_end(path):
-  """Returns what to add to a CSV file whose last line a kill may have cut."""
+def _missing_end(path: str) -> str:
+  """Returns the missing end of a CSV file whose last line a kill has cut."""
   with open(path, 'rb') as f:
     f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
     line = f.read().rsplit(b'\n', 1)[-1]
@@ -184,8 +173,7 @@ def _missing_end(path):
 def shortest(value: float) -> str:
   """Returns the shortest text that is read as the same number.
 
-  If `value` is a float32, it is read as the same float32, else as the same
-  float64.
+  A float32 is read as the same float32, other values as the same float64.
   """
   if value.is_integer() and abs(value) < _MAX_WHOLE:
     return str(int(value))
@@ -193,22 +181,22 @@ def shortest(value: float) -> str:
   return str(single if float(single) == value else value)
 
 
-def _write_scalar(name, value):
+def _write_scalar(name: str, value: float) -> None:
   # An array: TensorFlow never frees the tensor of a Python number.
   tf.summary.scalar(name, np.array(value, np.float32))
 
 
 class Measured(NamedTuple):
-  """Where a run is.
+  """The progress of a run at one moment.
 
   Attributes:
     num_env_frames: frames learned from so far.
     total: frames at the end of the run.
     frames_per_s: recent speed.
     eta: time that is left at this speed, in words.
-    mean_return: of the recent episodes; NaN before the first.
-    num_episodes: how many these are.
-    policy_lag: the lag, mean over the batch.
+    mean_return: mean over recent episodes; NaN before the first episode.
+    num_episodes: the number of recent episodes.
+    policy_lag: the lag in updates, mean over the batch.
   """
   num_env_frames: int
   total: int
@@ -220,7 +208,7 @@ class Measured(NamedTuple):
 
   @property
   def share(self) -> float:
-    """The part of the run that is done; may be a little above 1."""
+    """The share of the run that is done; may be a little above 1."""
     return self.num_env_frames / self.total
 
   @property
@@ -237,7 +225,7 @@ class Measured(NamedTuple):
 
 
 class Progress:
-  """Recent returns and speed."""
+  """Keeps recent returns and measures the speed."""
 
   def __init__(self, num_env_frames: int, total_environment_frames: int,
                num_recent: int = 100):
@@ -258,20 +246,20 @@ class Progress:
     self._speed = timing.Speed(num_env_frames)
 
   def add_episodes(self, episodes: list[episodes_lib.Episode]) -> None:
-    """Adds the returns of episodes to the recent ones."""
+    """Adds the returns of episodes to the recent returns."""
     self._recent.extend(episode.episode_return for episode in episodes)
 
   @property
   def mean_return(self) -> float:
-    """Mean of the recent episodes' returns; NaN before the first."""
+    """Mean return of recent episodes; NaN before the first episode."""
     return float(np.mean(self._recent)) if self._recent else float('nan')
 
   def measure(self, num_env_frames: int, policy_lag: float) -> Measured:
-    """Returns where the run is, with its speed since the last call.
+    """Returns the progress, with the speed since the last call.
 
     Args:
       num_env_frames: frames learned from so far.
-      policy_lag: the lag, mean over the batch.
+      policy_lag: the lag in updates, mean over the batch.
     """
     frames_per_s = self._speed(num_env_frames)
     left_s = max(self._total - num_env_frames, 0) / (frames_per_s or np.inf)

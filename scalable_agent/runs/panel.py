@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The progress of a run as a panel that stays at the end of a terminal."""
+"""Shows the progress of a run as a panel at the end of a terminal."""
 
 from collections.abc import Mapping
 import math
@@ -16,7 +16,7 @@ _MAX_POINTS = 60
 
 
 def make(title: str) -> 'Panel | None':
-  """Returns a panel; None if the output is not a terminal that can show it."""
+  """Returns a panel; None if the output is not a terminal that can show one."""
   console = rich.console.Console()
   if not console.is_terminal or console.is_dumb_terminal:
     return None
@@ -28,12 +28,12 @@ def make(title: str) -> 'Panel | None':
 
 
 class Panel:
-  """A panel below what is printed; `close` leaves its last state there."""
+  """A panel below all printed lines; `close` leaves the last state there."""
 
   def __init__(self, title: str, console: rich.console.Console):
     """Shows nothing yet."""
     self._title = title
-    # It is drawn by `update` only, so it needs no thread.
+    # Only `update` draws, so no thread is needed.
     self._live = rich.live.Live(console=console, auto_refresh=False)
     self._returns: list[float] = []
     self._is_due = 0
@@ -44,14 +44,14 @@ class Panel:
     """Draws the panel.
 
     Args:
-      measured: where the run is.
+      measured: the progress.
       time_shares: the share of its time that a role spends in a stage, by
         `role/stage`.
       more: another line.
     """
     if not self._live.is_started:
       self._live.start()
-      # A program that is killed must not leave a terminal without one.
+      # A killed program must not leave a terminal without a cursor.
       self._live.console.show_cursor(True)
     self._remember(measured.mean_return)
     table = rich.table.Table.grid(padding=(0, 2))
@@ -74,11 +74,11 @@ class Panel:
         rich.panel.Panel(table, title=self._title, expand=False), refresh=True)
 
   def close(self) -> None:
-    """Draws no more; may be called again."""
+    """Stops drawing; may be called again."""
     self._live.stop()
 
-  def _remember(self, mean_return):
-    """Keeps the return; of a long run, every second one, every fourth, ..."""
+  def _remember(self, mean_return: float) -> None:
+    """Keeps the return; in long runs, every second, every fourth return, ..."""
     if not math.isfinite(mean_return):
       return
     self._is_due += 1
@@ -90,14 +90,14 @@ class Panel:
 
 
 def sparkline(values: list[float]) -> str:
-  """Returns bars whose heights are the values, between least and most."""
+  """Returns bars with the values as heights, from the least to the most."""
   least, most = min(values), max(values)
   scale = (len(_BARS) - 1) / ((most - least) or 1)
   return ''.join(_BARS[round((value - least) * scale)] for value in values)
 
 
-def _by_role(time_shares):
-  """Returns the stages of each role in a line, the longest ones first."""
+def _by_role(time_shares: Mapping[str, float]) -> dict[str, str]:
+  """Returns a line of the stages of each role, the longest stage first."""
   stages: dict[str, list[tuple[float, str]]] = {}
   for name, share in time_shares.items():
     role, _, stage = name.partition('/')

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""What the first learner is told by the others. Without TensorFlow."""
+"""Reports of the other learners to learner 0. Without TensorFlow."""
 
 import collections
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 
 class Report(NamedTuple):
-  """What is new since the last report of the same learner.
+  """Episodes and counts since the last report of the same learner.
 
   Attributes:
-    episodes: the `metrics.Episode`s that have ended.
+    episodes: the `episodes.Episode`s that have ended.
     counts: from `interface.Acting.counts`, by the learner's rank.
   """
   episodes: list[Any]
@@ -18,23 +18,23 @@ class Report(NamedTuple):
 
 
 class Reports:
-  """What a learner has to tell the first one; there, what all others told.
+  """Episodes and counts sent from the other learners to learner 0.
 
   Attributes:
-    episodes: the `metrics.Episode`s that nobody has taken.
+    episodes: `episodes.Episode`s that `take` has not returned yet.
     counts: the latest `interface.Acting.counts`, by the learner's rank.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.episodes: collections.deque = collections.deque()
     self.counts: dict[int, Mapping[str, int]] = {}
 
   def take(self) -> Report:
-    """Returns what is new."""
+    """Returns and removes the new episodes; returns the latest counts."""
     episodes = [self.episodes.popleft() for _ in range(len(self.episodes))]
     return Report(episodes, dict(self.counts))
 
   def add(self, report: Report) -> None:
-    """Takes a report of another learner."""
+    """Adds the report of another learner."""
     self.episodes.extend(report.episodes)
     self.counts |= report.counts

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Sets up a part of a run: the learner as it was saved, and its evaluator."""
+"""Sets up a part of a run: restores the learner, opens the evaluator."""
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -88,7 +88,6 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Makes a learner.
 
   Args:
-    config: the settings, resolved.
     spec: the spec of the environments. No environment is needed.
     part: a number that differs between the parts of a run.
     addons: further terms of the policy's loss, by name.

@@ -53,7 +53,6 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   Resumes from the checkpoint in `logdir` if there is one.
 
   Args:
-    config: the settings.
     hooks: called after each update, after the hooks of the program.
     addons: further terms of the policy's loss, by name.
 
@@ -108,8 +107,6 @@ def run(config: config_lib.Config,
     make_acting: makes the actors of this learner, from the settings and the
       number of the part.
     stop: ends the training once set, in one of the learners.
-    hooks: see `train`.
-    addons: see `train`.
     collectives: connects several learners, of which only learner 0 writes to
       the log directory. The first sum counts the learners that were stopped
       before their actors were ready. If the count is not 0, all learners end.
@@ -137,10 +134,10 @@ def run(config: config_lib.Config,
               end_frames=part.end_frames,
               hooks=(wait_for_update, *part.log.hooks(), *hooks),
               timer=part.log.timer, collectives=collectives)
-        frames_left = (
+        has_more = (
             part.learner.num_env_frames < config.total_environment_frames)
-        part.log.end(has_more=frames_left)
-        has_more = config.deterministic and frames_left and not stop.is_set()
+        part.log.end(has_more)
+      has_more = has_more and config.deterministic and not stop.is_set()
   return 0
 
 
@@ -188,10 +185,8 @@ def _open_part(
     addons: Mapping[str, base.Addon] | None) -> Iterator[_Part | None]:
   """Yields the next part of a run, or None if nothing is left to learn.
 
-  Saves a checkpoint and ends the actors at the exit.
-
-  A deterministic run has many parts. Each part begins at a checkpoint, as if
-  the program had been restarted. Other runs have one part.
+  Saves a checkpoint and ends the actors at the exit. Each part of a
+  deterministic run begins as if the program had been restarted.
   """
   signals.wait_for(context.stop, '')  # Nothing would be lost.
   if config.deterministic:
@@ -214,7 +209,7 @@ def _open_part(
     if setup.is_finished(config, learner):
       yield None
       return
-    # From here on all learners hold equal weights: they apply the same updates.
+    # From here on all learners hold equal weights, by applying equal updates.
     context.collectives.copy_from_first(tree.flatten(learner.state))
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
@@ -233,7 +228,7 @@ def _acting(
     config: config_lib.Config, learner: learner_lib.Learner,
     actors: interface.Acting, feed: feeds.Feed, context: context_lib.RunContext,
     outputs: log_lib.Outputs | None) -> Iterator[_Part]:
-  """Yields a part with its actors running; saves and ends them at the exit."""
+  """Yields a part with running actors; saves and ends the part at the exit."""
   log = log_lib.Log(config, learner, actors, feed, context, outputs)
   end_frames = _end_frames(config, learner.num_env_frames)
   # Policies act with the oldest of these versions.
@@ -309,7 +304,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
     publish: called with the weights after each update.
     hooks: called in order after each update.
     stop: ends the loop once set.
-    timer: adds up the time of each stage.
+    timer: adds up the time of the stages `wait` and `learn`.
     collectives: connects the learners.
   """
   while learner.num_env_frames < end_frames:

@@ -17,7 +17,7 @@ class ActingSettings(Section):
   """Acting: environments, threads and unrolls."""
   num_actors: int = setting(
       4,
-      'Number of environments. In the reference every actor has one '
+      "Number of environments. In DeepMind's code every actor has one "
       'environment, hence the name. Here --num_actor_groups threads step all '
       'environments.', POSITIVE, COUNT)
   num_actor_groups: int = setting(

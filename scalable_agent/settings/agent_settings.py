@@ -16,8 +16,8 @@ class AgentSettings(Section):
   """The network, its inputs, and its computation."""
   agent: str = setting(
       'auto',
-      'Neural network. deep: the ResNet of the reference. shallow: the small '
-      "network of the paper. nature: DQN's network of 2015, three "
+      'Neural network. deep: the ResNet of the IMPALA paper. shallow: the '
+      "small network of this paper. nature: DQN's network of 2015, three "
       'convolutions. mlp: dense layers, for vectors and tiny images. auto: mlp '
       'if observations are not frames (three axes); for frames, deep with '
       'IMPALA, and nature with all other algorithms (deep if a side has less '

@@ -25,7 +25,8 @@ _VTRACE = Needs('correction', ('vtrace',))
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RewardSettings(Section):
   """Rewards as the learner sees them: discounted, perhaps clipped."""
-  discounting: float = setting(0.99, 'Discount per agent step.', FRACTION)
+  discounting: float = setting(
+      0.99, 'Discount per agent step (gamma).', FRACTION)
   reward_clipping: str = setting(
       By(impala='abs_one', Atari='abs_one', others='none'),
       'Clipping of rewards for learning. none: no clipping. abs_one: to [-1, '
@@ -41,7 +42,9 @@ class ImpalaSettings(RewardSettings):
       0.00025,
       'Weight of the entropy loss.', NOT_NEGATIVE, algorithms=('impala',))
   baseline_cost: float = setting(
-      0.5, 'Weight of the baseline loss.', NOT_NEGATIVE, algorithms=('impala',))
+      0.5,
+      'Weight of the baseline loss (of the value function).', NOT_NEGATIVE,
+      algorithms=('impala',))
   squash_actions: bool = setting(
       True,
       'Squash the samples of the Gaussian policy to [-1, 1] by tanh. If off, '
@@ -50,14 +53,14 @@ class ImpalaSettings(RewardSettings):
   bootstrap_truncated: bool = setting(
       False,
       'If a time limit cuts an episode off, add the value of the last '
-      'observation to the return. If off, as in the reference, a time limit is '
-      'an end like any other.', algorithms=('impala',))
+      "observation to the return. If off, as in DeepMind's code, a time limit "
+      'is an end like any other.', algorithms=('impala',))
   correction: str = setting(
       'vtrace',
-      'Correction of unrolls that older policies made (table 2 of the paper). '
-      'vtrace: of everything. one_step: of everything but the targets of the '
-      'baseline. none: of nothing. epsilon: of nothing, but 1e-6 is added to '
-      'the probabilities in the policy loss.', choices=CORRECTIONS,
+      'Correction of unrolls that older policies made (table 2 of the IMPALA '
+      'paper). vtrace: of everything. one_step: of everything but the targets '
+      'of the baseline. none: of nothing. epsilon: of nothing, but 1e-6 is '
+      'added to the probabilities in the policy loss.', choices=CORRECTIONS,
       algorithms=('impala',))
   lambda_: float = setting(
       1.,
@@ -65,12 +68,12 @@ class ImpalaSettings(RewardSettings):
       'shorten traces.', FRACTION, algorithms=('impala',), needs=_VTRACE)
   clip_rho: float = setting(
       1.,
-      'V-trace: largest importance weight of a step.', POSITIVE,
+      'V-trace: largest importance weight of a step (rho).', POSITIVE,
       algorithms=('impala',), needs=_VTRACE)
   clip_c: float = setting(
       1.,
-      'V-trace: largest factor of a trace.', POSITIVE, algorithms=('impala',),
-      needs=_VTRACE)
+      'V-trace: largest factor of a step of a trace (c).', POSITIVE,
+      algorithms=('impala',), needs=_VTRACE)
   clip_pg_rho: float = setting(
       1.,
       'V-trace: largest importance weight in the policy loss.', POSITIVE,
@@ -78,8 +81,8 @@ class ImpalaSettings(RewardSettings):
   reduction: str = setting(
       'sum',
       'Reduction of the loss over the steps of a batch: sum or mean. The '
-      'learning rate of the paper is for the sum.', choices=('sum', 'mean'),
-      algorithms=('impala',))
+      'learning rate of the IMPALA paper is for the sum.',
+      choices=('sum', 'mean'), algorithms=('impala',))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -140,7 +143,7 @@ class OffPolicySettings(RewardSettings):
   burn_in_steps: int = setting(
       0,
       'With --use_lstm: number of steps at the start of each unroll that only '
-      'bring the LSTM into its state, and are not learned from.', NOT_NEGATIVE,
+      'warm up the state of the LSTM and are not learned from.', NOT_NEGATIVE,
       algorithms=('ddqn',))
   exploration_noise: float = setting(
       .1,
@@ -169,9 +172,9 @@ class OffPolicySettings(RewardSettings):
   target_entropy_ratio: float = setting(
       .7,
       'Entropy that the policy should have, as a share of the entropy of '
-      'uniformly random actions. Larger values explore more. The paper has '
-      '0.98; with few actions, the temperature then grows without bound.',
-      FRACTION, algorithms=('sac',), actions='discrete')
+      'uniformly random actions. Larger values explore more. The paper of '
+      'discrete SAC has 0.98; with few actions, the temperature then grows '
+      'without bound.', FRACTION, algorithms=('sac',), actions='discrete')
   target_entropy_per_part: float = setting(
       -1.,
       'Entropy that the policy should have, for each number of an action. '

@@ -272,7 +272,7 @@ class Section:
     return self.mode in ('test', 'video')
 
   @property
-  def is_filmed(self) -> bool:
+  def needs_pictures(self) -> bool:
     """Whether environments also return pictures, for videos."""
     return self.mode == 'video'
 

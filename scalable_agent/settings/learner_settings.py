@@ -28,7 +28,7 @@ class LearnerSettings(Section):
       POSITIVE, COUNT, divided='exactly')
   learning_rate: float = setting(
       By(impala=0.00048, ddqn=0.0001, others=0.0003),
-      'Learning rate at frame 0.', NOT_NEGATIVE)
+      'Learning rate at frame 0; see --learning_rate_schedule.', NOT_NEGATIVE)
   learning_rate_schedule: str = setting(
       By(impala='linear', others='constant'),
       'Schedule of the learning rate. linear: falls to 0 at '
@@ -37,8 +37,9 @@ class LearnerSettings(Section):
   optimizer: str = setting(
       By(impala='rmsprop', others='adam'),
       'Optimizer. rmsprop: RMSProp of TensorFlow 1. torch_rmsprop: RMSProp of '
-      'PyTorch, whose second moment starts at 0 instead of 1. adam: Adam of '
-      'the paper and of PyTorch.', choices=('rmsprop', 'torch_rmsprop', 'adam'))
+      'PyTorch, whose second moment starts at 0 instead of 1. adam: Adam as '
+      'published, and of PyTorch.',
+      choices=('rmsprop', 'torch_rmsprop', 'adam'))
   decay: float = setting(
       .99,
       'Optimizers rmsprop and torch_rmsprop: decay of the second moment.',

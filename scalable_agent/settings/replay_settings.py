@@ -26,8 +26,8 @@ class ReplaySettings(Section):
   replay_capacity: int = setting(
       0,
       'Number of unrolls in the replay buffer. The newest unrolls are kept and '
-      'learned from again. The paper keeps 10,000. 0 for no replay. Unrolls '
-      'are kept in memory, not in checkpoints.', NOT_NEGATIVE,
+      'learned from again. The IMPALA paper keeps 10,000. 0 for no replay. '
+      'Unrolls are kept in memory, not in checkpoints.', NOT_NEGATIVE,
       algorithms=('impala',), divided='exactly')
   replay_fraction: float = setting(
       .5,

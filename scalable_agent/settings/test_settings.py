@@ -21,7 +21,7 @@ class TestSettings(Section):
       By(impala=False, others=True),
       'Take the best known action in tests and evaluations. If off, the agent '
       'acts as in training; impala then draws actions from the policy at '
-      'random, as the reference does.')
+      "random, as DeepMind's code does.")
   eval_every_frames: int = setting(
       0,
       'Environment frames between evaluations; the last one is at the end. An '

@@ -4,9 +4,9 @@
 https://github.com/google-deepmind/lab describes the API in
 docs/users/python_api.md and implements it in python/dmlab_module.c. What else
 is true of the real one, and was found by running it, is true here, too: see
-"DeepMind Lab" in BUILD_NOTES.md. The world is noise: everything in an episode
-follows from the level, `mixerSeed`, seed and number of the episode, the actions
-of its frames, and how many episodes this instance has begun before.
+"DeepMind Lab" in docs/decisions.md. The world is noise: everything in an
+episode follows from the level, `mixerSeed`, seed and number of the episode, the
+actions of its frames, and how many episodes this instance has begun before.
 
 Levels: those of DMLab-30, `seekavoid_arena_01`, `tests/empty_room_test`,
 `tests/event_test`, and
