@@ -580,8 +580,8 @@ _LEARNER_OF_ALGORITHMS = (
 
 _LEARNER_ALONE = (
     ('weights left out',
-     'groups, data, importance_weights, _fold(seed, 0))',
-     'groups, data, None, _fold(seed, 0))'),
+     'groups, data, importance_weights[0] if importance_weights else None,',
+     'groups, data, None,'),
     ('weights of the first micro-batch for all',
      'else importance_weights[start:end],',
      'else importance_weights[:end - start],'),

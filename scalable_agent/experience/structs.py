@@ -295,25 +295,16 @@ class Transition(NamedTuple):
 
 
 class Episode(NamedTuple):
-  """A finished episode: a whole game.
-
-  Attributes:
-    level_name: the level of the game.
-    episode_return: the sum of the unclipped rewards.
-    num_agent_steps: the length in agent steps, not frames.
-  """
+  """A finished game; `episode_return` is the sum of unclipped rewards."""
   level_name: str
   episode_return: float
   num_agent_steps: int
 
 
 class Note(NamedTuple):
-  """The facts that the log needs of an unroll that has arrived.
+  """The facts of an unroll for the log: all ended episodes.
 
-  Attributes:
-    episodes: the episodes that ended in the unroll.
-    actions: `[N, ...]`, the actions of all steps.
-    policy_version: int64, one for each column, see `Start`.
+  `actions` are the actions `[N, ...]` of all steps. See `Start` for versions.
   """
   episodes: list[Episode]
   actions: np.ndarray
@@ -328,8 +319,7 @@ class Sample(NamedTuple):
   Attributes:
     data: `Unroll` or `Transition`.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
-    positions: int64 `[B]`, positions of the data in a prioritised replay; None
-      without priorities.
+    positions: int64 `[B]`, positions in a prioritised replay, else None.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
   """
@@ -341,15 +331,7 @@ class Sample(NamedTuple):
 
 
 class Batch(NamedTuple):
-  """A sample in tensors, on the device of the learner.
-
-  Attributes:
-    data: see `Sample`. Fields that no loss reads are `()`.
-    importance_weights: a tensor, see `Sample`.
-    num_new_frames: environment frames that have arrived since the last batch.
-    positions: arrays on the host, see `Sample`.
-    notes: see `Sample`.
-  """
+  """A `Sample` in tensors; `num_new_frames` counts environment frames."""
   data: Unroll | Transition
   importance_weights: Array | None
   num_new_frames: int

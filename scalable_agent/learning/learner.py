@@ -269,9 +269,11 @@ class Learner:
                      learning_rates: Mapping[str, tf.Tensor],
                      progress: base.Progress) -> Learned:
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
-    gradients, sums, means, errors = self._gradients_of_batch(
+    compute = (self._gradients_of_parts if self._micro_batch_size
+               else self._compiled_gradients)
+    gradients, sums, means, errors = compute(
         groups, data, importance_weights[0] if importance_weights else None,
-        seed)
+        seed if self._micro_batch_size else _fold(seed, 0))
     if self._collectives.size > 1:
       gradients, sums, means = gradients_lib.sum_over_learners(
           gradients, sums, means, self.algorithm.groups, self._collectives,
@@ -281,14 +283,12 @@ class Learner:
         groups, progress._replace(num_updates=progress.num_updates + 1))
     return Learned({**sums, **means, **scalars}, errors)
 
-  def _gradients_of_batch(
+  def _gradients_of_parts(
       self, groups: tuple[str, ...], data: structs.Nest,
       importance_weights: tf.Tensor | None, seed: tf.Tensor
   ) -> gradients_lib.Outputs:
     """Computes the gradients of a batch, in micro-batches."""
-    if not self._micro_batch_size:
-      return self._compiled_gradients(
-          groups, data, importance_weights, _fold(seed, 0))
+    assert self._micro_batch_size
     batch_size = data.steps.env_outputs.reward.shape[1]
     gradients: gradients_lib.Gradients = {}
     sums: dict[str, tf.Tensor] = {}
