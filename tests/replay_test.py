@@ -239,6 +239,15 @@ class ReplayTest(parameterized.TestCase):
     if num_collected == 2:  # Eight uses per collection: two batches.
       self.assertEqual(arrived, 30)
 
+  def test_collected_batches_count_collections_without_an_update(self):
+    # A batch of four needs two unrolls, each of which is used twice.
+    source, _ = _source(
+        1, batch_size=4, replay_capacity=12, max_use=2, unrolls_per_collect=1)
+    for _ in range(5):
+      sample = next(source.samples)
+      self.assertEqual(sample.num_new_steps, 2 * _LENGTH)
+      self.assertLen(sample.notes, 2)
+
   def test_num_bytes(self):
     # Steps: reward 4, info 4 + 4 + 1, done 1, truncated 1, frame 2, pointer 8,
     # action 4, three logits 12, baseline 4, truncation value 4; and the states

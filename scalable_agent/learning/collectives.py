@@ -52,11 +52,9 @@ class Alone:
   rank = 0
 
   def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """See `Collectives`."""
     return list(tensors)
 
   def total(self, numbers: Sequence[int]) -> list[int]:
-    """See `Collectives`."""
     return list(numbers)
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
@@ -91,7 +89,6 @@ class VectorCollectives:
     return sums
 
   def total(self, numbers: Sequence[int]) -> list[int]:
-    """See `Collectives`."""
     # float64 has every integer up to 2^53.
     [sums] = self._compiled_sum([tf.constant(numbers, tf.float64)])
     return [int(number) for number in sums.numpy()]

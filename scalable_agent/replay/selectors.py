@@ -179,7 +179,6 @@ class Recent:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
-    """See `Selector.changed`."""
     self.inner.changed(items, added, removed)
 
   def size(self, num_items: int) -> float:
@@ -206,7 +205,6 @@ class Recent:
 
   def update(self, items: Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
-    """See `Selector.update`."""
     self.inner.update(items, positions, errors)
 
 
@@ -247,7 +245,6 @@ class MaxUse:
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
-    """See `Selector.changed`."""
     if len(self._num_left) != items.num_slots:
       self._num_left = np.zeros([items.num_slots], np.int64)
     self._num_left[items.slots(removed)] = 0

@@ -85,7 +85,6 @@ class Unrolls:
 
   def __call__(self, store: UnrollStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Unroll:
-    """See `views.View`."""
     del rng
     store.copy_to(self.batch, self.start, positions)
     return self.batch

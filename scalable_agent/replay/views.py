@@ -45,7 +45,6 @@ class NStep:
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:
-    """See `View`."""
     del rng
     windows = store.windows(positions, self.num_steps)
     return structs.Transition(
