@@ -110,7 +110,7 @@ def update(path: pathlib.Path, fields: tuple[str, ...], run: Row,
 
 def published(game: str, network: str) -> float:
   """Returns the paper's score of a game, after 200 million frames."""
-  return atari57.PUBLISHED[f'impala_{network}'].scores[game]
+  return atari57.PUBLISHED[f'impala_{network}'].returns[game]
 
 
 def draw(curves: list[Row], path: pathlib.Path) -> None:
@@ -164,7 +164,7 @@ def main() -> None:
   print('|---' * 9 + '|')
   for row in rows:
     score = published(row['game'], row['network'])
-    normalized = atari57.human_normalized_score(row['game'], score)
+    normalized = atari57.BASELINES.normalized(row['game'], score)
     print(f'| {row["game"]} | {row["network"]}, {row["seed"]} | '
           f'{int(row["num_env_frames"]):,} | {row["policy"]} | '
           f'{row["mean_return"]} ({row["low"]} to {row["high"]}) | {score} | '

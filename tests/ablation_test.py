@@ -11,7 +11,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.experience import structs
 from scalable_agent.runs import metrics
 
 sys.path.insert(0, os.path.join(
@@ -97,7 +97,7 @@ class AblationTest(absltest.TestCase):
     progress = metrics.Progress(0, 10**6)
     lines = []
     for frames, lag in ((100, 0.), (2000, 99.), (30000, 58.3), (10**6, 1234.)):
-      progress.add_episodes([episodes_lib.Episode('catch', -1., 9)])
+      progress.add_episodes([structs.Episode('catch', -1., 9)])
       lines.append(str(progress.measure(frames, lag)))
     (directory / 'log.txt').write_text('\n'.join(
         ['Starts, --min_policy_lag=50.', *lines, 'Over.']))

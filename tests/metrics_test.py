@@ -50,7 +50,7 @@ def _write(logdir, *returns, level='a', frames=100):
   """Writes an episode for each return, as a part of a run does."""
   writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
   writer.write_episodes(
-      [episodes_lib.Episode(level, r, 25) for r in returns], frames, 1.25)
+      [structs.Episode(level, r, 25) for r in returns], frames, 1.25)
   writer.close()
 
 
@@ -75,7 +75,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     def write(numbers):
       for i in numbers:
         writer.write_episodes(
-            [episodes_lib.Episode('a', i + 0.5, i)], i, i + 0.25)
+            [structs.Episode('a', i + 0.5, i)], i, i + 0.25)
         if i % 10 == 0:  # It takes ten times as long.
           writer.write_scalars({f'b{k}': i + k / 100 for k in range(20)},
                                np.array([[0, 1]]), i)
@@ -90,7 +90,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     for frames in (100, 200):  # The second opens what the first has written.
       writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
       writer.write_episodes(
-          [episodes_lib.Episode('a,b', -3.5, 25)], frames, 1.25)
+          [structs.Episode('a,b', -3.5, 25)], frames, 1.25)
       writer.write_scalars({'total_loss': frames / 10.0},
                            np.array([[0, 1]]), frames)
       writer.close()
@@ -178,7 +178,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
     # Halfway between random and human play, but twice human on one level.
     *levels, last = dmlab30.LEVEL_MAPPING
-    halfway = lambda level, share=0.5: episodes_lib.Episode(
+    halfway = lambda level, share=0.5: structs.Episode(
         level, share * dmlab30.HUMAN_SCORES[dmlab30.LEVEL_MAPPING[level]]
         + (1 - share) * dmlab30.RANDOM_SCORES[dmlab30.LEVEL_MAPPING[level]], 9)
     writer.write_episodes([halfway(level) for level in levels], 100, 1.0)
@@ -194,7 +194,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     logdir = self.create_tempdir().full_path
     writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
     self.addCleanup(writer.close)
-    writer.write_episodes([episodes_lib.Episode('a', 1.0, 25)], 100, 1.25)
+    writer.write_episodes([structs.Episode('a', 1.0, 25)], 100, 1.25)
     writer.flush()
     with open(os.path.join(logdir, 'episodes.csv'), newline='') as f:
       self.assertLen(list(csv.DictReader(f)), 1)
@@ -213,7 +213,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     with contextlib.redirect_stdout(io.StringIO()) as output:
       writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
       for _ in range(1000):  # More than Python keeps in memory.
-        writer.write_episodes([episodes_lib.Episode('a', 1.0, 25)], 100, 1.25)
+        writer.write_episodes([structs.Episode('a', 1.0, 25)], 100, 1.25)
       writer.write_scalars({'x': 1.}, np.zeros(3), 100)
       writer.close()
     self.assertEqual(
@@ -226,7 +226,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertTrue(np.isnan(progress.mean_return))
     self.assertIn('no episode finished yet', str(progress.measure(1500, 2.0)))
     progress.add_episodes(
-        [episodes_lib.Episode('a', r, 1) for r in (9., 1., 2.)])
+        [structs.Episode('a', r, 1) for r in (9., 1., 2.)])
     line = str(progress.measure(2000, 2.5))
     self.assertStartsWith(line, '2,000 of 10,000 frames (20.0 %), ')
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)

@@ -4,10 +4,8 @@
 import numpy as np
 from scalable_agent.experience import structs
 
-Episode = structs.Episode
 
-
-def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
+def finished_episodes(unroll: structs.Unroll) -> list[structs.Episode]:
   """Returns the episodes that end in an unroll (or batch) of arrays.
 
   Entry 0 is left out: it is the last entry of the unroll before.
@@ -17,8 +15,8 @@ def finished_episodes(unroll: structs.Unroll) -> list[Episode]:
   """
   info = unroll.steps.env_outputs.info
   return [
-      Episode(unroll.start.level_name[column],
-              float(info.episode_return[index, column]),
-              int(info.episode_step[index, column]))
+      structs.Episode(unroll.start.level_name[column],
+                      float(info.episode_return[index, column]),
+                      int(info.episode_step[index, column]))
       for index, column in np.argwhere(info.episode_end)
       if index > 0]

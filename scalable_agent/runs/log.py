@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.acting import interface
-from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
@@ -49,7 +48,7 @@ class Update(NamedTuple):
     return float(np.mean(self.lags)) if self.lags.size else float('nan')
 
   @property
-  def episodes(self) -> list[episodes_lib.Episode]:
+  def episodes(self) -> list[structs.Episode]:
     """The episodes that ended in the unrolls."""
     return [episode for note in self.notes for episode in note.episodes]
 

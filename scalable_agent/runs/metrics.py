@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.scores import dmlab30
 import tensorflow as tf
@@ -92,7 +92,7 @@ class MetricsWriter:
     if is_new:
       self._csv.writerow(self.EPISODE_FIELDS)
 
-  def write_episodes(self, episodes: list[episodes_lib.Episode],
+  def write_episodes(self, episodes: list[structs.Episode],
                      num_env_frames: int, train_time_s: float) -> None:
     """Writes episodes under the reference's names, at `num_env_frames`.
 
@@ -245,7 +245,7 @@ class Progress:
     """Measures the speed from this moment on."""
     self._speed = timing.Speed(num_env_frames)
 
-  def add_episodes(self, episodes: list[episodes_lib.Episode]) -> None:
+  def add_episodes(self, episodes: list[structs.Episode]) -> None:
     """Adds the returns of episodes to the recent returns."""
     self._recent.extend(episode.episode_return for episode in episodes)
 

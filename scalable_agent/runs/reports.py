@@ -10,7 +10,7 @@ class Report(NamedTuple):
   """Episodes and counts since the last report of the same learner.
 
   Attributes:
-    episodes: the `episodes.Episode`s that have ended.
+    episodes: the `structs.Episode`s that have ended.
     counts: from `interface.Acting.counts`, by the learner's rank.
   """
   episodes: list[Any]
@@ -21,7 +21,7 @@ class Reports:
   """Episodes and counts sent from the other learners to learner 0.
 
   Attributes:
-    episodes: `episodes.Episode`s that `take` has not returned yet.
+    episodes: `structs.Episode`s that `take` has not returned yet.
     counts: the latest `interface.Acting.counts`, by the learner's rank.
   """
 
