@@ -456,7 +456,7 @@ class SavingTest(absltest.TestCase):
   @pytest.mark.slow
   def test_the_error_before_is_said_first(self):
     def learn(learner, batches, **unused_kwargs):
-      learner.step(next(batches).batch)
+      learner.step(next(batches))
       raise errors.EnvironmentValueError('The reward is nan.')
 
     with mock.patch.object(training, 'learn', learn):
