@@ -4,6 +4,8 @@
 # make check   runs the linter, the type checker and the fast tests
 # make storm   runs the tests that take minutes: faults, several learners,
 #              benchmarks
+# make oldest  trains, and runs the fast tests, with Python 3.10 and the lowest
+#              versions that setup.py allows, in .venv-oldest
 # make docs    builds the documentation in site/, from docs/ and the sources
 #
 # All make a virtual environment in .venv first if there is none, and install
@@ -12,6 +14,11 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# pyenv's python3.10 on the path fails unless that version is chosen.
+OLDEST_PYTHON ?= $(shell for python in python3.10 \
+	$(HOME)/.pyenv/versions/3.10.*/bin/python; do \
+	$$python -c '' 2>/dev/null && echo $$python && break; done)
+OLDEST ?= .venv-oldest
 FLAGS ?=
 TESTS ?= tests
 # Processes that run tests; `logical` is one per core.
@@ -24,7 +31,7 @@ RUN = $(VENV)/bin/python
 # until a process has nothing left to do.
 PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 
-.PHONY: train test check storm docs clean
+.PHONY: train test check storm oldest docs clean
 
 train: $(VENV)/installed
 	$(RUN) experiment.py --recipe=pong_two_cores $(FLAGS)
@@ -39,6 +46,13 @@ check: $(VENV)/installed
 
 storm: $(VENV)/installed
 	$(RUN) -m pytest -m storm $(TESTS)
+
+oldest: $(OLDEST)/installed
+	directory=$$(mktemp -d); trap "rm -r $$directory" EXIT; \
+		$(OLDEST)/bin/python experiment.py --recipe=cartpole \
+		--total_environment_frames=2000 --logdir=$$directory
+	$(OLDEST)/bin/python -m pytest --numprocesses=$(JOBS) --dist=worksteal \
+		-m 'not slow and not storm' $(TESTS)
 
 # Fails on a public name without a docstring, and on a broken link.
 docs: $(VENV)/installed_docs
@@ -56,5 +70,13 @@ $(VENV)/installed: setup.py
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+$(OLDEST)/installed: setup.py
+	@test -n '$(OLDEST_PYTHON)' || { echo 'Python 3.10 is needed: make oldest OLDEST_PYTHON=PATH'; exit 1; }
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet uv
+	$(OLDEST)/bin/python -m uv pip install --quiet --python=$(OLDEST)/bin/python \
+		--resolution=lowest-direct --editable '.[dev]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) build site *.egg-info
+	rm -rf $(VENV) $(OLDEST) build site *.egg-info

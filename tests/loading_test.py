@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import io
 import os
 import re
@@ -59,7 +60,26 @@ class _Growing(gymnasium.Env):
             'step': self.steps, 'instruction': f'step {self.steps}'}
 
 
+class _Closable(_Growing):
+  metadata = {'render_modes': [], 'autoreset_mode': 'of the caller'}
+  is_closed = False
+
+  def close(self):
+    self.is_closed = True
+
+
 class GivenTest(parameterized.TestCase):
+
+  def test_the_environment_of_the_caller_stays_as_it_is(self):
+    env = _Closable()
+    before = dict(env.metadata)
+    flow = from_gymnasium.wrap(env)
+    flow.initial()
+    flow.close()
+    del flow
+    gc.collect()  # A vector closes its environments when it is deleted.
+    self.assertEqual(_Closable.metadata, before)
+    self.assertFalse(env.is_closed)
 
   @parameterized.parameters(*_Mode)
   def test_vectors_and_single_ones_have_the_same_episodes(self, mode):

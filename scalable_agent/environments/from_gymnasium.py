@@ -26,9 +26,25 @@ def wrap(env: gymnasium.Env | gymnasium.vector.VectorEnv
   """
   name = str(env.spec.id if env.spec else type(env.unwrapped).__name__)
   if not isinstance(env, gymnasium.vector.VectorEnv):
+    alone = _Alone(env)
     env = gymnasium.vector.SyncVectorEnv(
-        [lambda: env], autoreset_mode=_AutoresetMode.DISABLED)
+        [lambda: alone], autoreset_mode=_AutoresetMode.DISABLED)
   return base.FlowEnvironment(WrappedVector(env, name), [name] * env.num_envs)
+
+
+class _Alone(gymnasium.Wrapper):
+  """Keeps the environment of the caller as it is within a vector.
+
+  A vector writes into the metadata of its environments, which the class of an
+  environment shares, and closes its environments when it is deleted.
+  """
+
+  def __init__(self, env: gymnasium.Env):
+    super().__init__(env)
+    self.metadata = dict(env.metadata)
+
+  def close(self) -> None:
+    """Does nothing: the caller closes the environment."""
 
 
 class WrappedVector:
@@ -52,7 +68,10 @@ class WrappedVector:
     self._env = env
     self._layout = spaces.layout(env.single_observation_space, level_name)
     self._encode = spaces.Encoder(env.single_observation_space)
-    self._mode = env.metadata.get('autoreset_mode', _AutoresetMode.NEXT_STEP)
+    # The metadata can be those of a vector that was made later: before
+    # gymnasium 1.4, all vectors of a class of environments share the metadata.
+    self._mode = getattr(env.unwrapped, 'autoreset_mode', env.metadata.get(
+        'autoreset_mode', _AutoresetMode.NEXT_STEP))
     self.spec = structs.EnvironmentSpec(
         self._layout.spec,
         spaces.action_spec(env.single_action_space, level_name), 1)
