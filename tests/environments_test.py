@@ -478,6 +478,27 @@ class GymnasiumTest(parameterized.TestCase):
     self.assertEqual(env.spec.observation.dtype, np.float32)
     self.assertEqual(env.initial().observation.dtype, np.float32)
 
+  @parameterized.parameters(1, 2)
+  def test_generators_of_the_process_are_seeded(self, num_per_process):
+    settings = environments.EnvironmentSettings(
+        num_action_repeats=1, environments_per_process=num_per_process)
+
+    def play(*seeds):
+      env = self.make(*['fake/GlobalRandom-v0'] * len(seeds),
+                      settings=settings, seeds=seeds)
+      seen = [env.initial().observation.copy()]
+      for _ in range(7):
+        seen.append(env.step(np.zeros([len(seeds)], int)).observation.copy())
+      np.testing.assert_array_equal(env.initial().observation, seen[0])
+      return np.stack(seen)
+
+    games = play(3, 4, 5)
+    np.testing.assert_array_equal(play(3, 4, 5), games)
+    # What was drawn when they were built; NumPy's and Python's numbers.
+    for part, num_steps in ((0, 1), (1, 8), (2, 8)):
+      self.assertLen(np.unique(games[:num_steps, :, part]), 3 * num_steps)
+    self.assertEmpty(np.intersect1d(play(6, 7, 8), games))
+
   def test_levels_side_by_side(self):
     env = self.make('fake/Plain-v0', 'fake/OtherBounds-v0')
     env.initial()

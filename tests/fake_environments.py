@@ -6,6 +6,7 @@ Registered as `fake/<class name>-v0` on import; workers need not import this.
 
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import time
@@ -459,6 +460,17 @@ class Warns(_Fake):
     if self._steps == 0:
       warnings.warn('It is stepped.', stacklevel=2)
     return super().step(action)
+
+
+class GlobalRandom(_Fake):
+  """Draws from the generators of the process: in `__init__`, then always."""
+  observation_space = spaces.Box(0, 1, (3,), np.float64)
+
+  def __init__(self):
+    self._built = np.random.rand()
+
+  def _observation(self):
+    return np.array([self._built, np.random.rand(), random.random()])
 
 
 for _class in list(globals().values()):

@@ -13,6 +13,7 @@ import math
 import multiprocessing
 from multiprocessing import connection
 import os
+import random
 import selectors
 import threading
 import time
@@ -295,8 +296,10 @@ def _work(commands: connection.Connection, done: connection.Connection,
           with warnings.catch_warnings():
             # Already shown when the spaces of the level were queried.
             warnings.simplefilter('ignore')
+            _seed(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
+          _seed(seeds[i])
           observation, _ = envs[i].reset(seed=seeds[i])
           shared_arrays.write(exchange.observation, index, observation)
         else:
@@ -314,6 +317,13 @@ def _work(commands: connection.Connection, done: connection.Connection,
     command = os.read(commands.fileno(), 1)
   for env in envs:
     env.close()
+
+
+def _seed(seed: int) -> None:
+  """Seeds the generators that an environment shares with its process."""
+  # All workers are forked with the same state of these generators.
+  random.seed(seed)
+  np.random.seed(seed)
 
 
 def _step(env: gymnasium.Env, exchange: Exchange, index: int) -> None:
