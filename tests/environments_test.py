@@ -478,6 +478,26 @@ class GymnasiumTest(parameterized.TestCase):
     self.assertEqual(env.spec.observation.dtype, np.float32)
     self.assertEqual(env.initial().observation.dtype, np.float32)
 
+  @parameterized.parameters(
+      ('Outside', '-1, .* uint8 .*from 0 to 255'),
+      ('OutsideWide', '1099511627776, .* int32'),
+      ('OutsideSmall', '-2, .* uint8'),
+      ('OutsideFloat', r'1e\+39, .* float32'),
+      ('OutsideParts', r'3, .* MultiDiscrete\(\[3\]\)'),
+      ('OutsideBinary', r'256, .* MultiBinary\(1\)'),
+      ('OutsideDiscrete', r'-1, .* Discrete\(5\)'))
+  def test_numbers_outside_of_their_space(self, level, message):
+    env = self.make(f'fake/{level}-v0')
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, f'has the number {message}'):
+      env.initial()
+
+  def test_marks_are_no_pictures(self):
+    env = self.make('fake/Marks-v0')
+    observation = env.initial().observation
+    self.assertEqual(observation.dtype, np.float32)
+    np.testing.assert_array_equal(observation, [[1, 10]])
+
   @parameterized.parameters(1, 2)
   def test_generators_of_the_process_are_seeded(self, num_per_process):
     settings = environments.EnvironmentSettings(

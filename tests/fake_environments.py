@@ -462,6 +462,50 @@ class Warns(_Fake):
     return super().step(action)
 
 
+class Outside(_Fake):
+  """Numbers that the space does not hold; a subclass says which ones."""
+  observation_space, number = spaces.Box(0, 255, (1,), np.uint8), -1
+
+  def _observation(self):
+    return np.array([self.number])
+
+
+class OutsideWide(Outside):
+  observation_space, number = spaces.Box(0, 9, (1,), np.int32), 2**40
+
+
+class OutsideSmall(Outside):
+  observation_space, number = spaces.Box(0, 9, (1,), np.uint8), -2
+
+
+class OutsideFloat(Outside):
+  observation_space, number = spaces.Box(0, 9, (1,), np.float64), 1e39
+
+
+class OutsideParts(Outside):
+  """The 3 would be the first place of the next part."""
+  observation_space, number = spaces.MultiDiscrete([3]), 3
+
+
+class OutsideBinary(Outside):
+  observation_space, number = spaces.MultiBinary(1), 256
+
+
+class OutsideDiscrete(Outside):
+  observation_space = spaces.Discrete(5)
+
+  def _observation(self):
+    return -1
+
+
+class Marks(_Fake):
+  """uint8 from 0 to 10, which is no picture."""
+  observation_space = spaces.Box(0, 10, (2,), np.uint8)
+
+  def _observation(self):
+    return np.array([1, 10], np.uint8)
+
+
 class GlobalRandom(_Fake):
   """Draws from the generators of the process: in `__init__`, then always."""
   observation_space = spaces.Box(0, 1, (3,), np.float64)
