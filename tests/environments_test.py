@@ -492,6 +492,35 @@ class GymnasiumTest(parameterized.TestCase):
         errors.EnvironmentProcessError, f'has the number {message}'):
       env.initial()
 
+  @parameterized.parameters(
+      ('VectorReward', r'reward of shape \[2\]'), ('HugeReward', r'1e\+39'),
+      ('OldStep', 'five values from `step` .*terminated, truncated'))
+  def test_steps_that_cannot_be_learned_from(self, level, message):
+    env = self.make(f'fake/{level}-v0')
+    env.initial()
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, message):
+      env.step(np.array([0]))
+
+  def test_a_reward_of_one_number_has_any_shape(self):
+    env = self.make('fake/ArrayReward-v0')
+    env.initial()
+    self.assertEqual(env.step(np.array([0])).reward, [1.5])
+
+  def test_an_error_of_close_ends_nothing(self):
+    env = self.make('fake/RaisesInClose-v0')
+    env.initial()
+    env.close()
+
+  def test_environments_have_processes(self):
+    env = self.make('fake/Children-v0')
+    pid = int(env.initial().observation[0, 0])
+    os.kill(pid, 0)
+    env.close()
+    with self.assertRaises(ProcessLookupError):
+      while True:  # Until it is reaped.
+        os.kill(pid, 0)
+        time.sleep(.01)
+
   def test_marks_are_no_pictures(self):
     env = self.make('fake/Marks-v0')
     observation = env.initial().observation

@@ -462,6 +462,50 @@ class Warns(_Fake):
     return super().step(action)
 
 
+class Children(_Fake):
+  """Uses a pool of processes, and leaves a process behind."""
+
+  def __init__(self):
+    with multiprocessing.Pool(1) as pool:
+      assert pool.map(abs, [-1]) == [1]
+    self._child = multiprocessing.Process(target=time.sleep, args=(10_000,))
+    self._child.start()
+
+  def _observation(self):
+    return np.array([self._child.pid], np.float64)
+  observation_space = spaces.Box(0, 2**24, (1,), np.float64)
+
+
+class RaisesInClose(_Fake):
+  def close(self):
+    raise AttributeError('no viewer')
+
+
+class ArrayReward(_Fake):
+  """The reward is an array."""
+  reward = np.array([[1.5]])
+
+  def step(self, action):
+    observation, _, *rest = super().step(action)
+    return observation, self.reward, *rest
+
+
+class VectorReward(ArrayReward):
+  reward = np.array([1., 2.])
+
+
+class HugeReward(ArrayReward):
+  reward = 1e39
+
+
+class OldStep(_Fake):
+  """The four values of the old gym."""
+
+  def step(self, action):
+    observation, reward, done, _, info = super().step(action)
+    return observation, reward, done, info
+
+
 class Outside(_Fake):
   """Numbers that the space does not hold; a subclass says which ones."""
   observation_space, number = spaces.Box(0, 255, (1,), np.uint8), -1

@@ -314,7 +314,7 @@ with environments.make_vec(
         stderr=subprocess.PIPE,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}).stderr
     self.assertEqual(found.count('UserWarning: It is built.'), 1)
-    self.assertEqual(found.count('UserWarning: It is stepped.'), 3)
+    self.assertEqual(found.count('UserWarning: It is stepped.'), 1)
 
 
 class RestartsTest(parameterized.TestCase):

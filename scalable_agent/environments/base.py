@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.processes import user_code
 
 # The observation of one environment, or of a vector, with an axis `E`.
 Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
@@ -260,7 +261,7 @@ class ActionRepeat(gymnasium.Wrapper):
     total_reward = 0.0
     for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)
-      total_reward += float(reward)
+      total_reward += user_code.number_of_reward(reward)
       if terminated or truncated:
         break
     return observation, total_reward, terminated, truncated, info

@@ -19,6 +19,7 @@ from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.processes import remote
+from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
 from scalable_agent.settings import sections
 
@@ -197,4 +198,5 @@ class _Level:
                      self._env.action_space,
                      spaces.action_spec(self._env.action_space, self._name))
     finally:
-      self._env.close()
+      with user_code.errors_of_close_ignored():
+        self._env.close()
