@@ -17,6 +17,7 @@ from scalable_agent.environments import base
 from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
+from scalable_agent.processes import descriptors
 from scalable_agent.processes import memory
 from scalable_agent.processes import remote
 from scalable_agent.processes import user_code
@@ -96,6 +97,7 @@ class GymnasiumVector:
     memory.check(
         f'Starting {num_processes:,} processes (--num_actors, '
         '--environments_per_process)', num_processes * _LEAST_PROCESS_BYTES)
+    descriptors.check(num_processes)
     levels = dict(zip(level_names, factories, strict=True))
     common = _common_spaces({
         name: _level_spaces(name, factory, settings.step_timeout_s)
