@@ -820,6 +820,9 @@ class LevelErrorsTest(parameterized.TestCase):
       ('fake/InstructionFrame-v0', 'has observations Dict'),
       ('fake/Nested-v0', r'has observations Dict.*FlattenObservation'),
       ('fake/Pair-v0', r'has observations Tuple.*FlattenObservation'),
+      ('fake/Tail-v0', 'has observations Dict.*: an ObservationWrapper of'),
+      ('fake/EmptyPart-v0', 'in which b has no numbers'),
+      ('fake/NoActions-v0', 'nothing to choose'),
       ('fake/UnboundedActions-v0',
        r'has actions Box\(.*\) without bounds.*\[-1, 1\].*TransformAction'),
       ('fake/HalfBoundedActions-v0', r'has actions Box\(.*\) without bounds'),
@@ -871,6 +874,12 @@ class LevelErrorsTest(parameterized.TestCase):
        'Atari games and levels of DeepMind Lab and other levels: rooms'))
   def test_families_that_do_not_go_together(self, names, message):
     self.assert_refused(errors.EnvironmentSpecError, names, message)
+
+  def test_unknown_names_of_other_packages_and_old_versions(self):
+    self.assertRegex(str(base.unknown_level('highway-v0', [])), 'module:id')
+    self.assertRegex(
+        str(base.unknown_level('Half-v2', ['Half-v10', 'Half-v9'])),
+        r'Did you mean Half-v10\?')
 
   def test_nearest_names_are_those_of_all_families(self):
     self.assert_refused(errors.UnknownLevelError, ['seekavoid_arena'],

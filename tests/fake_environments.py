@@ -462,6 +462,21 @@ class Warns(_Fake):
     return super().step(action)
 
 
+class Tail(_Fake):
+  observation_space = spaces.Dict(
+      tail=spaces.Sequence(spaces.Box(0, 1, (2,), np.float32)))
+
+
+class EmptyPart(_Fake):
+  observation_space = spaces.Dict(
+      a=spaces.Box(0, 1, (2,), np.float32),
+      b=spaces.Box(0, 1, (0,), np.float32))
+
+
+class NoActions(_Fake):
+  action_space = spaces.Box(0, 1, (0,), np.float32)
+
+
 class Children(_Fake):
   """Uses a pool of processes, and leaves a process behind."""
 

@@ -47,6 +47,10 @@ def action_spec(
         f'{level_name} has actions {_in_a_line(space)}, but only '
         'Discrete, MultiDiscrete with one axis, and Box of floats are '
         'supported.')
+  if not math.prod(space.shape):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has actions {_in_a_line(space)}, without numbers: there '
+        'is nothing to choose.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {_in_a_line(space)} without bounds, but '
@@ -123,12 +127,18 @@ def layout(space: gymnasium.Space, level_name: str) -> Layout:
   parts = _parts(space)
   arrays = {name: array for name, part in parts.items()
             if (array := _array_spec(part, name == _TEXT))}
+  if empty := [name for name, array in arrays.items() if 0 in array.shape]:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has observations {_in_a_line(space)}, in which '
+        f'{", ".join(empty)} has no numbers: leave it out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT}:
+    wrapper = ('gymnasium.wrappers.FlattenObservation or another '
+               'ObservationWrapper' if space.is_np_flattenable else
+               'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, but only a Box or '
         'a Discrete, or a Dict of these and a Text named instruction, is '
-        'supported: gymnasium.wrappers.FlattenObservation or another '
-        'ObservationWrapper can bring them to that form.')
+        f'supported: {wrapper} can bring them to that form.')
   return Layout(arrays, isinstance(space, spaces.Dict))
 
 
