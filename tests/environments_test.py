@@ -478,6 +478,76 @@ class GymnasiumTest(parameterized.TestCase):
     self.assertEqual(env.spec.observation.dtype, np.float32)
     self.assertEqual(env.initial().observation.dtype, np.float32)
 
+  @parameterized.parameters(
+      ('Outside', '-1, .* uint8 .*from 0 to 255'),
+      ('OutsideWide', '1099511627776, .* int32'),
+      ('OutsideSmall', '-2, .* uint8'),
+      ('OutsideFloat', r'1e\+39, .* float32'),
+      ('OutsideParts', r'3, .* MultiDiscrete\(\[3\]\)'),
+      ('OutsideBinary', r'256, .* MultiBinary\(1\)'),
+      ('OutsideDiscrete', r'-1, .* Discrete\(5\)'))
+  def test_numbers_outside_of_their_space(self, level, message):
+    env = self.make(f'fake/{level}-v0')
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, f'has the number {message}'):
+      env.initial()
+
+  @parameterized.parameters(
+      ('VectorReward', r'reward of shape \[2\]'), ('HugeReward', r'1e\+39'),
+      ('OldStep', 'five values from `step` .*terminated, truncated'))
+  def test_steps_that_cannot_be_learned_from(self, level, message):
+    env = self.make(f'fake/{level}-v0')
+    env.initial()
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, message):
+      env.step(np.array([0]))
+
+  def test_a_reward_of_one_number_has_any_shape(self):
+    env = self.make('fake/ArrayReward-v0')
+    env.initial()
+    self.assertEqual(env.step(np.array([0])).reward, [1.5])
+
+  def test_an_error_of_close_ends_nothing(self):
+    env = self.make('fake/RaisesInClose-v0')
+    env.initial()
+    env.close()
+
+  def test_environments_have_processes(self):
+    env = self.make('fake/Children-v0')
+    pid = int(env.initial().observation[0, 0])
+    os.kill(pid, 0)
+    env.close()
+    with self.assertRaises(ProcessLookupError):
+      while True:  # Until it is reaped.
+        os.kill(pid, 0)
+        time.sleep(.01)
+
+  def test_marks_are_no_pictures(self):
+    env = self.make('fake/Marks-v0')
+    observation = env.initial().observation
+    self.assertEqual(observation.dtype, np.float32)
+    np.testing.assert_array_equal(observation, [[1, 10]])
+
+  @parameterized.parameters(1, 2)
+  def test_generators_of_the_process_are_seeded(self, num_per_process):
+    settings = environments.EnvironmentSettings(
+        num_action_repeats=1, environments_per_process=num_per_process)
+
+    def play(*seeds):
+      env = self.make(*['fake/GlobalRandom-v0'] * len(seeds),
+                      settings=settings, seeds=seeds)
+      seen = [env.initial().observation.copy()]
+      for _ in range(7):
+        seen.append(env.step(np.zeros([len(seeds)], int)).observation.copy())
+      np.testing.assert_array_equal(env.initial().observation, seen[0])
+      return np.stack(seen)
+
+    games = play(3, 4, 5)
+    np.testing.assert_array_equal(play(3, 4, 5), games)
+    # What was drawn when they were built; NumPy's and Python's numbers.
+    for part, num_steps in ((0, 1), (1, 8), (2, 8)):
+      self.assertLen(np.unique(games[:num_steps, :, part]), 3 * num_steps)
+    self.assertEmpty(np.intersect1d(play(6, 7, 8), games))
+
   def test_levels_side_by_side(self):
     env = self.make('fake/Plain-v0', 'fake/OtherBounds-v0')
     env.initial()
@@ -750,6 +820,9 @@ class LevelErrorsTest(parameterized.TestCase):
       ('fake/InstructionFrame-v0', 'has observations Dict'),
       ('fake/Nested-v0', r'has observations Dict.*FlattenObservation'),
       ('fake/Pair-v0', r'has observations Tuple.*FlattenObservation'),
+      ('fake/Tail-v0', 'has observations Dict.*: an ObservationWrapper of'),
+      ('fake/EmptyPart-v0', 'in which b has no numbers'),
+      ('fake/NoActions-v0', 'nothing to choose'),
       ('fake/UnboundedActions-v0',
        r'has actions Box\(.*\) without bounds.*\[-1, 1\].*TransformAction'),
       ('fake/HalfBoundedActions-v0', r'has actions Box\(.*\) without bounds'),
@@ -801,6 +874,12 @@ class LevelErrorsTest(parameterized.TestCase):
        'Atari games and levels of DeepMind Lab and other levels: rooms'))
   def test_families_that_do_not_go_together(self, names, message):
     self.assert_refused(errors.EnvironmentSpecError, names, message)
+
+  def test_unknown_names_of_other_packages_and_old_versions(self):
+    self.assertRegex(str(base.unknown_level('highway-v0', [])), 'module:id')
+    self.assertRegex(
+        str(base.unknown_level('Half-v2', ['Half-v10', 'Half-v9'])),
+        r'Did you mean Half-v10\?')
 
   def test_nearest_names_are_those_of_all_families(self):
     self.assert_refused(errors.UnknownLevelError, ['seekavoid_arena'],

@@ -6,6 +6,7 @@ Registered as `fake/<class name>-v0` on import; workers need not import this.
 
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import time
@@ -459,6 +460,120 @@ class Warns(_Fake):
     if self._steps == 0:
       warnings.warn('It is stepped.', stacklevel=2)
     return super().step(action)
+
+
+class Tail(_Fake):
+  observation_space = spaces.Dict(
+      tail=spaces.Sequence(spaces.Box(0, 1, (2,), np.float32)))
+
+
+class EmptyPart(_Fake):
+  observation_space = spaces.Dict(
+      a=spaces.Box(0, 1, (2,), np.float32),
+      b=spaces.Box(0, 1, (0,), np.float32))
+
+
+class NoActions(_Fake):
+  action_space = spaces.Box(0, 1, (0,), np.float32)
+
+
+class Children(_Fake):
+  """Uses a pool of processes, and leaves a process behind."""
+
+  def __init__(self):
+    with multiprocessing.Pool(1) as pool:
+      assert pool.map(abs, [-1]) == [1]
+    self._child = multiprocessing.Process(target=time.sleep, args=(10_000,))
+    self._child.start()
+
+  def _observation(self):
+    return np.array([self._child.pid], np.float64)
+  observation_space = spaces.Box(0, 2**24, (1,), np.float64)
+
+
+class RaisesInClose(_Fake):
+  def close(self):
+    raise AttributeError('no viewer')
+
+
+class ArrayReward(_Fake):
+  """The reward is an array."""
+  reward = np.array([[1.5]])
+
+  def step(self, action):
+    observation, _, *rest = super().step(action)
+    return observation, self.reward, *rest
+
+
+class VectorReward(ArrayReward):
+  reward = np.array([1., 2.])
+
+
+class HugeReward(ArrayReward):
+  reward = 1e39
+
+
+class OldStep(_Fake):
+  """The four values of the old gym."""
+
+  def step(self, action):
+    observation, reward, done, _, info = super().step(action)
+    return observation, reward, done, info
+
+
+class Outside(_Fake):
+  """Numbers that the space does not hold; a subclass says which ones."""
+  observation_space, number = spaces.Box(0, 255, (1,), np.uint8), -1
+
+  def _observation(self):
+    return np.array([self.number])
+
+
+class OutsideWide(Outside):
+  observation_space, number = spaces.Box(0, 9, (1,), np.int32), 2**40
+
+
+class OutsideSmall(Outside):
+  observation_space, number = spaces.Box(0, 9, (1,), np.uint8), -2
+
+
+class OutsideFloat(Outside):
+  observation_space, number = spaces.Box(0, 9, (1,), np.float64), 1e39
+
+
+class OutsideParts(Outside):
+  """The 3 would be the first place of the next part."""
+  observation_space, number = spaces.MultiDiscrete([3]), 3
+
+
+class OutsideBinary(Outside):
+  observation_space, number = spaces.MultiBinary(1), 256
+
+
+class OutsideDiscrete(Outside):
+  observation_space = spaces.Discrete(5)
+
+  def _observation(self):
+    return -1
+
+
+class Marks(_Fake):
+  """uint8 from 0 to 10, which is no picture."""
+  observation_space = spaces.Box(0, 10, (2,), np.uint8)
+
+  def _observation(self):
+    return np.array([1, 10], np.uint8)
+
+
+class GlobalRandom(_Fake):
+  """Draws from the generators of the process: in `__init__`, then always."""
+  observation_space = spaces.Box(0, 1, (3,), np.float64)
+
+  def __init__(self):
+    self._built = np.random.rand()
+
+  def _observation(self):
+    return np.array([self._built, np.random.rand(), random.random()])
 
 
 for _class in list(globals().values()):

@@ -205,6 +205,23 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
     torso(tf.zeros([1, 72, 96, 3], tf.uint8))
     self.assertIn((3456, 256), [tuple(w.shape) for w in torso.weights])
 
+  @parameterized.parameters(
+      ((84, 84, 4), 'channels_last'), ((4, 84, 84), 'channels_first'),
+      ((7, 7, 20), 'channels_last'), ((20, 7, 7), 'channels_first'),
+      ((7, 9, 3), 'channels_last'), ((3, 7, 9), 'channels_first'),
+      ((5, 5, 5), 'channels_last'))
+  def test_channels_are_beside_a_square(self, shape, expected):
+    self.assertEqual(frame_torsos._data_format(shape), expected)
+
+  @parameterized.parameters(
+      (('observation', 'desired_goal'), False), (('desired_goal',), True),
+      (('observation',), True))
+  def test_achieved_goals_are_seen_unless_observed(self, others, is_seen):
+    seen, _ = instructions.split(
+        dict.fromkeys([*others, 'achieved_goal', 'instruction'], 0))
+    seen = set(seen) if isinstance(seen, dict) else set(others)
+    self.assertEqual(seen, {*others, *['achieved_goal'] * is_seen})
+
   @parameterized.product(size=((84, 84), (20, 23), (25, 30)),
                          as_given_by_atari=(False, True))
   def test_shallow_is_the_definition(self, size, as_given_by_atari):

@@ -314,7 +314,30 @@ with environments.make_vec(
         stderr=subprocess.PIPE,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}).stderr
     self.assertEqual(found.count('UserWarning: It is built.'), 1)
-    self.assertEqual(found.count('UserWarning: It is stepped.'), 3)
+    self.assertEqual(found.count('UserWarning: It is stepped.'), 1)
+
+
+class DescriptorsTest(absltest.TestCase):
+
+  def _limits_after(self, soft, hard, num_processes):
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
+from scalable_agent.processes import descriptors
+descriptors.check({num_processes})
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    return subprocess.run([sys.executable, '-c', code], text=True,
+                          capture_output=True, cwd=_ROOT)
+
+  def test_the_limit_of_files_is_raised_if_needed(self):
+    self.assertEqual(self._limits_after(256, 900, 9).stdout, '(256, 900)\n')
+    self.assertEqual(self._limits_after(256, 900, 90).stdout, '(900, 900)\n')
+
+  def test_too_many_processes(self):
+    self.assertRegex(
+        self._limits_after(256, 300, 90).stderr,
+        'ConfigError: 90 processes .*, but the limit is 300: .*ulimit -n')
 
 
 class RestartsTest(parameterized.TestCase):

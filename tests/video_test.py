@@ -136,6 +136,15 @@ class RecorderTest(absltest.TestCase):
           r'\(memory\) raised EnvironmentSpecError: no video can be recorded'):
         env.initial()
 
+  def test_numbers_of_pictures(self):
+    env = mock.Mock(render_mode=None)
+    numbers = np.array([[0, 7], [200, 255]])
+    for picture in (numbers, numbers.astype(np.float32), numbers + 0.2):
+      np.testing.assert_array_equal(
+          recording_lib._picture(env, picture)[..., 0], numbers)
+    np.testing.assert_array_equal(
+        recording_lib._picture(env, np.array([[0., 1.]]))[..., 0], [[0, 255]])
+
   def test_what_render_shows(self):
     env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
     with mock.patch.object(recording_lib, 'VideoWriter', _Collected):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.processes import user_code
 
 # The observation of one environment, or of a vector, with an axis `E`.
 Observation: TypeAlias = np.ndarray | dict[str, np.ndarray]
@@ -260,7 +261,7 @@ class ActionRepeat(gymnasium.Wrapper):
     total_reward = 0.0
     for _ in range(self._num_action_repeats):
       observation, reward, terminated, truncated, info = self.env.step(action)
-      total_reward += float(reward)
+      total_reward += user_code.number_of_reward(reward)
       if terminated or truncated:
         break
     return observation, total_reward, terminated, truncated, info
@@ -295,14 +296,25 @@ def unknown_level(
     known: the names of levels. If two names differ only in spelling, the error
       suggests the last of the two.
   """
-  names = {_spelling(name): name for name in known}
+  names: dict[str, str] = {}
+  for name in known:  # The newest version, 10 after 9.
+    key = _spelling(name)
+    if _version(name) >= _version(names.get(key, '')):
+      names[key] = name
   module, colon, own_name = level_name.rpartition(':')
   spelling = _spelling(own_name)
   similar = [spelling] if spelling in names else difflib.get_close_matches(
       spelling, names, n=3, cutoff=0.5)
   similar = [module + colon + names[key] for key in similar]
   hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
+  if not colon:
+    hint = ' Levels of other packages are named module:id.' + hint
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
+
+
+def _version(level_name: str) -> int:
+  match = re.search(r'-v(\d+)$', level_name)
+  return int(match[1]) if match else -1
 
 
 def _spelling(level_name: str) -> str:

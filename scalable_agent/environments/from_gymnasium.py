@@ -9,6 +9,7 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
+from scalable_agent.processes import shared_arrays
 
 _AutoresetMode = gymnasium.vector.AutoresetMode
 
@@ -112,7 +113,8 @@ class WrappedVector:
     rows = [self._encode(row) for row in gymnasium.vector.utils.iterate(
         self._env.observation_space, observations)]
     return self._layout.decode({
-        name: np.stack([row[name] for row in rows]).astype(spec.dtype)
+        name: shared_arrays.fit(
+            np.stack([row[name] for row in rows]), spec.dtype)
         for name, spec in self._layout.arrays.items()})
 
 

@@ -17,8 +17,10 @@ from scalable_agent.environments import base
 from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
+from scalable_agent.processes import descriptors
 from scalable_agent.processes import memory
 from scalable_agent.processes import remote
+from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
 from scalable_agent.settings import sections
 
@@ -95,6 +97,7 @@ class GymnasiumVector:
     memory.check(
         f'Starting {num_processes:,} processes (--num_actors, '
         '--environments_per_process)', num_processes * _LEAST_PROCESS_BYTES)
+    descriptors.check(num_processes)
     levels = dict(zip(level_names, factories, strict=True))
     common = _common_spaces({
         name: _level_spaces(name, factory, settings.step_timeout_s)
@@ -197,4 +200,5 @@ class _Level:
                      self._env.action_space,
                      spaces.action_spec(self._env.action_space, self._name))
     finally:
-      self._env.close()
+      with user_code.errors_of_close_ignored():
+        self._env.close()

@@ -265,8 +265,10 @@ def _picture(
                else observation)
   picture = np.asarray(0 if picture is None else picture)
   found = f'{picture.dtype} {list(picture.shape)}'
-  if picture.dtype.kind == 'f':  # Values from 0 to 1, such as a board.
-    picture = (255 * np.clip(picture, 0, 1)).astype(np.uint8)
+  if picture.dtype.kind == 'f' and (picture <= 1).all():  # Such as a board.
+    picture = 255 * np.clip(picture, 0, 1)
+  if picture.dtype.kind in 'fi' and picture.ndim > 1:  # From 0 to 255.
+    picture = np.clip(picture, 0, 255).astype(np.uint8)
   if picture.ndim == 2:
     picture = picture[..., np.newaxis]
   if picture.ndim == 3 and picture.shape[-1] not in (1, 3, 4) and (

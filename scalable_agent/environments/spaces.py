@@ -14,12 +14,16 @@ from gymnasium import spaces
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.processes import shared_arrays
 
 # The name of the array if observations are not dictionaries.
 _ONLY_ARRAY = 'frame'
 _TEXT = 'instruction'
 # Spaces whose values `spaces.flatten` turns into one-hot or multi-hot vectors.
 _COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+# Agents divide uint8 by 255, as for pictures. Numbers up to this one are counts
+# or marks, and become float32.
+_MAX_COUNT = 16
 
 
 def action_spec(
@@ -43,6 +47,10 @@ def action_spec(
         f'{level_name} has actions {_in_a_line(space)}, but only '
         'Discrete, MultiDiscrete with one axis, and Box of floats are '
         'supported.')
+  if not math.prod(space.shape):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has actions {_in_a_line(space)}, without numbers: there '
+        'is nothing to choose.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {_in_a_line(space)} without bounds, but '
@@ -119,12 +127,18 @@ def layout(space: gymnasium.Space, level_name: str) -> Layout:
   parts = _parts(space)
   arrays = {name: array for name, part in parts.items()
             if (array := _array_spec(part, name == _TEXT))}
+  if empty := [name for name, array in arrays.items() if 0 in array.shape]:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has observations {_in_a_line(space)}, in which '
+        f'{", ".join(empty)} has no numbers: leave it out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT}:
+    wrapper = ('gymnasium.wrappers.FlattenObservation or another '
+               'ObservationWrapper' if space.is_np_flattenable else
+               'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, but only a Box or '
         'a Discrete, or a Dict of these and a Text named instruction, is '
-        'supported: gymnasium.wrappers.FlattenObservation or another '
-        'ObservationWrapper can bring them to that form.')
+        f'supported: {wrapper} can bring them to that form.')
   return Layout(arrays, isinstance(space, spaces.Dict))
 
 
@@ -146,7 +160,10 @@ class Encoder:
 
   def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, _COUNTED):
+      _check_counted(value, space)
       return spaces.flatten(space, value)
+    if _is_small(space):  # Also here, -1 is no uint8.
+      return shared_arrays.fit(np.asarray(value), space.dtype)
     if not isinstance(space, spaces.Text):
       return value
     text, size = value.encode(), self._text_size
@@ -168,6 +185,25 @@ class Transport(gymnasium.ObservationWrapper):
     return self._encode(observation)
 
 
+def _check_counted(value: Any, space: gymnasium.Space) -> None:
+  """Raises ValueError for numbers that gymnasium would count from the end."""
+  low, num_values = getattr(space, 'start', 0), (
+      2 if isinstance(space, spaces.MultiBinary)
+      else getattr(space, 'nvec', None))
+  if num_values is None:
+    num_values = space.n
+  value = np.asarray(value)
+  outside = (value < low) | (value >= low + num_values)
+  if outside.any():
+    raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
+                     f'which is not in its space, {_in_a_line(space)}.')
+
+
+def _is_small(space: gymnasium.Space) -> bool:
+  return (isinstance(space, spaces.Box) and space.dtype == np.uint8
+          and bool((space.high <= _MAX_COUNT).all()))
+
+
 def _in_a_line(space: gymnasium.Space) -> str:
   return ' '.join(str(space).split())
 
@@ -183,9 +219,9 @@ def _array_spec(
   if isinstance(space, spaces.Text) and is_text:
     return structs.ArraySpec((_max_bytes(space),), np.dtype(np.uint8))
   if isinstance(space, spaces.Box) and not is_text:
-    is_float64 = space.dtype == np.float64
+    is_float32 = space.dtype == np.float64 or _is_small(space)
     return structs.ArraySpec(
-        space.shape, np.dtype(np.float32) if is_float64 else space.dtype)
+        space.shape, np.dtype(np.float32) if is_float32 else space.dtype)
   if isinstance(space, _COUNTED) and not is_text:
     return structs.ArraySpec((spaces.flatdim(space),), np.dtype(np.float32))
   return None

@@ -35,7 +35,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       features, float `[N, F]`.
     observation_spec: an `ArraySpec`, or a dictionary of specs: frames (uint8 or
       float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
-      (string). The agent does not see `achieved_goal`.
+      (string). The agent does not see `achieved_goal` beside `observation` and
+      `desired_goal`.
     action_spec: spec of the actions.
     head: turns the network's output into actions; None for `heads.policy`.
     hidden_sizes: units of the dense layers of `mlp`, and of the layers that

@@ -190,8 +190,14 @@ def make(
 
 
 def _data_format(frame_shape: tuple[int, ...]) -> str:
-  """Returns the layout of frames; the channels are the smaller outer axis."""
-  is_first = frame_shape[0] < frame_shape[2]
+  """Returns the layout of frames.
+
+  The channels are the outer axis beside two equal axes (a square frame may have
+  any number of channels), or else the smaller outer axis.
+  """
+  first, middle, last = frame_shape
+  is_square = (first == middle) != (middle == last)
+  is_first = middle == last if is_square else first < last
   return 'channels_first' if is_first else 'channels_last'
 
 

@@ -30,12 +30,16 @@ def split(
     observation: structs.Nest) -> tuple[structs.Nest, structs.Nest | None]:
   """Splits an observation, or its spec, into torso input and instruction.
 
-  A dictionary of one array becomes this array.
+  A dictionary of one array becomes this array. `achieved_goal` is left out of
+  the observations of goal environments, because `observation` contains it.
   """
   if not isinstance(observation, collections.abc.Mapping):
     return observation, None
+  hidden = {'instruction'}
+  if {'observation', 'desired_goal'} <= observation.keys():
+    hidden.add('achieved_goal')
   seen = {name: part for name, part in sorted(observation.items())
-          if name not in ('instruction', 'achieved_goal')}
+          if name not in hidden}
   if len(seen) == 1:
     [seen] = seen.values()
   return seen, observation.get('instruction')

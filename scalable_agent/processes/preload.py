@@ -7,6 +7,7 @@ Only the server may import this module, because the import changes the process.
 import atexit
 import contextlib
 import os
+import resource
 import signal
 import types
 
@@ -40,6 +41,9 @@ def _end_without_parent(
 # workers and their children. The session stays the same: in another session,
 # environments would have a fixed share of the processor (autogroups of Linux).
 os.setpgid(0, 0)
+# The server has a pipe to each process.
+_, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 # A terminal may stop background processes that write to the terminal.
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 # Python ends the server when all other processes have ended, but stopped

@@ -243,6 +243,11 @@ def _run(target: Callable[..., None], args: tuple,
          server_pid: ctypes.c_long) -> None:
   """Runs in the process."""
   os.setpgid(0, 0)  # Children can be found by this group.
+  # Environments may start processes, which end with the group. Their servers
+  # must not end all processes with our mark, as ours does.
+  multiprocessing.current_process().daemon = False
+  CONTEXT.set_forkserver_preload([])
+  os.register_at_fork(after_in_child=_heed_signals)
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
   # Batch systems and terminals send these signals to all processes of a run.
@@ -254,6 +259,12 @@ def _run(target: Callable[..., None], args: tuple,
   server_pid.value = os.getppid()
   threading.Thread(target=_exit_with_parent, daemon=True).start()
   target(*args)
+
+
+def _heed_signals() -> None:
+  """Lets processes of environments end by `terminate`, as usual."""
+  for number in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(number, signal.SIG_DFL)
 
 
 def _exit_with_parent() -> None:

@@ -99,7 +99,8 @@ def write(arrays: dict[str, np.ndarray], index: int,
     observation: dictionary of arrays.
 
   Raises:
-    ValueError: the shape or the kind of an array is not that of the space.
+    ValueError: the shape or the kind of an array is not that of the space, or
+      a number is not within the dtype of the space.
   """
   for name, array in arrays.items():
     value = np.asarray(observation[name])
@@ -109,4 +110,26 @@ def write(arrays: dict[str, np.ndarray], index: int,
       raise ValueError(
           f'An observation is {value.dtype} {list(value.shape)}, but its space '
           f'is {array.dtype} {list(array.shape[1:])}.')
-    array[index] = value
+    array[index] = fit(value, array.dtype)
+
+
+def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+  """Returns numbers of an observation in the dtype of their space.
+
+  Raises:
+    ValueError: the dtype cannot hold a number, which NumPy would wrap.
+  """
+  kinds = value.dtype.kind + dtype.kind
+  if value.dtype == dtype or kinds[0] not in 'iuf' or kinds[1] not in 'iuf':
+    return value
+  limits = np.finfo(dtype) if kinds[1] == 'f' else np.iinfo(dtype)
+  # Comparisons with inf and NaN, which others refuse, are not outside.
+  outside = np.abs(value) > limits.max if kinds == 'ff' else (
+      (value < limits.min) | (value > limits.max))
+  outside &= np.isfinite(value)
+  if outside.any():
+    raise ValueError(
+        f'An observation has the number {value[outside].flat[0]}, but its '
+        f'space is {dtype} {list(value.shape)}, from {limits.min} to '
+        f'{limits.max}.')
+  return value.astype(dtype)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 import contextlib
 import importlib
 import os
+import sys
 import traceback
 from typing import Any, NamedTuple
 
 import gymnasium
+import numpy as np
 from scalable_agent import errors
 
 _MAX_MESSAGE_LENGTH = 4_096
@@ -67,6 +69,12 @@ def report(error: Exception) -> Report:
             if not frame.filename.startswith(_OURS)
             and (i == len(frames) - 1
                  or not frame.filename.startswith(_WRAPPERS))]
+  # Raised where we or gymnasium unpack what the user's functions return.
+  if (isinstance(error, ValueError) and 'values to unpack' in message and frames
+      and frames[-1].filename.startswith((_OURS, _WRAPPERS))):
+    message += (
+        '; gymnasium wants five values from `step` (observation, reward, '
+        'terminated, truncated, info) and two from `reset` (observation, info)')
   return Report(f'{type(error).__name__}: {message}',
                 ''.join(traceback.format_list(theirs)),
                 ''.join(traceback.format_list(frames)))
@@ -95,6 +103,33 @@ def load(name: str, flag: str) -> Callable[..., Any]:
     raise errors.ConfigError(
         f'--{flag}={name}: {module_name} has no function {function_name}.')
   return function
+
+
+@contextlib.contextmanager
+def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
+  """Ignores errors raised within by an environment's `close`."""
+  try:
+    yield
+  except Exception as e:  # pylint: disable=broad-except
+    if not is_silent:
+      print(f'An environment could not be closed: {report(e).text}',
+            file=sys.stderr, flush=True)
+
+
+def number_of_reward(reward: Any) -> float:
+  """Returns a reward, one number in an array of any shape, as a number.
+
+  Raises:
+    ValueError: the reward is not one number, or float32 cannot hold it.
+  """
+  array = np.asarray(reward)
+  if array.size != 1:
+    raise ValueError(f'the reward must be one number, but `step` returned a '
+                     f'reward of shape {list(array.shape)}')
+  number = float(array.item())
+  if np.finfo(np.float32).max < abs(number) < np.inf:
+    raise ValueError(f'the reward {number} is beyond the numbers of float32')
+  return number
 
 
 @contextlib.contextmanager

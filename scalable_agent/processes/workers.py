@@ -13,6 +13,7 @@ import math
 import multiprocessing
 from multiprocessing import connection
 import os
+import random
 import selectors
 import threading
 import time
@@ -41,6 +42,9 @@ _CLOSE_TIMEOUT_S = 2.0
 _START_TIMEOUT_S = 30.0
 # Numbers of environments of all open `Workers`, by the `id` of the object.
 _num_open: dict[int, int] = {}
+
+# Levels whose warnings are shown by a process; others would repeat them.
+_warned: set[str] = set()
 
 # Commands. A read from a closed pipe returns b'', the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
@@ -165,12 +169,15 @@ class Workers:
              factories: Sequence[Callable[[], gymnasium.Env]],
              seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
     commands, command = processes.CONTEXT.Pipe(duplex=False)
+    new_names = {self._names[i] for i in indices} - _warned
+    _warned.update(new_names)
     with commands:
       self._commands.append(command)
       process = processes.start(
           _work, (commands, done, indices, [
               gymnasium.vector.utils.CloudpickleWrapper(factories[i])
-              for i in indices], [seeds[i] for i in indices], shared),
+              for i in indices], [seeds[i] for i in indices], shared,
+              bool(new_names)),
           name=f'environment-{indices[0]}')
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)
@@ -283,8 +290,11 @@ def _check_memory(
 
 def _work(commands: connection.Connection, done: connection.Connection,
           indices: range, factories: Sequence[Callable[[], gymnasium.Env]],
-          seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
+          seeds: Sequence[int], shared: shared_arrays.Shared,
+          has_warnings: bool) -> None:
   """Runs in a worker: obeys commands until their pipe is closed."""
+  if not has_warnings:
+    warnings.simplefilter('ignore')
   exchange = shared_arrays.open_exchange(shared)
   command, envs = None, []
   while command != _CLOSE:
@@ -295,8 +305,10 @@ def _work(commands: connection.Connection, done: connection.Connection,
           with warnings.catch_warnings():
             # Already shown when the spaces of the level were queried.
             warnings.simplefilter('ignore')
+            _seed(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
+          _seed(seeds[i])
           observation, _ = envs[i].reset(seed=seeds[i])
           shared_arrays.write(exchange.observation, index, observation)
         else:
@@ -313,14 +325,22 @@ def _work(commands: connection.Connection, done: connection.Connection,
       os.write(done.fileno(), answer)
     command = os.read(commands.fileno(), 1)
   for env in envs:
-    env.close()
+    with user_code.errors_of_close_ignored(is_silent=not has_warnings):
+      env.close()
+
+
+def _seed(seed: int) -> None:
+  """Seeds the generators that an environment shares with its process."""
+  # All workers are forked with the same state of these generators.
+  random.seed(seed)
+  np.random.seed(seed)
 
 
 def _step(env: gymnasium.Env, exchange: Exchange, index: int) -> None:
   # A copy, because environments may keep their last action.
   observation, reward, terminated, truncated, _ = env.step(
       exchange.action[index].copy())
-  exchange.reward[index] = float(reward)
+  exchange.reward[index] = user_code.number_of_reward(reward)
   exchange.terminated[index] = terminated
   exchange.truncated[index] = truncated
   if terminated or truncated:
