@@ -84,8 +84,8 @@ class ExportedAgent(tf.Module):
     """Chooses actions as in training; has the outputs of `step_greedy`."""
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
-    return {**outputs,
-            'action': self._agent.explore(outputs['policy'], seeds)}
+    return {**outputs, 'action': self._within_bounds(
+        self._agent.explore(outputs['policy'], seeds))}
 
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     """Chooses the best known actions.
@@ -112,11 +112,17 @@ class ExportedAgent(tf.Module):
             add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),
             tf.nest.map_structure(add_time, observation)),
         tuple(inputs[name] for name in 'ch' if name in inputs))
-    result = {'action': self._agent.head.distribution(
-        outputs.policy[0]).mode(), 'policy': outputs.policy[0]}
+    action = self._agent.head.distribution(outputs.policy[0]).mode()
+    result = {'action': self._within_bounds(action),
+              'policy': outputs.policy[0]}
     if not isinstance(outputs.baseline, tuple):
       result['baseline'] = outputs.baseline[0]
     return {**result, **dict(zip('ch', state))}
+
+  def _within_bounds(self, action: tf.Tensor) -> tf.Tensor:
+    # A Gaussian without squashing has no bounds.
+    return (tf.clip_by_value(action, -1.0, 1.0) if self._action_spec.size
+            else action)
 
   def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
     """Returns the three functions, by name, for `tf.saved_model.save`."""

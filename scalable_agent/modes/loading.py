@@ -95,7 +95,10 @@ class LoadedAgent:
         state.last_action, structs.StepOutput(
             fill(reward, np.float32), structs.NO_INFO, fill(done, bool),
             observation), state.core)
-    return output.action, State(output.action, core)
+    action = output.action
+    if self.spec.action.size:  # A Gaussian without squashing has no bounds.
+      action = np.clip(action, -1.0, 1.0)
+    return action, State(action, core)
 
   def play(self,
            env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
