@@ -149,6 +149,40 @@ class BoundsTest(parameterized.TestCase):
     np.testing.assert_allclose(found['tflite'], found[True][:1], rtol=1e-5)
 
 
+class NamesTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (('speed', 'place'),), (('arm/joint', 'goal pos'),),
+      (('a.b', 'a b', 'a_b', 'A.b', 'größe', 'a-b_2'),), ((2, 10, 1),))
+  def test_each_part_has_its_own_input(self, names):
+    rng = np.random.default_rng(1)
+    # Parts differ in size, so that an exchange cannot pass.
+    spec = {name: structs.ArraySpec((2 + i,), np.dtype(np.float32))
+            for i, name in enumerate(names)}
+    observation = {name: rng.normal(size=[1, *part.shape]).astype(np.float32)
+                   for name, part in spec.items()}
+    agent, module = _untrained(spec, _CONTINUOUS)
+    for variable in agent.agent.trainable_variables:
+      variable.assign(rng.normal(size=variable.shape))
+    self.assertLen(set(module.names_of_parts.values()), len(names))
+    for name in names:
+      if str(name).isidentifier() and str(name).isascii():
+        self.assertEqual(module.names_of_parts[name], f'observation_{name}')
+    inputs = {module.names_of_parts[name]: part
+              for name, part in observation.items()}
+    directory = self.create_tempdir().full_path
+    tf.saved_model.save(module, directory, signatures=module.signatures())
+    step = tf.saved_model.load(directory).signatures['step_greedy']
+    found = [step(**{name: tf.constant(part)
+                     for name, part in inputs.items()})['action'],
+             _run_tflite(module, directory, inputs)['action']]
+    expected, _ = agent.step(observation, agent.initial_state(1), greedy=True)
+    for action in found:
+      np.testing.assert_allclose(action, expected, rtol=1e-4, atol=1e-6)
+    self.assertEqual(structs.EnvironmentSpec.from_json(
+        json.loads(json.dumps(agent.spec.to_json()))), agent.spec)
+
+
 @pytest.mark.slow
 class ExportTest(parameterized.TestCase):
 

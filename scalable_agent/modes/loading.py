@@ -152,7 +152,7 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
     except (IndexError, KeyError, TypeError) as e:
       raise errors.EnvironmentSpecError(
           'Observations must be a dictionary of '
-          f'{", ".join(spec)}.') from e
+          f'{", ".join(map(str, spec))}.') from e
   array = np.asarray(observation, spec.dtype)
   if array.shape != (num_envs, *spec.shape):
     raise errors.EnvironmentSpecError(
