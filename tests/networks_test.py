@@ -4,6 +4,7 @@
 from absl.testing import parameterized
 import numpy as np
 import pytest
+from scalable_agent import networks
 from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
@@ -426,6 +427,23 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
     encoder(instructions.hash_words(['']))
     self.assertAllClose(np.std(encoder.embeddings), 1, .02)
     self.assertEqual(encoder.count_params(), 20000 + 21760)
+
+
+class SurroundingsTest(parameterized.TestCase):
+
+  def test_the_data_format_of_keras_changes_nothing(self):
+    self.addCleanup(tf.keras.config.set_image_data_format,
+                    tf.keras.config.image_data_format())
+    shapes = []
+    for data_format in ('channels_last', 'channels_first'):
+      tf.keras.config.set_image_data_format(data_format)
+      torsos = (networks.DeepTorso(), networks.NatureTorso(),
+                networks.ShallowTorso())
+      for torso in torsos:
+        torso(np.zeros([1, 84, 84, 3], np.uint8))
+      shapes.append([[w.shape for w in torso.weights] for torso in torsos])
+    self.assertEqual(*shapes)
+    self.assertIn((4, 4, 16, 32), shapes[1][2])
 
 
 if __name__ == '__main__':
