@@ -161,6 +161,7 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
   return array
 
 
+@layers.state_of_caller_kept()
 def load(logdir: str) -> LoadedAgent:
   """Loads the latest good checkpoint of a training.
 
