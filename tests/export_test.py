@@ -13,7 +13,9 @@ from absl.testing import parameterized
 import in_process
 import numpy as np
 import pytest
+from scalable_agent import algorithms
 from scalable_agent.experience import structs
+from scalable_agent.modes import export
 from scalable_agent.modes import loading
 from scalable_agent.networks import instructions
 from scalable_agent.runs import training
@@ -72,6 +74,113 @@ class WordsTest(absltest.TestCase):
     self.assertEqual(
         instructions.hash_words_in_graph(tf.constant([''])).numpy().tolist(),
         [[-1]])
+
+
+_CONTINUOUS = structs.ActionSpec(size=2)
+_DISCRETE = structs.ActionSpec((3,))
+_HEADS = {
+    'squashed': (_CONTINUOUS, dict()),
+    'not_squashed': (_CONTINUOUS, dict(squash_actions=False)),
+    'softmax': (_DISCRETE, dict()),
+    'several_parts': (structs.ActionSpec((3, 2)), dict()),
+    'values': (_DISCRETE, dict(algorithm='ddqn')),
+    'sac': (_CONTINUOUS, dict(algorithm='sac')),
+    'sac_discrete': (_DISCRETE, dict(algorithm='sac')),
+    'mpo': (_CONTINUOUS, dict(algorithm='mpo')),
+    'mpo_discrete': (_DISCRETE, dict(algorithm='mpo')),
+    'td3': (_CONTINUOUS, dict(algorithm='td3')),
+    'ddpg': (_CONTINUOUS, dict(algorithm='ddpg')),
+}
+
+
+def _untrained(observation, action, **settings):
+  """Returns a loaded agent, and the module of its export."""
+  spec = structs.EnvironmentSpec(observation, action, 1)
+  if 'algorithm' not in settings:
+    settings |= dict(use_lstm=False, use_last_action_reward=False)
+  config = config_lib.Config(agent='mlp', **settings).resolved(
+      observation, on_cpu=True, num_groups=1)
+  agent = algorithms.make_agent(config, spec, 1)
+  return (loading.LoadedAgent(config, spec, agent, 0),
+          export.ExportedAgent(agent, spec, False))
+
+
+def _run_tflite(module, directory, inputs):
+  export._add_tflite(module, directory, True)
+  return tf.lite.Interpreter(os.path.join(
+      directory, 'agent.tflite')).get_signature_runner('step_greedy')(**inputs)
+
+
+class BoundsTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      (name, *entry) for name, entry in _HEADS.items())
+  def test_every_head_stays_within_the_action_space(self, action, settings):
+    observation = np.zeros([1, 2], np.float32)
+    agent, module = _untrained(
+        structs.ArraySpec((2,), observation.dtype), action, **settings)
+    # Means of 3 and wide deviations, or one favourite.
+    for variable in agent.agent.trainable_variables:
+      if variable.path.rpartition('/')[0].endswith(('logits', 'advantages')):
+        variable.assign(tf.fill(variable.shape, 3.0))
+    directory = self.create_tempdir().full_path
+    tf.saved_model.save(module, directory, signatures=module.signatures())
+    signatures = tf.saved_model.load(directory).signatures
+    found = {'tflite': _run_tflite(
+        module, directory, {'observation': observation})['action']}
+    for name in ('step', 'step_greedy'):
+      found[name] = signatures[name](
+          observation=tf.constant(np.repeat(observation, 50, 0)))['action']
+    for greedy in (False, True):
+      state = agent.initial_state(50)
+      found[greedy], state = agent.step(
+          np.repeat(observation, 50, 0), state, greedy=greedy)
+      np.testing.assert_array_equal(state.last_action, found[greedy])
+    for which, actions in found.items():
+      actions = np.array(actions)
+      self.assertEqual(actions.dtype, action.array.dtype, which)
+      self.assertEqual(actions.shape[1:], action.array.shape, which)
+      if action.size:
+        self.assertLessEqual(np.abs(actions).max(), 1.0, which)
+      else:
+        self.assertTrue(np.all(
+            (actions >= 0) & (actions < np.array(action.num_values))), which)
+    np.testing.assert_allclose(found['step_greedy'], found[True], rtol=1e-6)
+    np.testing.assert_allclose(found['tflite'], found[True][:1], rtol=1e-5)
+
+
+class NamesTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (('speed', 'place'),), (('arm/joint', 'goal pos'),),
+      (('a.b', 'a b', 'a_b', 'A.b', 'größe', 'a-b_2'),), ((2, 10, 1),))
+  def test_each_part_has_its_own_input(self, names):
+    rng = np.random.default_rng(1)
+    # Parts differ in size, so that an exchange cannot pass.
+    spec = {name: structs.ArraySpec((2 + i,), np.dtype(np.float32))
+            for i, name in enumerate(names)}
+    observation = {name: rng.normal(size=[1, *part.shape]).astype(np.float32)
+                   for name, part in spec.items()}
+    agent, module = _untrained(spec, _CONTINUOUS)
+    for variable in agent.agent.trainable_variables:
+      variable.assign(rng.normal(size=variable.shape))
+    self.assertLen(set(module.names_of_parts.values()), len(names))
+    for name in names:
+      if str(name).isidentifier() and str(name).isascii():
+        self.assertEqual(module.names_of_parts[name], f'observation_{name}')
+    inputs = {module.names_of_parts[name]: part
+              for name, part in observation.items()}
+    directory = self.create_tempdir().full_path
+    tf.saved_model.save(module, directory, signatures=module.signatures())
+    step = tf.saved_model.load(directory).signatures['step_greedy']
+    found = [step(**{name: tf.constant(part)
+                     for name, part in inputs.items()})['action'],
+             _run_tflite(module, directory, inputs)['action']]
+    expected, _ = agent.step(observation, agent.initial_state(1), greedy=True)
+    for action in found:
+      np.testing.assert_allclose(action, expected, rtol=1e-4, atol=1e-6)
+    self.assertEqual(structs.EnvironmentSpec.from_json(
+        json.loads(json.dumps(agent.spec.to_json()))), agent.spec)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import io
 import os
+import random
 import re
 import subprocess
 import sys
@@ -265,6 +266,33 @@ class LoadTest(parameterized.TestCase):
     empty = self.create_tempdir().full_path
     with self.assertRaisesRegex(errors.ConfigError, 'holds no checkpoint'):
       scalable_agent.load(empty)
+
+
+class StateOfCallerTest(absltest.TestCase):
+
+  def test_public_functions_put_back_what_they_change(self):
+    self.addCleanup(tf.keras.config.set_dtype_policy,
+                    tf.keras.config.dtype_policy())
+    tf.keras.config.set_dtype_policy('mixed_float16')
+    logdir = self.create_tempdir().full_path
+    config = scalable_agent.Config(
+        logdir=logdir, level_name='catch', agent='mlp', xla='none',
+        num_actors=2, unroll_length=2, batch_size=2, use_lstm=False,
+        total_environment_frames=16, compute_dtype='bfloat16')
+    state = lambda: (random.getstate(), str(np.random.get_state()),
+                     tf.keras.config.dtype_policy().name)
+    for call in (lambda: scalable_agent.train(config),
+                 lambda: scalable_agent.load(logdir),
+                 lambda: scalable_agent.load(logdir).play(num_episodes=1),
+                 lambda: test.test(dataclasses.replace(
+                     config, mode='test', test_num_episodes=2))):
+      random.seed(71)
+      np.random.seed(72)
+      before = state()
+      call()
+      self.assertEqual(state(), before)
+    agent = scalable_agent.load(logdir).agent
+    self.assertEqual({v.dtype for v in agent.trainable_variables}, {'float32'})
 
 
 class ImportTest(absltest.TestCase):

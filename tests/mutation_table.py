@@ -1546,10 +1546,10 @@ _EXPORT = (
 _LOADING = (
     ('no rewards', 'fill(reward, np.float32)', 'fill(0., np.float32)'),
     ('nothing is done', 'fill(done, bool)', 'fill(False, bool)'),
-    ('the action before the last one', 'State(output.action, core)',
+    ('the action before the last one', 'State(action, core)',
      'State(state.last_action, core)'),
-    ('the state does not change', 'State(output.action, core)',
-     'State(output.action, state.core)'),
+    ('the state does not change', 'State(action, core)',
+     'State(action, state.core)'),
     ('greedy is not asked for',
      'self.config.test_greedy if greedy is None else greedy',
      'self.config.test_greedy'),

@@ -1,9 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of `networks`."""
 
+from unittest import mock
+
 from absl.testing import parameterized
 import numpy as np
 import pytest
+from scalable_agent import errors
+from scalable_agent import networks
+from scalable_agent.experience import structs
 from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
@@ -443,6 +448,47 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
     encoder(instructions.hash_words(['']))
     self.assertAllClose(np.std(encoder.embeddings), 1, .02)
     self.assertEqual(encoder.count_params(), 20000 + 21760)
+
+
+class TorsoOfUserTest(parameterized.TestCase):
+
+  def _make(self, function):
+    spec = structs.ArraySpec((3,), np.dtype(np.float32))
+    with mock.patch.object(
+        torsos.user_code, 'load', lambda *_: function):
+      return torsos.make('a:b', spec, None, torsos.MLPTorso())
+
+  def test_one_layer_again_and_again_is_refused(self):
+    layer = tf.keras.layers.Dense(8)
+    first = self._make(lambda _: layer)
+    with self.assertRaisesRegex(errors.ConfigError, 'a new layer at each call'):
+      self._make(lambda _: layer)
+    # New layers around it share the weights, too.
+    with self.assertRaisesRegex(errors.ConfigError, 'a new layer at each call'):
+      self._make(lambda _: tf.keras.Sequential([layer]))
+    self.assertLen(first.variables, 2)
+    self._make(lambda _: tf.keras.layers.Dense(8))
+
+  def test_no_features(self):
+    with self.assertRaisesRegex(errors.ConfigError, r'float32 \[2, 0\]'):
+      self._make(lambda _: tf.keras.layers.Lambda(lambda x: x[:, :0]))
+
+
+class SurroundingsTest(parameterized.TestCase):
+
+  def test_the_data_format_of_keras_changes_nothing(self):
+    self.addCleanup(tf.keras.config.set_image_data_format,
+                    tf.keras.config.image_data_format())
+    shapes = []
+    for data_format in ('channels_last', 'channels_first'):
+      tf.keras.config.set_image_data_format(data_format)
+      torsos = (networks.DeepTorso(), networks.NatureTorso(),
+                networks.ShallowTorso())
+      for torso in torsos:
+        torso(np.zeros([1, 84, 84, 3], np.uint8))
+      shapes.append([[w.shape for w in torso.weights] for torso in torsos])
+    self.assertEqual(*shapes)
+    self.assertIn((4, 4, 16, 32), shapes[1][2])
 
 
 if __name__ == '__main__':

@@ -139,6 +139,20 @@ class ValuesTest(_TestCase):
                        q_learning.negative_entropy(_LOGITS), tf.float32)
 
 
+class ShapesTest(_TestCase):
+
+  def test_nothing_is_broadcast(self):
+    q = tf.zeros([4, 3])
+    for call in (
+        lambda: q_learning.chosen_values(q, tf.zeros([1], tf.int32)),
+        lambda: q_learning.chosen_values(q[None], tf.zeros([1], tf.int32)),
+        lambda: q_learning.greedy_values(q, q[:1]),
+        lambda: q_learning.expected_values(q, q[:1]),
+        lambda: q_learning.incremental_update(q, q[:1], 0.5)):
+      with self.assertRaisesRegex(ValueError, 'must be'):
+        call()
+
+
 class TargetsTest(_TestCase):
 
   @parameterized.parameters(np.float32, np.float64)

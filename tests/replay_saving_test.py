@@ -275,9 +275,13 @@ class SavingTest(parameterized.TestCase):
     dictionary = replay_logs.SPEC._replace(observation={
         'a': structs.ArraySpec((2,), np.dtype(np.float32)),
         'b/c': structs.ArraySpec((2,), np.dtype(np.float64))})
+    numbers = replay_logs.SPEC._replace(observation={
+        10: structs.ArraySpec((2,), np.dtype(np.float32)),
+        2: structs.ArraySpec((2,), np.dtype(np.float64))})
     for i, (spec, form) in enumerate((
         (frames, lambda o: o[..., None]),
-        (dictionary, lambda o: {'a': o, 'b/c': 2.0 * o}))):
+        (dictionary, lambda o: {'a': o, 'b/c': 2.0 * o}),
+        (numbers, lambda o: {10: o, 2: 2.0 * o}))):
       own = os.path.join(directory, str(i))
       make = lambda spec=spec: _make(spec=spec, stacked=not isinstance(
           spec.observation, dict))

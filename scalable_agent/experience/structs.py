@@ -120,10 +120,11 @@ class EnvironmentSpec(NamedTuple):
   def to_json(self) -> dict[str, Any]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
     part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
-    observation = (
-        {'parts': {name: part(spec) for name, spec in self.observation.items()}}
-        if isinstance(self.observation, dict) else part(self.observation))
-    return {'observation': observation, 'action': self.action._asdict(),
+    names = self.observation if isinstance(self.observation, dict) else {}
+    pairs = [(name, part(spec)) for name, spec in names.items()]
+    parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
+    seen = {'parts': parts} if names else part(self.observation)
+    return {'observation': seen, 'action': self.action._asdict(),
             'num_action_repeats': self.num_action_repeats}
 
   @classmethod
@@ -133,14 +134,13 @@ class EnvironmentSpec(NamedTuple):
     Raises:
       LookupError, TypeError, ValueError: `data` is no such description.
     """
-    part = lambda data: ArraySpec(
-        tuple(map(int, data['shape'])), np.dtype(data['dtype']))
-    observation, action = data['observation'], data['action']
-    return cls(
-        {name: part(spec) for name, spec in observation['parts'].items()}
-        if 'parts' in observation else part(observation),
-        ActionSpec(tuple(map(int, action['num_values'])), int(action['size'])),
-        int(data['num_action_repeats']))
+    ints = lambda numbers: tuple(map(int, numbers))
+    part = lambda spec: ArraySpec(ints(spec['shape']), np.dtype(spec['dtype']))
+    seen, action = data['observation'], data['action']
+    return cls({name: part(spec) for name, spec in dict(seen['parts']).items()}
+               if 'parts' in seen else part(seen),
+               ActionSpec(ints(action['num_values']), int(action['size'])),
+               int(data['num_action_repeats']))
 
 
 class StepOutputInfo(NamedTuple):

@@ -158,6 +158,7 @@ def gaussian_kls(online: distributions.Normal, target: distributions.Normal
     the standard deviations, `log(sigma / sigma_t) + 0.5 (sigma_t / sigma)^2 -
     0.5`. The sum over `N` is the KL of diagonal Gaussians.
   """
+  q_learning.check_shape('online', online.loc, target.loc)
   target_scale = tf.stop_gradient(target.scale)
   mean_kls = 0.5 * tf.square(
       (online.loc - tf.stop_gradient(target.loc)) / target_scale)

@@ -34,6 +34,9 @@ def chosen_values(q_values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
     q_values: `[B, A]` or `[C, B, A]`.
     actions: integers `[B]`, in `[0, A)`.
   """
+  actions = tf.convert_to_tensor(actions)
+  check_shape('actions', actions, q_values[..., 0] if len(q_values.shape) == 2
+              else q_values[0, ..., 0])
   is_chosen = tf.one_hot(
       actions, q_values.shape[-1], on_value=True, off_value=False, dtype=bool)
   # A product would let infinities of other actions pass.
@@ -50,6 +53,7 @@ def greedy_values(q_values_t: tf.Tensor,
     selector_q_values_t: `[B, A]`, values of the online network for double
       Q-learning, or again of the target network for the maximum of DQN.
   """
+  check_shape('selector_q_values_t', selector_q_values_t, q_values_t)
   return chosen_values(q_values_t, tf.argmax(selector_q_values_t, axis=-1))
 
 
@@ -65,6 +69,7 @@ def expected_values(q_values: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     q_values: `[B, A]`.
     logits: `[B, A]`, logits of the policy.
   """
+  check_shape('logits', logits, q_values)
   return tf.reduce_sum(tf.nn.softmax(logits) * q_values, axis=-1)
 
 
@@ -257,6 +262,7 @@ def incremental_update(target: tf.Tensor, online: tf.Tensor,
     online: value of the same variable of the online network.
     rate: `1 - polyak`. 1 makes an exact copy, 0 changes nothing.
   """
+  check_shape('online', online, target)
   # The hint keeps the digits of Python floats for float64.
   rate = tf.cast(
       tf.convert_to_tensor(rate, dtype_hint=target.dtype), target.dtype)

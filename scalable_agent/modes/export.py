@@ -4,9 +4,12 @@
 The exported files need TensorFlow, or TensorFlow Lite, but not this package.
 """
 
+from collections.abc import Iterable
 import dataclasses
+import itertools
 import json
 import os
+import re
 import tempfile
 
 from scalable_agent import errors
@@ -26,12 +29,14 @@ class ExportedAgent(tf.Module):
   """An agent whose functions take and return named tensors.
 
   `B`, the number of environments, is free. Inputs depend on the agent:
-  `observation`, or `observation_NAME` for each part of a dictionary, where
+  `observation`, or `observation_NAME` for each part of a dictionary, where all
+  but ASCII letters and digits in a name become `_`, and
   `observation_instruction` is string `[B]`; `last_action` and `reward` with
   `--use_last_action_reward`; `done`, `c` and `h` with an LSTM.
 
   Attributes:
     inputs: the inputs of `step` and `step_greedy`, a `tf.TensorSpec` by name.
+    names_of_parts: the input of each part of a dictionary, by the part's name.
   """
 
   def __init__(self, agent: agents.Agent, spec: structs.EnvironmentSpec,
@@ -43,16 +48,16 @@ class ExportedAgent(tf.Module):
     super().__init__()
     self._agent = agent
     self._action_spec = spec.action
-    self._observation_names = (
-        {name: f'observation_{name}' for name in spec.observation}
-        if isinstance(spec.observation, dict) else 'observation')
     tensor = lambda spec: tf.TensorSpec(
         [None, *spec.shape],
         tf.string if spec.dtype == object else tf.as_dtype(spec.dtype))
-    self.inputs = dict(zip(
-        tf.nest.flatten(self._observation_names),
-        [tensor(spec.observation[name]) for name in self._observation_names]
-        if isinstance(spec.observation, dict) else [tensor(spec.observation)]))
+    if isinstance(spec.observation, dict):
+      self.names_of_parts = _input_names(spec.observation)
+      self.inputs = {self.names_of_parts[name]: tensor(part)
+                     for name, part in spec.observation.items()}
+    else:
+      self.names_of_parts = {}
+      self.inputs = {'observation': tensor(spec.observation)}
     if sees_last_action_reward:
       self.inputs['last_action'] = tensor(spec.action.array)
       self.inputs['reward'] = tf.TensorSpec([None], tf.float32)
@@ -84,8 +89,8 @@ class ExportedAgent(tf.Module):
     """Chooses actions as in training; has the outputs of `step_greedy`."""
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
-    return {**outputs,
-            'action': self._agent.explore(outputs['policy'], seeds)}
+    return {**outputs, 'action': self._within_bounds(
+        self._agent.explore(outputs['policy'], seeds))}
 
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     """Chooses the best known actions.
@@ -96,7 +101,9 @@ class ExportedAgent(tf.Module):
       for discrete actions; `baseline`, float32 `[B]`, for agents with a
       baseline; with an LSTM the next `c` and `h`.
     """
-    observation = tf.nest.map_structure(inputs.get, self._observation_names)
+    observation = {part: inputs[name]
+                   for part, name in self.names_of_parts.items()
+                   } or inputs['observation']
     if 'observation_instruction' in inputs:
       observation['instruction'] = instructions.hash_words_in_graph(
           inputs['observation_instruction'])
@@ -112,11 +119,17 @@ class ExportedAgent(tf.Module):
             add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),
             tf.nest.map_structure(add_time, observation)),
         tuple(inputs[name] for name in 'ch' if name in inputs))
-    result = {'action': self._agent.head.distribution(
-        outputs.policy[0]).mode(), 'policy': outputs.policy[0]}
+    action = self._agent.head.distribution(outputs.policy[0]).mode()
+    result = {'action': self._within_bounds(action),
+              'policy': outputs.policy[0]}
     if not isinstance(outputs.baseline, tuple):
       result['baseline'] = outputs.baseline[0]
     return {**result, **dict(zip('ch', state))}
+
+  def _within_bounds(self, action: tf.Tensor) -> tf.Tensor:
+    # A Gaussian without squashing has no bounds.
+    return (tf.clip_by_value(action, -1.0, 1.0) if self._action_spec.size
+            else action)
 
   def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
     """Returns the three functions, by name, for `tf.saved_model.save`."""
@@ -129,6 +142,21 @@ class ExportedAgent(tf.Module):
             [], tf.int32, 'batch_size')),
         'step': trace(self.step, **inputs),
         _GREEDY: trace(self.step_greedy, **inputs)}
+
+
+def _input_names(parts: Iterable[object]) -> dict[object, str]:
+  """Returns a name of an input for each part; equal names get a number."""
+  plain = lambda part: re.sub(r'\W', '_', f'observation_{part}', flags=re.A)
+  names: dict[object, str] = {}
+  # Names that stay as they are come first.
+  for part in sorted(parts, key=lambda part: (
+      plain(part) != f'observation_{part}', str(part))):
+    free = (plain(part) + (f'_{number}' if number > 1 else '')
+            for number in itertools.count(1))
+    # SavedModels do not distinguish capitals.
+    taken = {name.lower() for name in names.values()}
+    names[part] = next(name for name in free if name.lower() not in taken)
+  return names
 
 
 def run(config: config_lib.Config) -> int:
@@ -163,7 +191,7 @@ def export(config: config_lib.Config) -> str:
       new = os.path.join(unfinished, 'agent')
       tf.saved_model.save(module, new, signatures=module.signatures())
       with open(os.path.join(new, 'agent.json'), 'w', encoding='utf-8') as f:
-        json.dump(_description(loaded), f, indent=1)
+        json.dump(_description(loaded, module), f, indent=1)
       tflite = ''
       if config.export_format != 'saved_model':
         tflite = _add_tflite(module, new, config.export_format == 'tflite')
@@ -180,8 +208,11 @@ def export(config: config_lib.Config) -> str:
   return path
 
 
-def _description(loaded: loading.LoadedAgent) -> dict[str, object]:
+def _description(loaded: loading.LoadedAgent,
+                 module: ExportedAgent) -> dict[str, object]:
   return {'num_env_frames': loaded.num_env_frames,
+          'inputs': {name: part for part, name in module.names_of_parts.items()
+                     } or {'observation': None},
           'spec': loaded.spec.to_json(),
           'settings': dataclasses.asdict(loaded.config)}
 

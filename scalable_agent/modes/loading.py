@@ -95,7 +95,10 @@ class LoadedAgent:
         state.last_action, structs.StepOutput(
             fill(reward, np.float32), structs.NO_INFO, fill(done, bool),
             observation), state.core)
-    return output.action, State(output.action, core)
+    action = output.action
+    if self.spec.action.size:  # A Gaussian without squashing has no bounds.
+      action = np.clip(action, -1.0, 1.0)
+    return action, State(action, core)
 
   def play(self,
            env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
@@ -149,7 +152,7 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
     except (IndexError, KeyError, TypeError) as e:
       raise errors.EnvironmentSpecError(
           'Observations must be a dictionary of '
-          f'{", ".join(spec)}.') from e
+          f'{", ".join(map(str, spec))}.') from e
   array = np.asarray(observation, spec.dtype)
   if array.shape != (num_envs, *spec.shape):
     raise errors.EnvironmentSpecError(
@@ -158,6 +161,7 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
   return array
 
 
+@layers.state_of_caller_kept()
 def load(logdir: str) -> LoadedAgent:
   """Loads the latest good checkpoint of a training.
 

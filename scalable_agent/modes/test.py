@@ -27,6 +27,7 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
+@layers.state_of_caller_kept()
 def test(config: config_lib.Config) -> dict[str, list[float]]:
   """Plays whole games on every level with the latest checkpoint.
 

@@ -29,6 +29,7 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
+@layers.state_of_caller_kept()
 def record(config: config_lib.Config) -> list[str]:
   """Records whole games on every level; keeps videos of the best and median.
 

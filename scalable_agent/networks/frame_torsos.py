@@ -73,7 +73,8 @@ class ShallowTorso(tf.keras.layers.Layer):
     initializer = tf.keras.initializers.HeNormal(seed)
     self._first = _PatchConv(16, 4, data_format, layers.ZeroMeanNormal(seed))
     self._second = tf.keras.layers.Conv2D(
-        32, 4, 2, activation='relu', kernel_initializer=initializer)
+        32, 4, 2, activation='relu', kernel_initializer=initializer,
+        data_format='channels_last')
     self._dense = tf.keras.layers.Dense(
         256, 'relu', kernel_initializer=initializer)
 
@@ -94,8 +95,9 @@ class NatureTorso(tf.keras.layers.Layer):
     """Makes a torso for frames `channels_last` or `channels_first`."""
     super().__init__()
     initializer = tf.keras.initializers.HeNormal(seed)
-    conv = functools.partial(tf.keras.layers.Conv2D, activation='relu',
-                             kernel_initializer=initializer)
+    conv = functools.partial(
+        tf.keras.layers.Conv2D, activation='relu', data_format='channels_last',
+        kernel_initializer=initializer)
     self._first = _PatchConv(32, 4, data_format, layers.ZeroMeanNormal(seed))
     self._second = conv(64, 4, 2)
     self._third = conv(64, 3, 1)
@@ -205,6 +207,7 @@ def _conv(channels: int, size: int, strides: int, padding: str,
           activation: str | None, seed: layers.Seed) -> tf.keras.layers.Conv2D:
   return tf.keras.layers.Conv2D(
       channels, size, strides, padding, activation=activation,
+      data_format='channels_last',  # Not that of the user's keras.json.
       kernel_initializer=layers.FanInTruncatedNormal(seed))
 
 

@@ -4,7 +4,7 @@
 A head turns `P` parameters `[..., P]` into a distribution of actions. `N` is
 the number of parts of an action. Discrete actions are int32. Continuous actions
 are float32 within [-1, 1]. Only a Gaussian without squashing exceeds these
-bounds; environments and replays clip its actions.
+bounds; environments, replays, loaded agents and exports clip its actions.
 """
 
 from collections.abc import Callable

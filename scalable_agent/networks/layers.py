@@ -14,10 +14,13 @@ Sublayers are kept in tuples: `tf.train.Checkpoint` silently leaves out
 sublayers that a Keras 3 layer keeps in a list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+import contextlib
 import math
+import random
 from typing import TypeAlias
 
+import numpy as np
 import tensorflow as tf
 
 Seed: TypeAlias = tf.keras.random.SeedGenerator | None
@@ -32,6 +35,19 @@ def set_compute_dtype(name: str) -> None:
   """
   tf.keras.config.set_dtype_policy(
       {'float32': 'float32', 'bfloat16': 'mixed_bfloat16'}[name])
+
+
+@contextlib.contextmanager
+def state_of_caller_kept() -> Iterator[None]:
+  """Puts back `random`, `numpy.random` and Keras' dtype policy at the end."""
+  numbers, arrays = random.getstate(), np.random.get_state()
+  policy = tf.keras.config.dtype_policy()
+  try:
+    yield
+  finally:
+    random.setstate(numbers)
+    np.random.set_state(arrays)
+    tf.keras.config.set_dtype_policy(policy)
 
 
 def on_cpu() -> bool:

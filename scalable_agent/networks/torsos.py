@@ -7,6 +7,7 @@ features. See `layers` on seeds and sublayers.
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
+import weakref
 
 from scalable_agent import errors
 from scalable_agent.experience import structs
@@ -16,6 +17,10 @@ from scalable_agent.networks import layers
 from scalable_agent.processes import user_code
 from scalable_agent.settings import declare
 import tensorflow as tf
+
+# The variables of users' torsos, as long as they exist.
+_VARIABLES_OF_USERS: weakref.WeakValueDictionary[int, tf.Variable] = (
+    weakref.WeakValueDictionary())
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
@@ -173,13 +178,19 @@ def _make_from_user(
           f'{type(torso).__name__}.')
     features = torso(zeros([2], observation_spec))
     shape = getattr(features, 'shape', None)
-    if shape is None or len(shape) != 2 or shape[0] != 2 or (
+    if shape is None or len(shape) != 2 or shape[0] != 2 or not shape[1] or (
         not tf.as_dtype(features.dtype).is_floating):
       found = (f'{tf.as_dtype(features.dtype).name} {list(shape)}'
                if shape is not None else type(features).__name__)
       raise errors.ConfigError(
           f'The torso of {name} must put out features, float [2, F], for 2 '
           f'observations, not {found}.')
+    for variable in torso.variables:
+      if id(variable) in _VARIABLES_OF_USERS:
+        raise errors.ConfigError(
+            f'{name} of --agent must return a new layer at each call: actors '
+            'and learner would share the weights of this layer.')
+    _VARIABLES_OF_USERS.update({id(v): v for v in torso.variables})
   return torso
 
 

@@ -142,6 +142,13 @@ def _arrays(columns: steps.Columns) -> dict[str, np.ndarray]:
   return arrays
 
 
+def _names(store: steps.StepStore) -> dict[str, object]:
+  """Returns the names of the parts of observations, which may be numbers."""
+  observation = store.read(0, 0, 0).observation
+  return ({str(name): name for name in observation}
+          if isinstance(observation, dict) else {})
+
+
 def _segment(store: steps.StepStore,
              start: np.ndarray) -> dict[str, np.ndarray]:
   """Returns the steps from the times `start` of all streams on, by name."""
@@ -155,19 +162,20 @@ def _segment(store: steps.StepStore,
 def _append(store: steps.StepStore, arrays: dict[str, np.ndarray]) -> None:
   """Appends a segment to all streams."""
   begin, begin_last = 0, 0
+  names = _names(store)
   for stream, (start, end) in enumerate(zip(arrays['start'], arrays['end'])):
     size = int(end - start)
     flags = arrays['flags'][begin:begin + size]
     num_last = int(np.count_nonzero(flags & steps.NEW_GAME))
     nests: dict[str, structs.Nest] = {}
     for name, array in arrays.items():
-      field, _, key = name.partition('/')
+      field, is_part, key = name.partition('/')
       if field in ('start', 'end'):
         continue
       part = (array[begin_last:begin_last + num_last]
               if field == 'last_observations' else array[begin:begin + size])
-      if key:
-        nests.setdefault(field, {})[key] = part
+      if is_part:
+        nests.setdefault(field, {})[names[key]] = part
       else:
         nests[field] = part
     if size:

@@ -46,6 +46,7 @@ _JOIN_TIMEOUT_S = 3
 _MAX_FRAMES_BETWEEN = 1_000_000
 
 
+@layers.state_of_caller_kept()
 def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
           addons: Mapping[str, base.Addon] | None = None) -> int:
   """Trains on this machine until `total_environment_frames` or a signal.
