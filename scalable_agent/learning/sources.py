@@ -157,7 +157,12 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   replay = _make_replay(config, spec, learner, selector, place)
   rate = _make_rate(config, spec, place)
   directory = _replay_directory(config, spec, place.collectives.rank)
-  counters = replay.load(directory) if directory else None
+  try:
+    counters = replay.load(directory) if directory else None
+  except replay_lib.DamagedError as e:
+    print(f'{e.damaged} is damaged and not used.')
+    counters, selector = None, _make_selector(config)
+    replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
     print(f'The replay has {replay.num_items:,} transitions of before.')
