@@ -298,6 +298,11 @@ class ResumeTest(parameterized.TestCase):
       self._train(learner)
     self.assertNotIn('damaged', str(printed.mock_calls))
 
+  def test_a_run_without_an_update_is_refused(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'Nothing would be learned: at --updates_per_step'):
+      self._train(_Learner(2), updates_per_step=1e-9)
+
   def test_a_replay_of_an_earlier_part_is_not_used(self):
     learner = _Learner(2)
     self._train(learner)
