@@ -18,6 +18,7 @@ from scalable_agent import experiment
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 import tree
 
@@ -351,6 +352,22 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         os.remove(os.path.join(logdir, file))
     with self.assertRaisesRegex(errors.DivergedError, r'saved\. Train with'):
       checkpointer.save()
+
+  def test_a_relative_directory_is_that_of_the_start(self):
+    parent = self.create_tempdir().full_path
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(parent)
+    found = []
+
+    def run(config, *_):
+      os.chdir('/')
+      found.append(config.logdir)
+      return 0
+
+    with mock.patch.object(training, 'run', run):
+      training.train(config_lib.Config(logdir='log'))
+    self.assertEqual(found, [os.path.join(os.path.realpath(parent), 'log')])
+    self.assertEmpty(os.listdir(parent))  # The lock as well.
 
   def test_files_of_the_user_that_are_named_alike_stay(self):
     logdir = self.create_tempdir()
