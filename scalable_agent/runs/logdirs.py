@@ -18,13 +18,13 @@ from typing import TextIO
 from scalable_agent import errors
 
 _NAME = '.lock'
-# What a run writes into its lock; nothing if the disk is full.
+# The text of a lock; empty if the disk is full.
 _TEXT = re.compile(r'(process \d+ of [^\n]*\n?)?')
 _UNFINISHED = 'unfinished-'
 # Directories of a log directory where `unfinished` is used.
 EXPORTS = 'export'
 VIDEOS = 'videos'
-# The names that `tempfile` makes of it.
+# Names of `tempfile` with this prefix.
 _UNFINISHED_NAME = re.compile(rf'{_UNFINISHED}[a-z0-9_]{{8}}')
 # Age of temporary files that no running program can still need.
 _OLD_S = 24 * 3600.
@@ -162,7 +162,7 @@ def _open_no_link(path: str, flags: int) -> int:
 
 def _not_a_lock(path: str) -> errors.CheckpointError:
   return errors.CheckpointError(
-      f'{path} is not the lock of a run, and is left as it is. Move it away, '
+      f'{path} is not the lock of a run, and stays as before. Move it away, '
       'or use another --logdir.')
 
 
