@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 import tree
 
@@ -322,6 +324,60 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaisesRegex(errors.DivergedError, good):
       checkpointer.save()
     self.assertEqual(tf.train.latest_checkpoint(logdir), good)
+
+  def test_an_optimizer_that_is_not_finite_is_not_saved(self):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    good = checkpointer.save()
+
+    def step():
+      learner.step(learner_test.random_batch(learner))
+      moments = [v for v in learner.state['optimizer'] if v.shape.rank][0]
+      moments.assign(np.inf * np.ones(moments.shape))
+
+    step()
+    with self.assertRaisesRegex(
+        errors.DivergedError, f'numbers of the optimizer.*Resume from {good},'):
+      checkpointer.save()
+    # A program of before has saved it.
+    with mock.patch.object(checkpointer, '_check_finite'):
+      bad = checkpointer.save()
+    step()
+    with self.assertRaisesRegex(errors.DivergedError, f'Resume from {good},'):
+      checkpointer.save()
+    self.assertNotEqual(good, bad)
+    for file in os.listdir(logdir):
+      if file.startswith(os.path.basename(good)):
+        os.remove(os.path.join(logdir, file))
+    with self.assertRaisesRegex(errors.DivergedError, r'saved\. Train with'):
+      checkpointer.save()
+
+  def test_a_relative_directory_is_that_of_the_start(self):
+    parent = self.create_tempdir().full_path
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(parent)
+    found = []
+
+    def run(config, *_):
+      os.chdir('/')
+      found.append(config.logdir)
+      return 0
+
+    with mock.patch.object(training, 'run', run):
+      training.train(config_lib.Config(logdir='log'))
+    self.assertEqual(found, [os.path.join(os.path.realpath(parent), 'log')])
+    self.assertEmpty(os.listdir(parent))  # The lock as well.
+
+  def test_files_of_the_user_that_are_named_alike_stay(self):
+    logdir = self.create_tempdir()
+    names = ['unfinished.txt', 'ckpt-0.md', 'unfinished.index.md']
+    for name in names:
+      logdir.create_file(name, 'mine')
+    learner = learner_test.make_learner()
+    checkpointing.Checkpointer(logdir.full_path, learner, 'agent').save()
+    checkpoint_files.put_aside(logdir.full_path, 'ckpt-0')
+    self.assertContainsSubset(names, os.listdir(logdir.full_path))
 
   def test_directory_that_cannot_be_used(self):
     path = self.create_tempfile().full_path

@@ -281,6 +281,28 @@ class ResumeTest(parameterized.TestCase):
     self.assertEqual(os.path.isdir(os.path.join(self.logdir, 'replay')),
                      deterministic)
 
+  def test_a_damaged_replay_is_filled_anew(self):
+    learner = _Learner(2)
+    self._train(learner)
+    before = learner.num_env_frames
+    directory = os.path.join(self.logdir, 'replay')
+    path = os.path.join(directory, max(
+        name for name in os.listdir(directory) if name != 'state.npz'))
+    os.truncate(path, os.path.getsize(path) - 7)
+    with mock.patch('builtins.print') as printed:
+      self._train(learner)
+    self.assertIn(mock.call(f'{path} is damaged and not used.'),
+                  printed.mock_calls)
+    self.assertGreaterEqual(learner.num_env_frames - before, 60)
+    with mock.patch('builtins.print') as printed:
+      self._train(learner)
+    self.assertNotIn('damaged', str(printed.mock_calls))
+
+  def test_a_run_without_an_update_is_refused(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'Nothing would be learned: at --updates_per_step'):
+      self._train(_Learner(2), updates_per_step=1e-9)
+
   def test_a_replay_of_an_earlier_part_is_not_used(self):
     learner = _Learner(2)
     self._train(learner)

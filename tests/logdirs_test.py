@@ -60,7 +60,7 @@ class LeftoversTest(absltest.TestCase):
     for name in names:
       directory.create_file(name)
       directory.create_file(f'unfinished-{name}/0.mp4')
-      directory.create_file(f'videos/unfinished-{name}/0.mp4')
+      directory.create_file(f'videos/unfinished-abc_{names.index(name)}xyz/0.mp4')
     remove = lambda: logdirs.remove_leftovers(
         directory.full_path, setup.TEMPORARY_NAMES,
         [files.TEMPORARY_NAME])
@@ -69,7 +69,7 @@ class LeftoversTest(absltest.TestCase):
     self.assertLen(os.listdir(f'{directory.full_path}/videos'), len(names))
     long_ago = time.time() - 25 * 3600
     for path in [*map(directory.full_path.__add__, [f'/{n}' for n in names]),
-                 f'{directory.full_path}/videos/unfinished-mine.json.tmp']:
+                 f'{directory.full_path}/videos/unfinished-abc_5xyz']:
       os.utime(path, (long_ago, long_ago))
     remove()
     left = os.listdir(directory.full_path)
@@ -79,6 +79,28 @@ class LeftoversTest(absltest.TestCase):
     self.assertNoCommonElements(
         ['scores-20-1.csv.tmp', 'scores-2_agents-1.md.tmp'], left)
     self.assertLen(os.listdir(f'{directory.full_path}/videos'), len(names) - 1)
+
+  def test_what_the_user_has_made_stays(self):
+    directory = self.create_tempdir()
+    elsewhere = self.create_tempdir()
+    names = ['notes/unfinished-abcd_123/x', 'videos/unfinished-thesis/x',
+             'replay-notes/state.npz.tmp', 'unfinished.txt']
+    for name in names:
+      directory.create_file(name)
+    elsewhere.create_file('means.json.tmp')
+    os.symlink(elsewhere.full_path, f'{directory.full_path}/best')
+    with logdirs.unfinished(f'{directory.full_path}/videos') as made:
+      os.rename(made, left := f'{directory.full_path}/export_left')
+    os.makedirs(f'{directory.full_path}/export')
+    os.rename(left, left := made.replace('videos', 'export'))
+    for path in [left, *(os.path.join(directory.full_path, os.path.dirname(n))
+                         for n in names[:2])]:
+      os.utime(path, (1, 1))
+    logdirs.remove_leftovers(directory.full_path, setup.TEMPORARY_NAMES,
+                             [files.TEMPORARY_NAME])
+    for name in [*names, 'best/means.json.tmp']:
+      self.assertTrue(os.path.exists(f'{directory.full_path}/{name}'), name)
+    self.assertFalse(os.path.exists(left))
 
   def test_a_killed_test_leaves_such_a_file(self):
     logdir = self.create_tempdir().full_path
@@ -127,6 +149,17 @@ class LockTest(parameterized.TestCase):
       with logdirs.locked(self.logdir):
         text = pathlib.Path(self.logdir, '.lock').read_text()
         self.assertStartsWith(text, f'process {os.getpid()} of ')
+
+  @parameterized.parameters(os.symlink, os.link)
+  def test_a_file_of_the_user_is_no_lock(self, link):
+    mine = self.create_tempfile(content='precious').full_path
+    os.makedirs(self.logdir)
+    link(mine, os.path.join(self.logdir, '.lock'))
+    with self.assertRaisesRegex(errors.CheckpointError, 'not the lock'):
+      with logdirs.locked(self.logdir):
+        self.fail('It has the lock.')
+    self.assertEqual(pathlib.Path(mine).read_text(), 'precious')
+    self.assertEqual(os.listdir(self.logdir), ['.lock'])
 
   def test_nothing_is_left(self):
     with logdirs.locked(self.logdir):

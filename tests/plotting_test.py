@@ -175,6 +175,20 @@ class PlottingTest(parameterized.TestCase):
     self.assertNotIn(
         'EngFormatter', type(minutes.xaxis.get_major_formatter()).__name__)
 
+  def test_a_damaged_line_is_left_out_alone(self):
+    episodes = [(i, i / 10, 'catch', 1) for i in range(1, 6000)]
+    logdir = self._logdir(episodes)
+    path = os.path.join(logdir, 'episodes.csv')
+    for damage in ('"catch', 'ca"tch', 'catch"', 'catch,', 'x' * 200000):
+      with open(path, encoding='utf-8', newline='') as f:
+        lines = f.read().splitlines(keepends=True)
+      lines[60] = lines[60].replace('catch', damage)
+      other = os.path.join(self.create_tempdir().full_path, 'episodes.csv')
+      with open(other, 'w', encoding='utf-8', newline='') as f:
+        f.writelines(lines)
+      self.assertGreaterEqual(
+          len(plotting.read_episodes(os.path.dirname(other))), 5998)
+
   def test_many_episodes_are_few_dots_below_the_lines(self):
     def drawn(num_episodes):
       curve = plotting.Curve(*np.arange(3 * num_episodes).reshape(3, -1))

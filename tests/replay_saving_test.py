@@ -101,6 +101,31 @@ class _Kill:
 
 class SavingTest(parameterized.TestCase):
 
+  def test_any_damaged_byte_is_said_or_harmless(self):
+    directory = self.create_tempdir().full_path
+    replay = _make()
+    for start in (0, 5, 10):
+      _add(replay, _logs(), start)
+      replay.save(directory, {'num_steps': start})
+    rng = np.random.default_rng(3)
+    num_damaged = 0
+    for _ in range(300):
+      path = os.path.join(directory, rng.choice(sorted(os.listdir(directory))))
+      with open(path, 'rb') as f:
+        good = f.read()
+      bad = bytearray(good)
+      bad[int(rng.integers(len(bad)))] ^= 1 << int(rng.integers(8))
+      with open(path, 'wb') as f:
+        f.write(bad)
+      try:
+        with mock.patch.object(os, 'remove'):
+          _make().load(directory)
+      except replay_lib.DamagedError:
+        num_damaged += 1
+      with open(path, 'wb') as f:
+        f.write(good)
+    self.assertGreater(num_damaged, 150)
+
   @parameterized.parameters(1, 2)
   def test_a_full_disk_keeps_its_room(self, which):
     directory = self.create_tempdir().full_path

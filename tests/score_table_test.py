@@ -570,6 +570,27 @@ class SeveralAgentsTest(parameterized.TestCase):
     self.assertEqual(self._read(logdir).rows[0].mean, 3)
 
   @parameterized.parameters(
+      ('num_env_frames', 'many'), ('num_env_frames', 1.5), ('levels', []),
+      ('settings', {}), ('settings', None), ('settings', 7), ('levels', [7]),
+      ('trained_with', 7), ('levels', [{'level': 7, 'returns': [1]}]),
+      ('levels', [{'level': 'a', 'returns': []}]),
+      ('levels', [{'level': 'a', 'returns': 7}]),
+      ('levels', [{'level': 'a', 'returns': ['x']}]),
+      ('levels', [{'level': 'a', 'returns': [None]}]),
+      ('levels', [{'level': 'a', 'returns': [[1]]}]))
+  def test_an_edited_file_is_refused(self, name, value):
+    path = os.path.join(self.create_tempdir().full_path, 'scores-1-1')
+    score_files.write(_table({'ALE/Pong-v5': [1.]}), path)
+    path += '.json'
+    with open(path, encoding='utf-8') as f:
+      written = json.load(f)
+    written['agents'][0][name] = value
+    with open(path, 'w', encoding='utf-8') as f:
+      json.dump(written, f)
+    with self.assertRaisesRegex(errors.ConfigError, 'scores-1-1.json cannot'):
+      score_files.read(path)
+
+  @parameterized.parameters(
       ({}, 'holds no table of a test'),
       ({'scores-1-1.csv': 'x'}, 'holds no table of a test'),
       ({'scores-1-1.json': ''}, 'holds no table of a test'),

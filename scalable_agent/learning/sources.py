@@ -157,7 +157,12 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   replay = _make_replay(config, spec, learner, selector, place)
   rate = _make_rate(config, spec, place)
   directory = _replay_directory(config, spec, place.collectives.rank)
-  counters = replay.load(directory) if directory else None
+  try:
+    counters = replay.load(directory) if directory else None
+  except replay_lib.DamagedError as e:
+    print(f'{e.damaged} is damaged and not used.')
+    counters, selector = None, _make_selector(config)
+    replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
     print(f'The replay has {replay.num_items:,} transitions of before.')
@@ -243,7 +248,14 @@ def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
         f'Nothing would be learned: the warm-up of --min_replay_steps takes '
         f'{num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
-  return replay_lib.Rate(declare.used(config.updates_per_step), min_steps)
+  updates_per_step = declare.used(config.updates_per_step)
+  if updates_per_step * config.total_environment_frames < (
+      place.collectives.size * spec.num_action_repeats):
+    raise errors.ConfigError(
+        f'Nothing would be learned: at --updates_per_step={updates_per_step} '
+        'no update is due within --total_environment_frames='
+        f'{config.total_environment_frames}.')
+  return replay_lib.Rate(updates_per_step, min_steps)
 
 
 def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,

@@ -21,7 +21,7 @@ from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
-DIRECTORY = 'export'
+DIRECTORY = logdirs.EXPORTS
 _GREEDY = 'step_greedy'
 
 

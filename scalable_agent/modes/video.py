@@ -20,7 +20,7 @@ from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
-DIRECTORY = 'videos'
+DIRECTORY = logdirs.VIDEOS
 
 
 def run(config: config_lib.Config) -> int:

@@ -13,6 +13,7 @@ from scalable_agent.replay.rate import PerCollection
 from scalable_agent.replay.rate import Rate
 from scalable_agent.replay.rate import samples
 from scalable_agent.replay.replay import Replay
+from scalable_agent.replay.saving import DamagedError
 from scalable_agent.replay.selectors import MaxUse
 from scalable_agent.replay.selectors import Recent
 from scalable_agent.replay.selectors import Selector
@@ -26,6 +27,7 @@ from scalable_agent.replay.views import NStep
 from scalable_agent.replay.views import View
 
 __all__ = [
+    'DamagedError',
     'Due',
     'Hindsight',
     'MaxUse',

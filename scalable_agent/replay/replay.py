@@ -109,9 +109,11 @@ class Replay(Generic[_Store]):
       The counters; None if nothing was saved. Then nothing has changed.
 
     Raises:
+      saving.DamagedError: a file is damaged. Make a new replay.
       errors.CheckpointError: the saved replay has another form.
     """
-    with self._lock:
+    with self._lock, saving.damage_of(
+        f'The replay in {directory}', directory):
       self._saver = saving.Saver(directory)
       state = self._saver.load(_steps(self.store))
       if state is None:

@@ -9,12 +9,12 @@ needs the file. So the process may be killed between any two operations: a load
 then finds the last save, or the save before.
 """
 
+from collections.abc import Iterator
 import contextlib
 import json
 import os
 import re
 from typing import Any
-import zipfile
 
 import numpy as np
 from scalable_agent import errors
@@ -25,6 +25,30 @@ _STATE = 'state.npz'
 # Name of a file that a killed run leaves behind.
 TEMPORARY_NAME = r'(state|replay-.+)\.npz\.tmp'
 _FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
+
+
+class DamagedError(errors.CheckpointError):
+  """A file of a saved replay is damaged: the replay can be filled anew.
+
+  Attributes:
+    damaged: the file or the directory.
+  """
+
+  def __init__(self, damaged: str, directory: str):
+    super().__init__(f'{damaged} is damaged: delete {directory}. The run then '
+                     'fills its replay anew.')
+    self.damaged = damaged
+
+
+@contextlib.contextmanager
+def damage_of(path: str, directory: str) -> Iterator[None]:
+  """Turns errors of reading `path` in `directory` into `DamagedError`."""
+  try:
+    yield
+  except errors.CheckpointError:
+    raise
+  except Exception as e:  # Damaged bytes raise errors of many kinds.
+    raise DamagedError(path, directory) from e
 
 
 class Saver:
@@ -72,7 +96,8 @@ class Saver:
       The state; None if nothing was saved.
 
     Raises:
-      errors.CheckpointError: the store has another form, or a file is damaged.
+      DamagedError: a file is damaged. The store may have a part of the steps.
+      errors.CheckpointError: the store has another form.
     """
     if not os.path.exists(os.path.join(self._directory, _STATE)):
       return None
@@ -109,13 +134,17 @@ class Saver:
 
   def _read(self, name: str) -> dict[str, np.ndarray]:
     path = os.path.join(self._directory, name)
-    try:
+    with damage_of(path, self._directory):
+      try:
+        with open(path, 'rb') as f:
+          f.read(1)
+      except FileNotFoundError:
+        raise
+      except OSError as e:  # The file may be readable the next time.
+        raise errors.CheckpointError(
+            f'{path} cannot be read: {e.strerror}.') from e
       with np.load(path) as arrays:
         return dict(arrays)
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as e:
-      raise errors.CheckpointError(
-          f'{path} is damaged: delete {self._directory}. The run then fills '
-          'its replay anew.') from e
 
   def _delete_old(self) -> None:
     for name in os.listdir(self._directory):

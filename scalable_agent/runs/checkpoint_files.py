@@ -9,10 +9,13 @@ import os
 import re
 import tempfile
 
+import numpy as np
 from scalable_agent import errors
 import tensorflow as tf
 
 DAMAGED = 'damaged-'
+# Errors of TensorFlow for files that are damaged or do not fit.
+_DAMAGE = (ValueError, AssertionError, IndexError, tf.errors.OpError)
 _FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
 # Transient errors, which do not prove that files are damaged.
 _TRANSIENT = (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError,
@@ -57,12 +60,9 @@ def restore_good(path: str, checkpoint: tf.train.Checkpoint,
   Raises:
     CheckpointError: no checkpoint is good. The error names the first one.
   """
-  logdir, latest = os.path.split(path)
-  older = [os.path.join(logdir, name) for name in names(logdir)
-           if number(name) < number(latest)]
   damaged: list[str] = []
   first = None
-  for candidate in [path, *reversed(older)]:
+  for candidate in _newest_first(path):
     try:
       _restore(candidate, checkpoint, all_of_it)
       return candidate, damaged
@@ -73,6 +73,24 @@ def restore_good(path: str, checkpoint: tf.train.Checkpoint,
       damaged.append(os.path.basename(candidate))
   assert first is not None
   raise first
+
+
+def newest_finite(path: str) -> str | None:
+  """Returns a checkpoint, or the newest one before, of finite numbers only."""
+  for candidate in _newest_first(path):
+    with contextlib.suppress(*_DAMAGE), _readable(candidate) as name:
+      reader = tf.train.load_checkpoint(name)
+      if all(np.isfinite(reader.get_tensor(key)).all() for key, dtype in
+             reader.get_variable_to_dtype_map().items() if dtype.is_floating):
+        return candidate
+  return None
+
+
+def _newest_first(path: str) -> list[str]:
+  """Returns a checkpoint and those of its directory that are older."""
+  logdir, latest = os.path.split(path)
+  return [path, *(os.path.join(logdir, name) for name in
+                  reversed(names(logdir)) if number(name) < number(latest))]
 
 
 def _can_be_read(path: str) -> bool:
@@ -91,7 +109,7 @@ def _can_be_read(path: str) -> bool:
 def put_aside(logdir: str, name: str) -> None:
   """Renames all files of a checkpoint, so that no checkpoint has the name."""
   for file in os.listdir(logdir):
-    if file.startswith(f'{name}.'):
+    if number_of_file(file) == number(name):
       os.replace(os.path.join(logdir, file),
                  os.path.join(logdir, DAMAGED + file))
 
@@ -104,7 +122,7 @@ def _restore(path: str, checkpoint: tf.train.Checkpoint,
       status.assert_existing_objects_matched()
       if all_of_it:
         status.assert_consumed()
-  except (ValueError, AssertionError, IndexError, tf.errors.OpError) as e:
+  except _DAMAGE as e:
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
         f'({str(e).splitlines()[0]}). Use the flags it was trained with or '

@@ -13,6 +13,7 @@ import contextlib
 import json
 import math
 import os
+import re
 
 import numpy as np
 from scalable_agent import errors
@@ -25,8 +26,9 @@ from scalable_agent.runs.checkpoint_files import latest_number  # noqa: F401
 import tensorflow as tf
 
 # Names of files that a killed run leaves behind.
-TEMPORARY_NAMES = (r'unfinished(\..+|_temp)|ckpt-\d+_temp|'
-                   r'(checkpoint|agent\.json|spec\.json|means\.json)\.tmp')
+_WRITTEN = r'unfinished\.(index|data-\d+-of-\d+)'
+TEMPORARY_NAMES = (rf'{_WRITTEN}(\.tempstate\d+)?|unfinished_temp|'
+                   r'ckpt-\d+_temp|(checkpoint|agent\.json|spec\.json|means\.json)\.tmp')
 _UNFINISHED = 'unfinished'
 
 
@@ -130,7 +132,8 @@ class Checkpointer:
     Writes nothing if there was no update since the latest checkpoint.
 
     Raises:
-      DivergedError: a weight is not finite. The latest checkpoint stays.
+      DivergedError: a weight, or a number of the optimizer, is not finite. The
+        latest checkpoint stays.
       SaveError: the files cannot be written. The latest checkpoint stays.
     """
     with self.as_save_errors():
@@ -147,18 +150,7 @@ class Checkpointer:
           f'not be written to {self._logdir}: {errors.reason(e)}.') from e
 
   def _save(self) -> str:
-    state = self.learner.state
-    for variable in [*state['variables'], *state['unpublished']]:
-      # A layer with dropout also has integers, the state of a seed.
-      if tf.as_dtype(variable.dtype).is_floating and not bool(
-          tf.reduce_all(tf.math.is_finite(variable))):
-        name = getattr(variable, 'path', variable.name)  # Keras has paths.
-        good = self._latest
-        start = f'Resume from {good}, the last good one,' if good else 'Train'
-        raise errors.DivergedError(
-            f'Training diverged: the weights are not finite ({name}) '
-            f'and were not saved. {start} with a lower --learning_rate or '
-            'with --clip_gradient_norm.')
+    self._check_finite()
     files.write_if_new(
         files.identity_path(self._logdir), json.dumps(self._identity))
     # As arrays: TensorFlow never frees the tensor of a Python number.
@@ -169,6 +161,23 @@ class Checkpointer:
     if self._latest and self._num_updates_saved == learner.num_updates:
       return self._latest  # Another write could only do damage.
     return self._write(self.next_name)
+
+  def _check_finite(self) -> None:
+    """Raises DivergedError if a number that would be saved is not finite."""
+    for kind, variables in self.learner.state.items():
+      for variable in variables:
+        # A layer with dropout also has integers, the state of a seed.
+        if tf.as_dtype(variable.dtype).is_floating and not bool(
+            tf.reduce_all(tf.math.is_finite(variable))):
+          name = getattr(variable, 'path', variable.name)  # Keras has paths.
+          good = self._latest and files.newest_finite(self._latest)
+          start = f'Resume from {good}, the last good one,' if good else 'Train'
+          what = ('numbers of the optimizer' if kind == 'optimizer' else
+                  'weights')
+          raise errors.DivergedError(
+              f'Training diverged: the {what} are not finite ({name}) '
+              f'and were not saved. {start} with a lower --learning_rate or '
+              'with --clip_gradient_norm.')
 
   def _write(self, name: str) -> str:
     """Writes the files; a kill between any two leaves a usable directory."""
@@ -181,7 +190,7 @@ class Checkpointer:
     self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
     # `.data-*` before `.index`: a checkpoint with an index counts as whole.
     for file in sorted(os.listdir(self._logdir)):
-      if file.startswith(f'{_UNFINISHED}.'):
+      if re.fullmatch(_WRITTEN, file):
         files.sync(os.path.join(self._logdir, file))
         os.replace(os.path.join(self._logdir, file),
                    path + file[len(_UNFINISHED):])

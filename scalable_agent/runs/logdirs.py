@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import errno
 import fcntl
-import glob
 import itertools
 import os
 import re
@@ -19,7 +18,14 @@ from typing import TextIO
 from scalable_agent import errors
 
 _NAME = '.lock'
+# The text of a lock; empty if the disk is full.
+_TEXT = re.compile(r'(process \d+ of [^\n]*\n?)?')
 _UNFINISHED = 'unfinished-'
+# Directories of a log directory where `unfinished` is used.
+EXPORTS = 'export'
+VIDEOS = 'videos'
+# Names of `tempfile` with this prefix.
+_UNFINISHED_NAME = re.compile(rf'{_UNFINISHED}[a-z0-9_]{{8}}')
 # Age of temporary files that no running program can still need.
 _OLD_S = 24 * 3600.
 # Error codes if another process has the lock.
@@ -43,14 +49,20 @@ def locked(logdir: str) -> Iterator[None]:
   try:
     os.makedirs(logdir, exist_ok=True)
     # To append: the run that has the lock has written its text there.
-    file = open(path, 'a+', encoding='utf-8')
+    file = open(path, 'a+', encoding='utf-8', errors='replace',
+                opener=_open_no_link)
   except OSError as e:
+    if e.errno == errno.ELOOP and os.path.islink(path):
+      raise _not_a_lock(path) from None
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
   with file:
     _lock(file, logdir)
     if _is_at(path, file):
+      file.seek(0)
+      if not _TEXT.fullmatch(file.read()):
+        raise _not_a_lock(path)
       now = datetime.datetime.now().isoformat(' ', 'seconds')
       with contextlib.suppress(OSError):  # The disk may be full.
         file.truncate(0)
@@ -80,21 +92,33 @@ def remove_leftovers(logdir: str, names: Iterable[str],
       directories of `unfinished`.
   """
   leftover = re.compile('|'.join(f'({name})' for name in names))
-  for directory in [logdir, os.path.join(logdir, 'best'),
-                    *glob.glob(os.path.join(glob.escape(logdir), 'replay*'))]:
-    for path in glob.glob(os.path.join(glob.escape(directory), '*')):
-      if leftover.fullmatch(os.path.basename(path)):
+  logdir = os.path.join(logdir, '')  # May be a link itself.
+  places = ['', 'best', *(name for name in _names(logdir)
+                          if re.fullmatch(r'replay(-\d+)?', name))]
+  for directory in [os.path.join(logdir, place) for place in places]:
+    for name in _names(directory):
+      if leftover.fullmatch(name):
+        path = os.path.join(directory, name)
         with contextlib.suppress(OSError):
           shutil.rmtree(path) if path.endswith('_temp') else os.remove(path)
   unlocked = re.compile('|'.join(f'({name})' for name in names_without_lock))
-  old = [path for path in glob.glob(os.path.join(glob.escape(logdir), '*'))
-         if names_without_lock and unlocked.fullmatch(os.path.basename(path))]
-  old += glob.glob(
-      os.path.join(glob.escape(logdir), '*', f'{_UNFINISHED}*'))
+  old = [os.path.join(logdir, name) for name in _names(logdir)
+         if names_without_lock and unlocked.fullmatch(name)]
+  old += [os.path.join(logdir, parent, name) for parent in (EXPORTS, VIDEOS)
+          for name in _names(os.path.join(logdir, parent))
+          if _UNFINISHED_NAME.fullmatch(name)]
   for path in old:
     with contextlib.suppress(OSError):
       if time.time() - os.path.getmtime(path) > _OLD_S:
         shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+
+def _names(directory: str) -> list[str]:
+  """Returns the names in a directory; none if it is a link, or missing."""
+  try:
+    return [] if os.path.islink(directory) else os.listdir(directory)
+  except OSError:
+    return []
 
 
 @contextlib.contextmanager
@@ -132,9 +156,19 @@ def rename_to_free_name(path: str, stem: str, extension: str = '') -> str:
   raise AssertionError
 
 
+def _open_no_link(path: str, flags: int) -> int:
+  return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def _not_a_lock(path: str) -> errors.CheckpointError:
+  return errors.CheckpointError(
+      f'{path} is not the lock of a run, and stays as before. Move it away, '
+      'or use another --logdir.')
+
+
 def _is_at(path: str, file: TextIO) -> bool:
   try:
-    return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
   except FileNotFoundError:
     return False
 

@@ -4,6 +4,8 @@
 import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
+import dataclasses
+import os
 import threading
 import time
 from typing import NamedTuple
@@ -75,6 +77,8 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
     with contextlib.suppress(RuntimeError):
       tf.config.threading.set_intra_op_parallelism_threads(
           num_threads_per_op(config, workers.num_cores()))
+  # Code of a user may change the directory.
+  config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
     return run(config, local.make_local, stop, hooks, addons)

@@ -7,8 +7,10 @@ import dataclasses
 import io
 import itertools
 import json
+import operator
 import os
 import re
+from typing import Any
 
 from scalable_agent import errors
 from scalable_agent.scores import suites
@@ -330,11 +332,19 @@ def read(path: str) -> score_table.Run:
     settings, trained_with = (
         values and config_lib.Config.from_saved(values)
         for values in (agent['settings'], agent['trained_with']))
+    if not (settings and agent['levels']):
+      raise ValueError('it has no settings or no levels')
     return score_table.Run(
-        settings, agent['num_env_frames'], trained_with,
-        tuple(score_table.make_row(level['level'], level['returns'])
-              for level in agent['levels']), os.path.splitext(path)[0])
-  except (OSError, KeyError, TypeError, ValueError) as e:
+        settings, operator.index(agent['num_env_frames']), trained_with or None,
+        tuple(_read_row(level) for level in agent['levels']),
+        os.path.splitext(path)[0])
+  except (OSError, LookupError, RecursionError, TypeError, ValueError) as e:
     raise errors.ConfigError(
         f'{path} cannot be read as the test of an agent: {e}. Name another '
         'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e
+
+
+def _read_row(level: dict[str, Any]) -> score_table.Row:
+  if not isinstance(level['level'], str) or not level['returns']:
+    raise ValueError('a level has no name or no returns')
+  return score_table.make_row(level['level'], level['returns'])

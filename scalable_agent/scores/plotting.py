@@ -151,13 +151,16 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
   path = os.path.join(logdir, 'episodes.csv')
   try:
     with open(path, newline='', encoding='utf-8', errors='replace') as f:
-      # Python 3.10 refuses zeros, which a crash of the machine may leave.
-      episodes = [_parse(row) for row in csv.DictReader(
-          line.replace('\0', '') for line in f)]
+      # Each line by itself: the damage of one does not reach the next. Python
+      # 3.10 refuses zeros, which a crash of the machine may leave.
+      rows = [next(csv.reader([line.replace('\0', '')]), []) for line in f
+              if len(line) < csv.field_size_limit()]
   except OSError as e:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
         'first, or name directories of runs: --logdir=A,B,C.') from e
+  episodes = [_parse(dict(zip(rows[0], row))) for row in rows[1:]
+              if len(row) == len(rows[0])]
   kept: list[tuple[str, float, float, float]] = []
   for episode in reversed([e for e in episodes if e]):
     if not kept or episode[1] <= kept[-1][1]:
@@ -184,8 +187,6 @@ def read_evaluations(
 def _parse(row: dict[str, str]) -> tuple[str, float, float, float] | None:
   """Returns level, frames, seconds and return; None for a damaged line."""
   try:
-    if None in row or None in row.values():  # Too many or too few fields.
-      return None
     return (row['level_name'], float(row['num_env_frames']),
             float(row['train_time_s']), float(row['episode_return']))
   except (KeyError, ValueError):
