@@ -8,9 +8,10 @@
   python experiment.py --logdir=/tmp/a --mode=video
   python experiment.py --logdir=/tmp/a --mode=export
 
-Where the package is installed, `scalable-agent` is the same program. --help
-lists the flags by name, --helpfull by section. Programs can use
-`scalable_agent.settings.config.Config` without flags.
+Where the package is installed, `scalable-agent` is the same program, and so is
+`python -m scalable_agent.experiment`. --help lists the flags by name,
+--helpfull by section. Programs can use `scalable_agent.settings.config.Config`
+without flags.
 """
 
 from collections.abc import Callable, Sequence
@@ -320,4 +321,7 @@ def run_program() -> None:
           flags_parser=_parse_flags)
 
 
-define_flags(flags.FLAGS)
+if __name__ == '__main__':  # By `python -m`: flags are defined by one module.
+  importlib.import_module('scalable_agent.experiment').run_program()
+elif __name__ != '__mp_main__':
+  define_flags(flags.FLAGS)

@@ -103,6 +103,15 @@ def _wait_until_gone(processes):
 
 class WrongFlagTest(absltest.TestCase):
 
+  def test_as_a_module(self):
+    for flag, code, text in (('--seed=-1', 2, '--seed=-1 must not be'),
+                             ('--help', 1, '--recipe: ')):
+      run = subprocess.run(
+          [sys.executable, '-m', 'scalable_agent.experiment', flag],
+          capture_output=True, text=True, cwd=_ROOT)
+      self.assertEqual(run.returncode, code, run.stderr)
+      self.assertIn(text, run.stdout + run.stderr)
+
   def test_exit_code_of_the_process(self):
     logdir = self.create_tempdir().full_path
     process = _start(f'--logdir={logdir}', '--batch_size=-1')
