@@ -79,6 +79,20 @@ class PatienceTest(absltest.TestCase):
 
 class ReportTest(absltest.TestCase):
 
+  def test_a_module_that_ends_the_program(self):
+    directory = self.create_tempdir()
+    directory.create_file('ends_all.py', 'raise SystemExit(0)\n')
+    self.enter_context(mock.patch.object(
+        sys, 'path', [directory.full_path, *sys.path]))
+    with self.assertRaisesRegex(
+        errors.UserCodeError, '^ends_all of --hook raised SystemExit: 0$'):
+      user_code.load('ends_all:f', 'hook')
+
+  def test_a_call_that_ends_the_program(self):
+    with self.assertRaisesRegex(errors.UserCodeError, 'm:f raised SystemExit'):
+      with user_code.errors_explained('m:f'):
+        sys.exit()
+
   def test_goes_through_bytes(self):
     for report in (user_code.Report('äé: \t', 'a\nb', 'c'),
                    user_code.Report('x')):
