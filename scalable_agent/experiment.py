@@ -161,6 +161,10 @@ def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
   args = with_recipe(argv[1:])
   check_order(args)
   first, *unknown = flag_values([argv[0], *args])
+  if any('\ufeff' in arg for arg in unknown):
+    raise errors.ConfigError(
+        'A file of --flagfile begins with a byte order mark: save the file as '
+        'UTF-8 without one.')
   if unknown:
     raise errors.ConfigError(f'Unknown arguments: {" ".join(unknown)}. Flags '
                              'begin with --; --help lists them.')
@@ -187,6 +191,8 @@ def check_order(args: Sequence[str]) -> None:
       continue
     file = [arg] if '=' in arg else [arg, *args[:1]]
     args = args[len(file) - 1:]
+    if file[-1] in ('', '--flagfile=', '-flagfile='):
+      raise errors.ConfigError('--flagfile= must name a file.')
     before, within, after = map(_given, (typed, file, args))
     for name in sorted(before.keys() & within.keys() - after.keys()):
       if before[name] != within[name]:

@@ -760,6 +760,17 @@ class FlagsTest(parameterized.TestCase):
       experiment.parse(
           ['--mode=test', f'--logdir={moved}', '--algorithm=impala'])
 
+  @parameterized.parameters(
+      (['--flagfile='],), (['-flagfile='],), (['--flagfile', ''],))
+  def test_flag_file_without_a_name(self, args):
+    with self.assertRaisesRegex(errors.ConfigError, 'must name a file'):
+      experiment.parse(args)
+
+  def test_flag_file_with_a_byte_order_mark(self):
+    path = self.create_tempfile(content='\ufeff--batch_size=5\n').full_path
+    with self.assertRaisesRegex(errors.ConfigError, 'byte order mark'):
+      experiment.parse([f'--flagfile={path}'])
+
   def test_flag_file(self):
     path = self.create_tempfile(
         content='# A comment.\n--batch_size=5\n--nouse_lstm\n').full_path
