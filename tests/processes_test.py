@@ -27,6 +27,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote
+from scalable_agent.processes import signals
 from scalable_agent.processes import user_code
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
@@ -75,6 +76,22 @@ class PatienceTest(absltest.TestCase):
       self.assertEqual(patience.left_s, 1.5)
       patience.wait(lambda s: None)
     self.assertEqual(patience.left_s, 0.5)
+
+
+class SignalsTest(absltest.TestCase):
+
+  def test_in_another_thread_no_signal_is_handled(self):
+    found = []
+
+    def run():
+      with signals.stop_on_signals() as stop:
+        found.append((stop.is_set(), signal.getsignal(signal.SIGTERM)))
+
+    thread = threading.Thread(target=run)
+    before = signal.getsignal(signal.SIGTERM)
+    thread.start()
+    thread.join()
+    self.assertEqual(found, [(False, before)])
 
 
 class ReportTest(absltest.TestCase):
