@@ -315,6 +315,7 @@ def _check(config: config_lib.Config) -> None:
 
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
+  console.open_closed_streams()
   # As with `python FILE.py`: module:function may name a module in here.
   with contextlib.suppress(OSError):  # The directory may have been removed.
     if os.getcwd() not in sys.path:
@@ -323,8 +324,12 @@ def run_program() -> None:
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:
     flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
-  app.run(lambda argv: console.end_program(main(argv)),
-          flags_parser=_parse_flags)
+  try:
+    app.run(lambda argv: console.end_program(main(argv)),
+            flags_parser=_parse_flags)
+  except BrokenPipeError:  # Of --help: the reader has seen enough.
+    console.drop_stdout()
+    sys.exit(1)
 
 
 if __name__ == '__main__':  # By `python -m`: flags are defined by one module.

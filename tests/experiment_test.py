@@ -112,6 +112,30 @@ class WrongFlagTest(absltest.TestCase):
       self.assertEqual(run.returncode, code, run.stderr)
       self.assertIn(text, run.stdout + run.stderr)
 
+  def test_closed_streams(self):
+    for number in 1, 2:
+      run = subprocess.run(
+          [sys.executable, os.path.join(_ROOT, 'experiment.py'), '--mode=table',
+           '--logdir=/no/such'], capture_output=True, text=True,
+          preexec_fn=functools.partial(os.close, number))
+      self.assertEqual(run.returncode, 2, run.stderr)
+      self.assertNotIn('Traceback', run.stderr)
+    code = ('import os, sys; os.closerange(0, 3); sys.stdout = None; '
+            'from scalable_agent.processes import console; '
+            'console.open_closed_streams(); print("a", flush=True); '
+            'sys.exit(open(os.devnull).fileno() <= 2)')
+    self.assertEqual(subprocess.call(
+        [sys.executable, '-c', code], cwd=_ROOT), 0)
+
+  def test_the_reader_of_the_help_has_ended(self):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, 'w') as pipe:
+      run = subprocess.run(
+          [sys.executable, os.path.join(_ROOT, 'experiment.py'), '--help'],
+          stdout=pipe, stderr=subprocess.PIPE, text=True)
+    self.assertEqual((run.returncode, run.stderr), (1, ''))
+
   def test_exit_code_of_the_process(self):
     logdir = self.create_tempdir().full_path
     process = _start(f'--logdir={logdir}', '--batch_size=-1')
