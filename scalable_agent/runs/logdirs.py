@@ -45,6 +45,10 @@ def locked(logdir: str) -> Iterator[None]:
     # To append: the run that has the lock has written its text there.
     file = open(path, 'a+', encoding='utf-8')
   except OSError as e:
+    if os.path.islink(logdir) and is_new:
+      raise errors.CheckpointError(
+          f'--logdir={logdir} is a link to {os.readlink(logdir)}, which does '
+          'not exist. Make that directory, or choose another one.') from e
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
