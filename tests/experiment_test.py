@@ -434,6 +434,14 @@ class FullDiskTest(absltest.TestCase):
 class MemoryTest(parameterized.TestCase):
 
   @parameterized.parameters(
+      ImportError('lib.so.2: failed to map segment from shared object'),
+      RuntimeError("can't start new thread"),
+      OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
+  def test_too_little_memory_for_libraries_and_threads(self, error):
+    self.assertStartsWith(
+        errors.in_a_line(error), 'there is not enough memory: ')
+
+  @parameterized.parameters(
       MemoryError('100 GB'), tf.errors.ResourceExhaustedError(
           None, None, 'Graph execution error:\n\nDetected at node a\n'
           'OOM when allocating tensor [Op:__inference_1]\nMany more lines.'))
