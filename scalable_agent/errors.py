@@ -11,6 +11,10 @@ import re
 # Error codes for a full disk or quota.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+# Of the system, where libraries or threads find too little memory.
+_NO_MEMORY = re.compile(
+    "failed to map segment|[Cc]annot allocate memory|can't start new thread")
+
 
 def reason(error: Exception) -> str:
   """Returns why the system or TensorFlow raised an error, in a line."""
@@ -34,7 +38,7 @@ def in_a_line(error: BaseException) -> str:
   # full.
   if type(error).__name__ == 'ResourceExhaustedError':
     lines = [line for line in lines if 'OOM' in line or 'alloc' in line]
-  elif not isinstance(error, MemoryError):
+  elif not isinstance(error, MemoryError) and not _NO_MEMORY.search(str(error)):
     return ''
   elif not lines:
     return 'there is not enough memory.'

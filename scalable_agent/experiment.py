@@ -8,9 +8,10 @@
   python experiment.py --logdir=/tmp/a --mode=video
   python experiment.py --logdir=/tmp/a --mode=export
 
-Where the package is installed, `scalable-agent` is the same program. --help
-lists the flags by name, --helpfull by section. Programs can use
-`scalable_agent.settings.config.Config` without flags.
+Where the package is installed, `scalable-agent` is the same program, and so is
+`python -m scalable_agent.experiment`. --help lists the flags by name,
+--helpfull by section. Programs can use `scalable_agent.settings.config.Config`
+without flags.
 """
 
 from collections.abc import Callable, Sequence
@@ -160,6 +161,10 @@ def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
   args = with_recipe(argv[1:])
   check_order(args)
   first, *unknown = flag_values([argv[0], *args])
+  if any('\ufeff' in arg for arg in unknown):
+    raise errors.ConfigError(
+        'A file of --flagfile begins with a byte order mark: save the file as '
+        'UTF-8 without one.')
   if unknown:
     raise errors.ConfigError(f'Unknown arguments: {" ".join(unknown)}. Flags '
                              'begin with --; --help lists them.')
@@ -186,6 +191,8 @@ def check_order(args: Sequence[str]) -> None:
       continue
     file = [arg] if '=' in arg else [arg, *args[:1]]
     args = args[len(file) - 1:]
+    if file[-1] in ('', '--flagfile=', '-flagfile='):
+      raise errors.ConfigError('--flagfile= must name a file.')
     before, within, after = map(_given, (typed, file, args))
     for name in sorted(before.keys() & within.keys() - after.keys()):
       if before[name] != within[name]:
@@ -308,6 +315,7 @@ def _check(config: config_lib.Config) -> None:
 
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
+  console.open_closed_streams()
   # As with `python FILE.py`: module:function may name a module in here.
   with contextlib.suppress(OSError):  # The directory may have been removed.
     if os.getcwd() not in sys.path:
@@ -316,8 +324,15 @@ def run_program() -> None:
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:
     flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
-  app.run(lambda argv: console.end_program(main(argv)),
-          flags_parser=_parse_flags)
+  try:
+    app.run(lambda argv: console.end_program(main(argv)),
+            flags_parser=_parse_flags)
+  except BrokenPipeError:  # Of --help: the reader has seen enough.
+    console.drop_stdout()
+    sys.exit(1)
 
 
-define_flags(flags.FLAGS)
+if __name__ == '__main__':  # By `python -m`: flags are defined by one module.
+  importlib.import_module('scalable_agent.experiment').run_program()
+elif __name__ != '__mp_main__':
+  define_flags(flags.FLAGS)

@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import os
+import pathlib
 import pickle
 import re
 import subprocess
@@ -98,7 +99,8 @@ _REFUSED = {
         'inference', 'collectives', 'video_format', 'export_format')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
-                                               '64,a', '6.5')],
+                                               '64,a', '6.5', '²',
+                                               '9' * 5000)],
     'agent': [(value, 'must be one of auto, deep, shallow, nature, mlp, or ')
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
     'hook': [(value, 'must be module:function') for value in ('a', 'a:1b')],
@@ -200,7 +202,8 @@ class DefaultsTest(absltest.TestCase):
             'cluster_settings', 'config', 'declare',
             'environment_settings', 'lab_levels', 'learner_settings',
             'replay_settings', 'run_settings', 'sections'))
-        + "'scalable_agent.settings.test_settings']")
+        + "'scalable_agent.settings.test_settings', "
+        "'scalable_agent.settings.values']")
 
 
 class ChecksTest(parameterized.TestCase):
@@ -249,6 +252,29 @@ class ChecksTest(parameterized.TestCase):
   def test_types(self, name, value, types):
     with self.assertRaisesRegex(
         errors.ConfigError, f'--{name}={value} must be of type {types}.'):
+      config_lib.Config(**{name: value})
+
+  def test_numbers_of_numpy_whole_floats_and_paths(self):
+    config = config_lib.Config(
+        batch_size=np.int64(8), total_environment_frames=1e6,
+        learning_rate=np.float64(.5), use_lstm=np.bool_(False),
+        logdir=pathlib.Path('~/a'), plot_file=pathlib.Path('b'))
+    plain = config_lib.Config(
+        batch_size=8, total_environment_frames=10**6, learning_rate=.5,
+        use_lstm=False, logdir='~/a', plot_file='b')
+    self.assertEqual(json.dumps(dataclasses.asdict(config)),
+                     json.dumps(dataclasses.asdict(plain)))
+    self.assertEqual(config.logdir, os.path.expanduser('~/a'))
+
+  @parameterized.parameters(
+      ('level_name', ['catch'], 'must be of type str'),
+      ('algorithm', {}, 'must be of type str'),
+      ('num_actors', np.ones(2), 'must be of type int'),
+      ('learning_rate', 10**400, 'must be finite'),
+      ('logdir', '\udcff', 'must be text in UTF-8'),
+      ('plot_file', 'a\udcffb', 'must be text in UTF-8'))
+  def test_values_that_no_check_expects(self, name, value, rule):
+    with self.assertRaisesRegex(errors.ConfigError, f'^--{name}=.* {rule}'):
       config_lib.Config(**{name: value})
 
   def test_not_a_number(self):
@@ -734,6 +760,17 @@ class FlagsTest(parameterized.TestCase):
       experiment.parse(
           ['--mode=test', f'--logdir={moved}', '--algorithm=impala'])
 
+  @parameterized.parameters(
+      (['--flagfile='],), (['-flagfile='],), (['--flagfile', ''],))
+  def test_flag_file_without_a_name(self, args):
+    with self.assertRaisesRegex(errors.ConfigError, 'must name a file'):
+      experiment.parse(args)
+
+  def test_flag_file_with_a_byte_order_mark(self):
+    path = self.create_tempfile(content='\ufeff--batch_size=5\n').full_path
+    with self.assertRaisesRegex(errors.ConfigError, 'byte order mark'):
+      experiment.parse([f'--flagfile={path}'])
+
   def test_flag_file(self):
     path = self.create_tempfile(
         content='# A comment.\n--batch_size=5\n--nouse_lstm\n').full_path
@@ -896,6 +933,9 @@ class SavedTest(parameterized.TestCase):
       ('[]', 'must be a dictionary'), ('5', 'dictionary'),
       ('null', 'dictionary'), ('"seed"', 'dictionary'),
       ('{"seed": "5"}', '--seed=5 must be of type int'),
+      ('{"level_name": ["catch"]}', 'must be of type str'),
+      ('{"hidden_sizes": "²"}', 'positive numbers'),
+      ('[' * 100_000, 'recursion'),
       ('{"seed": -1}', '--seed=-1'), ('\udcff', 'utf-8'))
   def test_damaged(self, text, message):
     with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:

@@ -103,6 +103,39 @@ def _wait_until_gone(processes):
 
 class WrongFlagTest(absltest.TestCase):
 
+  def test_as_a_module(self):
+    for flag, code, text in (('--seed=-1', 2, '--seed=-1 must not be'),
+                             ('--help', 1, '--recipe: ')):
+      run = subprocess.run(
+          [sys.executable, '-m', 'scalable_agent.experiment', flag],
+          capture_output=True, text=True, cwd=_ROOT)
+      self.assertEqual(run.returncode, code, run.stderr)
+      self.assertIn(text, run.stdout + run.stderr)
+
+  def test_closed_streams(self):
+    for number in 1, 2:
+      run = subprocess.run(
+          [sys.executable, os.path.join(_ROOT, 'experiment.py'), '--mode=table',
+           '--logdir=/no/such'], capture_output=True, text=True,
+          preexec_fn=functools.partial(os.close, number))
+      self.assertEqual(run.returncode, 2, run.stderr)
+      self.assertNotIn('Traceback', run.stderr)
+    code = ('import os, sys; os.closerange(0, 3); sys.stdout = None; '
+            'from scalable_agent.processes import console; '
+            'console.open_closed_streams(); print("a", flush=True); '
+            'sys.exit(open(os.devnull).fileno() <= 2)')
+    self.assertEqual(subprocess.call(
+        [sys.executable, '-c', code], cwd=_ROOT), 0)
+
+  def test_the_reader_of_the_help_has_ended(self):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, 'w') as pipe:
+      run = subprocess.run(
+          [sys.executable, os.path.join(_ROOT, 'experiment.py'), '--help'],
+          stdout=pipe, stderr=subprocess.PIPE, text=True)
+    self.assertEqual((run.returncode, run.stderr), (1, ''))
+
   def test_exit_code_of_the_process(self):
     logdir = self.create_tempdir().full_path
     process = _start(f'--logdir={logdir}', '--batch_size=-1')
@@ -399,6 +432,14 @@ class FullDiskTest(absltest.TestCase):
 
 @pytest.mark.slow
 class MemoryTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ImportError('lib.so.2: failed to map segment from shared object'),
+      RuntimeError("can't start new thread"),
+      OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
+  def test_too_little_memory_for_libraries_and_threads(self, error):
+    self.assertStartsWith(
+        errors.in_a_line(error), 'there is not enough memory: ')
 
   @parameterized.parameters(
       MemoryError('100 GB'), tf.errors.ResourceExhaustedError(

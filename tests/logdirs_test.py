@@ -234,5 +234,16 @@ class LockTest(parameterized.TestCase):
         pass
 
 
+class LinkTest(absltest.TestCase):
+
+  def test_a_link_that_leads_nowhere(self):
+    link = os.path.join(self.create_tempdir().full_path, 'link')
+    os.symlink('/no/such/x', link)
+    with self.assertRaisesRegex(
+        errors.CheckpointError, 'is a link to /no/such/x, which does not exist'
+    ), logdirs.locked(link):
+      pass
+
+
 if __name__ == '__main__':
   absltest.main()

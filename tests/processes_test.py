@@ -27,6 +27,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote
+from scalable_agent.processes import signals
 from scalable_agent.processes import user_code
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
@@ -77,7 +78,37 @@ class PatienceTest(absltest.TestCase):
     self.assertEqual(patience.left_s, 0.5)
 
 
+class SignalsTest(absltest.TestCase):
+
+  def test_in_another_thread_no_signal_is_handled(self):
+    found = []
+
+    def run():
+      with signals.stop_on_signals() as stop:
+        found.append((stop.is_set(), signal.getsignal(signal.SIGTERM)))
+
+    thread = threading.Thread(target=run)
+    before = signal.getsignal(signal.SIGTERM)
+    thread.start()
+    thread.join()
+    self.assertEqual(found, [(False, before)])
+
+
 class ReportTest(absltest.TestCase):
+
+  def test_a_module_that_ends_the_program(self):
+    directory = self.create_tempdir()
+    directory.create_file('ends_all.py', 'raise SystemExit(0)\n')
+    self.enter_context(mock.patch.object(
+        sys, 'path', [directory.full_path, *sys.path]))
+    with self.assertRaisesRegex(
+        errors.UserCodeError, '^ends_all of --hook raised SystemExit: 0$'):
+      user_code.load('ends_all:f', 'hook')
+
+  def test_a_call_that_ends_the_program(self):
+    with self.assertRaisesRegex(errors.UserCodeError, 'm:f raised SystemExit'):
+      with user_code.errors_explained('m:f'):
+        sys.exit()
 
   def test_goes_through_bytes(self):
     for report in (user_code.Report('äé: \t', 'a\nb', 'c'),

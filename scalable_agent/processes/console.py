@@ -124,6 +124,20 @@ def end_program(exit_code: int) -> NoReturn:
   sys.exit(exit_code)
 
 
+def open_closed_streams() -> None:
+  """Opens stdin, stdout and stderr to nowhere where they are closed.
+
+  Otherwise, the next files to be opened would get the output of libraries.
+  """
+  for number in range(3):
+    try:
+      os.fstat(number)
+    except OSError:  # The new file gets the lowest free number.
+      os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+  sys.stdout = sys.stdout or open(os.devnull, 'w', encoding='utf-8')
+  sys.stderr = sys.stderr or open(os.devnull, 'w', encoding='utf-8')
+
+
 def drop_stdout() -> None:
   """Sends further output to nowhere."""
   os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

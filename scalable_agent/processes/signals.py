@@ -48,12 +48,16 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.
 
   The second signal ends the process and its children at once. SIGHUP stays
-  ignored under nohup.
+  ignored under nohup. In a thread other than the main thread, signals are not
+  handled.
 
   Args:
     stop: the event; None for a new event.
   """
   stop = Stop() if stop is None else stop
+  if threading.current_thread() is not threading.main_thread():
+    yield stop  # Python allows handlers in the main thread only.
+    return
   numbers = [*_SIGNALS]
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     numbers.append(signal.SIGHUP)

@@ -58,7 +58,7 @@ class Report(NamedTuple):
     return kind(f'{who} raised {self.text}', self.frames, self.all_frames)
 
 
-def report(error: Exception) -> Report:
+def report(error: BaseException) -> Report:
   """Returns an error as text."""
   try:
     message = str(error)[:_MAX_MESSAGE_LENGTH]
@@ -134,10 +134,13 @@ def number_of_reward(reward: Any) -> float:
 
 @contextlib.contextmanager
 def errors_explained(who: str) -> Iterator[None]:
-  """Turns errors raised within into `errors.UserCodeError`s of `who`."""
+  """Turns errors raised within into `errors.UserCodeError`s of `who`.
+
+  `sys.exit` counts as an error: the run would end without a word.
+  """
   try:
     yield
   except errors.UserError:
     raise
-  except Exception as e:
+  except (Exception, SystemExit) as e:
     raise report(e).error(who, errors.UserCodeError) from e

@@ -54,6 +54,10 @@ def locked(logdir: str) -> Iterator[None]:
   except OSError as e:
     if e.errno == errno.ELOOP and os.path.islink(path):
       raise _not_a_lock(path) from None
+    if os.path.islink(logdir) and is_new:
+      raise errors.CheckpointError(
+          f'--logdir={logdir} is a link to {os.readlink(logdir)}, which does '
+          'not exist. Make that directory, or choose another one.') from e
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e

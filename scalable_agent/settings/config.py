@@ -270,7 +270,7 @@ def trained_with(logdir: str) -> Config | None:
       return Config.from_saved(json.load(f))
   except (FileNotFoundError, NotADirectoryError):
     return None
-  except (OSError, ValueError) as e:
+  except (OSError, ValueError, RecursionError) as e:
     raise errors.ConfigError(
         f'{path}, the settings of the training, cannot be used '
         f'({str(e).rstrip(".")}). Replace this file by the newest '

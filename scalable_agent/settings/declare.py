@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import dataclasses
 import math
 import re
+import sys
 import typing
 from typing import (
   Any,
@@ -19,6 +20,7 @@ from typing import (
 )
 
 from scalable_agent import errors
+from scalable_agent.settings import values
 
 if TYPE_CHECKING:
   from typing_extensions import Unpack
@@ -38,6 +40,7 @@ NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
 # Smallest side of a frame, in pixels. On a smaller frame, the last convolution
 # would have no output.
 MIN_FRAME_SIZES = {'shallow': 20, 'nature': 36}
+_SIZE = re.compile('0*[1-9][0-9]{0,8}')  # Longer texts may not fit `int`.
 # A function of a user, as module:function.
 _FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
 
@@ -63,8 +66,7 @@ IS_SEED = Check[int](lambda x: x < 2**31, 'must be below 2**31')
 ALE_COUNT = Check[int](lambda x: x < 2**31 - 1, 'must be below 2**31 - 1')
 AT_LEAST_MINUS_ONE = Check[int](lambda x: x >= -1, 'must be at least -1')
 SIZES = Check[str](
-    lambda x: bool(names(x)) and all(
-        name.isdigit() and int(name) > 0 for name in names(x)),
+    lambda x: bool(names(x)) and all(map(_SIZE.fullmatch, names(x))),
     'must be a list of positive numbers, such as 256,256')
 IS_FUNCTION = Check[str](lambda x: not x or bool(_FUNCTION.fullmatch(x)),
                          'must be module:function')
@@ -231,6 +233,11 @@ class Section:
 
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
+      value = values.plain(getattr(self, field.name), value_type(field))
+      object.__setattr__(self, field.name, value)
+      if value is not None:  # Before defaults, which other settings decide.
+        self._check_type(field)
+    for field in dataclasses.fields(self):
       value, default = getattr(self, field.name), field.metadata['default']
       if self._is_used(field):
         if value is None and isinstance(default, By):
@@ -291,23 +298,19 @@ class Section:
       self._check_unset(field, field.metadata['actions'] not in ('', kind),
                         f'has no effect with {kind} actions')
 
+  def _check_type(self, field: dataclasses.Field[Any]) -> None:
+    rule = values.broken_rule(getattr(self, field.name), value_type(field),
+                              field.metadata['default'] is None)
+    self._check(field.name, not rule, rule)
+
   def _check_field(self, field: dataclasses.Field[Any]) -> None:
-    types = [value_type(field)]
-    if types == [float]:
-      types.append(int)
-    if field.metadata['default'] is None:
-      types.append(type(None))
+    self._check_type(field)
     value = getattr(self, field.name)
-    # A bool is an int to Python, but batch_size=True is a mistake.
-    is_type = isinstance(value, tuple(types)) and (
-        bool in types or not isinstance(value, bool))
-    self._check(field.name, is_type,
-                f'must be of type {" or ".join(t.__name__ for t in types)}')
-    if float in types:
+    if value_type(field) is float:
       self._check(field.name, value == value, 'must be a number')
       # Infinite intervals mean "never" and are allowed.
-      self._check(field.name, math.isfinite(value) or field.name.endswith(
-          ('_secs', '_s')), 'must be finite')
+      self._check(field.name, field.name.endswith(('_secs', '_s')) or (
+          abs(value) <= sys.float_info.max), 'must be finite')
     for check in field.metadata['checks']:
       self._check(field.name, check.is_valid(value), check.rule)
 

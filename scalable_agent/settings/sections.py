@@ -55,7 +55,10 @@ class AllSections(
 
   def __post_init__(self) -> None:
     for name in names_with('path'):
-      if isinstance(path := getattr(self, name), str) and '~' in path:
+      path = getattr(self, name)
+      if isinstance(path, os.PathLike):
+        path = os.fspath(path)
+      if isinstance(path, str) and '~' in path:
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
     super().__post_init__()
