@@ -35,7 +35,7 @@ class Report(NamedTuple):
   all_frames: str = ''
 
   def to_bytes(self, max_bytes: int) -> bytes:
-    """Returns the report as UTF-8, at most `max_bytes` of it."""
+    """Returns at most `max_bytes` of the report, as UTF-8."""
     text = '\0'.join(part.replace('\0', ' ') for part in self)
     # Replaces surrogates, and cuts off a character that was cut in two.
     encoded = text.encode(errors='replace')[:max_bytes]
@@ -69,7 +69,7 @@ def report(error: BaseException) -> Report:
             if not frame.filename.startswith(_OURS)
             and (i == len(frames) - 1
                  or not frame.filename.startswith(_WRAPPERS))]
-  # Raised where we or gymnasium unpack what the user's functions return.
+  # Raised where we or gymnasium unpack the results of user functions.
   if (isinstance(error, ValueError) and 'values to unpack' in message and frames
       and frames[-1].filename.startswith((_OURS, _WRAPPERS))):
     message += (
@@ -120,7 +120,7 @@ def number_of_reward(reward: Any) -> float:
   """Returns a reward, one number in an array of any shape, as a number.
 
   Raises:
-    ValueError: the reward is not one number, or float32 cannot hold it.
+    ValueError: the reward is not one number, or too large for float32.
   """
   array = np.asarray(reward)
   if array.size != 1:

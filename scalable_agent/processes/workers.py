@@ -43,7 +43,7 @@ _START_TIMEOUT_S = 30.0
 # Numbers of environments of all open `Workers`, by the `id` of the object.
 _num_open: dict[int, int] = {}
 
-# Levels whose warnings are shown by a process; others would repeat them.
+# Levels whose warnings one process shows: each process would repeat the same.
 _warned: set[str] = set()
 
 # Commands. A read from a closed pipe returns b'', the command to close.
@@ -321,7 +321,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
         exchange.status[index] = FAILED
         answer = _FAILED_BYTE
         break
-    with contextlib.suppress(BrokenPipeError):  # The parent has closed it.
+    with contextlib.suppress(BrokenPipeError):  # The parent closed the pipe.
       os.write(done.fileno(), answer)
     command = os.read(commands.fileno(), 1)
   for env in envs:
