@@ -18,6 +18,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import ale_py  # noqa: F401  Registers its games once, not within a patch.
 import environment_contract
 import fake_environments
 import gymnasium

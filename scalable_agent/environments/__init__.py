@@ -39,7 +39,7 @@ from scalable_agent.environments.restarts import RestartedVector
 from scalable_agent.environments.restarts import Restarts
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote
-from scalable_agent.settings.sections import EnvironmentSettings
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # The fork server imports the adapters once, for all environments.
 processes.CONTEXT.set_forkserver_preload(

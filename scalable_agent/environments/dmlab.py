@@ -25,7 +25,7 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.processes import processes
 from scalable_agent.settings import lab_levels
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # A message for the start of environments, which may take minutes.
 COMPILING = (
@@ -80,7 +80,7 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   _check_size(settings)
   _check_installed(level_name)
@@ -248,7 +248,7 @@ def _observation(lab: _Lab) -> base.FrameAndInstruction:
           'instruction': observations.get(_INSTRUCTION, '')}
 
 
-def _check_size(settings: sections.EnvironmentSettings) -> None:
+def _check_size(settings: EnvironmentSettings) -> None:
   for name in 'width', 'height':
     size = getattr(settings, name)
     if size % _SIZE_STEP:
@@ -268,7 +268,7 @@ def _check_installed(level_name: str) -> None:
 
 
 def _check_paths(level_name: str, level: str,
-                 settings: sections.EnvironmentSettings) -> None:
+                 settings: EnvironmentSettings) -> None:
   path = settings.dataset_path
   what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
@@ -308,7 +308,7 @@ def _lab_level(name: str, is_test: bool) -> str:
   return _DMLAB30 + level
 
 
-def _lab_config(settings: sections.EnvironmentSettings) -> dict[str, str]:
+def _lab_config(settings: EnvironmentSettings) -> dict[str, str]:
   config = {'width': settings.width, 'height': settings.height,
             'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}
   if settings.is_test:

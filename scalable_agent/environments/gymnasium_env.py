@@ -22,7 +22,7 @@ from scalable_agent.processes import memory
 from scalable_agent.processes import remote
 from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # The packages of levels of gymnasium, by the module of the levels.
 _PACKAGES = {
@@ -44,7 +44,7 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   spec = registry.look_up(level_name, settings)
   if str(spec.entry_point).startswith('ale_py'):
@@ -73,7 +73,7 @@ class GymnasiumVector:
 
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
-               settings: sections.EnvironmentSettings, num_threads: int = 0,
+               settings: EnvironmentSettings, num_threads: int = 0,
                compiling: str = ''):
     """Starts a process per `settings.environments_per_process` environments.
 
@@ -82,7 +82,7 @@ class GymnasiumVector:
       factories: `E` factories, the same object for the same level. One step of
         an environment is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `sections.EnvironmentSettings`.
+      settings: `EnvironmentSettings`.
       num_threads: not used, because environments run in processes.
       compiling: a message for the start of the environments, if episodes may
         begin with work that takes long. Then steps may take as long as starts.

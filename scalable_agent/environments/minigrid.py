@@ -18,7 +18,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # The deep network halves 56 pixels three times, to 7, one place per tile. The
 # shallow network's first kernel has the size of a tile.
@@ -37,7 +37,7 @@ known_levels = _PACKAGE.known_levels
 
 
 def look_up(
-    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   spec = _PACKAGE.look_up(level_name, settings)
   if settings.num_action_repeats != 1:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import atari
 from scalable_agent.environments import base
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 _DEFAULT_FPS = 30.
 _MAX_GIF_FPS = 25.
@@ -153,7 +153,7 @@ class RecordedAtari:
   """
 
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
-               seeds: Sequence[int], settings: sections.EnvironmentSettings,
+               seeds: Sequence[int], settings: EnvironmentSettings,
                num_threads: int = 0, *, recording: Recording):
     """Builds the games, see `atari.AtariVector`; `recording`: the videos."""
     self._env = atari.AtariVector(
@@ -190,7 +190,7 @@ class _AtariGame:
   """An emulator of one game in colour, frame by frame, and the game's video."""
 
   def __init__(self, index: int, rom: str, seed: int,
-               settings: sections.EnvironmentSettings, recording: Recording):
+               settings: EnvironmentSettings, recording: Recording):
     self._index = index
     self._seed = np.array([seed], np.int32)
     self._num_repeats = settings.num_action_repeats

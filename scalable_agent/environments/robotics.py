@@ -10,7 +10,7 @@ import functools
 import gymnasium
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # On import, the package prints that old levels have changed.
 _PACKAGE = registry.Package(
@@ -23,7 +23,7 @@ known_levels = _PACKAGE.known_levels
 
 
 def look_up(
-    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   spec = _PACKAGE.look_up(level_name, settings)
   return functools.partial(

@@ -18,7 +18,7 @@ import numpy as np
 from scalable_agent.environments import base
 from scalable_agent.environments.imitation import Pattern
 from scalable_agent.environments.imitation import Target
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 _CHOICE = gymnasium.spaces.Discrete(2)
 _NUMBER = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
@@ -35,7 +35,7 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(
-    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   return functools.partial(_make, level_name, settings.num_action_repeats)
 

@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
-from scalable_agent.settings import sections
+from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # Widths and heights of the engine's screens. Frames are scaled down from the
 # smallest screen that is large enough, since rendering takes most of the time.
@@ -49,7 +49,7 @@ known_levels = _PACKAGE.known_levels
 
 
 def look_up(
-    level_name: str, settings: sections.EnvironmentSettings) -> base.Factory:
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   spec = _PACKAGE.look_up(level_name, settings)
   width, height = settings.width, settings.height
