@@ -17,6 +17,7 @@ import numpy as np
 from scalable_agent import errors
 
 _MAX_MESSAGE_LENGTH = 4_096
+_MAX_REWARD = float(np.finfo(np.float32).max)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Each call of an environment passes through gymnasium's wrappers.
 _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
@@ -127,7 +128,7 @@ def number_of_reward(reward: Any) -> float:
     raise ValueError(f'the reward must be one number, but `step` returned a '
                      f'reward of shape {list(array.shape)}')
   number = float(array.item())
-  if np.finfo(np.float32).max < abs(number) < np.inf:
+  if _MAX_REWARD < abs(number) < np.inf:
     raise ValueError(f'the reward {number} is beyond the numbers of float32')
   return number
 
