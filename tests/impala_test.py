@@ -28,6 +28,7 @@ class _TableAgent:
   """Its outputs are its variables, so their gradients have formulas."""
 
   head = heads.policy(structs.ActionSpec((_A,)))
+  returns = None
 
   def __init__(self, rng):
     logits = 2 * rng.normal(size=[_T + 1, _B, _A])

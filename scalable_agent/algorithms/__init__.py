@@ -26,6 +26,7 @@ from scalable_agent.networks import agents
 from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.networks import torsos
+from scalable_agent.scores import levels
 from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
@@ -59,7 +60,9 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm),
       use_last_action_reward=bool(config.use_last_action_reward),
-      use_instruction=config.use_instruction, seed=seed)
+      use_instruction=config.use_instruction,
+      normalise_observations=config.normalise_observations,
+      normalise_returns=config.normalise_returns, seed=seed)
 
 
 def make(config: Config, spec: structs.EnvironmentSpec,
@@ -76,6 +79,11 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
+  if config.normalise_returns and len(set(levels.level_names(
+      config.level_name, config.is_test))) > 1:
+    raise errors.ConfigError(
+        '--normalise_returns can be used with one level only: rewards of '
+        'several levels differ in size.')
   agent = functools.partial(make_agent, config, spec, seed)
   critic = lambda number: factory.make_critic(
       config.agent, spec.observation, spec.action,
@@ -112,7 +120,11 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
             f'{config.num_critics or 1} critics, {seen}')
+  normalised = '' if config.normalise_observations == 'none' else (
+      f'normalise_observations={config.normalise_observations}, ')
+  if config.normalise_returns:
+    normalised += 'normalise_returns, '
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
-          f'{seen}')
+          f'{normalised}{seen}')

@@ -92,13 +92,16 @@ class Impala:
         log_rhos, discounts, rewards, baseline, bootstrap_value)
 
     entropies = policy.entropy()
-    sums = self._losses(log_probs, entropies, returns.pg_advantages,
-                        returns.vs - baseline, importance_weights)
     means = {
         'entropy': tf.reduce_mean(entropies),
         'mean_baseline': tf.reduce_mean(baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
     }
+    terms = returns.pg_advantages, returns.vs - baseline
+    if self.agent.returns:
+      terms = self.agent.returns.scaled(*terms)
+      means |= self.agent.returns.means(returns.vs)
+    sums = self._losses(log_probs, entropies, *terms, importance_weights)
     errors = tf.reduce_mean(tf.abs(returns.vs - baseline), axis=0)
     return base.Loss({'agent': sums['total_loss']}, sums, means, errors)
 

@@ -22,8 +22,7 @@ Glossary:
 *   importance weights: factors of the losses of a batch, by transition or
     column, that correct for draws from a prioritized replay.
 *   inbox: the queue of unrolls from the actors to the feed of a learner.
-*   lag: the number of updates between the weights that acted and the weights
-    that learn from the action.
+*   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
 *   part: the training from one checkpoint on. A start of the program adds a
@@ -212,9 +211,8 @@ class Steps(NamedTuple):
   Attributes:
     env_outputs: `StepOutput` of `[T + 1, E, ...]`.
     agent_outputs: `AgentOutput` of `[T + 1, E, ...]`.
-    truncation_values: float32 `[T + 1, E]`. Where `truncated`, the actor's
-      estimate of the value of the last observation. 0 elsewhere, and
-      everywhere without `bootstrap_truncated`.
+    truncation_values: float32 `[T + 1, E]`, where `truncated` the actor's value
+      of the last observation; else 0, as without `bootstrap_truncated`.
   """
   env_outputs: StepOutput
   agent_outputs: AgentOutput
@@ -255,8 +253,7 @@ class LastObservation(NamedTuple):
 class Unroll(NamedTuple):
   """The message from acting to learning: `T + 1` steps of `E` environments.
 
-  Pure data, which can be pickled and sent anywhere. A batch has the same form,
-  with one column per unroll of a single environment.
+  Pure data, which can be pickled and sent anywhere; also the form of a batch.
 
   Attributes:
     steps: `Steps` of `[T + 1, E, ...]`.
@@ -317,17 +314,19 @@ class Sample(NamedTuple):
   For `K > 1` updates per call, all arrays have an axis `K` in front.
 
   Attributes:
-    data: `Unroll` or `Transition`.
+    data: the items.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
+    num_new_columns: columns in front that the learner has not seen before.
   """
   data: Unroll | Transition
   importance_weights: np.ndarray | None = None
   positions: np.ndarray | None = None
   num_new_steps: int = 0
   notes: Sequence[Note] = ()
+  num_new_columns: int = 0
 
 
 class Batch(NamedTuple):
@@ -337,6 +336,7 @@ class Batch(NamedTuple):
   num_new_frames: int
   positions: np.ndarray | None = None
   notes: Sequence[Note] = ()
+  num_new_columns: int = 0
 
 
 class Weights(NamedTuple):

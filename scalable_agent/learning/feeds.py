@@ -146,7 +146,8 @@ class Feed:
       batch = self._learner.to_device(
           sample.data, sample.num_new_steps * self._num_action_repeats,
           sample.importance_weights)
-    return batch._replace(positions=sample.positions, notes=sample.notes)
+    return batch._replace(positions=sample.positions, notes=sample.notes,
+                          num_new_columns=sample.num_new_columns)
 
 
 class TurnTaker:

@@ -91,3 +91,9 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
   optimizer.learning_rate.assign(learning_rate)
   optimizer.apply(gradients, variables)
   return norm
+
+
+def mean_where(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+  """Returns the mean of the values where the mask is True."""
+  count = tf.reduce_sum(tf.cast(mask, tf.float32))
+  return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

@@ -109,7 +109,8 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
   if not config.replay_capacity:
     return feeds.Source(replay_lib.samples(
         _Columns(inbox, batch), lambda unroll: None,
-        lambda: structs.Sample(batch), replay_lib.PerCollection(), _note))
+        lambda: structs.Sample(batch, num_new_columns=batch.num_columns),
+        replay_lib.PerCollection(), _note))
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
   selector = _make_selector(config)
   replay = replay_lib.Replay(
@@ -143,6 +144,7 @@ def _with_fresh(sample: structs.Sample, num_fresh: int,
                 end: int) -> structs.Sample:
   """Returns the sample with entries for fresh columns in front."""
   return sample._replace(
+      num_new_columns=num_fresh,
       importance_weights=np.concatenate(
           [np.ones([num_fresh], np.float32), sample.importance_weights]),
       positions=np.concatenate(

@@ -9,6 +9,7 @@ from scalable_agent.networks import agents
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
+from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 import tensorflow as tf
 
@@ -23,6 +24,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                has_baseline: bool = True, has_epsilon: bool = False,
                use_lstm: bool = True, use_last_action_reward: bool = True,
                use_instruction: bool = True,
+               normalise_observations: str = 'none',
+               normalise_returns: bool = False,
                seed: int | None = None) -> agents.Agent:
   """Makes an agent with all its variables.
 
@@ -51,6 +54,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: whether the agent sees the last action and reward.
     use_instruction: whether the agent sees instructions.
+    normalise_observations: see `normalisers.choose`.
+    normalise_returns: whether the baseline is a `normalisers.PopArt`.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.
@@ -75,25 +80,32 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   initializer = ('zeros' if has_zero_heads else
                  layers.FanInTruncatedNormal(initializer_seed))
   # The heads and the loss are float32 under any dtype policy.
-  dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(
-      units, dtype='float32', name=name, kernel_initializer=initializer,
-      bias_initializer=bias)
+  dense = lambda units, name, bias='zeros', kernel=initializer: (
+      tf.keras.layers.Dense(
+          units, dtype='float32', name=name, kernel_initializer=kernel,
+          bias_initializer=bias))
   head_bias = ('zeros' if head.initial_bias is None else
                lambda _, dtype: tf.constant(head.initial_bias, dtype))
   torso = torsos.make(
       network, observation_spec, initializer_seed,
       torsos.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
+  baseline = None
+  if normalise_returns:
+    baseline = normalisers.PopArt(dense(1, 'baseline', kernel='zeros'))
+  elif has_baseline:
+    baseline = dense(1, 'baseline')
   agent = agents.Agent(
       torso, action_spec, head,
       layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
       if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
-      baseline=dense(1, 'baseline') if has_baseline else None,
+      baseline=baseline,
       instruction_encoder=(
           instructions.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),
       core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
-      action_seed=seed)
+      action_seed=seed, observation_normaliser=normalisers.choose(
+          normalise_observations, observation_spec))
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
 

@@ -199,3 +199,15 @@ def to_float(x: tf.Tensor, dtype: str) -> tf.Tensor:
 
 def flatten(x: tf.Tensor) -> tf.Tensor:
   return tf.reshape(x, [tf.shape(x)[0], math.prod(x.shape[1:])])
+
+
+def data_format(frame_shape: tuple[int, ...]) -> str:
+  """Returns the layout of frames.
+
+  The channels are the outer axis beside two equal axes (a square frame may have
+  any number of channels), or else the smaller outer axis.
+  """
+  first, middle, last = frame_shape
+  is_square = (first == middle) != (middle == last)
+  is_first = middle == last if is_square else first < last
+  return 'channels_first' if is_first else 'channels_last'

@@ -44,6 +44,19 @@ class AgentSettings(Section):
       True,
       'The agent sees the instruction, in levels that have one. With ddqn, '
       'this needs --use_lstm.', algorithms=('impala', 'ddqn'))
+  normalise_observations: str = setting(
+      'none',
+      'Parts of observations that the agent sees normalised, each number (of '
+      'frames each pixel) by its running mean and standard deviation, clipped '
+      'to [-5, 5]. none: no part. auto: all floats and all uint8, but no other '
+      'integers. Or names of parts of a dictionary, separated by commas.',
+      algorithms=('impala',))
+  normalise_returns: bool = setting(
+      False,
+      'The baseline learns returns that are normalised by their running mean '
+      'and standard deviation, and advantages are divided by this deviation '
+      '(PopArt). So the size of rewards does not matter.',
+      algorithms=('impala',))
   compute_dtype: str = setting(
       'float32',
       'Number type in which the networks multiply. bfloat16 is meant for GPUs '

@@ -98,6 +98,9 @@ class AllSections(
     self._check('max_use', not (self.max_use and self.is_recent),
                 'cannot be used with --selector=recent')
     if self.unrolls_per_collect:
+      for name in ('normalise_observations', 'normalise_returns'):
+        self._check(name, getattr(self, name) in ('none', False),
+                    'cannot be used with --unrolls_per_collect')
       return
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
