@@ -8,9 +8,9 @@ from collections.abc import Callable
 import functools
 
 import numpy as np
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
+from scalable_agent.environments import base
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -21,8 +21,7 @@ import tree
 class Actor:
   """Steps `E` environments with a policy and puts their unrolls in an inbox."""
 
-  def __init__(self, env: environments.FlowEnvironment,
-               policy: policies.Policy,
+  def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                published: Callable[[], structs.Weights],
                inbox: queues.BoundedQueue[unrolls.Delivery],
                unroll_length: int, timer: timing.StageTimer,

@@ -9,7 +9,7 @@ learner's process, and all actors share one policy on the accelerator.
 
 from collections.abc import Callable
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import ray
@@ -17,6 +17,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
+from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew as crew_lib
 from scalable_agent.distributed import environment_worker
 from scalable_agent.distributed import workers
@@ -28,6 +29,7 @@ from scalable_agent.networks import layers
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.1
+T = TypeVar('T')
 
 
 class RemoteVector:
@@ -99,7 +101,7 @@ class RemoteVector:
         return handle
     raise queues.QueueClosed()
 
-  def _result(self, call: ray.ObjectRef) -> Any:
+  def _result(self, call: ray.ObjectRef[T]) -> T:
     try:
       return ray.get(call, timeout=self._timeout_s)
     except ray.exceptions.RayError as e:
@@ -125,10 +127,10 @@ class CentralActors:
           "a CPU, all actors' policy steps would take the cores of the "
           'learner, and observations would travel one step at a time. Use '
           '--inference=local, or, to try it, --inference=central_on_cpu.')
-    make_worker: Any = ray.remote(environment_worker.EnvironmentWorker).options(
-        num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
-        max_concurrency=config.num_actor_groups,
-        scheduling_strategy='SPREAD').remote
+    make_worker = cluster.maker(
+        environment_worker.EnvironmentWorker,
+        num_cpus=config.num_cpus_per_actor_worker,
+        max_concurrency=config.num_actor_groups, scheduling_strategy='SPREAD')
     self._crew = crew_lib.Crew(
         config, rank, num_learners,
         lambda share: make_worker(config, part, share), say)

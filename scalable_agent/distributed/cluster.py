@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 import time
+from typing import Any
 
 import ray
 from ray.util import scheduling_strategies
@@ -255,6 +256,15 @@ def num_gpus_per_learner(config: sections.ClusterSettings) -> int:
   if config.num_gpus_per_learner >= 0:
     return config.num_gpus_per_learner
   return int(ray.cluster_resources().get('GPU', 0) > 0)
+
+
+def maker(cls: type, **options: object) -> Callable[..., Any]:
+  """Returns a function that starts a `cls` in its own process of the cluster.
+
+  ray does not restart the process, and does not type the methods of its handle.
+  `options` are those of `ray.remote`.
+  """
+  return ray.remote(cls).options(max_restarts=0, **options).remote
 
 
 def this_node() -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import ray
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent.acting import shares
+from scalable_agent.acting import interface
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import workers as workers_lib
@@ -50,7 +50,7 @@ class Crew:
   """
 
   def __init__(self, config: config_lib.Config, rank: int, num_learners: int,
-               make_worker: Callable[[shares.Share], ray.actor.ActorHandle],
+               make_worker: Callable[[interface.Share], ray.actor.ActorHandle],
                say: Callable[[str], None] = print):
     """Creates a crew; `wait_until_ready` starts the workers.
 
@@ -82,7 +82,7 @@ class Crew:
     mine = np.array_split(np.arange(len(numbers)), num_learners)[rank]
     self.workers = [
         workers_lib.Worker(
-            shares.Share(numbers[i], int(i)),
+            interface.Share(numbers[i], int(i)),
             environments.Restarts(config.max_environment_restarts))
         for i in mine]
 

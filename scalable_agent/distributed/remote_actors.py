@@ -11,11 +11,12 @@ from collections.abc import Callable
 import dataclasses
 import socket
 import threading
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import ray
 from scalable_agent import errors
+from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
@@ -50,7 +51,7 @@ class ActorWorker:
   """Acts with a share of the environments, in its own process."""
 
   def __init__(self, config: config_lib.Config, part: int,
-               share: shares.Share, learner_node: str):
+               share: interface.Share, learner_node: str):
     """Creates a worker; `open` does all work that can fail.
 
     Args:
@@ -79,7 +80,9 @@ class ActorWorker:
     layers.set_compute_dtype(self._config.compute_dtype)
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
-    self._actors = local.make_local(self._config, self._part, self._share)
+    self._actors = local.make_around(
+        shares.make_environments(self._config, self._part, self._share),
+        self._config, self._part, self._share)
     return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
@@ -134,9 +137,9 @@ class RemoteActors:
       stop: ends the wait for workers when set.
       say: takes lines of text for the user.
     """
-    make_worker: Any = ray.remote(ActorWorker).options(
-        num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
-        scheduling_strategy='SPREAD').remote
+    make_worker = cluster.maker(
+        ActorWorker, num_cpus=config.num_cpus_per_actor_worker,
+        scheduling_strategy='SPREAD')
     self._crew = crew.Crew(
         config, rank, num_learners, lambda share: make_worker(
             config, part, share, cluster.this_node()), say)

@@ -4,9 +4,9 @@
 import dataclasses
 
 import ray
-from scalable_agent import environments
-from scalable_agent.acting import shares
+from scalable_agent.acting import interface
 from scalable_agent.distributed import descriptions
+from scalable_agent.environments import restarts
 
 
 @dataclasses.dataclass
@@ -27,8 +27,8 @@ class Worker:
       its environments.
     num_deaths_of_all: deaths and hangs since any worker last returned a result.
   """
-  share: shares.Share
-  failures: environments.Restarts
+  share: interface.Share
+  failures: restarts.Restarts
   handle: ray.actor.ActorHandle | None = None
   start_s: float = 0.
   is_placed: bool = False

@@ -7,7 +7,6 @@ from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
-from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 
@@ -32,7 +31,7 @@ _DMLAB_RECIPE = dict(
 
 
 def training_remarks(
-    config: config_lib.Config, trained_with: config_lib.Config | None,
+    config: sections.AllSections, trained_with: sections.AllSections | None,
     levels: Sequence[str]) -> Iterator[str]:
   """Yields a line for each difference between a test and its training.
 
@@ -60,8 +59,8 @@ def training_remarks(
 
 
 def differences(
-    suite: suites.Suite | None, config: config_lib.Config,
-    trained_with: config_lib.Config | None, num_env_frames: int,
+    suite: suites.Suite | None, config: sections.AllSections,
+    trained_with: sections.AllSections | None, num_env_frames: int,
     levels: Sequence[str], num_games: int) -> Iterator[str]:
   """Yields a line for each difference from the published tests of a suite.
 
@@ -98,7 +97,7 @@ def differences(
 
 
 def published_differences(
-    config: config_lib.Config, trained_with: config_lib.Config,
+    config: sections.AllSections, trained_with: sections.AllSections,
     scores: Mapping[str, Sequence[published_scores.Score]],
     num_games: int) -> Iterator[str]:
   """Yields a line for each difference from scores of the same algorithm.
@@ -126,11 +125,11 @@ def published_differences(
     yield 'Algorithm: double DQN here, DQN in published scores.'
 
 
-def _level_names(config: config_lib.Config) -> list[str]:
+def _level_names(config: sections.AllSections) -> list[str]:
   return levels_lib.level_names(config.level_name, config.is_test)
 
 
-def _trained_levels(trained_with: config_lib.Config) -> list[str]:
+def _trained_levels(trained_with: sections.AllSections) -> list[str]:
   """Returns the levels that the training has played, maybe not all levels."""
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
@@ -150,7 +149,7 @@ def _test_level(level: str) -> str:
 
 
 def _atari_agent(
-    config: config_lib.Config, trained_with: config_lib.Config | None,
+    config: sections.AllSections, trained_with: sections.AllSections | None,
     num_env_frames: int) -> Iterator[str]:
   num_games = trained_with and len(_trained_levels(trained_with))
   if not num_games or num_env_frames != num_games * _PAPER_FRAMES_PER_GAME:
@@ -171,7 +170,7 @@ def _atari_agent(
          f'{papers.get(config.agent, "shallow or deep in the paper")}.')
 
 
-def _atari_environment(config: config_lib.Config) -> Iterator[str]:
+def _atari_environment(config: sections.AllSections) -> Iterator[str]:
   if config.full_action_space:
     yield "Action set: all 18 here; each game's own for the experts."
   else:
@@ -193,7 +192,7 @@ def _atari_environment(config: config_lib.Config) -> Iterator[str]:
            'here, after 108,000 (30 minutes) as a rule.')
 
 
-def _dmlab_agent(trained_with: config_lib.Config | None,
+def _dmlab_agent(trained_with: sections.AllSections | None,
                  num_env_frames: int) -> Iterator[str]:
   num_levels = trained_with and len(_trained_levels(trained_with))
   if num_levels == 1:
@@ -223,7 +222,7 @@ def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
            "the paper's table B.1 has small and large maps swapped.")
 
 
-def _training(suite: suites.Suite, trained_with: config_lib.Config,
+def _training(suite: suites.Suite, trained_with: sections.AllSections,
               num_env_frames: int) -> Iterator[str]:
   if trained_with.is_off_policy:
     yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '

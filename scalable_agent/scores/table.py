@@ -17,7 +17,7 @@ from scalable_agent.scores import data
 from scalable_agent.scores import protocol
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
-from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 
 # With fewer games, the interval misses the true mean too often. The interval
 # contains the mean of normal, exponential and log-normal returns in 90, 88 and
@@ -69,9 +69,9 @@ class Run(NamedTuple):
     rows: a row for each level that the test has played.
     source: path of the table's file without extension; '' if not from a file.
   """
-  config: config_lib.Config
+  config: sections.AllSections
   num_env_frames: int
-  trained_with: config_lib.Config | None
+  trained_with: sections.AllSections | None
   rows: tuple[Row, ...]
   source: str = ''
 
