@@ -50,9 +50,7 @@ class _Compressed:
 def pack(unroll: structs.Unroll, compress: bool = False) -> structs.Unroll:
   """Returns an unroll for `unpack`; its arrays share memory with `unroll`.
 
-  Args:
-    unroll: arrays.
-    compress: whether zlib compresses large arrays as well.
+  With `compress`, zlib compresses large arrays as well.
   """
   outputs = unroll.steps.env_outputs
   packed = unroll._replace(steps=unroll.steps._replace(

@@ -24,12 +24,9 @@ _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
 
 
 class Report(NamedTuple):
-  """An error as text.
+  """An error as text: class and message, and two tracebacks.
 
-  Attributes:
-    text: class and message.
-    frames: the traceback, without frames that users did not write.
-    all_frames: the whole traceback.
+  `frames` are those that users wrote, `all_frames` the whole traceback.
   """
   text: str
   frames: str = ''
@@ -50,12 +47,7 @@ class Report(NamedTuple):
   def error(self, who: str,
             kind: type[errors.UserCodeError] = errors.EnvironmentProcessError
             ) -> errors.UserCodeError:
-    """Returns an exception that says that `who` raised this error.
-
-    Args:
-      who: the environment, module or function that raised the error.
-      kind: class of the exception.
-    """
+    """Returns an exception that says that `who` raised this error."""
     return kind(f'{who} raised {self.text}', self.frames, self.all_frames)
 
 
@@ -82,11 +74,7 @@ def report(error: BaseException) -> Report:
 
 
 def load(name: str, flag: str) -> Callable[..., Any]:
-  """Imports and returns a function.
-
-  Args:
-    name: `module:function`.
-    flag: the setting with this name, for errors.
+  """Imports and returns `module:function`, given by the setting `flag`.
 
   Raises:
     errors.ConfigError: there is no such module or function.
@@ -120,8 +108,7 @@ def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
 def number_of_reward(reward: Any) -> float:
   """Returns a reward, one number in an array of any shape, as a number.
 
-  Raises:
-    ValueError: the reward is not one number, or too large for float32.
+  Raises ValueError for several numbers, or one too large for float32.
   """
   array = np.asarray(reward)
   if array.size != 1:

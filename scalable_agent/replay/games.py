@@ -21,13 +21,7 @@ class Games:
 
   def __init__(self, num_streams: int, num_slots: int,
                empty_last: structs.Nest):
-    """Makes a table without games.
-
-    Args:
-      num_streams: the number of streams of the store.
-      num_slots: the number of slots of the store.
-      empty_last: nest of arrays with one row.
-    """
+    """Makes a table without games; `empty_last` is a nest of one row."""
     self.start = np.zeros([1], np.int64)
     self.limit = np.zeros([1], np.int64)
     self.last = empty_last

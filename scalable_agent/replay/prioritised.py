@@ -20,10 +20,8 @@ class Prioritised:
   `N` items of the store. New items have the largest priority so far.
 
   A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
-  of the sum of priorities.
-
-  Attributes:
-    importance_exponent: can be set, to anneal the importance weights.
+  of the sum of priorities. `importance_exponent` can be set, to anneal the
+  importance weights.
   """
 
   def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
@@ -34,9 +32,6 @@ class Prioritised:
       exponent: at least 0; 0 makes all items equally likely.
       importance_exponent: at least 0; 1 removes the bias of the draws.
       epsilon: added to each error; positive, so that all items are drawn.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
       raise ValueError(
@@ -85,11 +80,7 @@ class Prioritised:
   def select(self, items: selectors.Items, rng: np.random.Generator,
              num_batches: int, batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`.
-
-    Draw `i` of a batch falls on the `i`-th of `B` equal parts of the sum of
-    all priorities.
-    """
+    """See `Selector.select`; the draws are stratified."""
     parts = (np.arange(batch_size)
              + rng.random([num_batches, batch_size])) / batch_size
     if first is None:
@@ -110,11 +101,7 @@ class Prioritised:
 
   def update(self, items: selectors.Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
-    """See `Selector.update`; dead positions change nothing.
-
-    Raises:
-      DivergedError: an error is not finite.
-    """
+    """Sets priorities; DivergedError if an error is not finite."""
     positions, errors = np.ravel(positions), np.ravel(errors)
     if not np.isfinite(errors).all():
       raise errors_lib.DivergedError(

@@ -26,23 +26,11 @@ _Store = TypeVar('_Store', bound=Store)
 
 
 class Replay(Generic[_Store]):
-  """Draws samples from a store. All methods may be called from any thread.
-
-  Attributes:
-    store: the store.
-    selector: the selector.
-  """
+  """Draws samples from a store. All methods may be called from any thread."""
 
   def __init__(self, store: _Store, selector: selectors.Selector,
                view: views.View[_Store], seed: int):
-    """Puts a replay together.
-
-    Args:
-      store: keeps the items; used by nobody else.
-      selector: chooses the items of a draw; used by nobody else.
-      view: makes the data of a sample from chosen items.
-      seed: seed of the draws.
-    """
+    """Puts a replay together; nobody else may use store and selector."""
     self.store = store
     self.selector = selector
     self._view = view
@@ -63,9 +51,7 @@ class Replay(Generic[_Store]):
   def draw(self, num_batches: int, batch_size: int) -> structs.Sample:
     """Draws `K` batches of `B` items, with replacement.
 
-    Args:
-      num_batches: `K`. With `K = 1` arrays have no axis for `K`.
-      batch_size: `B`.
+    With `K = 1`, arrays have no axis for `K`.
     """
     with self._lock:
       positions, importance_weights = self.selector.select(
@@ -79,9 +65,7 @@ class Replay(Generic[_Store]):
   def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
     """Sets the errors of drawn items; overwritten items are skipped.
 
-    Args:
-      positions: positions from `draw`, of any shape.
-      errors: errors of the same shape. Only their sizes count.
+    Positions, of any shape, are from `draw`. Only the sizes of errors count.
     """
     with self._lock:
       self.selector.update(self.store, positions, errors)
@@ -89,9 +73,8 @@ class Replay(Generic[_Store]):
   def save(self, directory: str, counters: dict[str, Any]) -> None:
     """Saves a replay of steps: the new steps and the state of the draws.
 
-    Args:
-      directory: the same directory each time. An older save is deleted.
-      counters: numbers and strings by name, such as `Rate.state`.
+    The directory must be the same each time; an older save is deleted.
+    `counters` are numbers and strings by name, such as `Rate.state`.
     """
     with self._lock:
       self._saver = self._saver or saving.Saver(directory)
@@ -102,11 +85,7 @@ class Replay(Generic[_Store]):
   def load(self, directory: str) -> dict[str, Any] | None:
     """Resumes from the last save; the next unrolls do not join up with it.
 
-    Args:
-      directory: the directory of the save.
-
-    Returns:
-      The counters; None if nothing was saved. Then nothing has changed.
+    Returns the counters; None, without a change, if nothing was saved.
 
     Raises:
       saving.DamagedError: a file is damaged. Make a new replay.

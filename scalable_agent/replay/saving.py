@@ -28,11 +28,7 @@ _FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
 
 
 class DamagedError(errors.CheckpointError):
-  """A file of a saved replay is damaged: the replay can be filled anew.
-
-  Attributes:
-    damaged: the file or the directory.
-  """
+  """A saved replay is damaged: `damaged`, a file or the directory."""
 
   def __init__(self, damaged: str, directory: str):
     super().__init__(f'{damaged} is damaged: delete {directory}. The run then '
@@ -61,11 +57,9 @@ class Saver:
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
   def save(self, store: steps.StepStore, state: dict[str, Any]) -> None:
-    """Writes the new steps of `store`, and `state`; deletes old segments.
+    """Writes the new steps of `store`, the same store each time; `state` too.
 
-    Args:
-      store: the same store each time.
-      state: arrays and numbers by name.
+    Deletes old segments. `state` has arrays and numbers by name.
     """
     os.makedirs(self._directory, exist_ok=True)
     _, saved = (list(self._segments.values())[-1] if self._segments
@@ -87,13 +81,7 @@ class Saver:
     self._delete_old()
 
   def load(self, store: steps.StepStore) -> dict[str, Any] | None:
-    """Fills a new store from the last save.
-
-    Args:
-      store: an empty store.
-
-    Returns:
-      The state; None if nothing was saved.
+    """Fills an empty store from the last save; returns the state, if any.
 
     Raises:
       DamagedError: a file is damaged. The store may have a part of the steps.

@@ -15,11 +15,9 @@ _MAX_ROUNDS = 16
 
 
 class Changes(NamedTuple):
-  """Changes of the set of items that can be drawn.
+  """Positions, int64, that were added to or removed from a store.
 
-  Attributes:
-    added: int64 positions.
-    removed: int64 positions, perhaps of items that were never there.
+  Some of the removed items may never have been there.
   """
   added: np.ndarray
   removed: np.ndarray
@@ -56,11 +54,7 @@ class Items(Protocol):
 
 
 class Selector(Protocol):
-  """Chooses items.
-
-  Attributes:
-    state: arrays by name, for a checkpoint. Can be set.
-  """
+  """Chooses items; `state`, arrays by name, is for checkpoints."""
   state: dict[str, Any]
 
   def changed(self, items: Items, added: np.ndarray,
@@ -72,15 +66,8 @@ class Selector(Protocol):
              ) -> tuple[np.ndarray, np.ndarray]:
     """Draws items from a store that is not empty.
 
-    Args:
-      items: the store.
-      rng: source of the draws.
-      num_batches: `K`.
-      batch_size: `B`.
-      first: int64 `[S]`, times; leaves out older items. None: draws from all.
-
-    Returns:
-      Positions, int64 `[K, B]`, and importance weights, float32 `[K, B]`.
+    `first`, int64 `[S]`, are times; older items are left out. Returns
+    positions, int64 `[K, B]`, and importance weights, float32 `[K, B]`.
     """
 
   def update(self, items: Items, positions: np.ndarray,
@@ -153,9 +140,6 @@ class Recent:
       eta: within (0, 1]; 1 draws from all items.
       min_size: the smallest number of items to draw from.
       round_length: `R`, the number of batches after which `k` starts over.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     if not 0 < eta <= 1 or min_size < 1 or round_length < 1:
       raise ValueError(
@@ -209,21 +193,13 @@ class Recent:
 
 
 class MaxUse:
-  """Drops items that were drawn often enough.
+  """Drops items that were drawn often enough; `inner` draws.
 
   Items are drawn one by one: the first of two draws can use an item up.
-
-  Attributes:
-    inner: the selector that draws.
   """
 
   def __init__(self, inner: Selector, max_use: int):
-    """Makes a selector that draws from the items that are left by `inner`.
-
-    Args:
-      inner: another selector.
-      max_use: the number of draws after which an item is dropped.
-    """
+    """Drops items after `max_use` draws by `inner`."""
     self.inner = inner
     self._max_use = max_use
     # By slot; 0 in an empty slot.
@@ -254,11 +230,7 @@ class MaxUse:
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`.
-
-    Raises:
-      ValueError: too few draws are left.
-    """
+    """See `Selector.select`; ValueError if too few draws are left."""
     num_draws = num_batches * batch_size
     if self.num_left < num_draws:
       raise ValueError(f'{num_draws} draws, but {self.num_left} are left.')

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
-from scalable_agent.scores import off_policy_scores
+from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
@@ -89,9 +89,9 @@ def differences(
     yield from _training(suite, trained_with, num_env_frames)
 
 
-def off_policy_differences(
+def published_differences(
     config: sections.AllSections, trained_with: sections.AllSections,
-    scores: Mapping[str, Sequence[off_policy_scores.Score]],
+    scores: Mapping[str, Sequence[published_scores.Score]],
     num_games: int) -> Iterator[str]:
   """Yields a line for each difference from scores of the same algorithm.
 

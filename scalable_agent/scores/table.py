@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scalable_agent.scores import data
-from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import protocol
+from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
 from scalable_agent.settings import sections
 
@@ -76,7 +76,7 @@ class Run(NamedTuple):
 
 
 class Comparison(NamedTuple):
-  """A level and published scores of the same off-policy algorithm.
+  """A level and published scores of the same algorithm.
 
   Attributes:
     row: the games of the level.
@@ -85,7 +85,7 @@ class Comparison(NamedTuple):
   """
   row: Row
   num_agent_steps: int
-  scores: tuple[off_policy_scores.Score, ...]
+  scores: tuple[published_scores.Score, ...]
 
 
 class Table(NamedTuple):
@@ -151,7 +151,7 @@ def _comparisons(run: Run) -> Iterator[Comparison]:
   trained_with = run.trained_with or run.config
   num_steps = run.num_env_frames // trained_with.num_action_repeats
   for row in run.rows:
-    scores = off_policy_scores.comparable_scores(
+    scores = published_scores.comparable_scores(
         trained_with.algorithm, row.level, num_steps)
     if scores:
       yield Comparison(row, num_steps, tuple(scores))
@@ -163,7 +163,7 @@ def _differences(suite: suites.Suite | None, run: Run,
   yield from protocol.differences(
       suite, run.config, run.trained_with, run.num_env_frames,
       [row.level for row in run.rows], num_games)
-  yield from protocol.off_policy_differences(
+  yield from protocol.published_differences(
       run.config, run.trained_with or run.config,
       {c.row.level: c.scores for c in comparisons}, num_games)
 

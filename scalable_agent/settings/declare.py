@@ -271,11 +271,7 @@ class Section:
 
   @property
   def is_test(self) -> bool:
-    """Whether suites and environments are set up for tests.
-
-    In tests, DeepMind Lab plays levels and seeds that are held out from
-    training.
-    """
+    """Whether DeepMind Lab plays levels and seeds held out from training."""
     return self.mode in ('test', 'video')
 
   @property
@@ -289,10 +285,9 @@ class Section:
     return self.algorithm in OFF_POLICY
 
   def check_actions(self, kind: str) -> None:
-    """Raises ConfigError if a setting is for another kind of actions.
+    """Raises ConfigError if a setting needs actions of another kind.
 
-    Args:
-      kind: continuous or discrete.
+    `kind` is continuous or discrete.
     """
     for field in dataclasses.fields(self):
       self._check_unset(field, field.metadata['actions'] not in ('', kind),

@@ -6,6 +6,8 @@ one row for each column of `<suite>.csv`, and one row for each agent that has
 only a score over the whole suite. `vtrace_ablation.csv` has one row per agent,
 with its source. `off_policy_scores.csv` has one row per score, with its source
 and protocol; `family` is the comparable algorithm of this project.
+`learning_curves.csv` has one row per point of a published learning curve;
+`learning_curves_sources.csv` has the protocol and source of each curve's file.
 """
 
 from collections.abc import Mapping

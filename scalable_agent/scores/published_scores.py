@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Published scores of DQN, DDPG, TD3 and SAC, by number of training steps.
+"""Published scores of the algorithms, by number of training steps.
 
 The scores come from papers and from the documentation of other programs. No two
 sources measure alike: some report returns during training, with exploration,
@@ -41,7 +41,14 @@ def _score(row: dict[str, str]) -> Score:
                row['protocol'], row['source'])
 
 
-_ROWS = data.read('off_policy_scores.csv')
+def _curves() -> list[dict[str, str]]:
+  sources = {row['file']: row for row in data.read(
+      'learning_curves_sources.csv')}
+  return [row | sources[row['file']] for row in data.read(
+      'learning_curves.csv')]
+
+
+_ROWS = data.read('off_policy_scores.csv') + _curves()
 # All scores, in the order of their sources, including scores of algorithms
 # outside this project, and pass marks of tests.
 SCORES: tuple[Score, ...] = tuple(map(_score, _ROWS))
