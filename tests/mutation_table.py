@@ -614,7 +614,7 @@ _NORMALISERS = (
      '(tf.sqrt(statistics.variance) + _EPSILON)'),
     ('statistics are learned', 'dtype=dtype, trainable=False,',
      'dtype=dtype, trainable=True,'),
-    ('a count of 32 bits', "'zeros', (), 'float64')", "'zeros', (), 'float32')"),
+    ('a count of 32 bits', "(), 'float64')", "(), 'float32')"),
     ('frames not divided by 255 in sums',
      "rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), 'float32')",
      'rows = tf.cast(tf.reshape(x, [-1, *x.shape[2:]]), tf.float32)'),

@@ -32,13 +32,9 @@ class Ddqn:
 
   def __init__(self, make_agent: base.MakeAgent,
                settings: sections.OffPolicySettings, exploration_frames: float):
-    """Makes the algorithm.
+    """Makes the algorithm for an agent with the head of `make_head`.
 
-    Args:
-      make_agent: makes an agent with the head of `make_head`.
-      settings: double Q-learning, Huber loss, exploration, targets.
-      exploration_frames: number of environment frames over which a linear
-        epsilon falls.
+    A linear epsilon falls over `exploration_frames` environment frames.
     """
     self.agent = make_agent()
     self.groups: dict[str, list[tf.Variable]] = {

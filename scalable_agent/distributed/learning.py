@@ -4,8 +4,8 @@
 from collections.abc import Callable, Sequence
 import functools
 import threading
-from typing import Any
 
+import ray
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
@@ -22,8 +22,8 @@ _LONGEST_WAIT_S = 1e6
 
 
 def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
-        adder: Any, stop: threading.Event, say: Callable[[str], None],
-        reports: reports_lib.Reports) -> int:
+        adder: ray.actor.ActorHandle | None, stop: threading.Event,
+        say: Callable[[str], None], reports: reports_lib.Reports) -> int:
   """Trains as one of several learners; returns the exit code.
 
   Args:
@@ -64,7 +64,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
 
 def _make_collectives(
     config: config_lib.Config, rank: int, addresses: Sequence[str],
-    adder: Any) -> collectives.Collectives:
+    adder: ray.actor.ActorHandle | None) -> collectives.Collectives:
   if len(addresses) == 1:
     return collectives.Alone()
   # Another learner may wait this long for its actors. If all learners are

@@ -39,12 +39,7 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(level_name: str, settings: EnvironmentSettings) -> str:
-  """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`.
-
-  Raises:
-    errors.MissingDependencyError: ale-py is not installed.
-    errors.UnknownLevelError: no such game.
-  """
+  """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`."""
   del settings
   if level_name == 'atari57':
     raise errors.EnvironmentSpecError(

@@ -183,10 +183,8 @@ class DmLab(gymnasium.Env):
             options: dict | None = None) -> base.Reset:
     """Begins the next episode, see `gymnasium.Env.reset`.
 
-    Args:
-      seed: restarts Lab, and seeds the reference's stream of seeds, one for
-        each episode. None: takes the next seed of the stream.
-      options: not used.
+    A seed restarts Lab, and seeds the reference's stream of seeds, one for each
+    episode. Without a seed, takes the next seed of the stream.
     """
     if seed is not None:
       # A used Lab begins an episode of the same seed at another place. Only a

@@ -82,13 +82,12 @@ class GymnasiumVector:
       factories: `E` factories, the same object for the same level. One step of
         an environment is `num_action_repeats` frames.
       seeds: `E` ints within `[0, 2**31)`.
-      settings: `EnvironmentSettings`.
+      settings: the number of processes, timeouts.
       num_threads: not used, because environments run in processes.
       compiling: a message for the start of the environments, if episodes may
         begin with work that takes long. Then steps may take as long as starts.
 
     Raises:
-      errors.MissingDependencyError: a package of the level is not installed.
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
       errors.EnvironmentProcessError: an environment could not be built.
     """
@@ -151,13 +150,7 @@ def _in_transport(factory: base.Factory) -> gymnasium.Env:
 
 
 class _Spaces(NamedTuple):
-  """The spaces of a level.
-
-  Attributes:
-    observations: the layout of observations.
-    actions: the space of actions.
-    action_spec: the spec of agents' actions.
-  """
+  """The spaces of a level: layout, the space of actions, and agents' spec."""
   observations: spaces.Layout
   actions: gymnasium.Space
   action_spec: structs.ActionSpec

@@ -21,13 +21,7 @@ class FlatFunction:
 
   def __init__(self, function: Callable[..., structs.Nest],
                jit_compile: bool = False, reduce_retracing: bool = False):
-    """Wraps a function.
-
-    Args:
-      function: a function of static values and nests.
-      jit_compile: whether XLA compiles it.
-      reduce_retracing: see `tf.function`.
-    """
+    """Wraps a function of static values and nests, as `tf.function` does."""
     self._function = function
     self._options = dict(
         autograph=False, jit_compile=jit_compile,

@@ -24,7 +24,6 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.networks import layers
-from scalable_agent.settings import declare
 import tensorflow as tf
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
@@ -236,7 +235,7 @@ def choose(asked: str, observation_spec: structs.ObservationSpec
     names = [name for name, part in parts.items()
              if part.dtype == np.uint8 or part.dtype.kind == 'f']
   else:
-    names = declare.names(asked)
+    names = [name.strip() for name in asked.split(',')]
     for name in names:
       if name not in parts or parts[name].dtype == object:
         raise errors.ConfigError(

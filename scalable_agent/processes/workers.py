@@ -63,11 +63,7 @@ class _NoAnswerError(TimeoutError):
 
 
 class Workers:
-  """`E` environments in processes, stepped together.
-
-  Attributes:
-    exchange: the `Exchange` with the workers.
-  """
+  """`E` environments in processes, stepped together through `exchange`."""
 
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
