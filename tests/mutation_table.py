@@ -686,6 +686,13 @@ _BASE = (
 )
 
 _IMPALA = (
+    ('thresholds of targets and of the policy loss swapped',
+     'settings.clip_rho, settings.clip_pg_rho,',
+     'settings.clip_pg_rho, settings.clip_rho,'),
+    ('lambda left out', ', lambda_=settings.lambda_)', ')'),
+    ('threshold of traces left out', 'clip_c_threshold=settings.clip_c, ', ''),
+)
+_EVALUATED = (
     ('policies of the next observations',
      'learner_outputs.policy[:-1]', 'learner_outputs.policy[1:]'),
     ('what acted is taken from the step before',
@@ -693,11 +700,6 @@ _IMPALA = (
     ('last actions of the next step',
      'agent_outputs.action, env_outputs, data',
      'tf.roll(agent_outputs.action, -1, 0), env_outputs, data'),
-    ('thresholds of targets and of the policy loss swapped',
-     'settings.clip_rho, settings.clip_pg_rho,',
-     'settings.clip_pg_rho, settings.clip_rho,'),
-    ('lambda left out', ', lambda_=settings.lambda_)', ')'),
-    ('threshold of traces left out', 'clip_c_threshold=settings.clip_c, ', ''),
     ('unrolls begin with a state of zeros',
      'env_outputs, data.start.agent_state)',
      'env_outputs,\n        tree.map_structure(\n'
@@ -1480,7 +1482,7 @@ _DECLARE = (
      "elif value != field.default:",
      "elif False:"),
     ('settings without effect pass',
-     'field, not needs.are_met(getattr(self, needs.name))', 'field, False'),
+     'field, not is_met, f', 'field, False, f'),
 )
 
 _ALGORITHM_SETTINGS = (
@@ -1868,6 +1870,8 @@ GROUPS = (
      '-k', 'LearnerTest'),
     ('algorithms/base', _BASE, 'tests/off_policy_test.py', '-k',
      'losses and td3 or follow and td3 or begin or checkpoint and td3'),
+    ('algorithms/base', _EVALUATED, 'tests/learner_test.py',
+     'tests/impala_test.py', '-k', 'loss_are_one or of_v_trace'),
     ('algorithms/impala', _IMPALA, 'tests/learner_test.py',
      'tests/impala_test.py', '-k', 'loss_are_one or of_v_trace'),
     ('algorithms/ddqn', _DDQN, 'tests/off_policy_test.py', '-k',

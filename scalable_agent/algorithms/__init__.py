@@ -2,11 +2,12 @@
 """Learning rules; `--algorithm` selects one.
 
 *   `impala`: V-trace actor-critic, from new unrolls. Any actions.
+*   `appo`: the same with the clip of PPO, in several passes. Any actions.
 *   `ddqn`: deep Q-learning. Discrete actions.
 *   `ddpg`, `td3`: deterministic policies. Continuous actions.
 *   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
 
-All but `impala` learn from a replay of transitions, or of unrolls (`ddqn` with
+All but these two learn from a replay of transitions, or of unrolls (`ddqn` with
 an LSTM).
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable
 import functools
 
 from scalable_agent import errors
+from scalable_agent.algorithms import appo
 from scalable_agent.algorithms import base
 from scalable_agent.algorithms import ddpg
 from scalable_agent.algorithms import ddqn
@@ -33,8 +35,14 @@ from scalable_agent.settings.config import Config
 _ACTOR_CRITICS: dict[str, Callable[
     [base.MakeAgent, base.MakeCritic, Config], base.Algorithm]] = {
         'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
+_FROM_UNROLLS: dict[str, Callable[
+    [agents.Agent, Config, float], base.Algorithm]] = {
+        'impala': impala.Impala, 'appo': appo.Appo}
 _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
-    'impala': lambda spec, config: heads.policy(spec, config.squash_actions),
+    'impala': lambda spec, config: heads.policy(
+        spec, bool(config.squash_actions)),
+    'appo': lambda spec, config: heads.policy(
+        spec, bool(config.squash_actions), config.initial_scale),
     'ddqn': lambda spec, config: ddqn.make_head(spec),
     'ddpg': ddpg.make_head,
     'td3': td3.make_head,
@@ -60,8 +68,10 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       use_lstm=bool(config.use_lstm),
       use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction,
-      normalise_observations=config.normalise_observations,
-      normalise_returns=config.normalise_returns, seed=seed)
+      normalise_observations=config.normalise_observations or 'none',
+      normalise_returns=bool(config.normalise_returns),
+      policy_scale=.01 if config.algorithm == 'appo' else 1.,
+      scale_from_state=config.scale_from_state is not False, seed=seed)
 
 
 def make(config: Config, spec: structs.EnvironmentSpec,
@@ -87,9 +97,9 @@ def make(config: Config, spec: structs.EnvironmentSpec,
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
-  if config.algorithm == 'impala':
+  if config.algorithm in _FROM_UNROLLS:
     num_steps = config.batch_size * config.unroll_length
-    return impala.Impala(
+    return _FROM_UNROLLS[config.algorithm](
         agent(), config, 1 / num_steps if config.reduction == 'mean' else 1.0)
   if config.algorithm == 'ddqn':
     return ddqn.Ddqn(
@@ -108,6 +118,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
              else base.in_words(spec.action))
   if spec.action.size and not config.is_off_policy:
     actions += ', squashed' if config.squash_actions else ', not squashed'
+    actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '

@@ -55,17 +55,18 @@ class Place(NamedTuple):
 def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
               learner: learner_lib.Learner, part: int = 0,
               collectives: collectives_lib.Collectives | None = None,
-              first_environment: int = 0) -> feeds.Feed:
+              first_environment: int = 0, num_groups: int = 1) -> feeds.Feed:
   """Makes the feed of a learner; nothing runs before its `start`.
 
   Args:
     config: the settings of this learner, resolved.
     part: a number that differs between the parts of a run.
     first_environment: the lowest number of an environment in the unrolls.
+    num_groups: groups of environments that act, if acting takes turns.
   """
   collectives = collectives or collectives_lib.Alone()
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
-  turns = feeds.TurnTaker(inbox) if config.deterministic else None
+  turns = feeds.TurnTaker(inbox, num_groups) if config.takes_turns else None
   source = make(config, spec, learner, turns or inbox,
                 Place(collectives, part, first_environment))
   return feeds.Feed(inbox, source, learner, spec.num_action_repeats,
@@ -76,7 +77,8 @@ def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
          learner: learner_lib.Learner, inbox: unrolls.Inbox,
          place: Place) -> feeds.Source:
   """Makes the source of an algorithm; see `make_feed`."""
-  make_source = _off_policy if config.is_off_policy else _impala
+  make_source = _off_policy if config.is_off_policy else {
+      'impala': _impala, 'appo': _appo}[config.algorithm]
   return make_source(config, spec, learner, inbox, place)
 
 
@@ -135,6 +137,19 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
   return feeds.Source(
       replay_lib.samples(_Columns(inbox, fresh), replay.add, draw, due, _note),
       replay.update)
+
+
+def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
+          learner: learner_lib.Learner, inbox: unrolls.Inbox,
+          place: Place) -> feeds.Source:
+  """Returns a source of batches from several passes over collections."""
+  allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
+  collected = allocate(config.unrolls_per_collect)
+  passes = replay_lib.Passes(collected, allocate(config.batch_size),
+                             config.passes, place.replay_seed(config))
+  return feeds.Source(replay_lib.samples(
+      _Columns(inbox, collected), lambda unroll: None, passes,
+      replay_lib.PerCollection(passes.num_draws), _note))
 
 
 def _with_fresh(sample: structs.Sample, num_fresh: int,

@@ -2,6 +2,7 @@
 """Makes agents and critics, with all variables, from specs and options."""
 
 from collections.abc import Sequence
+import functools
 import random
 
 from scalable_agent.experience import structs
@@ -25,7 +26,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                use_lstm: bool = True, use_last_action_reward: bool = True,
                use_instruction: bool = True,
                normalise_observations: str = 'none',
-               normalise_returns: bool = False,
+               normalise_returns: bool = False, policy_scale: float = 1.,
+               scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
   """Makes an agent with all its variables.
 
@@ -56,6 +58,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     use_instruction: whether the agent sees instructions.
     normalise_observations: see `normalisers.choose`.
     normalise_returns: whether the baseline is a `normalisers.PopArt`.
+    policy_scale: factor of the initial weights of the policy's layer.
+    scale_from_state: whether the logarithms of standard deviations, the second
+      half of the parameters of continuous actions, depend on the observation.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.
@@ -91,11 +96,21 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     baseline = normalisers.PopArt(dense(1, 'baseline', kernel='zeros'))
   elif has_baseline:
     baseline = dense(1, 'baseline')
+  if not has_zero_heads and policy_scale != 1.:
+    initializer = layers.FanInTruncatedNormal(initializer_seed, policy_scale)
+  params = functools.partial(dense, kernel=initializer)
+  if is_dueling:
+    policy = layers.Dueling(
+        dense(1, 'value'), dense(head.num_params, 'advantages'))
+  elif action_spec.size and not scale_from_state:
+    assert head.initial_bias is not None
+    policy = layers.StateIndependentScale(
+        params(action_spec.size, 'policy_logits'),
+        head.initial_bias[action_spec.size:])
+  else:
+    policy = params(head.num_params, 'policy_logits', head_bias)
   agent = agents.Agent(
-      torso, action_spec, head,
-      layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
-      if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
-      baseline=baseline,
+      torso, action_spec, head, policy, baseline=baseline,
       instruction_encoder=(
           instructions.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),

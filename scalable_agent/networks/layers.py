@@ -61,15 +61,18 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
   larger stddev; Sonnet does not.
   """
 
-  def __init__(self, seed: Seed = None):
+  def __init__(self, seed: Seed = None, scale: float = 1.):
+    """Makes an initializer; `scale` is a factor of the weights."""
     self._seed = seed or tf.keras.random.SeedGenerator()
+    self._scale = scale
 
   def __call__(self, shape: Sequence[int],
                dtype: str | None = None) -> tf.Tensor:
     """Returns initial weights of `shape`; the last axis is the outputs."""
     fan_in = math.prod(shape[:-1])
     return tf.keras.random.truncated_normal(
-        shape, stddev=1 / math.sqrt(fan_in), dtype=dtype, seed=self._seed)
+        shape, stddev=self._scale / math.sqrt(fan_in), dtype=dtype,
+        seed=self._seed)
 
 
 class ZeroMeanNormal(tf.keras.initializers.Initializer):
@@ -106,6 +109,26 @@ class Dueling(tf.keras.layers.Layer):
     advantages = self._advantages(features)
     return (self._value(features) + advantages
             - tf.reduce_mean(advantages, axis=-1, keepdims=True))
+
+
+class StateIndependentScale(tf.keras.layers.Layer):
+  """Means from features, and logarithms of deviations that are variables."""
+
+  def __init__(self, means: tf.keras.layers.Layer,
+               log_scale: Sequence[float]):
+    """Makes a layer with the initial values `log_scale`."""
+    super().__init__(dtype='float32')
+    self._means = means
+    self._log_scale = self.add_weight(
+        shape=(len(log_scale),), name='log_scale',
+        initializer=lambda _, dtype: tf.constant(log_scale, dtype))
+    self.built = True
+
+  def call(self, features: tf.Tensor) -> tf.Tensor:
+    """Computes parameters `[N, 2 K]` of features `[N, F]`."""
+    means = self._means(features)
+    return tf.concat(
+        [means, tf.zeros_like(means) + self._log_scale], axis=-1)
 
 
 class LSTM(tf.keras.layers.Layer):

@@ -18,10 +18,10 @@ class TestSettings(Section):
   test_num_episodes: int = setting(
       10, 'Episodes per level in test mode.', POSITIVE)
   test_greedy: bool = setting(
-      By(impala=False, others=True),
+      By(impala=False, appo=False, others=True),
       'Take the best known action in tests and evaluations. If off, the agent '
-      'acts as in training; impala then draws actions from the policy at '
-      "random, as DeepMind's code does.")
+      'acts as in training; impala and appo then draw actions from the policy '
+      "at random, as DeepMind's code does.")
   eval_every_frames: int = setting(
       0,
       'Environment frames between evaluations; the last one is at the end. An '
