@@ -466,6 +466,37 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
                         distributions.tanh_normal(params).mode())
 
 
+class KLTest(tf.test.TestCase, parameterized.TestCase):
+
+  def test_categorical(self):
+    one, two = (distributions.categorical(np.log(p)) for p in (
+        [.7, .2, .1], [.1, .2, .7]))
+    self.assertAllClose(one.kl(two), 1.1675461)
+    self.assertAllClose(one.kl(one), 0.)
+
+  def test_parts_are_summed(self):
+    p, q = np.random.RandomState(1).normal(size=[2, 4, 5])
+    several = lambda x: distributions.multi_categorical(x, [2, 3])
+    expected = sum(
+        distributions.categorical(p[:, part]).kl(
+            distributions.categorical(q[:, part]))
+        for part in (slice(0, 2), slice(2, 5)))
+    self.assertAllClose(several(p).kl(several(q)), expected)
+
+  def test_normal(self):
+    p, q = np.random.RandomState(2).normal(size=[2, 3, 4])
+    found = distributions.normal(p).kl(distributions.normal(q))
+    x = np.linspace(-30, 30, 200_001)[:, np.newaxis, np.newaxis]
+    density = lambda params: -.5 * (
+        (x - params[:, :2]) / np.exp(params[:, 2:]))**2 - params[:, 2:] - (
+            .5 * np.log(2 * np.pi))
+    expected = np.sum(np.exp(density(p)) * (density(p) - density(q)),
+                      0).sum(-1) * (x[1, 0, 0] - x[0, 0, 0])
+    self.assertAllClose(found, expected, rtol=1e-4)
+    self.assertAllClose(
+        distributions.tanh_normal(p).kl(distributions.tanh_normal(q)), found)
+
+
 class ImportTest(absltest.TestCase):
 
   @pytest.mark.slow

@@ -466,12 +466,15 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_returns_of_rewards(self):
     learner = _learner(discounting=0., correction='none')  # v is the reward.
-    unroll = _unroll(0, scale=7)
-    _step(learner, unroll)
-    rewards = unroll.steps.env_outputs.reward[1:]
-    returns = learner.agent.returns
-    self.assertAllClose(returns.statistics.mean, rewards.mean(), rtol=1e-4)
-    self.assertAllClose(returns.deviation, rewards.std(), rtol=1e-4)
+    found = learner.agent.returns
+    rewards = []
+    for seed in range(2):
+      unroll = _unroll(seed, scale=7)
+      _step(learner, unroll)
+      rewards.append(unroll.steps.env_outputs.reward[1:])
+      self.assertAllClose(
+          found.statistics.mean, np.mean(rewards), rtol=1e-3)
+      self.assertAllClose(found.deviation, np.std(rewards), rtol=1e-4)
 
 
 class AgentsTest(parameterized.TestCase, tf.test.TestCase):

@@ -35,9 +35,6 @@ from scalable_agent.settings.config import Config
 _ACTOR_CRITICS: dict[str, Callable[
     [base.MakeAgent, base.MakeCritic, Config], base.Algorithm]] = {
         'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
-_FROM_UNROLLS: dict[str, Callable[
-    [agents.Agent, Config, float], base.Algorithm]] = {
-        'impala': impala.Impala, 'appo': appo.Appo}
 _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
     'impala': lambda spec, config: heads.policy(
         spec, bool(config.squash_actions)),
@@ -97,9 +94,11 @@ def make(config: Config, spec: structs.EnvironmentSpec,
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
-  if config.algorithm in _FROM_UNROLLS:
+  if not config.is_off_policy:
     num_steps = config.batch_size * config.unroll_length
-    return _FROM_UNROLLS[config.algorithm](
+    make_algorithm: Callable[..., base.Algorithm] = (
+        appo.Appo if config.algorithm == 'appo' else impala.Impala)
+    return make_algorithm(
         agent(), config, 1 / num_steps if config.reduction == 'mean' else 1.0)
   if config.algorithm == 'ddqn':
     return ddqn.Ddqn(

@@ -54,7 +54,8 @@ class Appo:
     """Computes the loss of unrolls, summed over time and batch."""
     del importance_weights, groups, seed  # There is no replay.
     settings = self._settings
-    seen = base.evaluate(self.agent, data, settings)
+    seen = base.evaluate(self.agent, data, settings.discounting,
+                         settings.reward_clipping)
     log_rhos = tf.clip_by_value(seen.log_rhos, -_MAX_LOG_RHO, _MAX_LOG_RHO)
     vs = vtrace.from_importance_weights(
         log_rhos, seen.discounts, seen.rewards, seen.baseline,

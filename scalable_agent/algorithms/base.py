@@ -17,7 +17,6 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import heads
-from scalable_agent.settings import sections
 import tensorflow as tf
 import tree
 
@@ -111,8 +110,8 @@ class Evaluated(NamedTuple):
   discounts: tf.Tensor
 
 
-def evaluate(agent: agents.Agent, data: structs.Unroll,
-             settings: sections.ImpalaSettings) -> Evaluated:
+def evaluate(agent: agents.Agent, data: structs.Unroll, discounting: float,
+             reward_clipping: str) -> Evaluated:
   """Evaluates an agent with a baseline on unrolls."""
   env_outputs, agent_outputs, truncation_values = data.steps
   learner_outputs, _ = agent.unroll(
@@ -123,16 +122,15 @@ def evaluate(agent: agents.Agent, data: structs.Unroll,
   # and whether it ended the episode. Entry t of the learner's outputs belongs
   # to observation t.
   behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
-  rewards = actor_critic.clip_rewards(
-      env_outputs.reward[1:], settings.reward_clipping)
+  rewards = actor_critic.clip_rewards(env_outputs.reward[1:], reward_clipping)
   done = env_outputs.done[1:]
   policy = heads.policy_of(agent.head, learner_outputs.policy[:-1])
   baseline = learner_outputs.baseline[:-1]
-  discounts = tf.cast(~done, tf.float32) * settings.discounting
+  discounts = tf.cast(~done, tf.float32) * discounting
   # Where a time limit truncates an episode, the value of the last observation
   # is added to the reward. The discount is 0, so the next episode has no
   # effect.
-  rewards += settings.discounting * truncation_values[1:]
+  rewards += discounting * truncation_values[1:]
 
   log_probs = policy.log_prob(behaviour.action)
   behaviour_policy = heads.policy_of(agent.head, behaviour.policy)

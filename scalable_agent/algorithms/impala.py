@@ -60,7 +60,8 @@ class Impala:
     """Computes the loss of unrolls, summed over time and batch."""
     del groups, seed  # There is one group and no randomness.
     settings = self._settings
-    seen = base.evaluate(self.agent, data, settings)
+    seen = base.evaluate(self.agent, data, settings.discounting,
+                         settings.reward_clipping)
     baseline, log_rhos = seen.baseline, seen.log_rhos
     returns = self._returns(log_rhos, seen.discounts, seen.rewards, baseline,
                             seen.bootstrap_value)

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Makes agents and critics, with all variables, from specs and options."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import functools
 import random
 
@@ -86,8 +86,6 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       tf.keras.layers.Dense(
           units, dtype='float32', name=name, kernel_initializer=kernel,
           bias_initializer=bias))
-  head_bias = ('zeros' if head.initial_bias is None else
-               lambda _, dtype: tf.constant(head.initial_bias, dtype))
   torso = torsos.make(
       network, observation_spec, initializer_seed,
       torsos.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
@@ -98,19 +96,13 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     baseline = dense(1, 'baseline')
   if not has_zero_heads and policy_scale != 1.:
     initializer = layers.FanInTruncatedNormal(initializer_seed, policy_scale)
-  params = functools.partial(dense, kernel=initializer)
-  if is_dueling:
-    policy = layers.Dueling(
-        dense(1, 'value'), dense(head.num_params, 'advantages'))
-  elif action_spec.size and not scale_from_state:
-    assert head.initial_bias is not None
-    policy = layers.StateIndependentScale(
-        params(action_spec.size, 'policy_logits'),
-        head.initial_bias[action_spec.size:])
-  else:
-    policy = params(head.num_params, 'policy_logits', head_bias)
+  params = (
+      layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
+      if is_dueling else _params(
+          functools.partial(dense, kernel=initializer), head,
+          action_spec.size if not scale_from_state else 0))
   agent = agents.Agent(
-      torso, action_spec, head, policy, baseline=baseline,
+      torso, action_spec, head, params, baseline=baseline,
       instruction_encoder=(
           instructions.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),
@@ -120,6 +112,21 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
           normalise_observations, observation_spec))
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
+
+
+def _params(dense: Callable[..., tf.keras.layers.Dense], head: heads.Head,
+            num_scales: int) -> tf.keras.layers.Layer:
+  """Returns the layer of a head's parameters.
+
+  The last `num_scales` parameters do not depend on the features.
+  """
+  bias = head.initial_bias
+  if num_scales:
+    assert bias is not None
+    return layers.StateIndependentScale(
+        dense(num_scales, 'policy_logits'), bias[num_scales:])
+  return dense(head.num_params, 'policy_logits', 'zeros' if bias is None else
+               lambda _, dtype: tf.constant(bias, dtype))
 
 
 def make_critic(network: str, observation_spec: structs.ObservationSpec,
