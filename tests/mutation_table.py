@@ -708,7 +708,8 @@ _SURROGATE = (
     ('the smaller error', 'tf.abs(clipped) > tf.abs(errors)',
      'tf.abs(clipped) < tf.abs(errors)'),
     ('the clip of values without a limit', '-limit, limit))', '-9., 9.))'),
-    ('deviations of nothing', '(tf.sqrt(variance) + 1e-8)', 'tf.sqrt(variance)'),
+    ('deviations of nothing', '(tf.sqrt(variance) + 1e-8)',
+     'tf.sqrt(variance)'),
 )
 _PASSES = (
     ('one order for all passes', '    if not index:\n',
