@@ -8,7 +8,7 @@ package, so none of its modules may import TensorFlow.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import difflib
 import re
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import NamedTuple, Protocol, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
@@ -188,8 +188,8 @@ class FlowEnvironment:
 
   def _check_observation(self, observation: Observation | tuple[()],
                          rows: np.ndarray | bool = True) -> None:
-    parts: dict[str, Any] = (observation if isinstance(observation, dict)
-                             else {'': observation})
+    parts = (observation if isinstance(observation, dict)
+             else {'': np.asarray(observation)})
     for name, array in parts.items():
       if array.dtype.kind == 'f':
         self._check_finite(f'observation {name}'.strip(), array, rows)

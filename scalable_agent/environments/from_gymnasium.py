@@ -1,8 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Wraps environments, and vectors of environments, made by the caller."""
 
-from typing import Any
-
 import gymnasium
 import numpy as np
 from scalable_agent import errors
@@ -96,7 +94,7 @@ class WrappedVector:
   def close(self) -> None:
     """Does nothing: the caller closes the vector."""
 
-  def _convert(self, observations: Any) -> base.Observation:
+  def _convert(self, observations: object) -> base.Observation:
     """Returns observations for agents, of observations of the vector."""
     rows = [self._encode(row) for row in gymnasium.vector.utils.iterate(
         self._env.observation_space, observations)]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium import spaces
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
@@ -165,7 +166,7 @@ class Transport(gymnasium.ObservationWrapper):
     return self._encode(observation)
 
 
-def _check_counted(value: Any, space: gymnasium.Space) -> None:
+def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   """Raises ValueError for numbers that gymnasium would count from the end."""
   low, num_values = getattr(space, 'start', 0), (
       2 if isinstance(space, spaces.MultiBinary)

@@ -114,7 +114,7 @@ class EnvironmentSpec(NamedTuple):
   action: ActionSpec
   num_action_repeats: int
 
-  def to_json(self) -> dict[str, Any]:
+  def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
     part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
     names = self.observation if isinstance(self.observation, dict) else {}

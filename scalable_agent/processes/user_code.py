@@ -10,10 +10,11 @@ import importlib
 import os
 import sys
 import traceback
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 
 _MAX_MESSAGE_LENGTH = 4_096
@@ -73,7 +74,7 @@ def report(error: BaseException) -> Report:
                 ''.join(traceback.format_list(frames)))
 
 
-def load(name: str, flag: str) -> Callable[..., Any]:
+def load(name: str, flag: str) -> Callable[..., object]:
   """Imports and returns `module:function`, given by the setting `flag`.
 
   Raises:
@@ -105,7 +106,7 @@ def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
             file=sys.stderr, flush=True)
 
 
-def number_of_reward(reward: Any) -> float:
+def number_of_reward(reward: npt.ArrayLike) -> float:
   """Returns a reward, one number in an array of any shape, as a number.
 
   Raises ValueError for several numbers, or one too large for float32.

@@ -3,7 +3,6 @@
 
 import collections
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scalable_agent.experience import structs
@@ -90,7 +89,7 @@ class Games:
     return row
 
 
-def map_nests(fn: Callable[..., Any], *nests: structs.Nest) -> structs.Nest:
+def map_nests(fn: Callable[..., object], *nests: structs.Nest) -> structs.Nest:
   """Calls `fn` with the arrays, or specs, of observations of the same form."""
   # `tree.map_structure` takes longer than a draw, and walks into specs.
   if isinstance(nests[0], dict):

@@ -1,8 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """A selector that draws by priority, from a tree of sums. NumPy only."""
 
-from typing import Any
-
 import numpy as np
 from scalable_agent import errors as errors_lib
 from scalable_agent.replay import selectors
@@ -50,7 +48,7 @@ class Prioritised:
     self._allocate(0)
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> selectors.State:
     """See `Selector.state`: priorities, and the largest priority so far.
 
     Priorities of another exponent are converted when the state is set.
@@ -59,7 +57,7 @@ class Prioritised:
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: selectors.State) -> None:
     # With the exponent 0, all priorities are 1, and stay 1 until an update.
     exponent = float(state['exponent'])
     power = self._exponent / exponent if exponent else 0.0

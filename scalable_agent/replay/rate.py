@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterator
 import fractions
 import threading
-from typing import Any, Protocol
+from typing import Protocol
 
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
@@ -114,7 +114,7 @@ class Rate:
       self._first_update = num_updates
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> dict[str, int | str]:
     """Numbers by name, for a checkpoint. Can be set."""
     return {
         'num_steps': self.num_steps, 'num_updates': self.num_updates,
@@ -122,7 +122,7 @@ class Rate:
         'ratio': str(self._ratio)}
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: dict[str, int | str]) -> None:
     self.num_steps = int(state['num_steps'])
     self.num_updates = int(state['num_updates'])
     self._first_step = int(state['first_step'])

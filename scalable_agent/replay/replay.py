@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The replay buffer of all algorithms: a store, a selector and a view."""
 
+from collections.abc import Mapping
 import json
 import threading
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -70,7 +71,7 @@ class Replay(Generic[_Store]):
     with self._lock:
       self.selector.update(self.store, positions, errors)
 
-  def save(self, directory: str, counters: dict[str, Any]) -> None:
+  def save(self, directory: str, counters: Mapping[str, int | str]) -> None:
     """Saves a replay of steps: the new steps and the state of the draws.
 
     The directory must be the same each time; an older save is deleted.
@@ -82,7 +83,7 @@ class Replay(Generic[_Store]):
           **self.selector.state, 'counters': json.dumps(counters),
           'rng': json.dumps(self._rng.bit_generator.state)})
 
-  def load(self, directory: str) -> dict[str, Any] | None:
+  def load(self, directory: str) -> dict[str, int | str] | None:
     """Resumes from the last save; the next unrolls do not join up with it.
 
     Returns the counters; None, without a change, if nothing was saved.

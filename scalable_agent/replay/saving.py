@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
 
 _STATE = 'state.npz'
@@ -56,7 +57,7 @@ class Saver:
     # The counts at the start and at the end of each segment.
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-  def save(self, store: steps.StepStore, state: dict[str, Any]) -> None:
+  def save(self, store: steps.StepStore, state: selectors.State) -> None:
     """Writes the new steps of `store`, the same store each time; `state` too.
 
     Deletes old segments. `state` has arrays and numbers by name.
@@ -80,7 +81,7 @@ class Saver:
     self._segments = segments
     self._delete_old()
 
-  def load(self, store: steps.StepStore) -> dict[str, Any] | None:
+  def load(self, store: steps.StepStore) -> dict[str, np.ndarray] | None:
     """Fills an empty store from the last save; returns the state, if any.
 
     Raises:

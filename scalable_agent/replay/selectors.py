@@ -6,12 +6,15 @@ of streams of the store. Draws are with replacement. Position `p` names the item
 at time `p // S` of stream `p % S`.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 # Rejection rounds before sampling from an explicit list of living items.
 _MAX_ROUNDS = 16
+
+# Arrays, numbers and texts by name, for a checkpoint.
+State: TypeAlias = dict[str, np.ndarray | float | str]
 
 
 class Changes(NamedTuple):
@@ -54,8 +57,8 @@ class Items(Protocol):
 
 
 class Selector(Protocol):
-  """Chooses items; `state`, arrays by name, is for checkpoints."""
-  state: dict[str, Any]
+  """Chooses items; `state` is for checkpoints."""
+  state: State
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
@@ -79,7 +82,7 @@ class Uniform:
   """All items are equally likely."""
 
   def __init__(self) -> None:
-    self.state: dict[str, Any] = {}
+    self.state: State = {}
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
@@ -152,12 +155,12 @@ class Recent:
     self._num_batches = 0
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> State:
     """See `Selector.state`: the state of `inner`, and a count of batches."""
     return {**self.inner.state, 'num_batches': self._num_batches}
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: State) -> None:
     self._num_batches = int(state['num_batches'])
     self.inner.state = state
 
@@ -211,12 +214,12 @@ class MaxUse:
     return int(self._num_left.sum())
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> State:
     """See `Selector.state`. Uses are not saved."""
     return self.inner.state
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: State) -> None:
     self.inner.state = state
 
   def changed(self, items: Items, added: np.ndarray,

@@ -66,7 +66,7 @@ class Config(sections.AllSections):
     return cls(**{k: v for k, v in values.items() if k in names_of_settings})
 
   @classmethod
-  def from_saved(cls, values: Mapping[str, Any]) -> 'Config':
+  def from_saved(cls, values: Mapping[str, object]) -> 'Config':
     """Returns settings from the values of a `settings.json`, as `from_values`.
 
     The file may be of another version. So settings without effect, which are

@@ -173,7 +173,7 @@ class AllSections(
       if field.name in names and not self._is_used(field):
         self._refuse_unused(field)
 
-  def _has_effect(self, field: dataclasses.Field[Any]) -> bool:
+  def _has_effect(self, field: dataclasses.Field[declare.Value]) -> bool:
     needs: declare.Needs | None = field.metadata['needs']
     return self._is_used(field) and (
         not needs or needs.are_met(getattr(self, needs.name)))
