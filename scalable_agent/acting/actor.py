@@ -32,9 +32,7 @@ class Actor:
       env: `E` environments.
       policy: chooses the actions. Only a `SharedPolicy` may have other users.
       published: returns the latest weights; called from the actor's thread.
-      inbox: takes the unrolls.
       unroll_length: `T`, agent steps.
-      timer: adds up the time of each stage.
       num_buffers: number of unrolls to allocate, which are used in turn.
       bootstrap_truncated: whether to estimate the value of the last
         observation where a time limit ends an episode.

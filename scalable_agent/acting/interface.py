@@ -45,9 +45,8 @@ class Acting(Protocol):
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """Starts to act, and returns at once.
 
-    Args:
-      published: returns the latest weights; may be called from any thread.
-      inbox: takes the unrolls. If an actor fails, `inbox.fail` gets the error.
+    Any thread may call `published`, which returns the latest weights. `inbox`
+    takes the unrolls. If an actor fails, `inbox.fail` gets the error.
     """
 
   def stop(self, timeout_s: float) -> None:

@@ -119,10 +119,9 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
                   share: interface.Share | None = None
                   ) -> list[policies.Policy]:
-  """Returns the policy of each group: a policy of its own, or a shared one.
+  """Returns the policy of each group: a policy of its own, or a shared policy.
 
   Args:
-    spec: the spec of the environments.
     num_groups: number of groups of environments.
     part: a number that differs between the parts of a run.
     share: the share of this process, for the seeds; None if no other process

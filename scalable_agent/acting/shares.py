@@ -19,13 +19,8 @@ def make_environments(config: config_lib.Config, part: int,
                       ) -> list[environments.FlowEnvironment]:
   """Makes a share of the environments, in `config.num_actor_groups` groups.
 
-  Args:
-    part: a number that differs between the parts of a run.
-    share: the environments.
-    restarts: see `environments.make_vec`.
-
-  Raises:
-    Exception: any error of `environments.make_groups`.
+  `part` differs between the parts of a run. Raises any error of
+  `environments.make_groups`.
   """
   # Each part of a run has other seeds.
   return environments.make_groups(

@@ -35,9 +35,7 @@ T = TypeVar('T')
 class RemoteVector:
   """A worker's group of environments, as an `environments.VectorEnvironment`.
 
-  Attributes:
-    spec: the `structs.EnvironmentSpec` of one environment.
-    num_losses: number of steps in which the environments were lost.
+  `num_losses` is the number of steps in which the environments were lost.
   """
 
   def __init__(self, crew: crew_lib.Crew, worker: workers.Worker, group: int,
@@ -110,16 +108,15 @@ class RemoteVector:
 
 
 class CentralActors:
-  """Actors in this process for remote environments; an `actor.Acting`."""
+  """Actors in this process for remote environments; an `interface.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
                say: Callable[[str], None] = print):
     """Starts the workers. For the arguments, see `RemoteActors`.
 
-    Raises:
-      ConfigError: there is no accelerator, and `config.inference` is not
-        'central_on_cpu'.
+    Raises ConfigError if there is no accelerator, and `config.inference` is not
+    'central_on_cpu'.
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(
@@ -152,28 +149,22 @@ class CentralActors:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `actor.Acting`."""
     return self._local.spec
 
   @property
   def num_groups(self) -> int:
-    """See `actor.Acting`."""
     return self._local.num_groups
 
   @property
   def environments(self) -> range:
-    """See `actor.Acting`."""
     return self._local.environments
 
   @property
   def num_environments(self) -> int:
-    """See `actor.Acting`."""
     return self._local.num_environments
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `actor.Acting`."""
-
     def run() -> None:
       try:
         while not self._stopping.is_set():
@@ -186,7 +177,6 @@ class CentralActors:
     self._local.start(published, inbox)
 
   def stop(self, timeout_s: float) -> None:
-    """See `actor.Acting`."""
     self._stopping.set()
     self._local.stop(timeout_s)
     if self._thread is not None:
@@ -197,10 +187,8 @@ class CentralActors:
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
-    """See `actor.Acting`."""
     return self._local.seconds()
 
   def counts(self) -> dict[str, int]:
-    """See `actor.Acting`."""
     return {**self._crew.counts(),
             'lost_groups': sum(vector.num_losses for vector in self._vectors)}

@@ -136,8 +136,7 @@ def _check_address(address: str) -> None:
 def listens(address: str) -> bool:
   """Returns whether a program listens at `HOST:PORT`.
 
-  Raises:
-    ConfigError: `address` is no valid address.
+  Raises ConfigError if `address` is not valid.
   """
   host, _, port = address.rpartition(':')
   try:
@@ -297,8 +296,7 @@ def free_cpus() -> str:
 def pause_s(num_losses: int) -> float:
   """Returns the seconds until a process restarts: 0.5, 1, 2, ... 60.
 
-  Args:
-    num_losses: number of consecutive losses of the process; at least 1.
+  `num_losses` is the number of consecutive losses of the process; at least 1.
   """
   # A float cannot hold arbitrarily large powers.
   return min(2.**min(num_losses - 2, 10), _LONGEST_PAUSE_S)

@@ -40,13 +40,9 @@ class Stopped(Exception):
 
 
 class Crew:
-  """The workers of a learner.
+  """The workers of a learner, in the order of their environments.
 
   One thread calls `advance` repeatedly; any thread may call other methods.
-
-  Attributes:
-    workers: the `Worker`s, in the order of their environments.
-    num_restarts: number of replacements of workers.
   """
 
   def __init__(self, config: config_lib.Config, rank: int, num_learners: int,
@@ -114,9 +110,6 @@ class Crew:
   def wait_until_ready(self, stop: threading.Event | None) -> None:
     """Starts the workers; waits for `config.min_actor_workers` of them.
 
-    Args:
-      stop: ends the wait when set.
-
     Raises:
       Stopped: `stop` was set meanwhile.
       ConfigError: the settings are wrong.
@@ -160,10 +153,8 @@ class Crew:
              error: ray.exceptions.RayError) -> None:
     """Records a failed call that was not registered with `record_call`.
 
-    Args:
-      worker: the worker that was called.
-      handle: the process that was called. The process is replaced once.
-      error: the error that `ray.get` raised.
+    `handle` is the process that was called; a process is replaced once. `error`
+    is the error that `ray.get` raised.
     """
     self._reports.put((worker, handle, error))
 
@@ -171,8 +162,7 @@ class Crew:
       lambda worker, result: None)) -> None:
     """Starts workers that are due; waits a moment for results and errors.
 
-    Args:
-      take: gets a worker and its result; the first result is a `Description`.
+    `take` gets a worker and its result; the first result is a `Description`.
 
     Raises:
       UserError: a worker does not fit, or workers are lost too often.
@@ -319,9 +309,7 @@ class Crew:
   def _check_time(self, now_s: float, waiting: list[ray.ObjectRef]) -> None:
     """Replaces hanging workers; ends the run if no worker is ready for long.
 
-    Args:
-      now_s: the time.
-      waiting: the unfinished calls.
+    `waiting` are the unfinished calls.
     """
     for call in waiting:
       worker = self._calls[call]

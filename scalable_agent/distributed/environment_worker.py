@@ -19,7 +19,7 @@ class EnvironmentWorker:
 
   def __init__(self, config: config_lib.Config, part: int,
                share: interface.Share):
-    """Creates a worker; `open` does all work that can fail. See `shares`."""
+    """Creates a worker; `open` does all work that can fail."""
     self._config, self._part, self._share = config, part, share
 
   def host(self) -> str:

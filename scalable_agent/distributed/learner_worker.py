@@ -82,7 +82,6 @@ class LearnerWorker:
     return self._output.take(), time.monotonic() - self._stop.asked_s
 
   def take_report(self) -> reports.Report:
-    """Returns this learner's report to learner 0."""
     return self._reports.take()
 
   def add_report(self, report: reports.Report) -> None:

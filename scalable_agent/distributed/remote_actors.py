@@ -39,9 +39,8 @@ _MAX_STORE_SHARE = 0.8
 class Message(NamedTuple):
   """A message with an unroll of a worker.
 
-  Attributes:
-    unroll: the `structs.Unroll`, packed.
-    seconds: total seconds per stage so far, over all actors of the worker.
+  `unroll` is packed. `seconds` are the total seconds per stage so far, over all
+  actors of the worker.
   """
   unroll: structs.Unroll
   seconds: dict[str, float]
@@ -54,11 +53,8 @@ class ActorWorker:
                share: interface.Share, learner_node: str):
     """Creates a worker; `open` does all work that can fail.
 
-    Args:
-      config: the settings.
-      part: number of this part of the run.
-      share: the worker's environments.
-      learner_node: ray's name of the learner's machine.
+    `part` is the number of this part of the run, and `learner_node` ray's name
+    of the learner's machine.
     """
     self._config, self._part, self._share = config, part, share
     self._packing = config.pack
@@ -88,10 +84,9 @@ class ActorWorker:
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
     """Waits for the next unroll and returns the unroll.
 
-    Args:
-      newer: a reference to newer `structs.Weights`, or an empty list if the
-        worker has the latest weights. The list keeps ray from sending the
-        weights itself.
+    `newer` has a reference to newer `structs.Weights`, or is empty if the
+    worker has the latest weights. The list keeps ray from sending the weights
+    itself.
     """
     if newer:
       is_first, self._weights = not self._weights, ray.get(newer)
@@ -122,7 +117,7 @@ class _Sender:
 
 
 class RemoteActors:
-  """Actor workers on a ray cluster; implements `actor.Acting`."""
+  """Actor workers on a ray cluster; implements `interface.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
@@ -165,28 +160,22 @@ class RemoteActors:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `actor.Acting`."""
     return self._crew.spec
 
   @property
   def num_groups(self) -> int:
-    """See `actor.Acting`."""
     return self._crew.num_groups
 
   @property
   def environments(self) -> range:
-    """See `actor.Acting`."""
     return self._crew.environments
 
   @property
   def num_environments(self) -> int:
-    """See `actor.Acting`."""
     return len(self._crew.workers[0].share.environments)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `actor.Acting`."""
-
     def run() -> None:
       try:
         while not self._stopping.is_set():
@@ -205,7 +194,6 @@ class RemoteActors:
     self._thread.start()
 
   def stop(self, timeout_s: float) -> None:
-    """See `actor.Acting`."""
     self._stopping.set()
     if self._thread is not None:
       self._thread.join(timeout_s)
@@ -215,12 +203,10 @@ class RemoteActors:
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
-    """See `actor.Acting`."""
     return timing.totals(seconds for s in self._senders.values()
                          for seconds in (s.seconds, s.past_seconds))
 
   def counts(self) -> dict[str, int]:
-    """See `actor.Acting`."""
     return {**self._crew.counts(), 'unrolls': self._num_columns,
             'bytes': self._num_bytes}
 

@@ -20,7 +20,7 @@ class Worker:
     start_s: time of the next start.
     is_placed: whether the cluster has found CPUs, and the process runs.
     host: the worker's current or last machine.
-    description: the worker's description; None until the worker is ready.
+    description: None until the worker is ready.
     call_s: time of the last call.
     num_failures: consecutive errors without a result in between.
     num_deaths: consecutive deaths and hangs, of the worker or of a process of

@@ -103,16 +103,13 @@ class LoadedAgent:
   def play(self,
            env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
            num_episodes: int = 10, greedy: bool | None = None) -> list[float]:
-    """Plays whole episodes.
+    """Plays whole episodes; returns the sum of the rewards of each episode.
 
     Args:
       env: the environment, which stays open. Actions are not repeated. None
         plays the level of the training, in new processes.
       num_episodes: number of episodes, divided evenly among environments.
       greedy: see `step`.
-
-    Returns:
-      The sum of the rewards of each episode.
 
     Raises:
       errors.EnvironmentSpecError: the agent does not fit the environment.
@@ -165,11 +162,8 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
 def load(logdir: str) -> LoadedAgent:
   """Loads the latest good checkpoint of a training.
 
-  Args:
-    logdir: the `--logdir` of the training, or its directory `best`.
-
-  Raises:
-    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  `logdir` is the `--logdir` of the training, or its directory `best`. Raises
+  errors.ConfigError if the checkpoint or its settings are missing.
   """
   logdir = os.path.expanduser(logdir)
   config = trained_config(logdir)
@@ -187,8 +181,7 @@ def load(logdir: str) -> LoadedAgent:
 def trained_config(logdir: str) -> config_lib.Config:
   """Returns the settings of the training in `logdir`.
 
-  Raises:
-    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  Raises errors.ConfigError if the checkpoint or its settings are missing.
   """
   if not checkpointing.latest_checkpoint(logdir):
     raise errors.ConfigError(
@@ -205,11 +198,8 @@ def restore(config: config_lib.Config,
             spec: structs.EnvironmentSpec) -> tuple[agents.Agent, int]:
   """Makes the agent of resolved settings, with the trained weights.
 
-  Returns:
-    The agent, and the environment frames of the training.
-
-  Raises:
-    errors.CheckpointError: the checkpoint is of another agent or damaged.
+  Returns the agent, and the environment frames of the training. Raises
+  errors.CheckpointError if the checkpoint is of another agent or damaged.
   """
   agent = algorithms.make_agent(
       config, spec, config.derive_seed('learner', 0))

@@ -31,11 +31,9 @@ def run(config: config_lib.Config) -> int:
 def test(config: config_lib.Config) -> dict[str, list[float]]:
   """Plays whole games on every level with the latest checkpoint.
 
-  Prints the scores with published scores, and writes a table to `logdir`. The
-  table is written after every level, so a stopped test loses little.
-
-  Returns:
-    The unclipped returns of each level.
+  Prints the scores with published scores, and writes a table to `logdir`, after
+  every level: a stopped test loses little. Returns the unclipped returns of
+  each level.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint.
@@ -115,11 +113,9 @@ def _count_games(config: config_lib.Config,
 
 def _write_table(table: table_lib.Table,
                  path: str | None) -> tuple[str | None, str]:
-  """Writes the table; returns the path and an error text, or ''.
+  """Writes the table so far; returns the path and an error text, or ''.
 
-  Args:
-    table: the table so far.
-    path: path of an earlier call; None for a new path.
+  `path` is that of an earlier call; None for a new path.
   """
   [run_of_table] = table.runs
   try:

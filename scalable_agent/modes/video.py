@@ -33,8 +33,7 @@ def run(config: config_lib.Config) -> int:
 def record(config: config_lib.Config) -> list[str]:
   """Records whole games on every level; keeps videos of the best and median.
 
-  Returns:
-    The files that were written, in the directory `videos` of `logdir`.
+  Returns the files that were written, in the directory `videos` of `logdir`.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint, a package is missing, or the
@@ -88,10 +87,7 @@ def _record_level(config: config_lib.Config, level: str,
                   unfinished: str) -> list[str]:
   """Records games of a level; returns the files of the best and the median.
 
-  Args:
-    config: the settings.
-    level: the level.
-    unfinished: directory for the videos of all games.
+  `unfinished` is a directory for the videos of all games.
   """
   recording = recording_lib.Recording(
       unfinished, config.video_format, config.video_text)

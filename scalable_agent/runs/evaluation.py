@@ -24,7 +24,6 @@ def episode_returns(
 
   Args:
     env: `E` environments.
-    policy: the policy, with its weights.
     num_episodes: number of games, at least `E`.
     report: called after each game with the number of games that are over.
 
@@ -76,7 +75,7 @@ class Evaluator:
     """Reads the evaluations of earlier parts of the run.
 
     Args:
-      env: `E` environments from `make_environments`.
+      env: `E` environments.
       policy: a policy without other users.
       learner: the learner to evaluate, with its frames restored.
       logdir: the directory of `evaluations.csv`.
@@ -110,12 +109,8 @@ class Evaluator:
                stop: threading.Event) -> evaluations_file.Evaluation | None:
     """Plays the games with the current weights, and writes the results.
 
-    Args:
-      train_time_s: seconds trained.
-      stop: ends the games once set.
-
-    Returns:
-      The evaluation; None if stopped.
+    `train_time_s` are the seconds trained. Returns None if `stop` is set
+    meanwhile.
     """
     learner = self._learner
     self._policy.refresh(learner.weights())

@@ -130,9 +130,6 @@ def unfinished(parent: str) -> Iterator[str]:
   """Yields a new directory in `parent`, which is removed at the exit.
 
   `parent` is made if missing, and removed if empty at the exit.
-
-  Raises:
-    OSError: a directory cannot be made.
   """
   os.makedirs(parent, exist_ok=True)
   try:

@@ -291,7 +291,6 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
   All learners end after the same update.
 
   Args:
-    end_frames: environment frames.
     learned: called with each batch and its result.
     publish: called with the weights after each update.
     hooks: called in order after each update.

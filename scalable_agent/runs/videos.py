@@ -58,9 +58,8 @@ class Videos:
   def record_if_due(self, checkpoint_number: int) -> None:
     """Starts a process that records a video, if due and if no other runs.
 
-    Args:
-      checkpoint_number: updates of the latest checkpoint, 0 if there is none.
-        A checkpoint gets one video.
+    Each checkpoint gets one video. `checkpoint_number` are the updates of the
+    latest checkpoint, 0 if there is none.
     """
     if (checkpoint_number == self._last_number
         or time.monotonic() < self._last_s + self._period_s

@@ -35,10 +35,8 @@ def training_remarks(
     levels: Sequence[str]) -> Iterator[str]:
   """Yields a line for each difference between a test and its training.
 
-  Args:
-    config: the settings of the test.
-    trained_with: the settings of the training; None if lost.
-    levels: the levels that the test has played so far.
+  `config` has the settings of the test, `trained_with` those of the training,
+  None if lost. `levels` are the levels that the test has played so far.
   """
   all_levels = set(_level_names(config))
   if len(levels) < len(all_levels):
@@ -64,13 +62,8 @@ def differences(
     levels: Sequence[str], num_games: int) -> Iterator[str]:
   """Yields a line for each difference from the published tests of a suite.
 
-  Args:
-    suite: the suite; None has no differences.
-    config: the settings of the test.
-    trained_with: the settings of the training; None if lost.
-    num_env_frames: the frames of the training.
-    levels: the levels that the test has played so far.
-    num_games: the number of games of each level.
+  Arguments are as for `training_remarks`. `num_env_frames` are the frames of
+  the training, and `num_games` is the number of games of each level.
   """
   if not suite:
     return
@@ -102,11 +95,9 @@ def published_differences(
     num_games: int) -> Iterator[str]:
   """Yields a line for each difference from scores of the same algorithm.
 
-  Args:
-    config: the settings of the test.
-    trained_with: the settings of the training; if lost, of the test.
-    scores: published scores by level.
-    num_games: the number of games of each level.
+  `trained_with` has the settings of the training; if lost, of the test.
+  `scores` are published scores by level, and `num_games` is the number of games
+  of each level.
   """
   if not scores:
     return

@@ -3,8 +3,8 @@
 
 The scores come from papers and from the documentation of other programs. No two
 sources measure alike: some report returns during training, with exploration,
-some report returns without exploration, or the best of a training. The
-attribute `protocol` of each score has the details.
+some returns without exploration, some the best of a training, see
+`Score.protocol`.
 """
 
 import re
@@ -77,12 +77,7 @@ def comparable_scores(algorithm: str, level: str,
   """Returns the scores to compare an agent with, ordered by training steps.
 
   Each published learning curve adds its last score, and its first score with at
-  least as many steps as the agent.
-
-  Args:
-    algorithm: as in `--algorithm`.
-    level: as in `--level_name`. The version of the environment is ignored.
-    num_agent_steps: length of the agent's training in agent steps.
+  least `num_agent_steps`. The version of the environment is ignored.
   """
   curves: dict[tuple[str, ...], list[Score]] = {}
   for score in _BY_TASK.get((algorithm, task_of(level)), []):

@@ -31,7 +31,6 @@ class Row(NamedTuple):
   """The games of one level.
 
   Attributes:
-    level: name of the level.
     returns: unclipped returns of whole games.
     mean: mean of the returns.
     std: standard deviation of the returns.
@@ -106,15 +105,7 @@ class Table(NamedTuple):
 
 def bootstrap_means(returns: Sequence[float],
                     rng: np.random.Generator) -> np.ndarray:
-  """Returns the means of 10,000 samples with replacement.
-
-  Args:
-    returns: `[N]`; each sample also has `N` values.
-    rng: draws the samples.
-
-  Returns:
-    float64 `[10000]`.
-  """
+  """Returns the means of 10,000 samples of `[N]` with replacement, float64."""
   values = np.asarray(returns, np.float64)
   return np.concatenate([
       rng.choice(values, (_RESAMPLES_AT_ONCE, len(values))).mean(axis=1)
@@ -131,9 +122,8 @@ def make_row(level: str, returns: Sequence[float]) -> Row:
 def make_table(runs: Sequence[Run]) -> Table:
   """Makes the table of tests, with published scores of the same levels.
 
-  Args:
-    runs: the tests of one agent each. Several agents count as one agent, like
-      the experts of the paper.
+  Each test is of one agent. Several agents count as one agent, like the experts
+  of the paper.
   """
   rows = [row for run in runs for row in run.rows]
   suite = suites.suite_of(row.level for row in rows)
