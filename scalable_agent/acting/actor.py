@@ -29,7 +29,6 @@ class Actor:
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:
-      env: `E` environments.
       policy: chooses the actions. Only a `SharedPolicy` may have other users.
       published: returns the latest weights; called from the actor's thread.
       unroll_length: `T`, agent steps.
@@ -65,14 +64,15 @@ class Actor:
     self._truncation_value = self._no_truncation
 
   def run(self) -> None:
-    """Makes unrolls until the inbox or the actor is closed."""
-    try:
+    """Makes unrolls until the inbox or the actor is closed.
+
+    An error is passed to the inbox.
+    """
+    with self._inbox.ending_thread():
       while True:
         delivery = self.make_unroll()
         with self._timer.stage('wait'):
           self._inbox.put(delivery)
-    except queues.QueueClosed:
-      pass
 
   def make_unroll(self) -> unrolls.Delivery:
     """Acts for `T` steps and returns the unroll, a buffer of this actor.

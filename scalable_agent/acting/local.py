@@ -73,20 +73,13 @@ class Local:
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-
-    def act(one: actor.Actor) -> None:
-      try:
-        one.run()
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
-
     self._policies = list(self._make_policies())
     self._actors = [
         self._make_actor(env, policy, published, inbox, timer=timer)
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
     self._threads = [
-        threads.LibraryThread(act, f'actor-{index}', args=(one,))
+        threads.LibraryThread(one.run, f'actor-{index}')
         for index, one in enumerate(self._actors)]
     for thread in self._threads:
       thread.start()

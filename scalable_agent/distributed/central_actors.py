@@ -43,10 +43,8 @@ class RemoteVector:
     """Creates the group; the worker may start later.
 
     Args:
-      crew: starts and replaces the worker.
       worker: the worker that owns the environments.
       group: number of the group within the worker.
-      config: the settings.
       stopping: ends the wait for the worker when set.
     """
     self._crew, self._worker, self._group = crew, worker, group
@@ -166,11 +164,9 @@ class CentralActors:
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     def run() -> None:
-      try:
+      with inbox.ending_thread():
         while not self._stopping.is_set():
           self._crew.advance()
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
 
     self._thread = threading.Thread(target=run, name='crew', daemon=True)
     self._thread.start()

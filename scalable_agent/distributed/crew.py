@@ -52,7 +52,6 @@ class Crew:
 
     Args:
       config: the settings of the whole run; `num_actor_workers` is not 0.
-      rank: rank of this learner.
       num_learners: number of learners that share the environments.
       make_worker: starts a process with a share of the environments. The
         process's method `host` returns the name of the machine, and `open`

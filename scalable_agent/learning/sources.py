@@ -39,7 +39,6 @@ class Place(NamedTuple):
   """The learner and the run part of a source, for seeds and paths.
 
   Attributes:
-    collectives: the other learners.
     part: a number that differs between the parts of a run.
     first_environment: the lowest number of an environment in the unrolls.
   """

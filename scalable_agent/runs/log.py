@@ -89,9 +89,7 @@ class Log:
     Args:
       config: the settings, resolved.
       learner: the learner, restored.
-      actors: the actors of this learner.
       feed: the batches of this learner, and its replay.
-      context: the objects of the run.
       outputs: the files of learner 0; None for the other learners.
     """
     self.timer = timing.StageTimer()

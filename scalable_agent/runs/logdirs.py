@@ -89,7 +89,6 @@ def remove_leftovers(logdir: str, names: Iterable[str],
   """Removes temporary files of killed programs; call it with the lock.
 
   Args:
-    logdir: the log directory.
     names: regular expressions of the temporary names of runs.
     names_without_lock: the same for modes that write without the lock. As such
       a program may still be running, only old files are removed, and old

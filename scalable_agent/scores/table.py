@@ -32,8 +32,6 @@ class Row(NamedTuple):
 
   Attributes:
     returns: unclipped returns of whole games.
-    mean: mean of the returns.
-    std: standard deviation of the returns.
     interval: 95 % bootstrap interval of the mean.
   """
   level: str
