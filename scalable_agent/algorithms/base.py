@@ -15,6 +15,8 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.settings import declare
+from scalable_agent.settings.algorithm_settings import OffPolicySettings
 import tensorflow as tf
 
 # Makes an agent with the head of the algorithm's `make_head`.
@@ -171,6 +173,13 @@ class Critics:
     """Moves the targets, see `Target.follow`."""
     for target in self._targets:
       target.follow(rate)
+
+
+def target_rate(settings: OffPolicySettings, progress: Progress) -> tf.Tensor:
+  """Returns the share by which targets move after an update, mostly 0."""
+  return q_learning.periodic_rate(
+      declare.used(settings.target_update_rate),
+      declare.used(settings.target_update_period), progress.num_updates)
 
 
 def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:

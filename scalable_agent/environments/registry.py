@@ -49,7 +49,7 @@ class Package(NamedTuple):
       importlib.import_module(self.module)
 
   def check(self, level_name: str) -> None:
-    """Imports the package; MissingDependencyError if it is not installed."""
+    """Imports the package; MissingDependencyError if not installed."""
     try:
       self.load()
     except ImportError as e:

@@ -27,7 +27,7 @@ _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
 class Report(NamedTuple):
   """An error as text: class and message, and two tracebacks.
 
-  `frames` are those that users wrote, `all_frames` the whole traceback.
+  `frames` has the frames that users wrote, `all_frames` all frames.
   """
   text: str
   frames: str = ''

@@ -38,10 +38,8 @@ class PerCollection:
                num_possible: Callable[[], int] | None = None):
     """Starts without updates that are due.
 
-    Args:
-      num_updates: the number of updates after each collection.
-      num_possible: returns a smaller number of updates if the replay has too
-        few draws left.
+    `num_possible` returns a smaller number of updates than `num_updates` if the
+    replay has too few draws left.
     """
     self.lock = threading.Lock()
     self.num_owed = 0

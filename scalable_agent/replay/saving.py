@@ -58,9 +58,9 @@ class Saver:
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
   def save(self, store: steps.StepStore, state: selectors.State) -> None:
-    """Writes the new steps of `store`, the same store each time; `state` too.
+    """Writes `state` and the new steps of `store`, each time the same store.
 
-    Deletes old segments. `state` has arrays and numbers by name.
+    Deletes old segments.
     """
     os.makedirs(self._directory, exist_ok=True)
     _, saved = (list(self._segments.values())[-1] if self._segments

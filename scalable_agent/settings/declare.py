@@ -270,7 +270,7 @@ class Section:
 
   @property
   def is_test(self) -> bool:
-    """Whether DeepMind Lab plays levels and seeds held out from training."""
+    """Whether environments are those of tests, such as held-out levels."""
     return self.mode in ('test', 'video')
 
   @property
