@@ -150,7 +150,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     learner = learner_test.make_learner()
     checkpointing.Checkpointer(logdir, learner, 'agent', level='A').save()
     with self.assertRaisesRegex(errors.CheckpointError,
-                                'another level \\(A\\), this one is B'):
+                                'another level \\(A\\), not B'):
       checkpointing.Checkpointer(logdir, learner, 'agent', level='B')
     for kwargs in {}, {'level': 'B', 'allow_other_level': True}:
       self.assertIsNotNone(checkpointing.Checkpointer(
@@ -284,7 +284,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with open(path, 'wb') as f:
       f.write(content)
     with self.assertRaisesRegex(errors.CheckpointError,
-                                'agent.json is damaged. Delete it if'):
+                                'agent.json is damaged. Delete this file if'):
       checkpointing.Checkpointer(logdir, learner, 'agent')
     os.remove(path)  # The advice works.
     self.assertIsNotNone(

@@ -619,8 +619,8 @@ class AlgorithmsTest(parameterized.TestCase):
                  else next(c for c in field.metadata['choices']
                            if c != field.default))
         with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
-            f'--{name}={value} is not used by --algorithm={algorithm}: leave '
-            f'it out. It is a setting of {", ".join(owners)}.') + '$'):
+            f'--{name}={value} is not used by --algorithm={algorithm}, only by '
+            f'{", ".join(owners)}: leave the flag out.') + '$'):
           config_lib.Config(algorithm=algorithm, **{name: value})
         num_refused += 1
         # Its default is no mistake: it is what files of settings have.
@@ -942,7 +942,7 @@ class SavedTest(parameterized.TestCase):
       f.write(text)
     with self.assertRaisesRegex(
         errors.ConfigError, f'^{self.path}, the settings .* cannot be used '
-        rf'\(.*{message}.*(?<!\.)\)\. .* or remove it'):
+        rf'\(.*{message}.*(?<!\.)\)\. .* or remove this file'):
       config_lib.trained_with(self.logdir)
 
   def test_of_no_run(self):

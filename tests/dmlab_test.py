@@ -292,8 +292,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     with mock.patch.dict(sys.modules, {'deepmind_lab': None}):
       self.assert_refused(
           [name], _SETTINGS, errors.MissingDependencyError,
-          f'{name} is a level of DeepMind Lab, which needs the package '
-          'deepmind_lab.*not on PyPI.*github.com/google-deepmind/lab')
+          f'{name} is a level of DeepMind Lab, which needs '
+          'Python 3.11.*deepmind_lab.*PyPI.*github.com/google-deepmind/lab')
 
   @parameterized.parameters(
       ('imp', 'imports imp, which Python has up to 3.11 only: use Python 3.11'),

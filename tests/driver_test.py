@@ -447,10 +447,11 @@ class RestartsTest(parameterized.TestCase):
       output = stack.enter_context(
           contextlib.redirect_stdout(io.StringIO()))
       with self.assertRaisesRegex(
-          errors.LearnerLostError, '^The learner has died: No module x. It '
-          'was lost again and again, --max_learner_restarts=2. The same'):
+          errors.LearnerLostError, '^The learner has died: No module x. '
+          'There was no newer checkpoint after --max_learner_restarts=2 '
+          'restarts. The same'):
         driver.train(config)
-    self.assertEqual(output.getvalue().count('It restarts'), 2)
+    self.assertEqual(output.getvalue().count('Restarting'), 2)
     goodbye.assert_called_once()
 
 

@@ -209,7 +209,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertTrue(output.strip().endswith(
-        'Use another --logdir, or the flags that it was trained with.'), output)
+        'Use another --logdir, or the flags of its training.'), output)
     self.assertNotIn('Traceback', output)
 
   def test_kill_loses_only_what_came_after_the_checkpoint(self):
@@ -480,8 +480,8 @@ class SavingTest(absltest.TestCase):
         '--total_environment_frames=2000')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'The checkpoint of [0-9,]+ frames could not be '
-                     'written to .*: No space left on device. Training goes '
-                     r'on, and tries again with the next one.\n')
+                     'written to .*: No space left on device. Training '
+                     r'continues, and saves the next time.\n')
     self.assertEqual(latest, 200)
 
   @pytest.mark.storm

@@ -161,7 +161,7 @@ class ClusterTest(absltest.TestCase):
   def test_a_cluster_is_for_the_program(self):
     logdir = self.create_tempdir().full_path
     with self.assertRaisesRegex(
-        errors.ConfigError, '^--ray_address=local is for the program, as'):
+        errors.ConfigError, '^--ray_address=local is for "python'):
       training.train(config_lib.Config(logdir=logdir, ray_address='local'))
     self.assertEmpty(os.listdir(logdir))
 
@@ -355,7 +355,7 @@ class LogWithoutOutputsTest(absltest.TestCase):
     one = _log_without_outputs(_context(rank=1), feed=feed)
     with contextlib.redirect_stdout(io.StringIO()) as output:
       one.save_replay(mock.Mock())
-    self.assertIn('No space. Training goes on', output.getvalue())
+    self.assertIn('No space. Training continues', output.getvalue())
 
 
 if __name__ == '__main__':

@@ -118,10 +118,10 @@ class CentralActors:
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(
-          '--inference=central is for accelerators, and there is none here. On '
+          '--inference=central needs an accelerator; there is none here. On '
           "a CPU, all actors' policy steps would take the cores of the "
           'learner, and observations would travel one step at a time. Use '
-          '--inference=local, or, to try it, --inference=central_on_cpu.')
+          '--inference=local, or --inference=central_on_cpu as an experiment.')
     make_worker = cluster.maker(
         environment_worker.EnvironmentWorker,
         num_cpus=config.num_cpus_per_actor_worker,

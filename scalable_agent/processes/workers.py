@@ -232,8 +232,8 @@ class Workers:
               if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
-          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
-          'for each environment per core).')
+          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} s x '
+          'environments / cores more).')
     # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(

@@ -104,8 +104,8 @@ class Replay(Generic[_Store]):
       if missing:
         raise errors.CheckpointError(
             f'The replay in {directory} has no {" and no ".join(missing)}: use '
-            f'the settings of before, or delete {directory}. The run then '
-            'fills its replay anew.')
+            f'the earlier settings, or delete {directory}. The run then starts '
+            'with an empty replay.')
       self.selector.state = {name: state[name] for name in self.selector.state}
       return counters
 

@@ -118,7 +118,7 @@ def _restore(path: str, checkpoint: tf.train.Checkpoint,
   except _DAMAGE as e:
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
-        f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
+        f'({str(e).splitlines()[0]}). Use the flags of its training or '
         'another --logdir.') from e
 
 
@@ -230,12 +230,12 @@ def check_identity(logdir: str, identity: Mapping[str, str | None]) -> None:
         found = dict(json.load(f))
   except (TypeError, ValueError) as e:
     raise errors.CheckpointError(
-        f'{path} is damaged. Delete it if the flags are those that the '
-        'checkpoint was trained with, or use another --logdir.') from e
+        f'{path} is damaged. Delete this file if the flags are those of the '
+        'training, or use another --logdir.') from e
   for key, value in identity.items():
     if value is not None and found.get(key, value) != value:
       raise errors.CheckpointError(
           f'--logdir={logdir} holds a checkpoint of another {key} '
-          f'({found[key]}), this one is {value}. Use another --logdir'
+          f'({found[key]}), not {value}. Use another --logdir'
           + (' or --allow_other_task.' if key == 'level' else
-             ', or the flags that it was trained with.'))
+             ', or the flags of its training.'))

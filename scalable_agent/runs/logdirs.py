@@ -57,7 +57,7 @@ def locked(logdir: str) -> Iterator[None]:
     if os.path.islink(logdir) and is_new:
       raise errors.CheckpointError(
           f'--logdir={logdir} is a link to {os.readlink(logdir)}, which does '
-          'not exist. Make that directory, or choose another one.') from e
+          'not exist. Make that directory, or choose another.') from e
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
@@ -179,7 +179,7 @@ def _lock(file: TextIO, logdir: str) -> None:
   except OSError as e:
     if e.errno not in _LOCKED:  # The file system has no locks, for example.
       print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
-            'that no other run uses it.')
+            'that no other run uses this directory.')
       return
     file.seek(0)
     raise errors.CheckpointError(

@@ -69,8 +69,8 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   """
   if config.ray_address:
     raise errors.ConfigError(
-        f'--ray_address={config.ray_address} is for the program, as '
-        '"python experiment.py": from Python, leave it out.')
+        f'--ray_address={config.ray_address} is for "python experiment.py" '
+        'only: calls of train() must leave ray_address empty.')
   if not tf.config.threading.get_intra_op_parallelism_threads():
     # Fails if the program has used TensorFlow already: the threads exist.
     with contextlib.suppress(RuntimeError):

@@ -265,8 +265,8 @@ class Section:
   def _refuse_unused(self, field: dataclasses.Field[Value]) -> None:
     self._check(
         field.name, False,
-        f'is not used by --algorithm={self.algorithm}: leave it out. It is '
-        f'a setting of {", ".join(field.metadata["algorithms"])}')
+        f'is not used by --algorithm={self.algorithm}, only by '
+        f'{", ".join(field.metadata["algorithms"])}: leave the flag out')
 
   @property
   def is_test(self) -> bool:
