@@ -217,7 +217,7 @@ def _parse_flags(argv: Sequence[str]) -> list[str]:
 
 
 def main(argv: Sequence[str]) -> int:
-  """Runs the mode that the flags ask for, which are parsed already.
+  """Runs the mode of the parsed flags.
 
   A `UserError` is printed in a line, without a traceback.
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Central inference: remote environments, and the policy beside the learner.
+"""Central inference: remote environments, a policy in the learner's process.
 
 As in SEED (Espeholt et al. 2019, arXiv 1910.06591), only actions and
 observations travel, and workers need no TensorFlow. As in IMPALA, the learner
@@ -179,7 +179,7 @@ class CentralActors:
       self._thread.join(timeout_s)
 
   def close(self) -> None:
-    """Ends the workers and thereby their environments."""
+    """Ends the workers and their environments."""
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:

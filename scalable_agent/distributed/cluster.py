@@ -182,9 +182,9 @@ class _RunningClock:
 class Connection:
   """Watches the cluster's head, and ray's processes on the driver's machine.
 
-  Without the head, ray ends all processes after a while. The driver has the
-  learners save a checkpoint before. Without ray's processes on its machine, the
-  driver can start no process.
+  Without the head, ray ends all processes after a while. Before that, the
+  driver makes the learners save a checkpoint. Without ray's processes on the
+  driver's machine, the driver can start no process.
   """
 
   def __init__(self) -> None:

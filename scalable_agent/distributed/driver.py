@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The driver: starts the learners on a ray cluster, and restarts lost learners.
 
-Without TensorFlow, which only the processes of the learners import.
+Only the processes of the learners import TensorFlow.
 """
 
 from collections.abc import Iterator

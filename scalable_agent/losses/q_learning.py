@@ -195,7 +195,7 @@ def temperature_loss(
 def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
   """Returns a share of the entropy of the uniform policy.
 
-  The paper has 0.98; for few actions this is so near to uniform that the
+  The paper has 0.98; with few actions, 0.98 is so close to uniform that the
   temperature grows without bound.
   """
   return ratio * math.log(num_actions)

@@ -74,7 +74,7 @@ class Workers:
     """Starts the processes and builds the environments in them.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
-    those of the environments' own action space. A step of all environments may
+    from the action space of the environments. A step of all environments may
     take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. Raises EnvironmentProcessError if an

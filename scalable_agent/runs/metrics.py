@@ -155,7 +155,7 @@ class MetricsWriter:
 
 
 def _missing_end(path: str) -> str:
-  """Returns the missing end of a CSV file whose last line a kill has cut."""
+  """Returns the missing end of the last line of a CSV file after a kill."""
   with open(path, 'rb') as f:
     f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
     line = f.read().rsplit(b'\n', 1)[-1]

@@ -102,12 +102,12 @@ class Needs(NamedTuple):
 class By(dict[str, U]):
   """Defaults by algorithm and level, in a dictionary.
 
-  The first key that is there counts: `Atari or DeepMind Lab`, `ddqn on Atari`,
-  `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
+  The first key in the dictionary counts: `Atari or DeepMind Lab`, `ddqn on
+  Atari`, `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
-    """Returns the default of the first key that is there."""
+    """Returns the default of the first key in the dictionary."""
     return next(self[key] for key in keys if key in self)
 
   def __str__(self) -> str:
