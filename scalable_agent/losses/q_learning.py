@@ -22,13 +22,14 @@ Christodoulou 2019 (arXiv 1910.07207, SAC with discrete actions).
 
 import math
 
+import numpy as np
 import tensorflow as tf
 
 # The values of o', and the targets.
 
 
 def chosen_values(q_values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-  """Returns the values of actions, `[B]` or `[C, B]`.
+  """Returns the values of actions, `[B]` or `[C, B]`; NaN outside `[0, A)`.
 
   Args:
     q_values: `[B, A]` or `[C, B, A]`.
@@ -40,8 +41,10 @@ def chosen_values(q_values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
   is_chosen = tf.one_hot(
       actions, q_values.shape[-1], on_value=True, off_value=False, dtype=bool)
   # A product would let infinities of other actions pass.
-  return tf.reduce_sum(
+  values = tf.reduce_sum(
       tf.where(is_chosen, q_values, tf.zeros_like(q_values)), axis=-1)
+  exists = (actions >= 0) & (actions < q_values.shape[-1])
+  return tf.where(exists, values, tf.constant(np.nan, values.dtype))
 
 
 def greedy_values(q_values_t: tf.Tensor,

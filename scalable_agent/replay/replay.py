@@ -66,8 +66,13 @@ class Replay(Generic[_Store]):
     Args:
       num_batches: `K`. With `K = 1` arrays have no axis for `K`.
       batch_size: `B`.
+
+    Raises:
+      ValueError: the replay is empty.
     """
     with self._lock:
+      if not self.num_items:
+        raise ValueError('The replay is empty: nothing can be drawn.')
       positions, importance_weights = self.selector.select(
           self.store, self._rng, num_batches, batch_size)
       data = self._view(self.store, positions.ravel(), self._rng)
