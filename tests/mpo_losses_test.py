@@ -337,6 +337,18 @@ class MStepTest(_TestCase):
       mpo.kl_losses(tf.zeros([_B, _N]), tf.zeros([]), .1)
 
 
+  def test_policies_of_different_shapes(self):
+    normal = distributions.Normal
+    one, other = tf.ones([_B, _N]), tf.ones([1, _N])
+    for call in (
+        lambda: mpo.gaussian_kls(normal(other, one), normal(one, one)),
+        lambda: mpo.gaussian_kls(normal(one, other), normal(one, one)),
+        lambda: mpo.gaussian_kls(normal(one, one), normal(one, other)),
+        lambda: mpo.categorical_kls(other, one)):
+      with self.assertRaisesRegex(ValueError, 'Shape .* must be'):
+        call()
+
+
 class DualsTest(_TestCase):
 
   def test_out_of_bounds_costs(self):

@@ -180,7 +180,9 @@ class _Truth:
     # Without the epsilon of the target policy.
     self.targets = [numpy(v) for v in algorithm.targets if v.shape.rank]
     self.transitions = transitions
-    self.weights = np.ones([_B]) if weights is None else weights
+    # NumPy 1 computes float32 arrays times float64 scalars in float32.
+    self.weights = np.asarray(
+        np.ones([_B]) if weights is None else weights, np.float64)
 
   def losses(self, groups):
     """Returns the losses if the variables of `groups` had other values.

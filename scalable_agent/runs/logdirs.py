@@ -58,6 +58,9 @@ def locked(logdir: str) -> Iterator[None]:
       raise errors.CheckpointError(
           f'--logdir={logdir} is a link to {os.readlink(logdir)}, which does '
           'not exist. Make that directory, or choose another one.') from e
+    if os.path.exists(logdir) and not os.path.isdir(logdir):
+      raise errors.CheckpointError(
+          f'--logdir={logdir} is a file. Choose a directory.') from e
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
