@@ -766,6 +766,23 @@ class FlagsTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.ConfigError, 'must name a file'):
       experiment.parse(args)
 
+  def test_files_of_flags_within_a_file(self):
+    inner = self.create_tempfile(content='--batch_size=5\n').full_path
+    outer = self.create_tempfile(content='', file_path='outer')
+    path = [f'--flagfile={outer.full_path}']
+    outer.write_text(f'# 4\n--seed=2\n--flagfile={inner}\n')
+    self.assertEqual(experiment.parse(path),
+                     config_lib.Config(batch_size=5, seed=2))
+    outer.write_text(f'--batch_size=4\n--flagfile={inner}\n')
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--batch_size=4 comes before .*batch_size=5'):
+      experiment.parse(path)
+    outer.write_text('--batch_size=4\n--flagfile=\n')
+    with self.assertRaisesRegex(errors.ConfigError, 'must name a file'):
+      experiment.parse(path)
+    outer.write_text(f'--batch_size=4\n{path[0]}\n')  # Names itself.
+    self.assertEqual(experiment.parse(path), config_lib.Config(batch_size=4))
+
   def test_flag_file_with_a_byte_order_mark(self):
     path = self.create_tempfile(content='\ufeff--batch_size=5\n').full_path
     with self.assertRaisesRegex(errors.ConfigError, 'byte order mark'):

@@ -15,6 +15,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import in_process
 import numpy as np
 import psutil
 import pytest
@@ -479,16 +480,18 @@ class _ProgramTest(parameterized.TestCase):
     self.logdir = self.create_tempdir().full_path
     self.lines = []
 
+  def _flags(self, *args):
+    return (f'--logdir={self.logdir}', '--level_name=catch',
+            '--num_action_repeats=1', '--num_actors=4', '--unroll_length=10',
+            '--batch_size=4', '--num_actor_groups=1', '--xla=none',
+            '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
+            '--num_cpus_per_learner=1', '--progress_secs=0.5',
+            '--save_checkpoint_secs=1', *args)
+
   def _start(self, *args, stderr=subprocess.STDOUT):
     process = subprocess.Popen(
-        [sys.executable, 'experiment.py', f'--logdir={self.logdir}',
-         '--level_name=catch', '--num_action_repeats=1',
-         '--num_actors=4', '--unroll_length=10',
-         '--batch_size=4', '--num_actor_groups=1', '--xla=none',
-         '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
-         '--num_cpus_per_learner=1', '--progress_secs=0.5',
-         '--save_checkpoint_secs=1', *args], cwd=_ROOT, text=True,
-        stdout=subprocess.PIPE, stderr=stderr)
+        [sys.executable, 'experiment.py', *self._flags(*args)], cwd=_ROOT,
+        text=True, stdout=subprocess.PIPE, stderr=stderr)
     self.addCleanup(process.kill)
     return process
 
@@ -912,7 +915,7 @@ class SettingsTest(_ProgramTest):
       (['--num_actor_workers=1'],
        '--num_actor_workers=1 has no effect without --ray_address'))
   def test_wrong_settings(self, flags, message):
-    code, output = self._run(*flags)
+    code, output = in_process.main(*self._flags(*flags))
     self.assertEqual(code, 2, output)
     [line] = output.splitlines()
     self.assertRegex(line, '^scalable_agent: ' + message)

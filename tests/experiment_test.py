@@ -565,7 +565,8 @@ class BadInputTest(parameterized.TestCase):
       code, output = _main('--ray_address=local',
                            f'--logdir={self.create_tempdir().full_path}')
     self.assertEqual(code, 2, output)
-    self.assertIn('--ray_address needs ray: pip install -e ".[ray]".', output)
+    self.assertIn('--ray_address needs ray: pip install '
+                  '"scalable_agent[ray]".', output)
 
 
 @pytest.mark.slow

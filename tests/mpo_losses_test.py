@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the losses of MPO against formulae and known numbers."""
 
+import functools
 import math
 
 from absl.testing import parameterized
@@ -78,6 +79,12 @@ class _TestCase(tf.test.TestCase, parameterized.TestCase):
         [{k for k, g in gradients.items() if g is not None}
          for gradients in _gradients(function, **inputs)],
         [set(x.split()) for x in names])
+
+
+@functools.cache
+def _compiled_exact_temperature(jit_compile):
+  """Returns the function, traced once for all cases with the same types."""
+  return tf.function(mpo.exact_temperature, jit_compile=jit_compile)
 
 
 class EStepTest(_TestCase):
@@ -178,15 +185,15 @@ class EStepTest(_TestCase):
   def test_exact_temperature_is_the_minimum(self, scale, epsilon, is_discrete):
     q = scale * _random(6, _J, _B)
     prior, log_priors = _prior(7, is_discrete)
-    find = tf.function(mpo.exact_temperature, jit_compile=is_discrete)
-    eta = find(q, epsilon, log_priors).numpy()
+    eta = _compiled_exact_temperature(is_discrete)(
+        q, tf.constant(epsilon, q.dtype), log_priors).numpy()
     value = _dual(q, eta, epsilon, prior)
     for factor in (.99, 1.01):
       self.assertLess(value, _dual(q, eta * factor, epsilon, prior))
     if log_priors is not None:
       log_priors = log_priors.astype(np.float32)
-    self.assertAllClose(eta, mpo.exact_temperature(
-        q.astype(np.float32), epsilon, log_priors), rtol=1e-3)
+    self.assertAllClose(eta, _compiled_exact_temperature(False)(
+        q.astype(np.float32), tf.constant(epsilon), log_priors), rtol=1e-3)
 
   def test_equal_values_have_no_temperature(self):
     self.assertAllClose(1e-6, mpo.exact_temperature(
@@ -328,6 +335,18 @@ class MStepTest(_TestCase):
   def test_multipliers_of_wrong_shape(self):
     with self.assertRaisesRegex(ValueError, 'multipliers: Shape .* must be'):
       mpo.kl_losses(tf.zeros([_B, _N]), tf.zeros([]), .1)
+
+
+  def test_policies_of_different_shapes(self):
+    normal = distributions.Normal
+    one, other = tf.ones([_B, _N]), tf.ones([1, _N])
+    for call in (
+        lambda: mpo.gaussian_kls(normal(other, one), normal(one, one)),
+        lambda: mpo.gaussian_kls(normal(one, other), normal(one, one)),
+        lambda: mpo.gaussian_kls(normal(one, one), normal(one, other)),
+        lambda: mpo.categorical_kls(other, one)):
+      with self.assertRaisesRegex(ValueError, 'Shape .* must be'):
+        call()
 
 
 class DualsTest(_TestCase):

@@ -7,6 +7,8 @@ which only the variables of the loss' own group change. So a policy's loss must
 have no gradient in the critics, and no loss one in the targets.
 """
 
+import functools
+
 from absl.testing import parameterized
 import eager
 import numpy as np
@@ -150,6 +152,13 @@ def _gaussian(net, o):
   return mean, np.exp(np.clip(log_std, -20, 2))
 
 
+@functools.cache
+def _two_seeds():
+  seeds = tf.random.experimental.stateless_split(_SEED, 2).numpy()
+  return [tuple(seed) for seed in seeds.tolist()]
+
+
+@functools.cache  # The slopes need the same noise hundreds of times.
 def _noise(shape, seed):
   return tf.random.stateless_normal(shape, seed).numpy().astype(np.float64)
 
@@ -171,7 +180,9 @@ class _Truth:
     # Without the epsilon of the target policy.
     self.targets = [numpy(v) for v in algorithm.targets if v.shape.rank]
     self.transitions = transitions
-    self.weights = np.ones([_B]) if weights is None else weights
+    # NumPy 1 computes float32 arrays times float64 scalars in float32.
+    self.weights = np.asarray(
+        np.ones([_B]) if weights is None else weights, np.float64)
 
   def losses(self, groups):
     """Returns the losses if the variables of `groups` had other values.
@@ -227,7 +238,7 @@ class _Truth:
     smallest = lambda nets, *inputs: np.min(
         [_values(net, *inputs) for net in _networks(nets)], 0)
     if self.actions.size:
-      seeds = tf.random.experimental.stateless_split(_SEED, 2)
+      seeds = _two_seeds()
 
       def sample(net, o, seed):
         mean, std = _gaussian(net, o)
@@ -274,7 +285,7 @@ class _Truth:
     """Returns weights of actions `[J, B]` and the loss of the temperature."""
     if self.settings.exact_temperature:
       low, high = 1e-6, 1e6
-      for _ in range(200):
+      for _ in range(60):  # From 1e-6 to 1e6, to the last digit.
         eta = np.sqrt(low * high)
         weights = prior * np.exp((q - np.max(q, 0)) / eta)
         weights /= np.sum(weights, 0)
@@ -309,7 +320,7 @@ class _Truth:
     t, settings = self.transitions, self.settings
     o, num_samples = t.next_observation, settings.num_samples
     mean_t, std_t = _gaussian(self.targets[:4], o)
-    actions = mean_t + std_t * _noise([num_samples, *mean_t.shape], _SEED)
+    actions = mean_t + std_t * _noise((num_samples, *mean_t.shape), _SEED)
     inside = np.clip(actions, -1, 1)
     q_t = np.array([
         np.min([_values(net, o, a) for net in _networks(self.targets[4:])], 0)

@@ -89,6 +89,11 @@ class ValuesTest(_TestCase):
     q = np.float32([[np.nan, 2, np.inf]])
     self.assertAllEqual([2], q_learning.chosen_values(q, [1]))
 
+  def test_actions_that_do_not_exist_have_no_value(self):
+    q = np.float32([[1, 2, 3]] * 4)
+    self.assertAllEqual([np.nan, 1, 3, np.nan],
+                        q_learning.chosen_values(q, [-1, 0, 2, 3]))
+
   def test_greedy_values(self):
     q, selector = _random(2, _B, _A), _random(3, _B, _A)
     self._assert_close([max(row) for row in q], q_learning.greedy_values(q, q))

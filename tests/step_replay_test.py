@@ -245,6 +245,14 @@ class ReplayOfStepsTest(parameterized.TestCase):
     for a, b in zip(again, drawn.data):
       np.testing.assert_array_equal(a, b[3])
 
+  @parameterized.parameters(
+      replay_lib.Uniform, replay_lib.Prioritised,
+      lambda: replay_lib.Recent(replay_lib.Prioritised()))
+  def test_nothing_is_drawn_from_an_empty_replay(self, selector):
+    replay = self._replay(selector=selector(), steps=0)
+    with self.assertRaisesRegex(ValueError, 'The replay is empty'):
+      replay.draw(1, 2)
+
   def test_seed(self):
     draws = [self._replay(seed).draw(2, 50).positions for seed in (1, 1, 2)]
     np.testing.assert_array_equal(draws[0], draws[1])

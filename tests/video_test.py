@@ -295,7 +295,7 @@ class VideoModeTest(absltest.TestCase):
       code, output = self._main()
     self.assertEqual(code, 2)
     self.assertEqual(output.splitlines()[-1], 'scalable_agent: Videos need '
-                     'imageio and ffmpeg: pip install -e ".[video]" '
+                     'imageio and ffmpeg: pip install "scalable_agent[video]" '
                      '(No ffmpeg exe.).')
 
   def test_no_checkpoint(self):

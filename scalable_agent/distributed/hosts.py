@@ -168,7 +168,7 @@ def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
       [os.path.dirname(sys.executable), os.environ.get('PATH', '')]))
   if program is None:
     raise errors.MissingDependencyError(
-        'There is no program ray: pip install -e ".[ray]".')
+        'There is no program ray: pip install "scalable_agent[ray]".')
   end_with_parent = functools.partial(
       signals.send_when_parent_dies, signal.SIGTERM)
   for _ in range(_MAX_STARTS):

@@ -291,8 +291,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
       try:
         if command is None:
           with warnings.catch_warnings():
-            # Already shown when the spaces of the level were queried.
-            warnings.simplefilter('ignore')
+            warnings.simplefilter('ignore')  # Shown when the level was queried.
             _seed(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
@@ -303,7 +302,9 @@ def _work(commands: connection.Connection, done: connection.Connection,
           _step(envs[i], exchange, index)
         exchange.status[index] = DONE
       except Exception as e:  # pylint: disable=broad-except
-        text = user_code.report(e).to_bytes(MAX_REPORT_BYTES)
+        name = 'reset' if command == _RESET else 'step'
+        text = user_code.report(e, command and envs[i], name).to_bytes(
+            MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = DONE  # The parent waits no longer.
         exchange.status[index] = FAILED

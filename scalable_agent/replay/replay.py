@@ -52,9 +52,12 @@ class Replay(Generic[_Store]):
   def draw(self, num_batches: int, batch_size: int) -> structs.Sample:
     """Draws `K` batches of `B` items, with replacement.
 
-    With `K = 1`, arrays have no axis for `K`.
+    With `K = 1`, arrays have no axis for `K`. Raises ValueError if the replay
+    is empty.
     """
     with self._lock:
+      if not self.num_items:
+        raise ValueError('The replay is empty: nothing can be drawn.')
       positions, importance_weights = self.selector.select(
           self.store, self._rng, num_batches, batch_size)
       data = self._view(self.store, positions.ravel(), self._rng)

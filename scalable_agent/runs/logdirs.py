@@ -57,7 +57,10 @@ def locked(logdir: str) -> Iterator[None]:
     if os.path.islink(logdir) and is_new:
       raise errors.CheckpointError(
           f'--logdir={logdir} is a link to {os.readlink(logdir)}, which does '
-          'not exist. Make that directory, or choose another.') from e
+          'not exist. Make that directory, or choose another directory.') from e
+    if os.path.exists(logdir) and not os.path.isdir(logdir):
+      raise errors.CheckpointError(
+          f'--logdir={logdir} is a file. Choose a directory.') from e
     raise errors.CheckpointError(
         f'--logdir={logdir} cannot be used: {e.strerror}. Choose a directory '
         'that you may write to.') from e
