@@ -520,6 +520,13 @@ class LifeTest(parameterized.TestCase):
     # They hold the other end of this pipe until they are gone.
     process.communicate()
 
+  @pytest.mark.slow
+  def test_processes_of_environments_die_with_a_killed_program(self):
+    process, _ = self.start('fake/Children-v0')
+    process.kill()
+    # Processes of environments inherit this pipe, too.
+    process.communicate()
+
   @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
   @pytest.mark.storm
   def test_stopped_ones_do_not_delay_the_end(self, stopped):
