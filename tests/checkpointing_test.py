@@ -733,5 +733,22 @@ class BestCheckpointTest(parameterized.TestCase):
     self.assertGreater(total, 25)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/checkpointing',
+         catches='test_a_damaged_checkpoint_is_kept_aside', rows=(
+        ('updates not restored',
+         'self.learner.num_updates = int(self._num_updates)', 'pass'),
+    )),
+    dict(file='runs/checkpointing',
+         catches='test_resumed_update_equals_the_uninterrupted_one', rows=(
+        ('frames not restored',
+         'self.learner.num_env_frames = int(self._num_env_frames)', 'pass'),
+        ('time not restored', 'self.train_time_s = float(self._train_time_s)',
+         'pass'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

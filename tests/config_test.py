@@ -1158,5 +1158,68 @@ class ResolvedTest(parameterized.TestCase):
     self.assertEqual(experiment.parse(['--num_actors=8', *chosen]), resolved)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/config', catches='test_all_differ', rows=(
+        ('part not in the seed', 'index, part]', 'index, 0]'),
+        ('role not in the seed', '[self.seed, _SEED_ROLES.index(role), index',
+         '[self.seed, 0, index'),
+        ('index not in the seed', '_SEED_ROLES.index(role), index,',
+         '_SEED_ROLES.index(role), 0,'),
+    )),
+    dict(file='settings/config',
+         catches='test_saved_settings_without_effect_are_left_out', rows=(
+        ('saved settings without effect are errors',
+         'if k not in without_effect', 'if True'),
+    )),
+    dict(file='settings/config',
+         catches='test_saved_settings_without_effect_in_deterministic_runs',
+         rows=(
+        ('saved settings of deterministic runs are errors',
+         "without_effect.add('save_replay')", 'pass'),
+    )),
+    dict(file='settings/config', catches='test_updates_per_call', rows=(
+        ('several updates per call with priorities',
+         'if self.is_prioritised or self.use_lstm:\n', 'if self.use_lstm:\n'),
+    )),
+    dict(file='settings/declare',
+         catches='test_what_has_no_effect_beside_another', rows=(
+        ('settings beside what replaces them',
+         'field, bool(getattr(self, other, False))', 'field, False'),
+    )),
+    dict(file='settings/declare',
+         catches='test_settings_of_one_kind_of_actions', rows=(
+        ('settings of other actions', "not in ('', kind)", 'is None'),
+    )),
+    dict(file='settings/declare', catches='test_reference', rows=(
+        ('Atari defaults for IMPALA, too',
+         "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
+    )),
+    dict(file='settings/declare',
+         catches='test_a_test_has_the_settings_of_the_training', rows=(
+        ('settings of others are ignored', 'elif value != field.default:',
+         'elif False:'),
+    )),
+    dict(file='settings/declare',
+         catches='test_saved_settings_without_effect_are_left_out', rows=(
+        ('settings without effect pass',
+         'field, not needs.are_met(getattr(self, needs.name))',
+         'field, False'),
+    )),
+    dict(file='settings/algorithm_settings',
+         catches='test_targets_make_small_moves_or_seldom_ones', rows=(
+        ('targets hardly move',
+         "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
+        ('targets are copied in every update',
+         'period is not None and period > 1:', 'period is not None:'),
+    )),
+    dict(file='settings/lab_levels',
+         catches='test_actions_are_repeated_where_the_levels_expect_it', rows=(
+        ('modules of users are levels of DeepMind Lab',
+         "':' not in level_name and", 'True and'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

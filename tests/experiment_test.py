@@ -887,5 +887,17 @@ class FlagsTest(parameterized.TestCase):
     self.assertEqual(config.num_actors, 8)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/recipes/__init__',
+         catches='test_flags_override_recipes', rows=(
+        ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
+         "[*rest, f'--flagfile={file}']"),
+        ('the second word is not taken', 'left = left[0 if equals else 1:]',
+         'left = left[0:]'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()
