@@ -526,5 +526,186 @@ class TrainingTest(parameterized.TestCase):
     self.assertLen(updates, 30)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(
+        file='algorithms/appo',
+        catches='test_huge_weights_stay_finite',
+        rows=(
+            ('weights without a bound',
+             '-_MAX_LOG_RHO, _MAX_LOG_RHO)',
+             '-1e9, 1e9)'),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_loss_and_gradients_are_those_of_the_formula',
+        rows=(
+            ('lambda out of the targets',
+             ', lambda_=self._lambda).vs',
+             ').vs'),
+            ('lambda out of the advantages',
+             'vs,\n        self._lambda)',
+             'vs,\n        1.0)'),
+            ('the value clip in other units',
+             'errors, vs, seen.baseline, old, limit)',
+             'errors, vs, seen.baseline, seen.baseline, limit)'),
+            ('no cost of KL',
+             'total += settings.kl_cost',
+             'total += 0.0'),
+            ('KL the other way round',
+             'seen.behaviour_policy.kl(seen.policy)',
+             'seen.policy.kl(seen.behaviour_policy)'),
+            ('advantages stay as they are',
+             'if settings.normalise_advantages:',
+             'if False:'),
+            ('advantages are always normalised',
+             'if settings.normalise_advantages:',
+             'if True:'),
+            ('not scaled',
+             'self._scale * value',
+             'value'),
+            ('no entropy',
+             'settings.entropy_cost * terms',
+             '0.0 * terms'),
+            ('no baseline',
+             'settings.baseline_cost * terms',
+             '0.0 * terms'),
+            ('another KL for the log',
+             'tf.exp(log_rhos) - 1 - log_rhos',
+             'tf.exp(log_rhos) - 1 + log_rhos'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_surrogate',
+        rows=(
+            ('the larger term',
+             'tf.minimum(rhos',
+             'tf.maximum(rhos'),
+            ('the lower limit of sample-factory',
+             'clipped = tf.clip_by_value(rhos, 1 - limit',
+             'clipped = tf.clip_by_value(rhos, 1 / (1 + limit)'),
+            ('clipped above only',
+             'clipped = tf.clip_by_value(rhos, 1 - limit',
+             'clipped = tf.clip_by_value(rhos, -9'),
+            ('not clipped in the surrogate',
+             'clipped * constants',
+             'rhos * constants'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_advantages',
+        rows=(
+            ('no discount in advantages',
+             'multiply_no_nan(mixed, discounts)',
+             'multiply_no_nan(mixed, tf.ones_like(discounts))'),
+            ('lambda and its rest swapped',
+             '(1 - lambda_) * after(values) + lambda_',
+             'lambda_ * after(values) + (1 - lambda_)'),
+            ('the value of the same step',
+             'tf.concat([x[1:], boot',
+             'tf.concat([x[:-1], boot'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_numbers_after_an_end_have_no_effect',
+        rows=(
+            ('infinities after an end',
+             'tf.math.multiply_no_nan(mixed, discounts)',
+             'mixed * discounts'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_gradients_vanish_only_where_the_clip_asks',
+        rows=(
+            ('clipped share of one side',
+             'rhos > 1 + limit, rhos < 1 - limit)',
+             'rhos > 1 + limit, rhos < 0)'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_clipped_errors',
+        rows=(
+            ('the smaller error',
+             'tf.abs(clipped) > tf.abs(errors)',
+             'tf.abs(clipped) < tf.abs(errors)'),
+            ('the clip of values without a limit',
+             '-limit, limit))',
+             '-9., 9.))'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_normalised_advantages',
+        rows=(
+            ('deviations of nothing',
+             '(tf.sqrt(variance) + 1e-8)',
+             'tf.sqrt(variance)'),
+        )),
+    dict(
+        file='replay/unrolls',
+        catches='test_each_column_is_drawn_once_in_each_pass',
+        rows=(
+            ('one order for all passes',
+             '    if not index:\n',
+             '    if not self._num_drawn:\n'),
+            ('the same order in each pass',
+             'self._rng.permutation(self._collected.num_columns)',
+             ''
+             'np.random.default_rng(1).permutation(self._collected.num_columns)'),
+            ('the same batch in each draw',
+             '[index * size + column]), 1)',
+             '[column]), 1)'),
+            ('columns of later passes are new',
+             '% self.num_draws < self._per_pass',
+             '% self.num_draws < self.num_draws'),
+            ('one pass',
+             'self.num_draws = num_passes * per_pass',
+             'self.num_draws = per_pass'),
+        )),
+    dict(
+        file='learning/feeds',
+        catches='test_groups_are_released_together_when_more_is_wanted',
+        rows=(
+            ('each unroll is released alone',
+             'if len(self._releases) == self._num_groups:',
+             'if self._releases:'),
+            ('unrolls are released again',
+             '      self._releases = []\n',
+             ''),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_defaults',
+        rows=(
+            ('acting never waits for appo',
+             "or self.algorithm == 'appo' and not (",
+             'or False and not ('),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_sizes',
+        rows=(
+            ('a batch of any size',
+             'if not size % b]',
+             ']'),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_waiting',
+        rows=(
+            ('overlap with ray',
+             'self.overlap or self.ray_address)',
+             'self.overlap)'),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_batches_that_do_not_come_out_even',
+        rows=(
+            ('passes that do not come out even',
+             'self.unrolls_per_collect % self.batch_size == 0,',
+             'True,'),
+        )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

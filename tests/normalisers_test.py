@@ -508,5 +508,196 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
       algorithms.make(config, _SPEC, 1)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(
+        file='networks/normalisers',
+        catches='test_any_split_gives_the_statistics_of_all_rows',
+        rows=(
+            ('the variance about the old mean',
+             'tf.square(shift), 0)',
+             '0.0 * tf.square(shift), 0)'),
+            ('the old rows lose their variance',
+             '(1 - share) * variance + share',
+             '0.0 * variance + share'),
+            ('the new mean in place of the mixed mean',
+             'return mean + shift, tf',
+             'return mean + first, tf'),
+            ('sums about zero',
+             'shift = tf.cast(center, tf.float64) - mean',
+             'shift = tf.cast(center, tf.float64)'),
+            ('no rest in the first sum',
+             'count * shift + first,',
+             'count * shift,'),
+            ('squares lose the shift',
+             'second + shift * (2 * first + count * shift))',
+             'second)'),
+            ('a count of 32 bits',
+             "(), 'float64')",
+             "(), 'float32')"),
+            ('the share of the old rows',
+             'count / total, first',
+             '1 - count / total, first'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_a_flash_of_a_pixel_is_clipped',
+        rows=(
+            ('not clipped',
+             '-_CLIP, _CLIP)',
+             '-1e9, 1e9)'),
+            ('epsilon outside the root',
+             'tf.sqrt(statistics.variance + _EPSILON)',
+             '(tf.sqrt(statistics.variance) + _EPSILON)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_new_columns_count_once_and_entry_0_never',
+        rows=(
+            ('statistics are learned',
+             'dtype=dtype, trainable=False,',
+             'dtype=dtype, trainable=True,'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_planes_of_a_stack_share_the_statistics_of_the_newest',
+        rows=(
+            ('frames not divided by 255 in sums',
+             'rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), '
+             "'float32')",
+             'rows = tf.cast(tf.reshape(x, [-1, *x.shape[2:]]), tf.float32)'),
+            ('the oldest plane',
+             'parts[name][:, :, -1]',
+             'parts[name][:, :, 0]'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_the_count_is_capped',
+        rows=(
+            ('the count is not capped',
+             'tf.minimum(statistics.count, _MAX_COUNT)',
+             'tf.convert_to_tensor(statistics.count)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_deviations_have_a_floor',
+        rows=(
+            ('all sizes of advantages',
+             'tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION)',
+             'deviation'),
+            ('the deviation squared for errors',
+             'errors / deviation)',
+             'errors / deviation**2)'),
+            ('advantages are not scaled',
+             '(advantages / tf',
+             '(advantages / 1.0 * tf'),
+            ('no floor',
+             '_MIN_DEVIATION, _MAX_DEVIATION)',
+             '1e-9, _MAX_DEVIATION)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_first_moves_are_means_of_moves',
+        rows=(
+            ('no rate',
+             'tf.maximum(1 / count, rate)',
+             '1 / count'),
+            ('the ratio upside down',
+             'ratio = deviation / self.deviation',
+             'ratio = self.deviation / deviation'),
+            ('the first move is corrected',
+             'is_first = tf.equal(count, 1)',
+             'is_first = tf.equal(count, 0)'),
+            ('the baseline without the mean',
+             'return self.statistics.mean + self',
+             'return self'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_no_value_changes',
+        rows=(
+            ('the layer is not corrected',
+             'kernel * ratio)',
+             'kernel)'),
+            ('the mean is not corrected',
+             'bias * ratio + shift)',
+             'bias * ratio)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_returns_of_rewards',
+        rows=(
+            ('moments of returns about zero',
+             'targets - self.statistics.mean)',
+             'targets)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_unknown_parts_are_refused',
+        rows=(
+            ('unknown parts',
+             'name not in parts or',
+             'False and'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_large_batches_are_summed_in_parts',
+        rows=(
+            ('entry 0 counts twice',
+             'x[1:, start:end]',
+             'x[:, start:end]'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_new_columns_count_once_and_entry_0_never',
+        rows=(
+            ('old columns count',
+             'min(start + size, batch.num_new_columns)',
+             'start + size'),
+            ('moved by each batch',
+             'if batch.num_new_frames:',
+             'if True:'),
+            ('sums are not cleared',
+             'variable.assign(tf.zeros_like(variable))',
+             'pass'),
+            ('one column of steps',
+             '(num_steps * num_columns, *values)',
+             '(num_steps, *values)'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_two_learners_have_the_statistics_of_one',
+        rows=(
+            ('each learner has its own statistics',
+             'if self._collectives.size > 1 and sums:',
+             'if False:'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_returns_of_rewards',
+        rows=(
+            ('the first sum of returns for both',
+             'first / count, second / count)',
+             'first / count, first / count)'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_the_first_collection_only_sets_the_statistics',
+        rows=(
+            ('the first collection is learned from',
+             'self._groups(is_any_due) if self._mover.is_set else ()',
+             'self._groups(is_any_due)'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_acting_and_loading',
+        rows=(
+            ('sums are not saved',
+             "'statistics': self._mover.variables",
+             "'statistics': []"),
+        )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -19,7 +19,7 @@ import tree
 
 
 class Actor:
-  """Steps `E` environments with a policy and puts their unrolls in an inbox."""
+  """Steps `E` environments with a policy, and puts the unrolls in an inbox."""
 
   def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                published: Callable[[], structs.Weights],
@@ -29,7 +29,6 @@ class Actor:
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:
-      env: `E` environments.
       policy: chooses the actions. Only a `SharedPolicy` may have other users.
       published: returns the latest weights; called from the actor's thread.
       unroll_length: `T`, agent steps.
@@ -65,19 +64,20 @@ class Actor:
     self._truncation_value = self._no_truncation
 
   def run(self) -> None:
-    """Makes unrolls until the inbox or the actor is closed."""
-    try:
+    """Makes unrolls until the inbox or the actor is closed.
+
+    An error is passed to the inbox.
+    """
+    with self._inbox.ending_thread():
       while True:
         delivery = self.make_unroll()
         with self._timer.stage('wait'):
           self._inbox.put(delivery)
-    except queues.QueueClosed:
-      pass
 
   def make_unroll(self) -> unrolls.Delivery:
     """Acts for `T` steps and returns the unroll, a buffer of this actor.
 
-    Starts again if the environments are lost on the way.
+    Restarts the unroll if the environments are lost.
 
     Raises:
       QueueClosed: the actor was closed while waiting for a free buffer.

@@ -73,20 +73,13 @@ class Local:
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-
-    def act(one: actor.Actor) -> None:
-      try:
-        one.run()
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
-
     self._policies = list(self._make_policies())
     self._actors = [
         self._make_actor(env, policy, published, inbox, timer=timer)
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
     self._threads = [
-        threads.LibraryThread(act, f'actor-{index}', args=(one,))
+        threads.LibraryThread(one.run, f'actor-{index}')
         for index, one in enumerate(self._actors)]
     for thread in self._threads:
       thread.start()
@@ -119,7 +112,7 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
                   share: interface.Share | None = None
                   ) -> list[policies.Policy]:
-  """Returns the policy of each group: a policy of its own, or a shared policy.
+  """Returns the policy of each group: separate policies, or a shared policy.
 
   Args:
     num_groups: number of groups of environments.

@@ -17,6 +17,8 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import heads
+from scalable_agent.settings import declare
+from scalable_agent.settings.algorithm_settings import OffPolicySettings
 import tensorflow as tf
 import tree
 
@@ -177,7 +179,7 @@ class Target:
   """A target network, whose weights follow the weights of an online network."""
 
   def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
-    """Makes a target; `model`, of the form of `online`, gets its weights."""
+    """Copies the weights of `online` to `model`, of the same architecture."""
     self.model = model
     self.variables = _floats(model)
     self._online = _floats(online)
@@ -229,6 +231,13 @@ class Critics:
     """Moves the targets, see `Target.follow`."""
     for target in self._targets:
       target.follow(rate)
+
+
+def target_rate(settings: OffPolicySettings, progress: Progress) -> tf.Tensor:
+  """Returns the share by which targets move; 0 in updates between moves."""
+  return q_learning.periodic_rate(
+      declare.used(settings.target_update_rate),
+      declare.used(settings.target_update_period), progress.num_updates)
 
 
 def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:

@@ -22,7 +22,6 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import heads
-from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -119,10 +118,7 @@ class Ddqn:
                    progress: base.Progress) -> None:
     """Moves the target and lowers epsilon."""
     del groups
-    settings = self._settings
-    self._target.follow(q_learning.periodic_rate(
-        declare.used(settings.target_update_rate),
-        declare.used(settings.target_update_period), progress.num_updates))
+    self._target.follow(base.target_rate(self._settings, progress))
     self.agent.set_epsilon(self._epsilon(progress))
 
   def _epsilon(self, progress: base.Progress) -> tf.Tensor:

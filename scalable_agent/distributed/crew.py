@@ -52,7 +52,6 @@ class Crew:
 
     Args:
       config: the settings of the whole run; `num_actor_workers` is not 0.
-      rank: rank of this learner.
       num_learners: number of learners that share the environments.
       make_worker: starts a process with a share of the environments. The
         process's method `host` returns the name of the machine, and `open`
@@ -111,7 +110,7 @@ class Crew:
     """Starts the workers; waits for `config.min_actor_workers` of them.
 
     Raises:
-      Stopped: `stop` was set meanwhile.
+      Stopped: `stop` was set during the wait.
       ConfigError: the settings are wrong.
       errors.ClusterError: the workers were not ready in time.
     """
@@ -216,7 +215,7 @@ class Crew:
     return done, waiting
 
   def close(self) -> None:
-    """Ends the workers and thereby their environments."""
+    """Ends the workers and their environments."""
     self._calls.clear()
     for worker in self.workers:
       worker.end()

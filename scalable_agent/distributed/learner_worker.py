@@ -48,7 +48,6 @@ class LearnerWorker:
     """Trains; returns the exit code of `training.run`.
 
     Args:
-      addresses: addresses of all learners.
       adder: ray's handle of the `adder.Adder`, with `--collectives=ray`.
       first: `versions` of learner 0.
 

@@ -28,7 +28,6 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
 
   Args:
     config: the settings of the whole run.
-    rank: rank of this learner.
     addresses: `HOST:PORT` of each learner.
     adder: ray's handle of the `adder.Adder` of `--collectives=ray`.
     stop: ends the training when set.

@@ -127,7 +127,6 @@ class RemoteActors:
     Args:
       config: the settings of the whole run; `num_actor_workers` is not 0.
       part: number of this part of the run.
-      rank: rank of this learner.
       num_learners: number of learners that share the environments.
       stop: ends the wait for workers when set.
       say: takes lines of text for the user.
@@ -177,14 +176,10 @@ class RemoteActors:
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     def run() -> None:
-      try:
+      with inbox.ending_thread():
         while not self._stopping.is_set():
           self._crew.advance(
               lambda worker, result: self._take(worker, result, inbox))
-      except queues.QueueClosed:
-        pass
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
 
     self._published = published
     for worker in self._crew.ready():
@@ -199,7 +194,7 @@ class RemoteActors:
       self._thread.join(timeout_s)
 
   def close(self) -> None:
-    """Ends the workers and thereby their environments."""
+    """Ends the workers and their environments."""
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:

@@ -49,13 +49,13 @@ class Package(NamedTuple):
       importlib.import_module(self.module)
 
   def check(self, level_name: str) -> None:
-    """Imports the package; MissingDependencyError if it is not installed."""
+    """Imports the package; MissingDependencyError if not installed."""
     try:
       self.load()
     except ImportError as e:
       raise errors.MissingDependencyError(
           f'{level_name} needs {self.name}: '
-          f'pip install -e ".[{self.extra}]" ({e}).') from e
+          f'pip install "scalable_agent[{self.extra}]" ({e}).') from e
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> Spec:

@@ -111,7 +111,7 @@ def layout(space: gymnasium.Space, level_name: str) -> Layout:
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, in which '
-        f'{", ".join(empty)} has no numbers: leave it out.')
+        f'{", ".join(empty)} has no numbers: leave this part out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT}:
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
                'ObservationWrapper' if space.is_np_flattenable else

@@ -2,7 +2,8 @@
 """A bounded queue between threads that can be closed and can pass an error."""
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
 import threading
 import time
 import types
@@ -75,6 +76,16 @@ class BoundedQueue(Generic[_T]):
         self._error = error
         self._traceback = error.__traceback__
     self.close()
+
+  @contextlib.contextmanager
+  def ending_thread(self) -> Iterator[None]:
+    """Wraps a thread: passes an error to `fail`; `QueueClosed` is the end."""
+    try:
+      yield
+    except QueueClosed:
+      pass
+    except BaseException as e:  # pylint: disable=broad-except
+      self.fail(e)
 
   def _wait(self, ready: Callable[[], object],
             timeout_s: float | None) -> None:

@@ -110,7 +110,6 @@ class TensorFlowCollectives(VectorCollectives):
 
     Args:
       addresses: `HOST:PORT` of each learner. TensorFlow listens there.
-      rank: the number of this learner.
       timeout_s: the longest time of a sum, in seconds. A longer sum fails, and
         so do all later sums: the process cannot be used any more.
     """

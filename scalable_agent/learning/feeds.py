@@ -125,15 +125,11 @@ class Feed:
       self._thread.join(timeout_s)
 
   def _run(self) -> None:
-    try:
+    with self._ready.ending_thread():
       while True:
         batch = self._make_batch()
         with self._timer.stage('wait'):
           self._ready.put(batch)
-    except queues.QueueClosed:
-      pass
-    except BaseException as e:  # pylint: disable=broad-except
-      self._ready.fail(e)
 
   def _make_batch(self) -> structs.Batch:
     with self._timer.stage('collect'):  # Waits for unrolls and copies them.

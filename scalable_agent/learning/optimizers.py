@@ -190,7 +190,6 @@ class Scheduled(NamedTuple):
   """An optimizer and its learning rate.
 
   Attributes:
-    optimizer: a Keras optimizer.
     schedule: returns the learning rate after a number of environment frames.
   """
   optimizer: tf.keras.optimizers.Optimizer

@@ -44,7 +44,7 @@ class LoadedAgent:
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                agent: agents.Agent, num_env_frames: int):
-    """Use `load` instead."""
+    """Makes a loaded agent; use `load` instead."""
     self.config = config
     self.spec = spec
     self.agent = agent
@@ -71,7 +71,7 @@ class LoadedAgent:
       observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
         of other dtypes are converted.
       state: state from the previous step, or from `initial_state`.
-      reward: float `[E]` or scalar, the rewards that led to `observation`. Only
+      reward: float `[E]` or scalar, the rewards of the previous actions. Only
         agents with `use_last_action_reward` use rewards.
       done: bool `[E]` or scalar, whether `observation` begins an episode. Only
         agents with an LSTM use `done`.
@@ -132,11 +132,9 @@ class LoadedAgent:
       raise errors.ConfigError(
           f'The agent plays several levels, {", ".join(names)}: give play() an '
           'environment.')
-    num_envs = min(num_episodes, self.config.num_actors)
-    return environments.make_vec(
-        names[:1] * num_envs,
-        [self.config.derive_seed('test', i) for i in range(num_envs)],
-        dataclasses.replace(self.config, life_loss_ends_episode=False))
+    return make_environments(
+        dataclasses.replace(self.config, life_loss_ends_episode=False),
+        names[0], min(num_episodes, self.config.num_actors))
 
 
 def _as_spec(observation: structs.Nest, spec: structs.Nest,
@@ -156,6 +154,17 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
         f'Observations must have the shape {[num_envs, *spec.shape]}, not '
         f'{list(array.shape)}: the first axis is that of the environments.')
   return array
+
+
+def make_environments(
+    config: config_lib.Config, level: str, num_envs: int,
+    recording: environments.Recording | None = None
+) -> environments.FlowEnvironment:
+  """Makes environments of one level, with the seeds of tests."""
+  return environments.make_vec(
+      [level] * num_envs,
+      [config.derive_seed('test', i) for i in range(num_envs)], config,
+      recording=recording)
 
 
 @layers.state_of_caller_kept()

@@ -58,7 +58,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   print(f'Environments that play at a time: {num_envs}.', flush=True)
   policy, path, rows = None, None, []
   for level in level_names:
-    with _make_environments(config, level, num_envs) as env:
+    with loading.make_environments(config, level, num_envs) as env:
       if policy is None:  # All levels have one spec: one agent.
         config = config.resolved(
             env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
@@ -90,13 +90,6 @@ def _num_environments(config: config_lib.Config,
       trained_with.num_actors == config.num_actors):
     num_envs = min(num_envs, os.cpu_count() or 1)
   return num_envs
-
-
-def _make_environments(config: config_lib.Config, level: str,
-                       num_envs: int) -> environments.FlowEnvironment:
-  return environments.make_vec(
-      [level] * num_envs,
-      [config.derive_seed('test', index) for index in range(num_envs)], config)
 
 
 def _count_games(config: config_lib.Config,

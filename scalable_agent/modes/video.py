@@ -6,7 +6,6 @@ import dataclasses
 import os
 import re
 
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import recording as recording_lib
@@ -69,7 +68,7 @@ def check_packages(video_format: str) -> None:
       imageio_ffmpeg.get_ffmpeg_exe()
   except (ImportError, RuntimeError) as e:
     raise errors.MissingDependencyError(
-        'Videos need imageio and ffmpeg: pip install -e ".[video]" '
+        'Videos need imageio and ffmpeg: pip install "scalable_agent[video]" '
         f'({str(e).splitlines()[0]}).') from e
 
 
@@ -93,9 +92,8 @@ def _record_level(config: config_lib.Config, level: str,
       unfinished, config.video_format, config.video_text)
   num_envs = min(config.video_num_episodes, config.num_actors,
                  os.cpu_count() or 1)
-  seeds = [config.derive_seed('test', i) for i in range(num_envs)]
-  with environments.make_vec(
-      [level] * num_envs, seeds, config, recording=recording) as env:
+  with loading.make_environments(
+      config, level, num_envs, recording) as env:
     resolved = config.resolved(
         env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
     agent, num_env_frames = loading.restore(resolved, env.spec)

@@ -3,7 +3,7 @@
 
 `tf.function` spends up to 2 ms of Python time on nested arguments to look up
 its trace. A step of a small network takes less, and other threads wait for
-Python meanwhile.
+Python.
 """
 
 from collections.abc import Callable, Hashable
@@ -37,13 +37,10 @@ class FlatFunction:
 
   def __call__(self, *nests: structs.Nest,
                static: tuple[Hashable, ...] = ()) -> structs.Nest:
-    """Calls the function.
+    """Calls the function with static arguments and nests of arrays or tensors.
 
-    Args:
-      *nests: arguments after the static arguments, nests of arrays or tensors.
-        Nests of the same number of leaves must have the same structure in all
-        calls.
-      static: first arguments; each new value is a new trace.
+    Nests of the same number of leaves must have the same structure in all
+    calls. Each new value of `static` is a new trace.
     """
     if tf.config.functions_run_eagerly():
       return self._function(*static, *nests)

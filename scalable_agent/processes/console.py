@@ -60,7 +60,7 @@ def _full_disks_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_lines(pattern: str) -> Iterator[None]:
-  """Drops lines of an extended regular expression from stderr, as grep does.
+  """Drops lines that match `pattern`, as for `grep -E`, from stderr.
 
   Also drops lines that libraries write. A process of its own filters stderr, so
   that no other line is lost even if this process dies.

@@ -123,7 +123,7 @@ def end_server(group_of_parent: int) -> None:
 
 def _kill_groups(processes: Iterable[_Process],
                  known: Set[int] = frozenset()) -> set[int]:
-  """Kills the groups of processes; returns the groups that were not empty.
+  """Kills the groups that processes lead; returns the groups with processes.
 
   If the leader of a group has ended, the number of the group may belong to
   another program by now. Therefore a group is only killed if the group is in
@@ -213,9 +213,9 @@ def _prepare_directory() -> None:
 
 
 def _remove_run(path: str) -> bool:
-  """Removes the directory of a run; returns False if the run has not ended.
+  """Removes the directory of a run; returns whether the directory is gone.
 
-  Also returns False if the directory cannot be removed.
+  A directory stays if the run has not ended.
   """
   lock = os.path.join(path, _LOCK)
   try:

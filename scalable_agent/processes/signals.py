@@ -86,7 +86,7 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
 def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
   """Runs in a thread: after a signal, reports slow work, or ends the program.
 
-  The numbers of signals that arrived are read from a file descriptor.
+  `arrived` is a file descriptor, from which numbers of signals are read.
   """
   with os.fdopen(arrived, 'rb', buffering=0) as pipe:
     number = 0

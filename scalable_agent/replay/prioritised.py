@@ -26,10 +26,9 @@ class Prioritised:
                epsilon: float = 0.01):
     """Makes a selector of no items.
 
-    Args:
-      exponent: at least 0; 0 makes all items equally likely.
-      importance_exponent: at least 0; 1 removes the bias of the draws.
-      epsilon: added to each error; positive, so that all items are drawn.
+    An exponent of 0 makes all items equally likely. An importance exponent of 1
+    removes the bias of the draws. `epsilon`, which is added to each error, is
+    positive, so that all items are drawn.
     """
     if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
       raise ValueError(
@@ -99,7 +98,7 @@ class Prioritised:
 
   def update(self, items: selectors.Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
-    """Sets priorities; DivergedError if an error is not finite."""
+    """See `Selector.update`; DivergedError unless all errors are finite."""
     positions, errors = np.ravel(positions), np.ravel(errors)
     if not np.isfinite(errors).all():
       raise errors_lib.DivergedError(

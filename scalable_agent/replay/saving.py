@@ -33,7 +33,7 @@ class DamagedError(errors.CheckpointError):
 
   def __init__(self, damaged: str, directory: str):
     super().__init__(f'{damaged} is damaged: delete {directory}. The run then '
-                     'fills its replay anew.')
+                     'starts with an empty replay.')
     self.damaged = damaged
 
 
@@ -58,9 +58,9 @@ class Saver:
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
   def save(self, store: steps.StepStore, state: selectors.State) -> None:
-    """Writes the new steps of `store`, the same store each time; `state` too.
+    """Writes `state` and the new steps of `store`, each time the same store.
 
-    Deletes old segments. `state` has arrays and numbers by name.
+    Deletes old segments.
     """
     os.makedirs(self._directory, exist_ok=True)
     _, saved = (list(self._segments.values())[-1] if self._segments
@@ -96,8 +96,8 @@ class Saver:
     if form != _form(store):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store)}: use the settings of before, or delete '
-          f'{self._directory}. The run then fills its replay anew.')
+          f'{_form(store)}: use the earlier settings, or delete '
+          f'{self._directory}. The run then starts with an empty replay.')
     self._segments = {}
     for name in segments:
       arrays = self._read(name)

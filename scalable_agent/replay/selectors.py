@@ -27,14 +27,7 @@ class Changes(NamedTuple):
 
 
 class Items(Protocol):
-  """The items of a store, as selectors see a store.
-
-  Attributes:
-    num_streams: `S`.
-    num_slots: the largest number of items.
-    first: int64 `[S]`, the time of the first item of each stream.
-    end: int64 `[S]`, the time after the last item of each stream.
-  """
+  """The items of a store of `S` streams, as selectors see a store."""
   num_streams: int
 
   @property

@@ -25,7 +25,7 @@ from scalable_agent.replay import selectors
 TERMINATED = 1  # The step ended an episode: a game, or one life.
 TRUNCATED = 2  # A time limit, and nothing else, ended the game.
 NEW_GAME = 4  # The observation of the slot begins a game.
-NO_STEP = 8  # There was no step: the stream began here, or began anew.
+NO_STEP = 8  # There was no step: the stream began or restarted here.
 
 
 class Columns(NamedTuple):
@@ -61,17 +61,11 @@ class StepStore:
 
   def __init__(self, spec: structs.EnvironmentSpec, capacity: int,
                num_streams: int, stacked: bool = False):
-    """Makes an empty store.
+    """Makes an empty store of `capacity` slots, or a few more.
 
-    Args:
-      spec: the spec of the environments.
-      capacity: the number of slots; rounded up to a multiple of the streams.
-      num_streams: the number of environments of the run.
-      stacked: whether an observation is a stack of frames `[N, ...]`, oldest
-        first, where each stack is the stack before, shifted by a frame.
-
-    Raises:
-      errors.EnvironmentSpecError: observations with strings.
+    If `stacked`, an observation is a stack of frames `[N, ...]`, oldest first,
+    and each stack is the stack before, shifted by a frame. Raises
+    EnvironmentSpecError for observations with strings.
     """
     self.num_streams = num_streams
     self.length = -(-capacity // num_streams)

@@ -89,9 +89,7 @@ class Log:
     Args:
       config: the settings, resolved.
       learner: the learner, restored.
-      actors: the actors of this learner.
       feed: the batches of this learner, and its replay.
-      context: the objects of the run.
       outputs: the files of learner 0; None for the other learners.
     """
     self.timer = timing.StageTimer()
@@ -292,7 +290,7 @@ class Log:
             flush=True)
 
   def _save_or_wait(self) -> str:
-    """Writes a checkpoint; waits for room in a deterministic run."""
+    """Writes a checkpoint; a deterministic run waits for disk space."""
     while True:
       try:
         return self.save()

@@ -159,7 +159,7 @@ class Config(sections.AllSections):
 
   def derive_seed(self, role: str, index: int, part: int = 0,
                   incarnation: int = 0) -> int:
-    """Returns a seed within `[0, 2**31)`, different for all arguments.
+    """Returns a seed within `[0, 2**31)`, another for all other arguments.
 
     Args:
       role: one of `_SEED_ROLES`.
@@ -176,7 +176,7 @@ class Config(sections.AllSections):
     """Writes the settings of a part of a run; CheckpointError if impossible.
 
     The files are `<logdir>/settings-<part>.json` and, until the next part,
-    `<logdir>/settings.json`. `part` is the number of updates at its beginning.
+    `<logdir>/settings.json`. `part` is the number of updates before the part.
     """
     for path in (_settings_path(self.logdir, f'-{part}'),
                  _settings_path(self.logdir)):
@@ -262,8 +262,8 @@ def trained_with(logdir: str) -> Config | None:
     raise errors.ConfigError(
         f'{path}, the settings of the training, cannot be used '
         f'({str(e).rstrip(".")}). Replace this file by the newest '
-        'settings-N.json of the same directory, or remove it to use only the '
-        'flags.') from e
+        'settings-N.json of the same directory, or remove this file to use '
+        'only the flags.') from e
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

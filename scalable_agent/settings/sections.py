@@ -65,6 +65,8 @@ class AllSections(
     if self.algorithm == 'appo':
       self._set_collection()
     super().__post_init__()
+    self._check('logdir', not self.logdir.startswith('~'),
+                'names a user that this machine does not have')
     self._check('logdir', len(self.logdirs) == 1 or self.mode in (
         'table', 'plot'), f'must be one directory with --mode={self.mode}')
     if self.is_off_policy:
