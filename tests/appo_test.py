@@ -243,7 +243,9 @@ class AppoTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_huge_weights_stay_finite(self):
     agent, batch = impala_test._random_case(3)
-    agent.logits.assign(50 * agent.logits)
+    outputs = batch.steps.agent_outputs
+    batch = batch._replace(steps=batch.steps._replace(
+        agent_outputs=outputs._replace(policy=50 * outputs.policy)))
     _, gradients = _gradients(appo.Appo(agent, _settings()), batch)
     for gradient in gradients:
       self.assertTrue(np.isfinite(gradient.numpy()).all())
@@ -347,7 +349,7 @@ class TurnsTest(absltest.TestCase):
   def test_groups_are_released_together_when_more_is_wanted(self):
     inbox = queues.BoundedQueue[unrolls.Delivery](9)
     released = []
-    for number in range(6):
+    for number in range(7):
       inbox.put(unrolls.Delivery(
           number, lambda number=number: released.append(number)))
     turns = feeds.TurnTaker(inbox, 3)
@@ -359,6 +361,8 @@ class TurnsTest(absltest.TestCase):
     turns.get()
     turns.get()
     self.assertEqual(released, [0, 1, 2])
+    turns.get()
+    self.assertEqual(released, [0, 1, 2, 3, 4, 5])
 
 
 _DEFAULTS = dict(
@@ -387,7 +391,8 @@ class SettingsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (dict(num_actors=16), 16, 4), (dict(num_actors=10), 10, 2),
-      (dict(num_actors=7), 7, 1), (dict(num_actors=8, batch_size=8), 8, 8),
+      (dict(num_actors=7), 7, 1), (dict(num_actors=14), 14, 2),
+      (dict(num_actors=8, batch_size=8), 8, 8),
       (dict(num_actors=4, unrolls_per_collect=24), 24, 6),
       (dict(num_actors=16, num_learners=2, num_actor_workers=2,
             ray_address='local'), 16, 4),

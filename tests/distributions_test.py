@@ -469,8 +469,9 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
 class KLTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_categorical(self):
-    one, two = (distributions.categorical(np.log(p)) for p in (
-        [.7, .2, .1], [.1, .2, .7]))
+    # Logits need not be logarithms of probabilities.
+    one, two = (distributions.categorical(np.log(p) + shift) for p, shift in (
+        ([.7, .2, .1], 0), ([.1, .2, .7], 3)))
     self.assertAllClose(one.kl(two), 1.1675461)
     self.assertAllClose(one.kl(one), 0.)
 
