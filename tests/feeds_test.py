@@ -27,6 +27,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import sources
@@ -182,6 +183,33 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     self.assertNotAllEqual(drawn[0].reward, drawn[1].reward)
     self.assertContainsSubset(
         ['replay', 'replay-1'], os.listdir(config.logdir))
+
+  @parameterized.parameters(0, 1)
+  def test_importance_weights_are_divided_by_the_largest_of_all(self, rank):
+    # Two learners with half of the items each, importance exponent 1: each
+    # item, drawn with P, has a weight that is proportional to 1 / P.
+    priorities = np.float32([[1, 3], [2, 10]])
+    probabilities = priorities / priorities.sum(1, keepdims=True)
+    largest = (2 * probabilities.min(1)) ** -1
+    own = priorities[rank].min() / priorities[rank]
+    collectives = _Learners(rank)
+    collectives.largest = lambda number: max(number, largest.max())
+    batch = feeds.normalised(structs.Batch(
+        (), tf.constant([1, *own]), 1, largest_weights=np.float32(
+            [0, *[largest[rank]] * 2])), collectives)
+    weights = 1 / probabilities
+    self.assertAllClose(
+        [1, *(weights / weights.max())[rank]], batch.importance_weights)
+
+  def test_batches_have_the_largest_weight(self):
+    config = _config(selector='prioritised')
+    [batch] = _take(config, 1, collectives=_Learners(0, [0]))
+    self.assertEqual(
+        batch.largest_weights.shape, batch.importance_weights.shape)
+    self.assertAllClose(  # So far all priorities are equal.
+        np.ones_like(batch.largest_weights), batch.largest_weights)
+    [batch] = _take(config, 1)
+    self.assertIsNone(batch.largest_weights)
 
   def test_going_on_counts_every_step_once(self):
     config = _config(
@@ -653,6 +681,12 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
       weights.append(np.min(batch.importance_weights))
     self.assertAllClose(
         weights, [(.51 / 15.01)**e for e in (.2, .6, 1)], rtol=1e-3)
+
+
+  def test_fresh_unrolls_keep_their_weight_with_several_learners(self):
+    [batch] = _take(self._config(2), 1, learner=_SequenceLearner(),
+                    collectives=_Learners(0))
+    self.assertAllEqual(batch.largest_weights > 0, [False] * 2 + [True] * 6)
 
 
 class RecentTest(tf.test.TestCase):

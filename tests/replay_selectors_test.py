@@ -131,6 +131,24 @@ class PrioritisedTest(parameterized.TestCase):
     np.testing.assert_allclose(weights, [[1] + [1 / 3] * 3], atol=1e-6)
     self.assertEqual(weights.dtype, np.float32)
 
+  @parameterized.parameters(
+      (None, [1., 3], [2., 8, 8, .5]), ([0, 0], [1., 3], [.1, .1]),
+      ([1, 2], [9., 1, 2], [7., 7, 3, 4, .5]))
+  def test_the_largest_weight_has_the_number_and_the_sum(self, first, *errors):
+    for index, of_learner in enumerate(errors):
+      items = _Items([0], [len(of_learner)], 8)
+      selector = _filled(items, of_learner, exponent=1, importance_exponent=.7,
+                         epsilon=1e-12)
+      begin = 0 if first is None else first[index]
+      positions, weights = selector.select(
+          items, np.random.default_rng(0), 1, 50,
+          None if first is None else np.array([begin]))
+      drawn = np.array(of_learner)[positions[0]]
+      shares = drawn / sum(of_learner[begin:])
+      number = len(of_learner) - begin
+      np.testing.assert_allclose(weights[0] * selector.largest_weight,
+                                 (number * shares) ** -.7, rtol=1e-5)
+
   @parameterized.parameters(0.0, 0.6, 1.0)
   def test_draws(self, exponent):
     items = _ITEMS()

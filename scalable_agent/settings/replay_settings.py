@@ -97,8 +97,8 @@ class ReplaySettings(Section):
       .4,
       'Prioritised selectors: importance weights of losses are probabilities '
       'of draws to the power of minus this number, divided by the largest '
-      'possible weight. Fresh unrolls have weight 1. 0 for no importance '
-      'weights.', FRACTION, needs=_PRIORITISED)
+      'possible weight of all learners. Fresh unrolls have weight 1. 0 for no '
+      'importance weights.', FRACTION, needs=_PRIORITISED)
   importance_exponent_end: float = setting(
       1.,
       'Prioritised selectors: value that --importance_exponent reaches, '
