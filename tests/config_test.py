@@ -68,7 +68,7 @@ _REFUSED = {
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
-        'video_num_episodes',
+        'video_num_episodes', 'max_episode_steps',
         'num_cpus_per_actor_worker', 'num_cpus_per_learner', 'num_learners',
         'min_actor_workers', 'actor_timeout_s', 'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,

@@ -684,8 +684,11 @@ class TestModeTest(absltest.TestCase):
 
   def test_says_how_far_it_is(self):
     output = self._test(progress_secs=1e-9, level_name='counting')
-    self.assertIn('counting: 1 of 2 games\ncounting: 2 of 2 games\n', output)
+    self.assertIn('\ncounting: 1 of 2 games are over, the longest', output)
+    self.assertIn('\ncounting: 2 of 2 games are over.\n', output)
     self.assertNotIn('of 2 games', self._test(progress_secs=1e9))
+    output = self._test(max_episode_steps=2, level_name='counting')
+    self.assertIn('counting: a game was cut after 2 steps', output)
 
   def test_games_go_on_when_a_life_is_lost(self):
     with mock.patch.object(test.environments, 'make_vec',

@@ -1,14 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Test mode: plays whole games, and writes a table of scores."""
 
-from collections.abc import Callable
 import dataclasses
 import os
 
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
-from scalable_agent.experience import timing
 from scalable_agent.modes import loading
 from scalable_agent.networks import layers
 from scalable_agent.runs import checkpointing
@@ -68,7 +66,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                       jit_compile=config.xla != 'none')
       row = table_lib.make_row(level, evaluation.episode_returns(
-          env, policy, config.test_num_episodes, _count_games(config, level)))
+          env, policy, config.test_num_episodes, config))
     rows.append(row)
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
@@ -99,18 +97,6 @@ def _make_environments(config: config_lib.Config, level: str,
   return environments.make_vec(
       [level] * num_envs,
       [config.derive_seed('test', index) for index in range(num_envs)], config)
-
-
-def _count_games(config: config_lib.Config,
-                 level: str) -> Callable[[int], None]:
-  """Returns a function that now and then prints the number of played games."""
-  is_due = timing.Interval(config.progress_secs)
-
-  def report(num_episodes: int) -> None:
-    if is_due():
-      print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
-            flush=True)
-  return report
 
 
 def _write_table(table: table_lib.Table,

@@ -21,7 +21,8 @@ class Evaluation(NamedTuple):
     num_env_frames: environment frames received so far.
     num_updates: updates made so far.
     train_time_s: seconds trained.
-    returns: unclipped returns, level by level; the same number for each level.
+    returns: unclipped returns, level by level; the same number for each level,
+      unless games were cut.
   """
   num_env_frames: int
   num_updates: int
