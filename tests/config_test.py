@@ -200,7 +200,7 @@ class DefaultsTest(absltest.TestCase):
         + ''.join(f"'scalable_agent.settings.{name}', " for name in (
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
-            'environment_settings', 'lab_levels', 'learner_settings',
+            'environment_settings', 'files', 'lab_levels', 'learner_settings',
             'replay_settings', 'run_settings', 'sections'))
         + "'scalable_agent.settings.test_settings', "
         "'scalable_agent.settings.values']")
@@ -935,7 +935,7 @@ class SavedTest(parameterized.TestCase):
       ('{"seed": "5"}', '--seed=5 must be of type int'),
       ('{"level_name": ["catch"]}', 'must be of type str'),
       ('{"hidden_sizes": "²"}', 'positive numbers'),
-      ('[' * 100_000, 'recursion'),
+      ('[' * 100_000, 'too many brackets'),
       ('{"seed": -1}', '--seed=-1'), ('\udcff', 'utf-8'))
   def test_damaged(self, text, message):
     with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:

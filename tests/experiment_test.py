@@ -654,6 +654,18 @@ class TestModeTest(absltest.TestCase):
       self.assertEqual(experiment.main(['experiment.py']), 1)
     self.assertIn('could not be written: No space left.', stderr.getvalue())
 
+  def test_a_relative_directory_is_that_of_the_start(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(os.path.dirname(self.settings['logdir']))
+
+    def play(*unused):
+      os.chdir('/')
+      return [1., 2.]
+
+    with mock.patch.object(evaluation, 'episode_returns', play):
+      self._test(logdir='copy')
+    self.assertLen(self._levels_of_table('scores-2-1.json'), 2)
+
   def test_directory_that_cannot_be_written(self):
     with mock.patch.object(score_files, 'reserve_path',
                            side_effect=OSError(30, 'Read-only file system')):

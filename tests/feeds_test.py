@@ -338,9 +338,8 @@ class ResumeTest(parameterized.TestCase):
     self._train(learner, save_replay='no')
     self.assertBetween(learner.num_env_frames - before, 60, 63)
     self._train(learner)
-    rmtree = mock.Mock(side_effect=PermissionError(1, 'No rights'))
     with mock.patch.object(
-        sources, 'shutil', mock.Mock(rmtree=rmtree)
+        os, 'remove', side_effect=PermissionError(1, 'No rights')
     ), self.assertRaisesRegex(
         errors.CheckpointError,
         r'replay of an earlier part cannot be removed \(No rights\), and'):

@@ -1368,8 +1368,17 @@ _FLAT_FUNCTION = (
     ('never eager', 'if tf.config.functions_run_eagerly():', 'if False:'),
 )
 
+_FILES = (
+    ('half a file is left', '      os.remove(temporary)', '      pass'),
+    ('not renamed', 'os.replace(temporary, path)', 'os.rename(path, path)'),
+    ('links are followed', 'flags | os.O_NOFOLLOW', 'flags'),
+    ('errors of brackets', 'except RecursionError', 'except KeyError'),
+)
+
 _SAVING = (
-    ('half a file is left', "os.remove(f'{path}.tmp')", 'pass'),
+    ('files of a user are deleted with a replay',
+     'in os.listdir(directory) if _FILE.fullmatch(name)]',
+     'in os.listdir(directory)]'),
     ('old segments are dropped too early',
      'np.any((end > oldest) & (end > start))',
      'np.all((end > oldest) & (end > start))'),
@@ -1390,7 +1399,6 @@ _SAVING = (
     if np.any(store.count > saved):
       self._write(name, _segment(store, start))
 """),
-    ('not renamed', "os.replace(f'{path}.tmp', path)", "os.rename(path, path)"),
     ('nothing deleted',
      '    self._delete_old()\n\n  def load', '\n  def load'),
     ('deleted while it is needed',
@@ -1839,6 +1847,7 @@ GROUPS = (
     ('replay/selectors', _SELECTORS, 'tests/replay_selectors_test.py'),
     ('replay/prioritised', _PRIORITIES, 'tests/replay_selectors_test.py'),
     ('replay/hindsight', _HINDSIGHT, 'tests/replay_hindsight_test.py'),
+    ('settings/files', _FILES, 'tests/files_test.py'),
     ('replay/saving', _SAVING, 'tests/replay_saving_test.py'),
     ('networks/flat_function', _FLAT_FUNCTION, 'tests/flat_function_test.py'),
     ('experience/unrolls', _UNROLLS,

@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 import functools
 import os
-import shutil
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.networks import agents
+from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -227,15 +227,14 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
       config.save_replay == 'auto'
       and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES):
     return directory
-  if os.path.isdir(directory):
-    reason = 'this part does not save its replay (--save_replay).'
-    try:
-      shutil.rmtree(directory)
-    except OSError as e:
-      raise errors.CheckpointError(
-          f'{directory} of an earlier part cannot be removed ({e.strerror}), '
-          f'and {reason}') from e
-    print(f'{directory} of an earlier part was removed: {reason}')
+  reason = 'this part does not save its replay (--save_replay).'
+  try:
+    if saving.delete(directory):
+      print(f'{directory} of an earlier part was removed: {reason}')
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{directory} of an earlier part cannot be removed ({e.strerror}), '
+        f'and {reason}') from e
   return ''
 
 

@@ -199,7 +199,8 @@ def trained_config(logdir: str) -> config_lib.Config:
   if config is None:
     raise errors.ConfigError(
         f'{logdir} has a checkpoint, but no settings.json.')
-  return dataclasses.replace(config, logdir=logdir)
+  # Code of a user may change the directory.
+  return dataclasses.replace(config, logdir=os.path.abspath(logdir))
 
 
 def restore(config: config_lib.Config,

@@ -49,7 +49,9 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   if trained_with:
     print(config_lib.changes_said(trained_with, config)
           or 'With the settings of the training.')
-  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  # Code of a user may change the directory.
+  config = dataclasses.replace(config, life_loss_ends_episode=False,
+                               logdir=os.path.abspath(config.logdir))
   level_names = list(dict.fromkeys(
       levels_lib.level_names(config.level_name, config.is_test)))
   # A wrong level ends the test now, not after hours on the levels before it.

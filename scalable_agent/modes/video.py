@@ -48,7 +48,9 @@ def record(config: config_lib.Config) -> list[str]:
   trained_with = loading.trained_config(config.logdir)
   print(config_lib.changes_said(trained_with, config)
         or 'With the settings of the training.', flush=True)
-  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  # Code of a user may change the directory.
+  config = dataclasses.replace(config, life_loss_ends_episode=False,
+                               logdir=os.path.abspath(config.logdir))
   try:
     with logdirs.unfinished(
         os.path.join(config.logdir, DIRECTORY)) as unfinished:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import files
 
 # Name of a file that a killed run leaves behind.
 TEMPORARY_NAME = r'evaluations\.csv\.tmp'
@@ -69,9 +70,7 @@ def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
   kept = [line for line, evaluation in _lines(logdir)
           if evaluation.num_env_frames <= num_env_frames]
   try:
-    with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
-      f.writelines([_HEAD, *kept])
-    os.replace(f'{path}.tmp', path)
+    files.write(path, ''.join([_HEAD, *kept]))
   except OSError as e:
     raise errors.ConfigError(
         f'{path} cannot be written: {e.strerror}. Make it writable or use '
