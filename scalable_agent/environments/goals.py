@@ -82,7 +82,7 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
     rewards.append(float(result[1]))
     return result
 
-  setattr(inner, 'step', noted)
+  vars(inner)['step'] = noted
   env.action_space.seed(0)
   env.reset(seed=0)
   for _ in range(_NUM_PROBED_STEPS):
@@ -96,7 +96,7 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
           '--hindsight.')
     if terminated or truncated:
       env.reset()
-  delattr(inner, 'step')
+  del vars(inner)['step']
 
 
 def _goal_spaces(env: gymnasium.Env) -> list[gymnasium.spaces.Box]:
