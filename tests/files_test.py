@@ -113,5 +113,27 @@ class JsonTest(parameterized.TestCase):
     self.assertEmpty(checkpointing._read_means(self._write('means.json')))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/files', catches='test_a_file_is_replaced_whole', rows=(
+        ('half a file is left', '      os.remove(temporary)', '      pass'),
+        ('not renamed', 'os.replace(temporary, path)', 'os.rename(path, path)'),
+    )),
+    dict(file='settings/files',
+         catches='test_nothing_is_written_through_a_link', rows=(('links are followed', 'flags | os.O_NOFOLLOW',
+                                                           'flags'),)),
+    dict(file='settings/files', catches='test_brackets_are_a_value_error',
+         rows=(('errors of brackets', 'except RecursionError',
+                'except KeyError'),)),
+    dict(file='replay/saving',
+         catches='test_a_saved_replay_is_deleted_but_not_the_files_of_a_user',
+         rows=(
+        ('files of a user are deleted with a replay',
+         'in os.listdir(directory) if _FILE.fullmatch(name)]',
+         'in os.listdir(directory)]'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

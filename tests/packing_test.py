@@ -9,7 +9,6 @@ import hypothesis
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from scalable_agent.acting import local
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
@@ -73,7 +72,7 @@ def _stacks(rng, num_frames, num_columns, length, begins):
 
 def packed_unrolls(test, settings, count=6):
   """Yields unrolls of actors, packed; tests that they are as they were."""
-  actors = local.make_local(settings, part=0)
+  actors = training.make_acting(settings, part=0)
   test.addCleanup(actors.close)
   learner = training.make_learner(settings.resolved(
       actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)
@@ -153,6 +152,32 @@ class PackingTest(parameterized.TestCase):
     for unroll, packed in packed_unrolls(self, settings):
       self.assertLess(packing.num_bytes(packed),
                       0.6 * packing.num_bytes(unroll))
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='experience/packing', catches='test_other_observations', rows=(
+        ('exceptions left out', 'array[tuple(leaf.exceptions.T)] = leaf.stacks',
+         'pass'),
+        ('a frame too late', 'frames[n:n + length] for n',
+         'frames[n + 1:n + length + 1] for n'),
+        ('floats are packed', 'array.dtype != np.uint8 or', ''),
+        ('last observations stay compressed',
+         'lambda leaf: _unpack_stacks(_decompress(leaf)), packed)',
+         'lambda leaf: _unpack_stacks(_decompress(leaf)), '
+         'packed)._replace(last_observations=packed.last_observations)'),
+    )),
+    dict(file='experience/packing',
+         catches='test_stacks_that_are_none_stay_as_they_are', rows=(
+        ('only the newest frames are compared',
+         'for n in range(size):\n'
+         '    differs',
+         'for n in [size - 1]:\n'
+         '    differs'),
+        ('packed although it is larger',
+         'if (size - 1) * len(exceptions) >= is_other.size:', 'if False:'),
+    )),
+)
 
 
 if __name__ == '__main__':

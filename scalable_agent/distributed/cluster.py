@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 import time
+from typing import Any
 
 import ray
 from ray.util import scheduling_strategies
@@ -85,7 +86,7 @@ def _connect(config: sections.ClusterSettings) -> None:
             ray.exceptions.RayError) as e:
       raise errors.ConfigError(
           f'--ray_address={config.ray_address}: {e} A cluster is started with '
-          '"ray start --head"; --ray_address=local needs none.') from e
+          '"ray start --head", or by --ray_address=local.') from e
 
 
 def call_in_time(function: Callable[[], None]) -> None:
@@ -129,23 +130,22 @@ def _check_address(address: str) -> None:
   """Raises ConfigError if no program listens at `HOST:PORT`."""
   if address != 'auto' and not listens(address):
     raise errors.ConfigError(
-        f'--ray_address={address}: nothing listens there. It must be local, '
-        'auto or the HOST:PORT that "ray start --head" has printed.')
+        f'--ray_address={address}: no program listens there. Use local, auto '
+        'or the HOST:PORT that "ray start --head" has printed.')
 
 
 def listens(address: str) -> bool:
   """Returns whether a program listens at `HOST:PORT`.
 
-  Raises:
-    ConfigError: `address` is no valid address.
+  Raises ConfigError if `address` is not valid.
   """
   host, _, port = address.rpartition(':')
   try:
     socket.create_connection(
         (host.strip('[]'), int(port)), _CONNECT_TIMEOUT_S).close()
   except (ValueError, OverflowError) as e:
-    raise errors.ConfigError(f'--ray_address={address}: {e}. It must be local, '
-                             'auto or HOST:PORT.') from None
+    raise errors.ConfigError(f'--ray_address={address}: {e}. Use local, auto '
+                             'or HOST:PORT.') from None
   except OSError:  # Also if the name is unknown, or not yet known.
     return False
   return True
@@ -183,9 +183,9 @@ class _RunningClock:
 class Connection:
   """Watches the cluster's head, and ray's processes on the driver's machine.
 
-  Without the head, ray ends all processes after a while. The driver has the
-  learners save a checkpoint before. Without ray's processes on its machine, the
-  driver can start no process.
+  Without the head, ray ends all processes after a while. Before that, the
+  driver makes the learners save a checkpoint. Without ray's processes on the
+  driver's machine, the driver can start no process.
   """
 
   def __init__(self) -> None:
@@ -258,6 +258,15 @@ def num_gpus_per_learner(config: sections.ClusterSettings) -> int:
   return int(ray.cluster_resources().get('GPU', 0) > 0)
 
 
+def maker(cls: type, **options: object) -> Callable[..., Any]:
+  """Returns a function that starts a `cls` in its own process of the cluster.
+
+  ray does not restart the process, and does not type the methods of its handle.
+  `options` are those of `ray.remote`.
+  """
+  return ray.remote(cls).options(max_restarts=0, **options).remote
+
+
 def this_node() -> str:
   """Returns ray's name of the machine of this process."""
   return ray.get_runtime_context().get_node_id()
@@ -288,8 +297,7 @@ def free_cpus() -> str:
 def pause_s(num_losses: int) -> float:
   """Returns the seconds until a process restarts: 0.5, 1, 2, ... 60.
 
-  Args:
-    num_losses: number of consecutive losses of the process; at least 1.
+  `num_losses` is the number of consecutive losses of the process; at least 1.
   """
   # A float cannot hold arbitrarily large powers.
   return min(2.**min(num_losses - 2, 10), _LONGEST_PAUSE_S)

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The driver: starts the learners on a ray cluster, and restarts lost learners.
 
-Without TensorFlow, which only the processes of the learners import.
+Only the processes of the learners import TensorFlow.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ import uuid
 from scalable_agent import errors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import hosts
+from scalable_agent.distributed import learner_worker
 from scalable_agent.distributed import learners
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
@@ -79,7 +80,9 @@ def _run_learners(config: config_lib.Config, token: str, stop: threading.Event,
   checkpoint = _latest_checkpoint(config)
   while True:
     try:
-      return learners.Learners(config, token, connection).run_to_end(stop)
+      return learners.Learners(
+          config, learner_worker.start(config, token),
+          connection).run_to_end(stop)
     except learners.LearnerLost as e:
       learners.check_cluster(connection)
       newer = _latest_checkpoint(config)
@@ -91,10 +94,10 @@ def _run_learners(config: config_lib.Config, token: str, stop: threading.Event,
         raise _lost_while_stopping(e) from None
       if len(losses) > config.max_learner_restarts:
         raise errors.LearnerLostError(
-            f'The learner {losses[0]}. It was lost again and again, '
-            f'--max_learner_restarts={config.max_learner_restarts}. The same '
-            'command resumes from the last checkpoint.') from None
-      print(f'The learner {e}. It restarts from the last checkpoint.',
+            f'The learner {losses[0]}. There was no newer checkpoint after '
+            f'--max_learner_restarts={config.max_learner_restarts} restarts. '
+            'The same command resumes from the last checkpoint.') from None
+      print(f'The learner {e}. Restarting from the last checkpoint.',
             flush=True)
       stop.wait(cluster.pause_s(len(losses)))
       connection.wait_for_head(stop)

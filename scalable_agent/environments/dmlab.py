@@ -55,10 +55,11 @@ _MAX_INSTRUCTION_LENGTH = 1024
 _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
 _HOW_TO_INSTALL = (
-    'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
-    'PyPI: build its wheel from https://github.com/google-deepmind/lab (with '
-    'Bazel, see python/pip_package/README.md), and install the wheel, '
-    '"setuptools<81" and dm-env with pip.')
+    'needs Python 3.11 or older and the package deepmind_lab. PyPI does not '
+    'have this package: build its wheel from '
+    'https://github.com/google-deepmind/lab (with Bazel, see '
+    'python/pip_package/README.md), and install the wheel, "setuptools<81" and '
+    'dm-env with pip.')
 # Imports of the package `deepmind_lab`, and the reason if an import is missing.
 _MISSING = {
     'imp': 'whose package imports imp, which Python has up to 3.11 only: use '
@@ -129,20 +130,11 @@ class LocalLevelCache:
 class _Lab(Protocol):
   """The part of the API of `deepmind_lab.Lab` that is used here."""
 
-  def reset(self, *, seed: int) -> None:
-    """Begins the next episode."""
-
-  def step(self, action: np.ndarray, *, num_steps: int) -> float:
-    """Repeats an action for some frames; returns the sum of the rewards."""
-
-  def is_running(self) -> bool:
-    """Whether the episode goes on."""
-
-  def observations(self) -> dict:
-    """Returns the observations by Lab's names."""
-
-  def close(self) -> None:
-    """Ends Lab."""
+  def reset(self, *, seed: int) -> None: ...
+  def step(self, action: np.ndarray, *, num_steps: int) -> float: ...
+  def is_running(self) -> bool: ...
+  def observations(self) -> dict: ...
+  def close(self) -> None: ...
 
 
 class DmLab(gymnasium.Env):
@@ -158,11 +150,8 @@ class DmLab(gymnasium.Env):
                num_action_repeats: int, level_cache_dir: str = ''):
     """Makes the environment; `reset` starts Lab.
 
-    Args:
-      level: Lab's name of the level.
-      config: settings of Lab, with width and height.
-      num_action_repeats: frames per step, each with the same action.
-      level_cache_dir: directory of compiled maps; '' for no cache.
+    `config` are settings of Lab, with width and height. Maps are kept in
+    `level_cache_dir`, if any.
     """
     self._level = level
     self._config = dict(config)
@@ -183,10 +172,8 @@ class DmLab(gymnasium.Env):
             options: dict | None = None) -> base.Reset:
     """Begins the next episode, see `gymnasium.Env.reset`.
 
-    Args:
-      seed: restarts Lab, and seeds the reference's stream of seeds, one for
-        each episode. None: takes the next seed of the stream.
-      options: not used.
+    A seed restarts Lab, and seeds the reference's stream of seeds, one for each
+    episode. Without a seed, takes the next seed of the stream.
     """
     if seed is not None:
       # A used Lab begins an episode of the same seed at another place. Only a

@@ -5,13 +5,12 @@ Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
 """
 
-from collections.abc import Mapping
 import contextlib
 import dataclasses
 import functools
 import io
 import string
-from typing import Any
+from typing import TypedDict
 
 import gymnasium
 import numpy as np
@@ -52,6 +51,12 @@ def _make(spec: registry.Spec) -> gymnasium.Env:
   return PixelsAndMission(gymnasium.make(spec))
 
 
+class _Seen(TypedDict):
+  """Observation of MiniGrid; `image` has the encoded cells, `[W, H, 3]`."""
+  image: np.ndarray
+  mission: str
+
+
 class PixelsAndMission(gymnasium.Wrapper):
   """Observations are `frame`, uint8 `[56, 56, 3]`, and `instruction`.
 
@@ -80,7 +85,7 @@ class PixelsAndMission(gymnasium.Wrapper):
     observation, reward, terminated, truncated, info = self.env.step(action)
     return self._adapt(observation), reward, terminated, truncated, info
 
-  def _adapt(self, observation: Mapping[str, Any]) -> base.FrameAndInstruction:
+  def _adapt(self, observation: _Seen) -> base.FrameAndInstruction:
     frame = np.empty(self.observation_space['frame'].shape, np.uint8)
     size = _TILE_SIZE
     for i, column in enumerate(observation['image'].tolist()):

@@ -49,26 +49,17 @@ class Package(NamedTuple):
       importlib.import_module(self.module)
 
   def check(self, level_name: str) -> None:
-    """Imports the package.
-
-    Raises:
-      errors.MissingDependencyError: the package is not installed.
-    """
+    """Imports the package; MissingDependencyError if not installed."""
     try:
       self.load()
     except ImportError as e:
       raise errors.MissingDependencyError(
           f'{level_name} needs {self.name}: '
-          f'pip install -e ".[{self.extra}]" ({e}).') from e
+          f'pip install "scalable_agent[{self.extra}]" ({e}).') from e
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> Spec:
-    """Imports the package and returns gymnasium's spec of a level.
-
-    Raises:
-      errors.MissingDependencyError: the package is not installed.
-      errors.UnknownLevelError: no such id is registered.
-    """
+    """Imports the package and returns gymnasium's spec of a level."""
     self.check(level_name)
     return look_up(level_name, settings)
 
@@ -76,10 +67,8 @@ class Package(NamedTuple):
 def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
   """Returns gymnasium's spec of a level.
 
-  Args:
-    level_name: a gymnasium id. `module:id` first imports the module, which
-      registers the id.
-    settings: decide whether `render` returns pictures, if the level can.
+  `module:id` first imports the module, which registers the id. `settings`
+  decide whether `render` returns pictures, if the level can.
 
   Raises:
     errors.MissingDependencyError: the module cannot be imported.

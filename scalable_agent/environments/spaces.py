@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium import spaces
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
@@ -28,14 +29,9 @@ _MAX_COUNT = 16
 
 def action_spec(
     space: gymnasium.Space, level_name: str) -> structs.ActionSpec:
-  """Returns the spec of agents' actions.
+  """Returns the spec of agents' actions in an environment's space of actions.
 
-  Args:
-    space: the environment's space of actions.
-    level_name: the level, for errors.
-
-  Raises:
-    errors.EnvironmentSpecError: agents cannot choose such actions.
+  Raises EnvironmentSpecError if agents cannot choose such actions.
   """
   if isinstance(space, spaces.Discrete):
     return structs.ActionSpec(num_values=(int(space.n),))
@@ -62,13 +58,8 @@ def action_spec(
 def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
   """Converts the actions of agents to the environments' own space.
 
-  Args:
-    actions: `[E, *shape]` of `ActionSpec.array`, all of them valid.
-    space: the space of one action.
-
-  Returns:
-    `[E, *space.shape]` of the dtype of `space`. -1 and 1 become exactly the
-    bounds of the space.
+  Valid actions `[E, *shape]` of `ActionSpec.array` become `[E, *space.shape]`
+  of the dtype of `space`. -1 and 1 become exactly the bounds of the space.
   """
   actions = actions.reshape(len(actions), *space.shape)
   if not isinstance(space, spaces.Box):
@@ -80,12 +71,7 @@ def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
 
 
 class Layout(NamedTuple):
-  """The arrays by which workers send the observations of a level.
-
-  Attributes:
-    arrays: specs of the arrays of `Transport`, by name.
-    is_dict: whether observations are dictionaries.
-  """
+  """The arrays by which workers send the observations of a level, by name."""
   arrays: dict[str, structs.ArraySpec]
   is_dict: bool
 
@@ -115,14 +101,9 @@ class Layout(NamedTuple):
 
 
 def layout(space: gymnasium.Space, level_name: str) -> Layout:
-  """Returns the layout of observations.
+  """Returns the layout of observations of an environment's space.
 
-  Args:
-    space: the environment's space of observations.
-    level_name: the level, for errors.
-
-  Raises:
-    errors.EnvironmentSpecError: such observations are not supported.
+  Raises EnvironmentSpecError if such observations are not supported.
   """
   parts = _parts(space)
   arrays = {name: array for name, part in parts.items()
@@ -130,7 +111,7 @@ def layout(space: gymnasium.Space, level_name: str) -> Layout:
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, in which '
-        f'{", ".join(empty)} has no numbers: leave it out.')
+        f'{", ".join(empty)} has no numbers: leave this part out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT}:
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
                'ObservationWrapper' if space.is_np_flattenable else
@@ -185,7 +166,7 @@ class Transport(gymnasium.ObservationWrapper):
     return self._encode(observation)
 
 
-def _check_counted(value: Any, space: gymnasium.Space) -> None:
+def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   """Raises ValueError for numbers that gymnasium would count from the end."""
   low, num_values = getattr(space, 'start', 0), (
       2 if isinstance(space, spaces.MultiBinary)

@@ -79,13 +79,7 @@ class Screen(gymnasium.Wrapper):
   """
 
   def __init__(self, env: gymnasium.Env, width: int, height: int):
-    """Makes the environment; `reset` starts the engine.
-
-    Args:
-      env: ViZDoom's own environment.
-      width: width of the observations, pixels.
-      height: height of the observations, pixels.
-    """
+    """Makes the environment; sizes of observations are in pixels."""
     super().__init__(env)
     self.observation_space = gymnasium.spaces.Box(
         0, 255, (height, width, 3), np.uint8)

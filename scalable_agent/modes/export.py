@@ -74,8 +74,8 @@ class ExportedAgent(tf.Module):
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the state before the first step of `batch_size` environments.
 
-    The state has the inputs `c`, `h` and `last_action` of `step`, as far as
-    `step` has these inputs. Without any, `batch_size` is returned, because a
+    The state has the inputs `c`, `h` and `last_action` of `step`, where `step`
+    has these inputs. If `step` has none, `batch_size` is returned, because a
     signature must return a tensor.
     """
     state = dict(zip('ch', self._agent.initial_state(batch_size)))
@@ -168,9 +168,8 @@ def run(config: config_lib.Config) -> int:
 def export(config: config_lib.Config) -> str:
   """Writes the latest checkpoint of `logdir` to its directory `export`.
 
-  Returns:
-    The new directory, with a SavedModel, `agent.json` (settings, observations
-    and actions) and perhaps `agent.tflite`.
+  Returns the new directory, with a SavedModel, `agent.json` (settings,
+  observations and actions) and perhaps `agent.tflite`.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint, the network cannot be converted
@@ -222,8 +221,7 @@ def _description(loaded: loading.LoadedAgent,
 def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
   """Adds `agent.tflite`; returns a text about the file for the user.
 
-  Raises:
-    ConfigError: the conversion failed, and `is_wanted`.
+  Raises ConfigError if the conversion failed and the file `is_wanted`.
   """
   # One environment: the shapes must be known.
   inputs = {name: tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, name)

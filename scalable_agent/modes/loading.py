@@ -44,7 +44,7 @@ class LoadedAgent:
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                agent: agents.Agent, num_env_frames: int):
-    """Use `load` instead."""
+    """Makes a loaded agent; use `load` instead."""
     self.config = config
     self.spec = spec
     self.agent = agent
@@ -71,7 +71,7 @@ class LoadedAgent:
       observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
         of other dtypes are converted.
       state: state from the previous step, or from `initial_state`.
-      reward: float `[E]` or scalar, the rewards that led to `observation`. Only
+      reward: float `[E]` or scalar, the rewards of the previous actions. Only
         agents with `use_last_action_reward` use rewards.
       done: bool `[E]` or scalar, whether `observation` begins an episode. Only
         agents with an LSTM use `done`.
@@ -103,16 +103,13 @@ class LoadedAgent:
   def play(self,
            env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
            num_episodes: int = 10, greedy: bool | None = None) -> list[float]:
-    """Plays whole episodes.
+    """Plays whole episodes; returns the sum of the rewards of each episode.
 
     Args:
       env: the environment, which stays open. Actions are not repeated. None
         plays the level of the training, in new processes.
       num_episodes: number of episodes, divided evenly among environments.
       greedy: see `step`.
-
-    Returns:
-      The sum of the rewards of each episode.
 
     Raises:
       errors.EnvironmentSpecError: the agent does not fit the environment.
@@ -136,11 +133,9 @@ class LoadedAgent:
       raise errors.ConfigError(
           f'The agent plays several levels, {", ".join(names)}: give play() an '
           'environment.')
-    num_envs = min(num_episodes, self.config.num_actors)
-    return environments.make_vec(
-        names[:1] * num_envs,
-        [self.config.derive_seed('test', i) for i in range(num_envs)],
-        dataclasses.replace(self.config, life_loss_ends_episode=False))
+    return make_environments(
+        dataclasses.replace(self.config, life_loss_ends_episode=False),
+        names[0], min(num_episodes, self.config.num_actors))
 
 
 def _as_spec(observation: structs.Nest, spec: structs.Nest,
@@ -162,15 +157,23 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
   return array
 
 
+def make_environments(
+    config: config_lib.Config, level: str, num_envs: int,
+    recording: environments.Recording | None = None
+) -> environments.FlowEnvironment:
+  """Makes environments of one level, with the seeds of tests."""
+  return environments.make_vec(
+      [level] * num_envs,
+      [config.derive_seed('test', i) for i in range(num_envs)], config,
+      recording=recording)
+
+
 @layers.state_of_caller_kept()
 def load(logdir: str) -> LoadedAgent:
   """Loads the latest good checkpoint of a training.
 
-  Args:
-    logdir: the `--logdir` of the training, or its directory `best`.
-
-  Raises:
-    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  `logdir` is the `--logdir` of the training, or its directory `best`. Raises
+  errors.ConfigError if the checkpoint or its settings are missing.
   """
   logdir = os.path.expanduser(logdir)
   config = trained_config(logdir)
@@ -188,8 +191,7 @@ def load(logdir: str) -> LoadedAgent:
 def trained_config(logdir: str) -> config_lib.Config:
   """Returns the settings of the training in `logdir`.
 
-  Raises:
-    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  Raises errors.ConfigError if the checkpoint or its settings are missing.
   """
   if not checkpointing.latest_checkpoint(logdir):
     raise errors.ConfigError(
@@ -207,11 +209,8 @@ def restore(config: config_lib.Config,
             spec: structs.EnvironmentSpec) -> tuple[agents.Agent, int]:
   """Makes the agent of resolved settings, with the trained weights.
 
-  Returns:
-    The agent, and the environment frames of the training.
-
-  Raises:
-    errors.CheckpointError: the checkpoint is of another agent or damaged.
+  Returns the agent, and the environment frames of the training. Raises
+  errors.CheckpointError if the checkpoint is of another agent or damaged.
   """
   agent = algorithms.make_agent(
       config, spec, config.derive_seed('learner', 0))

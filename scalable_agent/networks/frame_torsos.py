@@ -2,7 +2,8 @@
 """Torsos for frames: the networks `deep`, `shallow` and `nature`.
 
 `N` is a batch, usually `T * B` steps (`T` time, `B` batch); `H`, `W` and `C`
-are height, width and channels. See `layers` on seeds and sublayers.
+are height, width and channels. Frames are `[N, H, W, C]` or `[N, C, H, W]`;
+uint8 is divided by 255, float is not. See `layers` on seeds and sublayers.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from scalable_agent.settings import declare
 import tensorflow as tf
 
 
-class DeepTorso(tf.keras.layers.Layer):
+class DeepTorso(layers.Composite):
   """The paper's ResNet: 15 convolutions in three sections, then dense 256."""
 
   def __init__(self, data_format: str = 'channels_last',
@@ -27,10 +28,7 @@ class DeepTorso(tf.keras.layers.Layer):
     self._dense = layers.dense(256, 'relu', seed)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
-
-    Frames of uint8 are divided by 255, float frames are not.
-    """
+    """Computes features `[N, 256]` of frames, see the module."""
     x = _to_channels_last(frames, self._data_format)
     x = layers.to_float(x, self.compute_dtype)
     for section in self._sections:
@@ -38,7 +36,7 @@ class DeepTorso(tf.keras.layers.Layer):
     return self._dense(layers.flatten(tf.nn.relu(x)))
 
 
-class ResNetSection(tf.keras.layers.Layer):
+class ResNetSection(layers.Composite):
   """Convolution, pooling to half the size, two residual blocks."""
 
   def __init__(self, channels: int, seed: layers.Seed):
@@ -48,11 +46,7 @@ class ResNetSection(tf.keras.layers.Layer):
     self._blocks = tuple((conv(), conv()) for _ in range(2))
 
   def call(self, x: tf.Tensor) -> tf.Tensor:
-    """Computes `[N, ceil(H / 2), ceil(W / 2), channels]`.
-
-    Args:
-      x: `[N, H, W, C]`, of the compute dtype.
-    """
+    """Computes `[N, ceil(H / 2), ceil(W / 2), channels]` of `[N, H, W, C]`."""
     x = self._conv(x)
     x = tf.nn.max_pool2d(x, ksize=3, strides=2, padding='SAME')
     for first, second in self._blocks:
@@ -60,7 +54,7 @@ class ResNetSection(tf.keras.layers.Layer):
     return x
 
 
-class ShallowTorso(tf.keras.layers.Layer):
+class ShallowTorso(layers.Composite):
   """The paper's small network: two convolutions, then dense 256 (as in A3C)."""
 
   def __init__(self, data_format: str = 'channels_last',
@@ -79,15 +73,12 @@ class ShallowTorso(tf.keras.layers.Layer):
         256, 'relu', kernel_initializer=initializer)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
-
-    Frames of uint8 are divided by 255, float frames are not.
-    """
+    """Computes features `[N, 256]` of frames, see the module."""
     x = tf.nn.relu(self._first(frames))
     return self._dense(layers.flatten(self._second(x)))
 
 
-class NatureTorso(tf.keras.layers.Layer):
+class NatureTorso(layers.Composite):
   """DQN's network (Mnih et al. 2015): three convolutions, then dense 512."""
 
   def __init__(self, data_format: str = 'channels_last',
@@ -105,10 +96,7 @@ class NatureTorso(tf.keras.layers.Layer):
         512, 'relu', kernel_initializer=initializer)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, 512]` of frames `[N, H, W, C]` (or `N, C, H, W`).
-
-    Frames of uint8 are divided by 255, float frames are not.
-    """
+    """Computes features `[N, 512]` of frames, see the module."""
     x = tf.nn.relu(self._first(frames))
     return self._dense(layers.flatten(self._third(self._second(x))))
 
@@ -194,8 +182,8 @@ def make(
 def _data_format(frame_shape: tuple[int, ...]) -> str:
   """Returns the layout of frames.
 
-  The channels are the outer axis beside two equal axes (a square frame may have
-  any number of channels), or else the smaller outer axis.
+  The channels are the outer axis next to two equal axes (a square frame may
+  have any number of channels), or else the smaller outer axis.
   """
   first, middle, last = frame_shape
   is_square = (first == middle) != (middle == last)

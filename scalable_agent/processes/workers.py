@@ -63,11 +63,7 @@ class _NoAnswerError(TimeoutError):
 
 
 class Workers:
-  """`E` environments in processes, stepped together.
-
-  Attributes:
-    exchange: the `Exchange` with the workers.
-  """
+  """`E` environments in processes, stepped together through `exchange`."""
 
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
@@ -77,20 +73,12 @@ class Workers:
                num_per_process: int = 1, steps_compile: bool = False):
     """Starts the processes and builds the environments in them.
 
-    Args:
-      names: `E` names, for errors.
-      factories: build the `E` environments, whose observations are dictionaries
-        of arrays.
-      observation_spec: specs of the arrays of observations, by name.
-      action_spec: spec of an action in the environments' own action space.
-      seeds: `E` seeds.
-      timeout_s: longest duration of a step of all environments, in seconds.
-        Building and resetting may take longer if environments share cores.
-      num_per_process: number of environments that one process steps in turn.
-      steps_compile: whether a step may take as long as a reset.
-
-    Raises:
-      errors.EnvironmentProcessError: an environment could not be built.
+    Observations of the `E` environments are dictionaries of arrays. Actions are
+    from the action space of the environments. A step of all environments may
+    take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
+    may take longer if environments share cores. A process steps
+    `num_per_process` environments in turn. Raises EnvironmentProcessError if an
+    environment cannot be built.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
@@ -244,8 +232,8 @@ class Workers:
               if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
-          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
-          'for each environment per core).')
+          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} s x '
+          'environments / cores more).')
     # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
@@ -303,8 +291,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
       try:
         if command is None:
           with warnings.catch_warnings():
-            # Already shown when the spaces of the level were queried.
-            warnings.simplefilter('ignore')
+            warnings.simplefilter('ignore')  # Shown when the level was queried.
             _seed(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
@@ -315,7 +302,9 @@ def _work(commands: connection.Connection, done: connection.Connection,
           _step(envs[i], exchange, index)
         exchange.status[index] = DONE
       except Exception as e:  # pylint: disable=broad-except
-        text = user_code.report(e).to_bytes(MAX_REPORT_BYTES)
+        name = 'reset' if command == _RESET else 'step'
+        text = user_code.report(e, command and envs[i], name).to_bytes(
+            MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = DONE  # The parent waits no longer.
         exchange.status[index] = FAILED

@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The replay buffer of all algorithms: a store, a selector and a view."""
 
+from collections.abc import Mapping
 import json
 import threading
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -26,23 +27,11 @@ _Store = TypeVar('_Store', bound=Store)
 
 
 class Replay(Generic[_Store]):
-  """Draws samples from a store. All methods may be called from any thread.
-
-  Attributes:
-    store: the store.
-    selector: the selector.
-  """
+  """Draws samples from a store. All methods may be called from any thread."""
 
   def __init__(self, store: _Store, selector: selectors.Selector,
                view: views.View[_Store], seed: int):
-    """Puts a replay together.
-
-    Args:
-      store: keeps the items; used by nobody else.
-      selector: chooses the items of a draw; used by nobody else.
-      view: makes the data of a sample from chosen items.
-      seed: seed of the draws.
-    """
+    """Makes a replay, the only user of `store` and `selector`."""
     self.store = store
     self.selector = selector
     self._view = view
@@ -52,7 +41,7 @@ class Replay(Generic[_Store]):
 
   @property
   def num_items(self) -> int:
-    """The number of items that can be drawn, up to the few before gaps."""
+    """The number of items; a few items before gaps cannot be drawn."""
     return int(np.sum(self.store.end - self.store.first))
 
   def add(self, unroll: structs.Unroll) -> None:
@@ -63,11 +52,12 @@ class Replay(Generic[_Store]):
   def draw(self, num_batches: int, batch_size: int) -> structs.Sample:
     """Draws `K` batches of `B` items, with replacement.
 
-    Args:
-      num_batches: `K`. With `K = 1` arrays have no axis for `K`.
-      batch_size: `B`.
+    With `K = 1`, arrays have no axis for `K`. Raises ValueError if the replay
+    is empty.
     """
     with self._lock:
+      if not self.num_items:
+        raise ValueError('The replay is empty: nothing can be drawn.')
       positions, importance_weights = self.selector.select(
           self.store, self._rng, num_batches, batch_size)
       data = self._view(self.store, positions.ravel(), self._rng)
@@ -79,19 +69,16 @@ class Replay(Generic[_Store]):
   def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
     """Sets the errors of drawn items; overwritten items are skipped.
 
-    Args:
-      positions: positions from `draw`, of any shape.
-      errors: errors of the same shape. Only their sizes count.
+    Positions, of any shape, are from `draw`. Only the sizes of errors count.
     """
     with self._lock:
       self.selector.update(self.store, positions, errors)
 
-  def save(self, directory: str, counters: dict[str, Any]) -> None:
+  def save(self, directory: str, counters: Mapping[str, int | str]) -> None:
     """Saves a replay of steps: the new steps and the state of the draws.
 
-    Args:
-      directory: the same directory each time. An older save is deleted.
-      counters: numbers and strings by name, such as `Rate.state`.
+    The directory must be the same each time; an older save is deleted.
+    `counters` are numbers and strings by name, such as `Rate.state`.
     """
     with self._lock:
       self._saver = self._saver or saving.Saver(directory)
@@ -99,14 +86,10 @@ class Replay(Generic[_Store]):
           **self.selector.state, 'counters': json.dumps(counters),
           'rng': json.dumps(self._rng.bit_generator.state)})
 
-  def load(self, directory: str) -> dict[str, Any] | None:
-    """Resumes from the last save; the next unrolls do not join up with it.
+  def load(self, directory: str) -> dict[str, int | str] | None:
+    """Restores the last save; no sample joins old steps and new unrolls.
 
-    Args:
-      directory: the directory of the save.
-
-    Returns:
-      The counters; None if nothing was saved. Then nothing has changed.
+    Returns the counters. Changes nothing and returns None without a save.
 
     Raises:
       saving.DamagedError: a file is damaged. Make a new replay.
@@ -124,8 +107,8 @@ class Replay(Generic[_Store]):
       if missing:
         raise errors.CheckpointError(
             f'The replay in {directory} has no {" and no ".join(missing)}: use '
-            f'the settings of before, or delete {directory}. The run then '
-            'fills its replay anew.')
+            f'the earlier settings, or delete {directory}. The run then starts '
+            'with an empty replay.')
       self.selector.state = {name: state[name] for name in self.selector.state}
       return counters
 

@@ -2,23 +2,21 @@
 """Plays whole games with a policy, during the training or afterwards."""
 
 from collections.abc import Callable
-import dataclasses
 import threading
 
 import numpy as np
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
+from scalable_agent.environments import base
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.scores import evaluations as evaluations_file
-from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 
 
 def episode_returns(
-    env: environments.FlowEnvironment, policy: policies.Policy,
+    env: base.FlowEnvironment, policy: policies.Policy,
     num_episodes: int, config: config_lib.Config) -> list[float]:
   """Plays whole games in parallel and returns the unclipped returns.
 
@@ -27,7 +25,6 @@ def episode_returns(
 
   Args:
     env: `E` environments.
-    policy: the policy, with its weights.
     num_episodes: number of games, at least `E`.
     config: has `max_episode_steps` and `progress_secs`.
 
@@ -41,7 +38,7 @@ def episode_returns(
 
 
 def returns_by_environment(
-    env: environments.FlowEnvironment, policy: policies.Policy,
+    env: base.FlowEnvironment, policy: policies.Policy,
     num_episodes: int, config: config_lib.Config,
     is_stopped: Callable[[], bool] = lambda: False) -> list[list[float]]:
   """Plays as `episode_returns` does; returns a list for each environment.
@@ -80,7 +77,7 @@ def returns_by_environment(
   return returns
 
 
-def _report(env: environments.FlowEnvironment, info: structs.StepOutputInfo,
+def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
             returns: list[list[float]], quotas: np.ndarray,
             reported: int) -> int:
   """Prints how many games are over; returns the number.
@@ -105,12 +102,12 @@ def _report(env: environments.FlowEnvironment, info: structs.StepOutputInfo,
 class Evaluator:
   """Evaluates while training, and writes `evaluations.csv`."""
 
-  def __init__(self, env: environments.FlowEnvironment, policy: policies.Policy,
+  def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                learner: learner_lib.Learner, config: config_lib.Config):
     """Reads the evaluations of earlier parts of the run.
 
     Args:
-      env: `E` environments from `make_environments`.
+      env: `E` environments.
       policy: a policy without other users.
       learner: the learner to evaluate, with its frames restored.
       config: has the log directory, the frames between two evaluations, and
@@ -142,12 +139,8 @@ class Evaluator:
                stop: threading.Event) -> evaluations_file.Evaluation | None:
     """Plays the games with the current weights, and writes the results.
 
-    Args:
-      train_time_s: seconds trained.
-      stop: ends the games once set.
-
-    Returns:
-      The evaluation; None if stopped.
+    `train_time_s` are the seconds trained. Returns None if `stop` is set
+    during the games.
     """
     learner = self._learner
     self._policy.refresh(learner.weights())
@@ -180,23 +173,3 @@ class Evaluator:
                                       self._config, stop.is_set)
       except errors.EnvironmentLostError:  # All games are started again.
         pass
-
-
-def make_environments(
-    config: config_lib.Config) -> environments.FlowEnvironment:
-  """Makes the environments of evaluations while training.
-
-  The environments play whole games on the levels of the training, with other
-  seeds. There are at most as many environments as in the training.
-  """
-  names = levels_lib.played(
-      levels_lib.level_names(config.level_name, config.is_test),
-      config.num_actors)
-  # The levels take turns, so that each level plays the same number of games.
-  names *= min(config.eval_num_episodes, config.num_actors // len(names))
-  return environments.make_vec(
-      # All parts of a run play the same games.
-      names, [config.derive_seed('evaluation', i) for i in range(len(names))],
-      dataclasses.replace(config, life_loss_ends_episode=False),
-      restarts=None if config.deterministic
-      else environments.Restarts(config.max_environment_restarts))

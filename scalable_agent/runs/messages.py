@@ -22,7 +22,6 @@ def print_start(
     config: the settings, resolved.
     before: the settings of the part before, None for the first part.
     actors: the actors of learner 0.
-    num_learners: the number of learners.
   """
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
@@ -61,7 +60,7 @@ def retry_later() -> Iterator[None]:
   try:
     yield
   except errors.SaveError as e:
-    print(f'{e} Training goes on, and tries again with the next one.',
+    print(f'{e} Training continues, and saves the next time.',
           flush=True)
 
 

@@ -35,9 +35,8 @@ class Bottleneck:
                actors: Mapping[str, float]) -> str:
     """Returns a line, or '' without a clear answer and if nothing has changed.
 
-    Args:
-      learner: seconds of the learner in each stage so far, with a stage `wait`.
-      actors: the same for all actors together.
+    `learner` are the seconds of the learner in each stage so far, with a stage
+    `wait`, and `actors` those of all actors together.
     """
     learner_share = self._wait_share('learner', learner)
     actor_share = self._wait_share('actors', actors)
@@ -65,12 +64,8 @@ class MetricsWriter:
   def __init__(self, logdir: str, num_action_repeats: int):
     """Opens `<logdir>/episodes.csv` and a TensorBoard event file to append.
 
-    Args:
-      logdir: an existing directory.
-      num_action_repeats: environment frames per agent step.
-
-    Raises:
-      ConfigError: `episodes.csv` cannot be written.
+    `num_action_repeats` are environment frames per agent step. Raises
+    ConfigError if `episodes.csv` cannot be written.
     """
     self._num_action_repeats = num_action_repeats
     path = os.path.join(logdir, 'episodes.csv')
@@ -80,8 +75,8 @@ class MetricsWriter:
       self._file = open(path, 'a', newline='', encoding='utf-8')
     except OSError as e:
       raise errors.ConfigError(
-          f'{path} cannot be written: {e.strerror}. Make it writable or use '
-          'another --logdir.') from e
+          f'{path} cannot be written: {e.strerror}. Make this file '
+          'writable or use another --logdir.') from e
     self._path, self._has_failed = path, False
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
@@ -148,8 +143,8 @@ class MetricsWriter:
     except (OSError, tf.errors.OpError) as e:
       if not self._has_failed:
         print(f'Curves could not be written to {os.path.dirname(self._path)}: '
-              f'{errors.reason(e)}. Training goes on; episodes may be missing '
-              'from them.', flush=True)
+              f'{errors.reason(e)}. Training continues; episodes may be '
+              'missing from the curves.', flush=True)
       self._has_failed = True
 
   def _as_default(self, num_env_frames: int
@@ -158,7 +153,7 @@ class MetricsWriter:
 
 
 def _missing_end(path: str) -> str:
-  """Returns the missing end of a CSV file whose last line a kill has cut."""
+  """Returns the missing end of the last line of a CSV file after a kill."""
   with open(path, 'rb') as f:
     f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
     line = f.read().rsplit(b'\n', 1)[-1]
@@ -255,9 +250,7 @@ class Progress:
   def measure(self, num_env_frames: int, policy_lag: float) -> Measured:
     """Returns the progress, with the speed since the last call.
 
-    Args:
-      num_env_frames: frames learned from so far.
-      policy_lag: the lag in updates, mean over the batch.
+    `policy_lag` is the lag in updates, mean over the batch.
     """
     frames_per_s = self._speed(num_env_frames)
     left_s = max(self._total - num_env_frames, 0) / (frames_per_s or np.inf)

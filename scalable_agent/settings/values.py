@@ -3,12 +3,11 @@
 
 import os
 import re
-from typing import Any
 
 import numpy as np
 
 
-def plain(value: Any, kind: type) -> Any:
+def plain(value: object, kind: type) -> object:
   """Returns a setting of type `kind` as Python's own type, if that is exact.
 
   Numbers of NumPy, whole numbers such as 1e6, and paths are converted. All
