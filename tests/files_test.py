@@ -120,8 +120,9 @@ MUTATIONS = (
         ('not renamed', 'os.replace(temporary, path)', 'os.rename(path, path)'),
     )),
     dict(file='settings/files',
-         catches='test_nothing_is_written_through_a_link', rows=(('links are followed', 'flags | os.O_NOFOLLOW',
-                                                           'flags'),)),
+         catches='test_nothing_is_written_through_a_link', rows=(
+        ('links are followed', 'flags | os.O_NOFOLLOW', 'flags'),
+    )),
     dict(file='settings/files', catches='test_brackets_are_a_value_error',
          rows=(('errors of brackets', 'except RecursionError',
                 'except KeyError'),)),
