@@ -25,13 +25,13 @@ Glossary:
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
+*   learner 0: of `--num_learners`, the learner that writes to `--logdir`.
 *   part: the training from one checkpoint on. A start of the program adds a
     part to the run. A deterministic run begins a part at each checkpoint. A
     part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
 *   replay: a buffer of earlier unrolls or transitions, for repeated learning.
-*   torso: the layers of a network before the heads, from an observation to
-    features.
+*   torso: the layers of a network from an observation to the heads.
 *   transition: an observation, the action for this observation, and the result.
     A batch of the off-policy algorithms has `B` transitions.
 *   unroll: `T` agent steps in a row of one group.
@@ -304,6 +304,8 @@ class Sample(NamedTuple):
     data: the items.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
+    largest_weights: of several learners with priorities, float32 `[B]`: the
+      number that each importance weight was divided by, 0 for fresh unrolls.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
@@ -314,6 +316,7 @@ class Sample(NamedTuple):
   num_new_steps: int = 0
   notes: Sequence[Note] = ()
   num_new_columns: int = 0
+  largest_weights: np.ndarray | None = None
 
 
 class Batch(NamedTuple):
@@ -324,6 +327,7 @@ class Batch(NamedTuple):
   positions: np.ndarray | None = None
   notes: Sequence[Note] = ()
   num_new_columns: int = 0
+  largest_weights: np.ndarray | None = None
 
 
 class Weights(NamedTuple):

@@ -11,6 +11,7 @@ from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import threads
 from scalable_agent.replay import rate as rate_lib
@@ -139,7 +140,22 @@ class Feed:
           sample.data, sample.num_new_steps * self._num_action_repeats,
           sample.importance_weights)
     return batch._replace(positions=sample.positions, notes=sample.notes,
-                          num_new_columns=sample.num_new_columns)
+                          num_new_columns=sample.num_new_columns,
+                          largest_weights=sample.largest_weights)
+
+
+def normalised(batch: structs.Batch,
+               collectives: collectives_lib.Collectives) -> structs.Batch:
+  """Divides importance weights by the largest weight of all learners.
+
+  The replay of each learner has divided by the largest weight of its own items.
+  """
+  own = batch.largest_weights
+  if own is None:
+    return batch
+  factors = own / float(collectives.largest(float(own.max())))
+  return batch._replace(importance_weights=batch.importance_weights * np.where(
+      own > 0, factors, np.float32(1)))
 
 
 class TurnTaker:
@@ -170,3 +186,13 @@ class TurnTaker:
       self._releases.append(release)
       return unrolls.Delivery(unroll, lambda: None)
     raise queues.QueueClosed()
+
+
+class Columns:
+  """An inbox that fills the columns of one unroll, first in, first out."""
+
+  def __init__(self, inbox: unrolls.Inbox, unroll: structs.Unroll):
+    self._filled = unrolls.batches(inbox, unroll)
+
+  def get(self) -> unrolls.Delivery:
+    return unrolls.Delivery(next(self._filled), lambda: None)

@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 import functools
 import os
-import shutil
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.networks import agents
+from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -81,16 +81,6 @@ def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
   return make_source(config, spec, learner, inbox, place)
 
 
-class _Columns:
-  """An inbox that fills the columns of one unroll, first in, first out."""
-
-  def __init__(self, inbox: unrolls.Inbox, unroll: structs.Unroll):
-    self._filled = unrolls.batches(inbox, unroll)
-
-  def get(self) -> unrolls.Delivery:
-    return unrolls.Delivery(next(self._filled), lambda: None)
-
-
 def _note(unroll: structs.Unroll) -> structs.Note:
   actions = unroll.steps.agent_outputs.action[1:].copy()
   return structs.Note(episodes.finished_episodes(unroll),
@@ -106,7 +96,7 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
   batch = allocate(config.batch_size)
   if not config.replay_capacity:
     return feeds.Source(replay_lib.samples(
-        _Columns(inbox, batch), lambda unroll: None,
+        feeds.Columns(inbox, batch), lambda unroll: None,
         lambda: structs.Sample(batch, num_new_columns=batch.num_columns),
         replay_lib.PerCollection(), _note))
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
@@ -130,11 +120,12 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
     sample = replay.draw(1, config.batch_size - num_fresh)
     # For the next sample.
     _anneal(selector, config, learner.num_env_frames)
-    return _without_unused(
-        _with_fresh(sample, num_fresh, int(replay.store.end[0])), config)
+    return _with_used(_with_fresh(sample, num_fresh, int(replay.store.end[0])),
+                      selector, place, num_fresh)
 
   return feeds.Source(
-      replay_lib.samples(_Columns(inbox, fresh), replay.add, draw, due, _note),
+      replay_lib.samples(
+          feeds.Columns(inbox, fresh), replay.add, draw, due, _note),
       replay.update)
 
 
@@ -147,7 +138,7 @@ def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
   passes = replay_lib.Passes(collected, allocate(config.batch_size),
                              config.passes, place.replay_seed(config))
   return feeds.Source(replay_lib.samples(
-      _Columns(inbox, collected), lambda unroll: None, passes,
+      feeds.Columns(inbox, collected), lambda unroll: None, passes,
       replay_lib.PerCollection(passes.num_draws), _note))
 
 
@@ -191,8 +182,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
   def draw() -> structs.Sample:
     _anneal(selector, config, learner.num_env_frames)
-    return _without_unused(
-        replay.draw(learner.updates_per_call, config.batch_size), config)
+    return _with_used(replay.draw(learner.updates_per_call, config.batch_size),
+                      selector, place)
 
   def samples() -> Iterator[structs.Sample]:
     num_more = num_uncounted
@@ -240,15 +231,14 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
       config.save_replay == 'auto'
       and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES):
     return directory
-  if os.path.isdir(directory):
-    reason = 'this part does not save its replay (--save_replay).'
-    try:
-      shutil.rmtree(directory)
-    except OSError as e:
-      raise errors.CheckpointError(
-          f'{directory} of an earlier part cannot be removed ({e.strerror}), '
-          f'and {reason}') from e
-    print(f'{directory} of an earlier part was removed: {reason}')
+  reason = 'this part does not save its replay (--save_replay).'
+  try:
+    if saving.delete(directory):
+      print(f'{directory} of an earlier part was removed: {reason}')
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{directory} of an earlier part cannot be removed ({e.strerror}), '
+        f'and {reason}') from e
   return ''
 
 
@@ -306,21 +296,31 @@ def _make_selector(config: sections.ReplaySettings) -> replay_lib.Selector:
 def _anneal(selector: replay_lib.Selector, config: config_lib.Config,
             num_env_frames: int) -> None:
   """Sets the importance exponent, which changes during the training."""
-  while isinstance(selector, (replay_lib.Recent, replay_lib.MaxUse)):
-    selector = selector.inner
-  if isinstance(selector, replay_lib.Prioritised):
+  if priorities := _priorities(selector):
     share = min(num_env_frames / config.total_environment_frames, 1.0)
-    selector.importance_exponent = (
+    priorities.importance_exponent = (
         (1 - share) * config.importance_exponent
         + share * config.importance_exponent_end)
 
 
-def _without_unused(sample: structs.Sample,
-                    config: sections.ReplaySettings) -> structs.Sample:
+def _priorities(selector: replay_lib.Selector) -> replay_lib.Prioritised | None:
+  """Returns the selector by priorities within a selector, if there is one."""
+  while isinstance(selector, (replay_lib.Recent, replay_lib.MaxUse)):
+    selector = selector.inner
+  return selector if isinstance(selector, replay_lib.Prioritised) else None
+
+
+def _with_used(sample: structs.Sample, selector: replay_lib.Selector,
+               place: Place, num_fresh: int = 0) -> structs.Sample:
   """Drops importance weights and positions if there are no priorities."""
-  if config.is_prioritised:
+  priorities = _priorities(selector)
+  if priorities is None:
+    return sample._replace(importance_weights=None, positions=None)
+  if place.collectives.size == 1:
     return sample
-  return sample._replace(importance_weights=None, positions=None)
+  largest = np.full_like(sample.importance_weights, priorities.largest_weight)
+  largest[:num_fresh] = 0
+  return sample._replace(largest_weights=largest)
 
 
 def _make_view(config: config_lib.Config
