@@ -263,6 +263,8 @@ class SerialReference:
 
 def _in_space(action, space):
   """An agent's action as gymnasium takes it."""
+  if isinstance(space, gymnasium.spaces.MultiBinary):
+    return action.astype(np.int8).reshape(space.shape)
   if not isinstance(space, gymnasium.spaces.Box):
     return action + space.start
   action = np.clip(action.astype(np.float64), -1, 1).reshape(space.shape)

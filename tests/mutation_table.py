@@ -817,8 +817,8 @@ _SAC = (
      'temperature = tf.exp(self._log_temperature)',
      'temperature = tf.identity(self._log_temperature)'),
     ('weights left out of the temperature',
-     'self._target_entropy,\n            importance_weights)',
-     'self._target_entropy)'),
+     'self._target_entropies(data.observation), importance_weights)',
+     'self._target_entropies(data.observation))'),
     ('policy at the wrong observation, discrete',
      'logits = self.agent.params(data.observation)',
      'logits = self.agent.params(data.next_observation)'),
@@ -1774,6 +1774,78 @@ _REPORTS = (
      'self.counts = report.counts | self.counts'),
 )
 
+_MASKS = (
+    ('of no part', "observation.get(NAME) if isinstance(",
+     "None if isinstance("),
+    ('of numbers', 'part is not None and part.dtype == bool',
+     'part is not None'),
+    ('turned round', 'tf.where(mask, params, tf.constant(_INVALID, '
+     'params.dtype))', 'tf.where(mask, tf.constant(_INVALID, params.dtype), '
+     'params)'),
+    ('infinite', '_INVALID = -1e20', "_INVALID = -float('inf')"),
+    ('too small', '_INVALID = -1e20', '_INVALID = -9.0'),
+    ('added', 'tf.where(mask, params, tf.constant(_INVALID, params.dtype))',
+     'params + _INVALID * (1 - tf.cast(mask, params.dtype))'),
+    ('number of all actions', 'tf.reduce_sum(tf.cast(mask, tf.float32), '
+     'axis=-1), 1.0)', 'tf.reduce_sum(tf.ones_like(mask, tf.float32), '
+     'axis=-1), 1.0)'),
+)
+_MASKED_AGENTS = (
+    ('unrolls not masked', """masks.masked(split(self._params(features)),
+                            masks.of(env_outputs.observation)),""",
+     'split(self._params(features)),'),
+    ('parameters not masked', """                        masks.of(observations))
+""", '                        None)\n'),
+    ('random actions of all', 'random_seed) if mask is None else',
+     'random_seed) if True else'),
+    ('random actions of the policy', 'tf.zeros_like(params), mask',
+     'params, mask'),
+    ('random actions never masked', """tf.int32),
+                                masks.of(env_output.observation)))""",
+     'tf.int32)))'),
+)
+_MASKED_INPUTS = (
+    ('mask as a feature', 'hidden.add(masks.NAME)', 'pass'),
+)
+_MASKED_SAC = (
+    ('entropy of all actions', 'if mask is None:\n      return self._target',
+     'if True:\n      return self._target'),
+    ('mask of the next observation',
+     'self._target_entropies(data.observation)',
+     'self._target_entropies(data.next_observation)'),
+)
+_MASKED_SPACES = (
+    ('one choice in any part', 'axis=-1), axis=-1)', 'axis=-1)[..., :1], -1)'),
+    ('starts of parts', '(0, *action.num_values[:-1])',
+     '(0, *action.num_values[1:])'),
+    ('a choice at the end', 'self._encode(observation, terminated), reward',
+     'self._encode(observation), reward'),
+    ('no check of the choice', 'if not is_over and not has_choice(',
+     'if False and not has_choice('),
+    ('counts as masks', '(mask != 0) & (mask != 1)', '(mask < 0)'),
+    ('masks of any size', 'if mask.shape != _mask_spec(space).shape:',
+     'if False:'),
+    ('masks of other actions',
+     '_mask_spec(space).shape != (sum(action.num_values),)', 'False'),
+    ('masks of any box', '(part.low >= 0).all() and', 'True or'),
+    ('masks of continuous actions', "if action.size:\n    raise",
+     'if False:\n    raise'),
+    ('tuples in the order of names', 'dict(zip(self._parts, observation',
+     'dict(zip(sorted(self._parts), observation'),
+    ('bits as int32', 'return actions.astype(space.dtype)', 'return actions'),
+)
+_MASKED_VECTORS = (
+    ('a choice at the end', 'is_over = terminated\n', 'pass\n'),
+    ('no choice ever', 'self._convert(observation, self._nothing)',
+     'self._convert(observation, ~self._nothing)'),
+)
+_MASKED_LOADING = (
+    ('no check', '_check_mask(masks.of(observation), self.spec.action)',
+     'pass'),
+    ('valid rows', '~spaces.has_choice(mask, action)',
+     'spaces.has_choice(mask, action)'),
+)
+
 
 # A file of the package without `.py`, its mutations, and the arguments of
 # pytest that choose the tests that must notice.
@@ -1870,6 +1942,19 @@ GROUPS = (
     ('distributed/learner_worker', _LEARNER_WORKER, 'tests/driver_test.py'),
     ('runs/log', _LOG, 'tests/training_test.py', '-k', 'LogTest or LogWithout'),
     ('runs/messages', _MESSAGES, 'tests/training_test.py', '-k', 'LogTest'),
+    ('networks/masks', _MASKS, 'tests/masks_test.py', '-m', 'not slow'),
+    ('networks/agents', _MASKED_AGENTS, 'tests/masks_test.py', '-m',
+     'not slow'),
+    ('networks/instructions', _MASKED_INPUTS, 'tests/masks_test.py', '-m',
+     'not slow'),
+    ('algorithms/sac', _MASKED_SAC, 'tests/masks_test.py', '-k', 'OffPolicy'),
+    ('environments/spaces', _MASKED_SPACES, 'tests/masks_test.py',
+     'tests/spaces_test.py', '-k', 'Environment or Tuple or Bits or NoValid '
+     'or no_valid'),
+    ('environments/from_gymnasium', _MASKED_VECTORS, 'tests/masks_test.py',
+     '-k', 'caller'),
+    ('modes/loading', _MASKED_LOADING, 'tests/masks_test.py', '-k',
+     'no_valid'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),

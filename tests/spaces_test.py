@@ -48,6 +48,32 @@ class EchoPartsTest(environment_contract.SerialReference,
   level_name = 'fake/EchoParts-v0'
 
 
+class BitsTest(environment_contract.SerialReference,
+               environment_contract.EnvironmentContract, absltest.TestCase):
+  level_name = 'fake/Bits-v0'
+
+
+class TupleOfPartsTest(environment_contract.EnvironmentContract,
+                       absltest.TestCase):
+  level_name = 'fake/TupleOfParts-v0'
+
+  def test_spec(self):
+    shapes = {'0': (3,), '1': (4,), **{str(i): (1,) for i in range(2, 12)}}
+    self.assertEqual(self.make([1]).spec.observation, {
+        name: structs.ArraySpec(shape, np.dtype(np.float32))
+        for name, shape in shapes.items()})
+
+  def test_parts_keep_their_order(self):
+    env = self.make([1])
+    space = fake_environments.TupleOfParts.observation_space
+    space.seed(1)
+    observation = env.initial().observation
+    for name, expected in zip(observation, space.sample(), strict=True):
+      if name != '1':
+        np.testing.assert_array_equal(
+            observation[name][0], expected.astype(np.float32))
+
+
 class EchoOnePartTest(environment_contract.EnvironmentContract,
                       absltest.TestCase):
   level_name = 'fake/EchoOnePart-v0'
@@ -88,6 +114,7 @@ class ActionsTest(parameterized.TestCase):
       ('EchoScalar', structs.ActionSpec(size=1), (1,), np.float32),
       ('EchoParts', structs.ActionSpec((3, 2, 4)), (3,), np.int32),
       ('EchoOnePart', structs.ActionSpec((4,)), (), np.int32),
+      ('Bits', structs.ActionSpec((2, 2, 2, 2)), (4,), np.int32),
       ('ActionsFromOne', structs.ActionSpec((3,)), (), np.int32))
   def test_specs(self, level, spec, shape, dtype):
     env = self.make(f'fake/{level}-v0')

@@ -2,8 +2,8 @@
 """ViZDoom: first-person levels; the agent sees the screen.
 
 Level names are the ids of the package `vizdoom`, such as `VizdoomBasic-v1`.
-Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
-have no discrete actions. https://vizdoom.farama.org
+Levels with a mouse (`Deathmatch`) have no discrete actions.
+https://vizdoom.farama.org
 """
 
 import dataclasses

@@ -223,7 +223,8 @@ def negative_entropy(logits: tf.Tensor) -> tf.Tensor:
 
 
 def temperature_loss(
-    log_temperature: tf.Tensor, log_probs: tf.Tensor, target_entropy: float,
+    log_temperature: tf.Tensor, log_probs: tf.Tensor,
+    target_entropy: float | tf.Tensor,
     importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns SAC's `-mean(w log_alpha (log pi + target_entropy))`.
 
@@ -232,8 +233,9 @@ def temperature_loss(
   Args:
     log_temperature: scalar, `log alpha`, the only argument with a gradient.
     log_probs: `[B]`, of sampled actions, or `negative_entropy`.
-    target_entropy: the entropy to reach. For continuous actions of `N` parts,
-      the paper has `-N`; for discrete actions, see `discrete_target_entropy`.
+    target_entropy: the entropy to reach, perhaps `[B]`. For continuous actions
+      of `N` parts, the paper has `-N`; for discrete actions, see
+      `discrete_target_entropy`.
   """
   excess = tf.stop_gradient(log_probs + target_entropy)
   return -_mean(log_temperature * excess, importance_weights)
