@@ -711,6 +711,44 @@ class Bits(_Echo):
     return np.resize(super()._observation(), 4)
 
 
+class Sized(_Fake):
+  """Its size and label are arguments; it shows the number in the run."""
+
+  def __init__(self, size=3, label=None):
+    self.observation_space = spaces.Box(-1, 1000, (size,), np.float32)
+    self._shown = np.full([size], os.environ[
+        'SCALABLE_AGENT_ENVIRONMENT_NUMBER'], np.float32)
+    if label is not None:
+      self._shown[0] = label['number'][-1]
+
+  def _observation(self):
+    return self._shown
+
+
+class Wide(Sized):
+  """Hands its arguments on."""
+
+  def __init__(self, **kwargs):
+    super().__init__(**kwargs)
+
+
+class RaisesTypeError(_Fake):
+  """Its own mistake is no argument of the user."""
+
+  def __init__(self, size=3):
+    int(size, bad=1)  # pytype: disable=wrong-keyword-args
+
+
+class NumberedGoals(Goals):
+  """Rewards of goals are the number in the run."""
+
+  def __init__(self):
+    self._number = float(os.environ['SCALABLE_AGENT_ENVIRONMENT_NUMBER'])
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return np.full(np.shape(achieved_goal)[:-1], self._number)
+
+
 class TupleOfParts(Sampled):
   """Vectors and a number in a tuple, of more than ten parts."""
   observation_space = spaces.Tuple([

@@ -1846,6 +1846,27 @@ _MASKED_LOADING = (
      'spaces.has_choice(mask, action)'),
 )
 
+_ARGUMENTS = (
+    ('unknown arguments of others', 'or match[1] not in kwargs', ''),
+    ('arguments not passed', 'return make(**kwargs)', 'return make()'),
+    ('arguments that are not taken', 'if kwargs:', 'if False:'),
+)
+_NUMBERS = (
+    ('numbers from 0', 'for i, part in enumerate(parts, first_index)]',
+     'for i, part in enumerate(parts)]'),
+    ('number of the first', '_numbered, cast(Factory, part), i)',
+     '_numbered, cast(Factory, part), first_index)'),
+)
+_NUMBERS_OF_EVALUATIONS = (
+    ('numbers of the training', 'first_index=config.num_actors,',
+     'first_index=0,'),
+)
+_VALUES = (
+    ('order of arguments', 'sort_keys=True', 'sort_keys=False'),
+    ('lists as objects', 'isinstance(json.loads(text), dict)',
+     'json.loads(text)'),
+)
+
 
 # A file of the package without `.py`, its mutations, and the arguments of
 # pytest that choose the tests that must notice.
@@ -1955,6 +1976,14 @@ GROUPS = (
      '-k', 'caller'),
     ('modes/loading', _MASKED_LOADING, 'tests/masks_test.py', '-k',
      'no_valid'),
+    ('environments/arguments', _ARGUMENTS, 'tests/arguments_test.py',
+     '-m', 'not slow'),
+    ('environments/__init__', _NUMBERS, 'tests/arguments_test.py', '-k',
+     'NumberTest'),
+    ('runs/evaluation', _NUMBERS_OF_EVALUATIONS, 'tests/arguments_test.py',
+     '-k', 'NumberTest'),
+    ('settings/values', _VALUES, 'tests/arguments_test.py', '-k',
+     'SettingTest'),
     ('runs/reports', _REPORTS, 'tests/driver_test.py'),
     ('losses/actor_critic', _LOSSES, 'tests/losses_test.py'),
     ('compat/di_engine', _DI_ENGINE, 'tests/compat_test.py'),

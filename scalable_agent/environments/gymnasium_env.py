@@ -55,7 +55,7 @@ def look_up(
   for module, package in _PACKAGES.items():
     if str(spec.entry_point).startswith(module):
       package.check(level_name)
-  return registry.factory(spec, settings.num_action_repeats)
+  return registry.factory(spec, settings)
 
 
 class GymnasiumVector:

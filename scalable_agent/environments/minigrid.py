@@ -45,11 +45,12 @@ def look_up(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '
         'num_action_repeats=1.')
   return functools.partial(
-      _make, dataclasses.replace(spec, disable_env_checker=True))
+      _make, dataclasses.replace(spec, disable_env_checker=True),
+      settings.kwargs)
 
 
-def _make(spec: registry.Spec) -> gymnasium.Env:
-  return PixelsAndMission(gymnasium.make(spec))
+def _make(spec: registry.Spec, kwargs: Mapping[str, Any]) -> gymnasium.Env:
+  return PixelsAndMission(registry.make(spec, kwargs))
 
 
 class PixelsAndMission(gymnasium.Wrapper):

@@ -99,7 +99,9 @@ def _record_level(config: config_lib.Config, level: str,
                  os.cpu_count() or 1)
   seeds = [config.derive_seed('test', i) for i in range(num_envs)]
   with environments.make_vec(
-      [level] * num_envs, seeds, config, recording=recording) as env:
+      [level] * num_envs, seeds, config, recording=recording,
+      # A training and its evaluations may run at the same time.
+      first_index=2 * config.num_actors) as env:
     resolved = config.resolved(
         env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
     agent, num_env_frames = loading.restore(resolved, env.spec)

@@ -158,7 +158,8 @@ def make_environments(
   """Makes the environments of evaluations while training.
 
   The environments play whole games on the levels of the training, with other
-  seeds. There are at most as many environments as in the training.
+  seeds. There are at most as many environments as in the training, and they are
+  numbered after the environments of the training.
   """
   names = levels_lib.played(
       levels_lib.level_names(config.level_name, config.is_test),
@@ -169,5 +170,6 @@ def make_environments(
       # All parts of a run play the same games.
       names, [config.derive_seed('evaluation', i) for i in range(len(names))],
       dataclasses.replace(config, life_loss_ends_episode=False),
+      first_index=config.num_actors,  # These run beside those of the training.
       restarts=None if config.deterministic
       else environments.Restarts(config.max_environment_restarts))

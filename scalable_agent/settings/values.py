@@ -1,6 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Values of settings from programs and files: conversion and types."""
 
+from collections.abc import Mapping
+import json
 import os
 import re
 from typing import Any
@@ -21,6 +23,31 @@ def plain(value: Any, kind: type) -> Any:
   if kind is int and isinstance(value, float) and value.is_integer():
     return int(value)
   return value
+
+
+def json_object(value: Any) -> Any:
+  """Returns a mapping, or the text of a JSON object, as text in one form.
+
+  Equal objects have equal texts; an empty object is ''. All other values are
+  returned unchanged, or as text if a mapping has no JSON.
+  """
+  try:
+    found = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+      return value
+    plain_number = lambda x: x.item()  # Numbers of NumPy.
+    return json.dumps(
+        dict(found), sort_keys=True, default=plain_number) if found else ''
+  except (AttributeError, TypeError, ValueError, RecursionError):
+    return str(value) if isinstance(value, Mapping) else value
+
+
+def is_json_object(text: str) -> bool:
+  """Returns whether a text is a JSON object, or ''."""
+  try:
+    return not text or isinstance(json.loads(text), dict)
+  except (ValueError, RecursionError):
+    return False
 
 
 def broken_rule(value: object, kind: type, may_be_none: bool) -> str:
