@@ -92,7 +92,6 @@ def train_interval(config: config_lib.Config, interval: int
     ConfigError: no episode has ended.
   """
   # Imported here: the process that watches the members needs no TensorFlow.
-  from scalable_agent.acting import local  # pylint: disable=g-import-not-at-top
   from scalable_agent.runs import training  # pylint: disable=g-import-not-at-top
   stop = threading.Event()
   returns: collections.deque[float] = collections.deque(maxlen=_NUM_RETURNS)
@@ -104,7 +103,7 @@ def train_interval(config: config_lib.Config, interval: int
     if frames[-1] >= -(-frames[0] // interval) * interval:
       stop.set()
 
-  training.run(config, local.make_local, stop, hooks=[hook])
+  training.run(config, training.make_acting, stop, hooks=[hook])
   if not frames:
     raise errors.ConfigError(
         f'--logdir={config.logdir} has ended already, without a result.')

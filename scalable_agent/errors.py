@@ -46,11 +46,7 @@ def in_a_line(error: BaseException) -> str:
 
 
 class UserError(Exception):
-  """An error that a user can correct; the message says what to do.
-
-  Attributes:
-    exit_code: exit code of the program.
-  """
+  """An error that a user can correct; the message says what to do."""
   exit_code = 2
 
 
@@ -109,9 +105,8 @@ class ClusterError(UserError):
 class UserCodeError(UserError, RuntimeError):
   """Code of a user raised an error.
 
-  Attributes:
-    frames: text of the traceback within code of users, or ''.
-    all_frames: text of the traceback with the frames of this program, or ''.
+  `frames` is the traceback within code of users, `all_frames` also has frames
+  of this program. Either may be empty.
   """
   exit_code = 1
 

@@ -114,13 +114,10 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 
 
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
-  """Returns the settings in flags.
+  """Returns the settings in flags; ConfigError if a setting is wrong.
 
   Modes of a trained agent take the settings of the training run for all flags
   that are not given.
-
-  Raises:
-    ConfigError: if a setting is wrong.
   """
   values = flag_values.flag_values_dict()
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
@@ -155,8 +152,7 @@ def parse(args: Sequence[str]) -> config_lib.Config:
 def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
   """Sets flags; returns the name of the program, `argv[:1]`.
 
-  Raises:
-    ConfigError, flags.Error: see `parse`.
+  Raises the errors of `parse`.
   """
   args = with_recipe(argv[1:])
   check_order(args)
@@ -177,10 +173,8 @@ def check_order(args: Sequence[str]) -> None:
   """Raises ConfigError for a flag that a later `--flagfile` would override.
 
   The last value of a flag wins. A flag typed before `--flagfile` would be
-  overridden silently, so that is an error.
-
-  Raises:
-    flags.Error: if there is no such file, or a value has the wrong type.
+  overridden silently, so that is an error. Raises flags.Error if there is no
+  such file, or a value has the wrong type.
   """
   args = list(itertools.takewhile(lambda arg: arg != '--', args))
   typed: list[str] = []
@@ -223,12 +217,9 @@ def _parse_flags(argv: Sequence[str]) -> list[str]:
 
 
 def main(argv: Sequence[str]) -> int:
-  """Runs the mode that the flags ask for.
+  """Runs the mode that the flags ask for, which are parsed already.
 
   A `UserError` is printed in a line, without a traceback.
-
-  Args:
-    argv: ignored; the flags are parsed already.
 
   Returns:
     The exit code. 0: the run has ended, or was stopped with a checkpoint. 1:

@@ -42,8 +42,8 @@ class VTraceReturns(NamedTuple):
   """Targets of one batch of unrolls, as constants: without gradients.
 
   Attributes:
-    vs: float32 `[T, B, ...]`, targets of the baseline.
-    pg_advantages: float32 `[T, B, ...]`, advantages of the policy gradient.
+    vs: `[T, B, ...]`, targets of the baseline.
+    pg_advantages: `[T, B, ...]`, advantages of the policy gradient.
   """
   vs: tf.Tensor
   pg_advantages: tf.Tensor
@@ -52,12 +52,7 @@ class VTraceReturns(NamedTuple):
 class VTraceFromLogitsReturns(NamedTuple):
   """`VTraceReturns` with the log-probabilities that the targets come from.
 
-  Attributes:
-    vs: float32 `[T, B]`, as in `VTraceReturns`.
-    pg_advantages: float32 `[T, B]`, as in `VTraceReturns`.
-    log_rhos: float32 `[T, B]`, target minus behaviour log-probabilities.
-    behaviour_action_log_probs: float32 `[T, B]`, `log mu(a_t | x_t)`.
-    target_action_log_probs: float32 `[T, B]`, `log pi(a_t | x_t)`.
+  `log_rhos`, `[T, B]`, are target minus behaviour log-probabilities.
   """
   vs: tf.Tensor
   pg_advantages: tf.Tensor
@@ -69,15 +64,12 @@ class VTraceFromLogitsReturns(NamedTuple):
 def log_probs_from_logits_and_actions(
     policy_logits: TensorLike, actions: TensorLike, *,
     dtype: tf.DType = tf.float32) -> tf.Tensor:
-  """Returns the log-probabilities of actions under a softmax policy.
+  """Returns the log-probabilities `[T, B]` of actions under a softmax policy.
 
   Args:
     policy_logits: `[T, B, A]`, unnormalised log-probabilities.
     actions: integers in `[0, A)`, `[T, B]`.
     dtype: of the result, float32 or float64.
-
-  Returns:
-    `dtype` `[T, B]`.
 
   Raises:
     ValueError: if an argument has another rank, or `actions` are not integers
@@ -115,8 +107,8 @@ def from_logits(
     dtype: tf.DType = tf.float32) -> VTraceFromLogitsReturns:
   """Computes V-trace for softmax policies.
 
-  The options, from `clip_rho_threshold` on, are those of
-  `from_importance_weights`.
+  The options, from `clip_rho_threshold` on, and the errors are those of
+  `from_importance_weights` and `log_probs_from_logits_and_actions`.
 
   Args:
     behaviour_policy_logits: `[T, B, A]`, logits of the policy that acted.
@@ -126,14 +118,6 @@ def from_logits(
     rewards: `[T, B]`, rewards of the actions.
     values: `[T, B]`, baseline under the target policy.
     bootstrap_value: `[B]`, baseline after the last step.
-
-  Returns:
-    `VTraceFromLogitsReturns` of `[T, B]`.
-
-  Raises:
-    ValueError: as `from_importance_weights` and
-      `log_probs_from_logits_and_actions`.
-    tf.errors.InvalidArgumentError: as `log_probs_from_logits_and_actions`.
   """
   with tf.name_scope(name):
     behaviour_policy_logits = _to_tensor(
@@ -175,24 +159,13 @@ def from_action_log_probs(
   """Computes V-trace for any policy, from log-probabilities of its actions.
 
   `scalable_agent.networks.distributions` has policies with continuous and with
-  several discrete actions. The options, from `clip_rho_threshold` on, are those
-  of `from_importance_weights`.
+  several discrete actions. All other arguments are those of `from_logits`.
+  Gradients flow through the log-probabilities of the result.
 
   Args:
     behaviour_action_log_probs: `[T, B]`, `log mu(a_t | x_t)`, logarithms of
       probabilities or of densities, summed over the parts of an action.
     target_action_log_probs: `[T, B]`, `log pi(a_t | x_t)`.
-    discounts: `[T, B]`, 0 where the step ended an episode.
-    rewards: `[T, B]`, rewards of the actions.
-    values: `[T, B]`, baseline under the target policy.
-    bootstrap_value: `[B]`, baseline after the last step.
-
-  Returns:
-    `VTraceFromLogitsReturns` of `[T, B]`. Gradients flow through the last three
-    fields, to the log-probabilities.
-
-  Raises:
-    ValueError: as `from_importance_weights`.
   """
   with tf.name_scope(name):
     behaviour_action_log_probs = _to_tensor(
@@ -261,20 +234,14 @@ def from_importance_weights(
     associative_scan: whether the recursion runs as a scan of logarithmic depth
       instead of a loop over time. The results agree within rounding, unless
       products of many `gamma_t c_t` above 1 overflow. On a CPU the scan is
-      faster for long unrolls, eagerly and in graphs, but not under XLA
-      (docs/measurements.md has the figures). The scan needs static shapes and
-      the package tensorflow-probability.
+      faster for long unrolls, but not under XLA (docs/measurements.md). The
+      scan needs static shapes and the package tensorflow-probability.
     dtype: type of the computation and of the results, float32 or float64.
 
-  Returns:
-    `VTraceReturns` of the shape of `values`.
-
   Raises:
-    ValueError: if `discounts`, `rewards` or `values` have another rank than
-      `log_rhos`, `bootstrap_value` does not have one axis less, a threshold is
-      not a scalar, `lambda_` is neither a scalar nor of that rank, shapes do
-      not fit, or an argument is not made of real numbers. Shapes that are not
-      known statically are not checked, unless `associative_scan` needs them.
+    ValueError: if ranks or shapes do not fit, or an argument is not made of
+      real numbers. Shapes that are not known statically are not checked, unless
+      `associative_scan` needs them.
   """
   with tf.name_scope(name):
     log_rhos = _to_tensor('log_rhos', log_rhos, dtype)
@@ -349,22 +316,12 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
                rewards: tf.Tensor, values: tf.Tensor,
                bootstrap_value: tf.Tensor,
                associative_scan: bool = False) -> tf.Tensor:
-  """Computes V-trace targets from clipped importance weights.
+  """Computes V-trace targets `v_t` from clipped importance weights.
 
   All other functions of this module use this recursion. Gradients flow through
-  the recursion, and arguments are not checked.
-
-  Args:
-    clipped_rhos: `[T, B, ...]`, `min(rho_bar, rho_t)`.
-    cs: `[T, B, ...]`, `c_t`, with lambda.
-    discounts: `[T, B, ...]`, 0 where the step ended an episode.
-    rewards: `[T, B, ...]`.
-    values: `[T, B, ...]`.
-    bootstrap_value: `[B, ...]`.
-    associative_scan: see `from_importance_weights`.
-
-  Returns:
-    `v_t` of the shape of `values`. All tensors have one floating type.
+  the recursion, and arguments, `[T, B, ...]`, are not checked. `clipped_rhos`
+  are `min(rho_bar, rho_t)`, and `cs` are `c_t`, with lambda. See
+  `from_importance_weights` on all other arguments.
   """
   # Makes a zero discount stop infinities, see the module's docstring.
   product = tf.math.multiply_no_nan

@@ -8,6 +8,7 @@ from absl.testing import absltest
 import counting_agent
 import numpy as np
 from scalable_agent import environments
+from scalable_agent.acting import interface
 from scalable_agent.acting import local as local_lib
 from scalable_agent.acting import policies
 from scalable_agent.acting import shares
@@ -96,7 +97,7 @@ class SharesTest(absltest.TestCase):
           num_actors=4, num_actor_groups=2, ray_address=address,
           **{'num_cpus_per_actor_worker': 3} if address else {})
       with mock.patch.object(environments, 'make_vec') as make_vec:
-        shares.make_environments(config, 0, shares.Share(range(4), 0))
+        shares.make_environments(config, 0, interface.Share(range(4), 0))
       self.assertEqual([call.args[3] for call in make_vec.call_args_list],
                        [num_threads] * 2)
 

@@ -12,7 +12,7 @@ import scalable_agent
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent.runs import evaluation
+from scalable_agent.runs import setup
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -150,7 +150,7 @@ class NumberTest(parameterized.TestCase, tf.test.TestCase):
     config = config_lib.Config(
         level_name=_SIZED, num_actors=3, eval_num_episodes=2)
     self.assertEqual(
-        self._numbers(evaluation.make_environments(config)), [3, 4])
+        self._numbers(setup.evaluation_environments(config)), [3, 4])
 
   def test_rewards_in_hindsight(self):
     rewards, _ = environments.goal_functions(

@@ -91,8 +91,6 @@ class LearnersTest(parameterized.TestCase):
   def setUp(self):
     super().setUp()
     handles = [mock.Mock(), mock.Mock()]
-    made = mock.Mock()
-    made.options.return_value.remote.side_effect = handles
     self.answers = {}  # To calls; those without one are not done.
     for rank, handle in enumerate(handles):
       for method in ('address', 'versions', 'run', 'output', 'stop',
@@ -120,8 +118,7 @@ class LearnersTest(parameterized.TestCase):
       return answer
 
     for name, replacement in (
-        ('remote', lambda cls: made), ('wait', wait), ('get', get),
-        ('kill', mock.Mock())):
+        ('wait', wait), ('get', get), ('kill', mock.Mock())):
       patch = mock.patch.object(ray, name, replacement)
       patch.start()
       self.addCleanup(patch.stop)
@@ -132,7 +129,7 @@ class LearnersTest(parameterized.TestCase):
     config = config_lib.Config(
         num_actors=4, batch_size=4, ray_address='auto', num_learners=2,
         actor_timeout_s=2.)
-    self.learners = learners.Learners(config, '', self.connection)
+    self.learners = learners.Learners(config, handles, self.connection)
 
   @parameterized.parameters(
       # One process has died, so that the other one raises some error.

@@ -21,6 +21,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.scores import evaluations
 from scalable_agent.settings import config as config_lib
@@ -193,7 +194,7 @@ class EnvironmentsTest(parameterized.TestCase):
     """Returns the arguments for `make_vec`."""
     config = config_lib.Config(**settings)
     with mock.patch.object(environments, 'make_vec') as make_vec:
-      evaluation.make_environments(config)
+      setup.evaluation_environments(config)
     return make_vec.call_args.args
 
   @parameterized.parameters(

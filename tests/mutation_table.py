@@ -665,8 +665,8 @@ _DDQN = (
      'epsilon * settings.exploration_decay'),
     ('exploration not published',
      '    self.agent.set_epsilon(self._epsilon(progress))\n', ''),
-    ('period ignored',
-     'declare.used(settings.target_update_period), progress', '1, progress'),
+    ('period ignored', 'base.target_rate(self._settings, progress)',
+     'self._settings.target_update_rate'),
     # Of unrolls.
     ('unrolls: online network instead of the target',
      'self._after_burn_in(data, self._target.model)',
@@ -822,10 +822,11 @@ _SAC = (
     ('policy at the wrong observation, discrete',
      'logits = self.agent.params(data.observation)',
      'logits = self.agent.params(data.next_observation)'),
-    ('period ignored',
-     'declare.used(settings.target_update_period), progress', '1, progress'),
+    ('period ignored', 'base.target_rate(self._settings, progress)',
+     'self._settings.target_update_rate'),
     ('targets do not follow',
-     'self._critics.follow(q_learning', 'tuple(q_learning'),
+     'self._critics.follow(base.target_rate(self._settings, progress))',
+     'pass'),
 )
 
 _MPO = (
@@ -1980,7 +1981,7 @@ GROUPS = (
      '-m', 'not slow'),
     ('environments/__init__', _NUMBERS, 'tests/arguments_test.py', '-k',
      'NumberTest'),
-    ('runs/evaluation', _NUMBERS_OF_EVALUATIONS, 'tests/arguments_test.py',
+    ('runs/setup', _NUMBERS_OF_EVALUATIONS, 'tests/arguments_test.py',
      '-k', 'NumberTest'),
     ('settings/values', _VALUES, 'tests/arguments_test.py', '-k',
      'SettingTest'),

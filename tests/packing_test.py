@@ -9,7 +9,6 @@ import hypothesis
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from scalable_agent.acting import local
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
@@ -73,7 +72,7 @@ def _stacks(rng, num_frames, num_columns, length, begins):
 
 def packed_unrolls(test, settings, count=6):
   """Yields unrolls of actors, packed; tests that they are as they were."""
-  actors = local.make_local(settings, part=0)
+  actors = training.make_acting(settings, part=0)
   test.addCleanup(actors.close)
   learner = training.make_learner(settings.resolved(
       actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)

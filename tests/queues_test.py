@@ -86,6 +86,16 @@ class BoundedQueueTest(absltest.TestCase):
     with self.assertRaises(queues.QueueClosed):
       closed.get()
 
+  def test_a_thread_ends_with_its_error_or_with_the_queue(self):
+    queue = queues.BoundedQueue(1)
+    with queue.ending_thread():
+      raise queues.QueueClosed()
+    queue.put(1)  # The end of one thread is not the end of all threads.
+    with queue.ending_thread():
+      raise RuntimeError('environment 3')
+    with self.assertRaisesRegex(RuntimeError, 'environment 3'):
+      queue.get()
+
   def test_many_threads_lose_and_repeat_nothing(self):
     queue = queues.BoundedQueue(2)
     taken = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent.acting import shares
+from scalable_agent.acting import interface
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
@@ -39,7 +39,7 @@ class _Crew:
 
   def __init__(self):
     self.workers = [
-        workers.Worker(shares.Share(range(2 * i, 2 * i + 2), i),
+        workers.Worker(interface.Share(range(2 * i, 2 * i + 2), i),
                     environments.Restarts(1), handle=mock.Mock())
         for i in range(2)]
     self.ready = lambda: self.workers

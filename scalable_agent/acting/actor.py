@@ -8,9 +8,9 @@ from collections.abc import Callable
 import functools
 
 import numpy as np
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
+from scalable_agent.environments import base
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -21,8 +21,7 @@ import tree
 class Actor:
   """Steps `E` environments with a policy and puts their unrolls in an inbox."""
 
-  def __init__(self, env: environments.FlowEnvironment,
-               policy: policies.Policy,
+  def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                published: Callable[[], structs.Weights],
                inbox: queues.BoundedQueue[unrolls.Delivery],
                unroll_length: int, timer: timing.StageTimer,
@@ -30,12 +29,9 @@ class Actor:
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:
-      env: `E` environments.
       policy: chooses the actions. Only a `SharedPolicy` may have other users.
       published: returns the latest weights; called from the actor's thread.
-      inbox: takes the unrolls.
       unroll_length: `T`, agent steps.
-      timer: adds up the time of each stage.
       num_buffers: number of unrolls to allocate, which are used in turn.
       bootstrap_truncated: whether to estimate the value of the last
         observation where a time limit ends an episode.
@@ -68,14 +64,15 @@ class Actor:
     self._truncation_value = self._no_truncation
 
   def run(self) -> None:
-    """Makes unrolls until the inbox or the actor is closed."""
-    try:
+    """Makes unrolls until the inbox or the actor is closed.
+
+    An error is passed to the inbox.
+    """
+    with self._inbox.ending_thread():
       while True:
         delivery = self.make_unroll()
         with self._timer.stage('wait'):
           self._inbox.put(delivery)
-    except queues.QueueClosed:
-      pass
 
   def make_unroll(self) -> unrolls.Delivery:
     """Acts for `T` steps and returns the unroll, a buffer of this actor.

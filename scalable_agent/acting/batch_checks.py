@@ -52,10 +52,8 @@ def check_outputs(outputs: list[np.ndarray], num_rows: int,
                   dtypes: Sequence[Sequence[DType] | None]) -> None:
   """Raises InvalidArgumentError if outputs do not fit the inputs.
 
-  Args:
-    outputs: the outputs of a batch.
-    num_rows: the number of rows of the batch.
-    dtypes: the dtypes that each caller expects; None for any.
+  `num_rows` is the number of rows of the batch. `dtypes` are the dtypes that
+  each caller expects; None for any.
   """
   for output in outputs:
     if not output.shape:

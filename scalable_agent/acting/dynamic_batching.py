@@ -2,10 +2,10 @@
 """Dynamic batching: one call of a function serves many threads.
 
 If several threads call a function at about the same time, another thread
-concatenates the arguments and calls the function once. Each caller waits, and
-gets the rows of the result that belong to its own arguments.
+concatenates the arguments and calls the function once. Each caller waits for
+its own rows of the result.
 
-The semantics are the same as of `dynamic_batching.py` and `batcher.cc` of
+The semantics are those of `dynamic_batching.py` and `batcher.cc` of
 https://github.com/google-deepmind/scalable_agent, whose decorator is in
 `compat.scalable_agent_tf1`. There is no compiled op: rows are joined and split
 as NumPy arrays on the host, where views cost next to nothing.
@@ -90,13 +90,9 @@ class Batcher:
 
     Args:
       minimum_batch_size: number of rows that makes a batch complete.
-      maximum_batch_size: largest number of rows of a batch; further rows wait
-        for the next batch.
+      maximum_batch_size: largest number of rows of a batch.
       timeout_ms: time after which `get_inputs` returns an incomplete batch. If
         there are no rows at all, the time starts again. None or 0: no limit.
-
-    Raises:
-      ValueError: a size is not positive, or the timeout is negative.
     """
     if minimum_batch_size < 1 or maximum_batch_size < 1:
       raise ValueError(
@@ -156,15 +152,12 @@ class Batcher:
                  ) -> tuple[list[np.ndarray], np.int64]:
     """Waits for a batch and takes the oldest rows.
 
-    Args:
-      input_dtypes: the dtypes of the inputs, or None for any.
-
     Returns:
       The inputs `[B, ...]`, and the id of the computation for `set_outputs`.
 
     Raises:
       CancelledError: the batcher is closed, now or while waiting.
-      InvalidArgumentError: the inputs do not fit each other.
+      InvalidArgumentError: the inputs do not fit each other, or `input_dtypes`.
     """
     with self._changed:
       self._wait_for_rows()
@@ -186,11 +179,7 @@ class Batcher:
 
   def set_outputs(self, flat_result: Sequence[structs.Array],
                   computation_id: int | np.int64) -> None:
-    """Returns the results of a batch to its callers.
-
-    Args:
-      flat_result: arrays or tensors `[B, ...]`.
-      computation_id: from `get_inputs`.
+    """Returns the results `[B, ...]` of a batch to its callers.
 
     Raises:
       CancelledError: the batcher is closed.

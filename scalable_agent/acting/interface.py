@@ -2,11 +2,24 @@
 """The interface between training and the actors of a learner."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
+
+
+class Share(NamedTuple):
+  """The environments that one process steps.
+
+  Attributes:
+    environments: consecutive numbers of the environments in the run.
+    worker: the number of the process.
+    incarnation: the number of earlier processes with this `worker`.
+  """
+  environments: range
+  worker: int = 0
+  incarnation: int = 0
 
 
 class Acting(Protocol):
@@ -32,9 +45,8 @@ class Acting(Protocol):
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
     """Starts to act, and returns at once.
 
-    Args:
-      published: returns the latest weights; may be called from any thread.
-      inbox: takes the unrolls. If an actor fails, `inbox.fail` gets the error.
+    Any thread may call `published`, which returns the latest weights. `inbox`
+    takes the unrolls. If an actor fails, `inbox.fail` gets the error.
     """
 
   def stop(self, timeout_s: float) -> None:

@@ -8,10 +8,11 @@ import threading
 import time
 
 from scalable_agent import algorithms
-from scalable_agent import environments
 from scalable_agent.acting import actor
+from scalable_agent.acting import interface
 from scalable_agent.acting import policies
-from scalable_agent.acting import shares
+from scalable_agent.environments import base
+from scalable_agent.environments import restarts as restarts_lib
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -24,12 +25,12 @@ from scalable_agent.settings import config as config_lib
 class Local:
   """Actors in threads of this process; implements `interface.Acting`."""
 
-  def __init__(self, envs: Sequence[environments.FlowEnvironment],
+  def __init__(self, envs: Sequence[base.FlowEnvironment],
                make_policies: Callable[[], Sequence[policies.Policy]],
                numbers: range, *,
                unroll_length: int, num_buffers: int,
                bootstrap_truncated: bool,
-               restarts: environments.Restarts | None = None):
+               restarts: restarts_lib.Restarts | None = None):
     """Makes the object; `start` starts the threads.
 
     Args:
@@ -72,20 +73,13 @@ class Local:
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-
-    def act(one: actor.Actor) -> None:
-      try:
-        one.run()
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
-
     self._policies = list(self._make_policies())
     self._actors = [
         self._make_actor(env, policy, published, inbox, timer=timer)
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
     self._threads = [
-        threads.LibraryThread(act, f'actor-{index}', args=(one,))
+        threads.LibraryThread(one.run, f'actor-{index}')
         for index, one in enumerate(self._actors)]
     for thread in self._threads:
       thread.start()
@@ -116,17 +110,17 @@ class Local:
 
 def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
-                  share: shares.Share | None = None) -> list[policies.Policy]:
-  """Returns the policy of each group: a policy of its own, or a shared one.
+                  share: interface.Share | None = None
+                  ) -> list[policies.Policy]:
+  """Returns the policy of each group: a policy of its own, or a shared policy.
 
   Args:
-    spec: the spec of the environments.
     num_groups: number of groups of environments.
     part: a number that differs between the parts of a run.
     share: the share of this process, for the seeds; None if no other process
       acts.
   """
-  share = share or shares.Share(range(config.num_actors))
+  share = share or interface.Share(range(config.num_actors))
   first = share.worker * config.num_actor_groups
   make_one = lambda index, jit_compile: policies.AgentPolicy(
       algorithms.make_agent(config, spec, config.derive_seed(
@@ -137,31 +131,10 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
   return [make_one(index, config.xla != 'none') for index in range(num_groups)]
 
 
-def make_local(config: config_lib.Config, part: int,
-               share: shares.Share | None = None) -> Local:
-  """Makes environments, and actors for them in threads of this process.
-
-  Args:
-    part: a number that differs between the parts of a run.
-    share: the environments; None for all environments of the run. Then lost
-      processes are restarted, unless the run is deterministic.
-
-  Raises:
-    Exception: any error of `environments.make_groups`.
-  """
-  restarts = None
-  if share is None and not config.deterministic:
-    restarts = environments.Restarts(config.max_environment_restarts)
-  share = share or shares.Share(range(config.num_actors))
-  return make_around(
-      shares.make_environments(config, part, share, restarts), config, part,
-      share, restarts)
-
-
-def make_around(envs: Sequence[environments.FlowEnvironment],
+def make_around(envs: Sequence[base.FlowEnvironment],
                 config: config_lib.Config, part: int,
-                share: shares.Share,
-                restarts: environments.Restarts | None = None) -> Local:
+                share: interface.Share,
+                restarts: restarts_lib.Restarts | None = None) -> Local:
   """Makes actors in threads of this process, one for each group of `envs`.
 
   Args:

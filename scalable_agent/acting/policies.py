@@ -28,10 +28,9 @@ class Policy(Protocol):
     """`AgentOutput` of `ArraySpec`s of one environment."""
 
   def refresh(self, weights: structs.Weights) -> int:
-    """Acts with `weights` from now on, unless it has newer weights.
+    """Acts with `weights` from now on, unless the policy has newer weights.
 
-    Returns:
-      The version of the weights that the policy acts with.
+    Returns the version of the weights that the policy acts with.
     """
 
   def initial_state(self, batch_size: int) -> structs.State:
@@ -98,7 +97,6 @@ class AgentPolicy:
     return self._version
 
   def initial_state(self, batch_size: int) -> structs.State:
-    """Returns the state at the start as tensors."""
     return self._agent.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
@@ -158,9 +156,8 @@ class SharedPolicy:
   """A `Policy` for several actors, which computes steps in batches.
 
   Weights change between two batches, never within a batch. If one actor calls
-  `refresh`, all actors act with the new weights. So the weights of the first
-  step of an unroll can be newer than the version that the actor's own `refresh`
-  returned, but not older.
+  `refresh`, all actors act with the new weights. So an unroll can begin with
+  newer weights than the actor's own `refresh` returned, but not with older.
   """
 
   def __init__(self, policy: AgentPolicy, minimum_batch_size: int = 1,

@@ -1,24 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Shares: the environments of one process. Without TensorFlow."""
-
-from typing import NamedTuple
+"""Makes the environments of a `Share`. Without TensorFlow."""
 
 from scalable_agent import environments
+from scalable_agent.acting import interface
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
-
-
-class Share(NamedTuple):
-  """The environments that one process steps.
-
-  Attributes:
-    environments: consecutive numbers of the environments in the run.
-    worker: the number of the process.
-    incarnation: the number of earlier processes with this `worker`.
-  """
-  environments: range
-  worker: int = 0
-  incarnation: int = 0
 
 
 def level_names(config: config_lib.Config, numbers: range) -> list[str]:
@@ -27,18 +13,14 @@ def level_names(config: config_lib.Config, numbers: range) -> list[str]:
   return [names[i % len(names)] for i in numbers]
 
 
-def make_environments(config: config_lib.Config, part: int, share: Share,
+def make_environments(config: config_lib.Config, part: int,
+                      share: interface.Share,
                       restarts: environments.Restarts | None = None
                       ) -> list[environments.FlowEnvironment]:
   """Makes a share of the environments, in `config.num_actor_groups` groups.
 
-  Args:
-    part: a number that differs between the parts of a run.
-    share: the environments.
-    restarts: see `environments.make_vec`.
-
-  Raises:
-    Exception: any error of `environments.make_groups`.
+  `part` differs between the parts of a run. Raises any error of
+  `environments.make_groups`.
   """
   # Each part of a run has other seeds.
   return environments.make_groups(

@@ -46,8 +46,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
                seed: int) -> agents.Agent:
   """Makes the agent for resolved settings, see `factory.make_agent`.
 
-  Raises:
-    ConfigError: if the algorithm or the network does not fit the environments.
+  Raises ConfigError if the agent does not fit the environments.
   """
   is_impala = not config.is_off_policy
   return factory.make_agent(
@@ -67,8 +66,7 @@ def make(config: Config, spec: structs.EnvironmentSpec,
          seed: int) -> base.Algorithm:
   """Makes the algorithm for resolved settings, with the agent.
 
-  Raises:
-    ConfigError: if the algorithm or a setting does not fit the environments.
+  Raises ConfigError if a setting does not fit the environments.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
   # Only off-policy algorithms have layer_norm; critics see continuous actions.

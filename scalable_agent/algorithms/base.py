@@ -15,6 +15,8 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.settings import declare
+from scalable_agent.settings.algorithm_settings import OffPolicySettings
 import tensorflow as tf
 
 # Makes an agent with the head of the algorithm's `make_head`.
@@ -31,8 +33,8 @@ class Loss(NamedTuple):
       The loss changes only the variables of the group.
     sums: scalars for the log, by name: sums over the batch.
     means: scalars for the log, by name: means over the batch.
-    errors: float32 `[B]`, at least 0, absolute errors of the batch, for a
-      prioritised replay; None if the algorithm has no errors.
+    errors: float32 `[B]`, absolute errors, for a prioritised replay; None if
+      the algorithm has no errors.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
@@ -41,12 +43,7 @@ class Loss(NamedTuple):
 
 
 class Progress(NamedTuple):
-  """Counts of updates and environment frames.
-
-  Attributes:
-    num_updates: int64 scalar, updates so far.
-    num_env_frames: int64 scalar, environment frames received so far.
-  """
+  """Counts of updates and received environment frames, int64 scalars."""
   num_updates: tf.Tensor
   num_env_frames: tf.Tensor
 
@@ -73,8 +70,7 @@ class Algorithm(Protocol):
     """Computes the losses of a batch; called within a `tf.function`.
 
     Args:
-      data: tensors: an `Unroll` of `[T + 1, B, ...]` or a `Transition` of
-        `[B, ...]`.
+      data: an `Unroll` of `[T + 1, B, ...]` or a `Transition` of `[B, ...]`.
       importance_weights: float32 `[B]`, factors of the losses; None for ones.
       groups: the groups that learn in this update.
       seed: int32 `[2]`, different in each update.
@@ -83,9 +79,7 @@ class Algorithm(Protocol):
   def after_update(self, groups: Collection[str], progress: Progress) -> None:
     """Updates targets and exploration; called within a `tf.function`.
 
-    Args:
-      groups: the groups that learned.
-      progress: the counts, with this update.
+    `groups` learned. The counts of `progress` contain this update.
     """
 
 
@@ -127,12 +121,7 @@ class Target:
   """A target network, whose weights follow the weights of an online network."""
 
   def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
-    """Makes a target.
-
-    Args:
-      model: a second model of the same form, for a copy of the weights.
-      online: the model that learns.
-    """
+    """Makes a target; `model`, of the form of `online`, gets its weights."""
     self.model = model
     self.variables = _floats(model)
     self._online = _floats(online)
@@ -170,10 +159,8 @@ class Critics:
              action: tf.Tensor | None = None) -> tf.Tensor:
     """Returns the values of all critics, float32 `[C, B]`.
 
-    Args:
-      observation: nest of `[B, ...]`.
-      action: float32 `[B, N]`, continuous. None for the values `[C, B, A]` of
-        all discrete actions.
+    Actions are continuous, float32 `[B, N]`. Without actions, returns the
+    values `[C, B, A]` of all discrete actions.
     """
     return tf.stack([q(observation, action) for q in self._critics])
 
@@ -188,12 +175,15 @@ class Critics:
       target.follow(rate)
 
 
-def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:
-  """Returns the number of discrete actions.
+def target_rate(settings: OffPolicySettings, progress: Progress) -> tf.Tensor:
+  """Returns the share by which targets move after an update, mostly 0."""
+  return q_learning.periodic_rate(
+      declare.used(settings.target_update_rate),
+      declare.used(settings.target_update_period), progress.num_updates)
 
-  Raises:
-    ConfigError: if actions are continuous or have several parts.
-  """
+
+def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:
+  """Returns the number of discrete actions; ConfigError for other kinds."""
   if len(spec.num_values) != 1:
     raise errors.ConfigError(
         f'--algorithm={algorithm} needs discrete actions of one part, but '
@@ -203,11 +193,7 @@ def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:
 
 
 def continuous_actions(spec: structs.ActionSpec, algorithm: str) -> int:
-  """Returns the number of parts of continuous actions.
-
-  Raises:
-    ConfigError: if actions are discrete.
-  """
+  """Returns the number of parts of continuous actions, else ConfigError."""
   if not spec.size:
     raise errors.ConfigError(
         f'--algorithm={algorithm} needs continuous actions, but the level has '

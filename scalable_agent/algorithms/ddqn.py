@@ -22,7 +22,6 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import heads
-from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -32,13 +31,9 @@ class Ddqn:
 
   def __init__(self, make_agent: base.MakeAgent,
                settings: sections.OffPolicySettings, exploration_frames: float):
-    """Makes the algorithm.
+    """Makes the algorithm for an agent with the head of `make_head`.
 
-    Args:
-      make_agent: makes an agent with the head of `make_head`.
-      settings: double Q-learning, Huber loss, exploration, targets.
-      exploration_frames: number of environment frames over which a linear
-        epsilon falls.
+    A linear epsilon falls over `exploration_frames` environment frames.
     """
     self.agent = make_agent()
     self.groups: dict[str, list[tf.Variable]] = {
@@ -123,10 +118,7 @@ class Ddqn:
                    progress: base.Progress) -> None:
     """Moves the target and lowers epsilon."""
     del groups
-    settings = self._settings
-    self._target.follow(q_learning.periodic_rate(
-        declare.used(settings.target_update_rate),
-        declare.used(settings.target_update_period), progress.num_updates))
+    self._target.follow(base.target_rate(self._settings, progress))
     self.agent.set_epsilon(self._epsilon(progress))
 
   def _epsilon(self, progress: base.Progress) -> tf.Tensor:

@@ -44,11 +44,8 @@ class Impala:
                scale: float = 1.0):
     """Makes the algorithm.
 
-    Args:
-      agent: the agent that learns.
-      settings: costs, discount, clipping of rewards, correction.
-      scale: factor of the loss; one over the number of steps of a batch makes
-        losses means.
+    `scale` is a factor of the loss; one over the number of steps of a batch
+    makes losses means.
     """
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {

@@ -88,10 +88,7 @@ class Mpo:
                    progress: base.Progress) -> None:
     """Moves the targets, projects the duals, ends the warm-up."""
     del groups
-    settings = self._settings
-    rate = q_learning.periodic_rate(
-        declare.used(settings.target_update_rate),
-        declare.used(settings.target_update_period), progress.num_updates)
+    rate = base.target_rate(self._settings, progress)
     self._target.follow(rate)
     self._critics.follow(rate)
     for dual in self._duals.values():

@@ -79,10 +79,7 @@ class Sac:
                    progress: base.Progress) -> None:
     """Moves the targets; ends the warm-up."""
     del groups
-    settings = self._settings
-    self._critics.follow(q_learning.periodic_rate(
-        declare.used(settings.target_update_rate),
-        declare.used(settings.target_update_period), progress.num_updates))
+    self._critics.follow(base.target_rate(self._settings, progress))
     self.agent.set_epsilon(0.0)
 
   def _target_entropies(self, observation: structs.Nest) -> float | tf.Tensor:

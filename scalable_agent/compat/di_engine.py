@@ -8,31 +8,26 @@ differences to `scalable_agent.vtrace` and `scalable_agent.losses` are:
   0.5. The entropy loss is the entropy: subtract it from the total loss.
 - `lambda_` is 0.95 by default. It shortens the traces only; the advantages use
   unmixed targets.
-- The discount is one number.
-
-The single discount is a trap. At the end of an episode, DI-engine's policy (not
-these functions) zeroes the next value, and the weight and the reward of the
-next step. This is right if the rest of the unroll is padding, where each step
-counts as an end. If another episode follows, values of the new episode leak
-into the targets of the old episode, because no discount of 0 cuts the trace.
-For unrolls that contain the end of an episode, use
-`vtrace.from_action_log_probs` and a discount per step. Means count the masked
-steps, too: a padded batch has smaller gradients.
+- The discount is one number, so nothing cuts the trace where an episode ends.
+  DI-engine's policy (not these functions) zeroes the next value there, and the
+  weight and the reward of the next step. This is right only if padding follows.
+  For unrolls with the end of an episode inside, use
+  `vtrace.from_action_log_probs` and a discount per step.
+- Means count masked steps, too: a padded batch has smaller gradients.
 
 Differences from the original:
 
-- The original's documentation says that the defaults of `gamma` and `lambda_`
-  are 0.95 and 1. The original's code and this module have 0.99 and 0.95.
+- The original's documentation gives 0.95 and 1 as the defaults of `gamma` and
+  `lambda_`. The original's code and this module have 0.99 and 0.95.
 - A clip ratio of None means no clipping.
-- Nothing is broadcast: different shapes are a `ValueError`.
+- Nothing is broadcast: shapes that do not fit are a `ValueError`.
 - Results are float64 if the values (for `compute_importance_weights` the target
   logits or means) are float64, and float32 otherwise.
 
 `T` is the number of time steps, `B` the batch size, `N` the number of discrete
-actions or of the parts of a continuous action. An *output* of a policy is a
-tensor of logits `[T, B, N]` for discrete actions. For continuous actions, an
-output is a dict of the means `mu` and the standard deviations `sigma` of a
-diagonal Gaussian, both `[T, B, N]`.
+actions or of the parts of a continuous action. The *output* of a policy is a
+tensor of logits `[T, B, N]` for discrete actions, and for continuous actions a
+dict of the means `mu` and the standard deviations `sigma`, both `[T, B, N]`.
 """
 
 from typing import cast, NamedTuple, TypeAlias
@@ -54,8 +49,8 @@ class vtrace_data(NamedTuple):
     target_output: output of the policy that learns.
     behaviour_output: output of the policy that acted.
     action: integers `[T, B]`, or floats `[T, B, N]` if continuous.
-    value: `[T + 1, B]`, values under the target policy; the last is the
-      bootstrap value.
+    value: `[T + 1, B]`, values under the target policy, with the bootstrap
+      value.
     reward: `[T, B]`.
     weight: `[T, B]`, factors of the losses, or None for ones.
   """
@@ -80,20 +75,14 @@ def compute_importance_weights(
     action: TensorLike,
     action_space_type: str = 'discrete',
     requires_grad: bool = False) -> tf.Tensor:
-  """Returns the ratios of the probabilities of actions.
+  """Returns the ratios of the probabilities of actions, `[T, B]`, not clipped.
 
   Args:
-    target_output: output of the policy that learns.
-    behaviour_output: output of the policy that acted.
-    action: integers `[T, B]`, or floats `[T, B, N]` if continuous.
+    target_output, behaviour_output, action: see `vtrace_data`.
     action_space_type: `discrete` or `continuous`.
     requires_grad: whether gradients flow to the outputs of the policies.
 
-  Returns:
-    `[T, B]`, not clipped.
-
   Raises:
-    ValueError: if `action_space_type` is neither or shapes do not fit.
     tf.errors.InvalidArgumentError: as
       `vtrace.log_probs_from_logits_and_actions`.
   """
@@ -118,7 +107,7 @@ def vtrace_nstep_return(
     bootstrap_values: TensorLike,
     gamma: float = 0.99,
     lambda_: float = 0.95) -> tf.Tensor:
-  """Returns the targets of the values.
+  """Returns the targets of the values, `[T, B]`, with gradients.
 
   Args:
     clipped_rhos: `[T, B]`, `min(rho_bar, rho_t)`.
@@ -127,12 +116,6 @@ def vtrace_nstep_return(
     bootstrap_values: `[T + 1, B]`, values and, last, the bootstrap value.
     gamma: discount.
     lambda_: factor of the trace.
-
-  Returns:
-    `[T, B]`. Gradients flow through it.
-
-  Raises:
-    ValueError: if shapes do not fit.
   """
   dtype = _float_type(bootstrap_values)
   clipped_rhos, clipped_cs, reward, values = (
@@ -152,7 +135,7 @@ def vtrace_advantage(
     return_: TensorLike,
     bootstrap_values: TensorLike,
     gamma: float) -> tf.Tensor:
-  """Returns the advantages of the policy gradient.
+  """Returns the advantages of the policy gradient, `[T, B]`, with gradients.
 
   Args:
     clipped_pg_rhos: `[T, B]`, `min(pg_rho_bar, rho_t)`.
@@ -160,12 +143,6 @@ def vtrace_advantage(
     return_: `[T, B]`, targets of the *next* steps.
     bootstrap_values: `[T, B]`, the values of the steps, in spite of the name.
     gamma: discount.
-
-  Returns:
-    `[T, B]`. Gradients flow through it.
-
-  Raises:
-    ValueError: if shapes do not fit.
   """
   dtype = _float_type(bootstrap_values)
   clipped_pg_rhos, reward, return_, values = (
@@ -181,9 +158,7 @@ def shape_fn_vtrace_discrete_action(
     args: tuple, kwargs: dict) -> tf.TensorShape:
   """Returns the shape of the target output, `[T, B, N]`.
 
-  Args:
-    args: positional arguments of `vtrace_error_discrete_action`.
-    kwargs: keyword arguments of `vtrace_error_discrete_action`.
+  `args` and `kwargs` are those of `vtrace_error_discrete_action`.
   """
   data = args[0] if args else kwargs['data']
   return data.target_output.shape
@@ -198,23 +173,20 @@ def vtrace_error_discrete_action(
     rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
   """Returns the losses of IMPALA for discrete actions.
 
+  Gradients flow to `data.target_output` through the probabilities of the
+  actions and the entropies, and to `data.value` through the values that are
+  compared with the targets, so the gradient of the bootstrap value is 0. No
+  gradient flows through targets and advantages.
+
   Args:
     data: see `vtrace_data`.
     gamma: discount.
     lambda_: factor of the trace.
-    rho_clip_ratio: `rho_bar`, which determines the policy whose values are
-      learned.
+    rho_clip_ratio: `rho_bar`; determines the policy whose values are learned.
     c_clip_ratio: `c_bar`, which limits the traces.
     rho_pg_clip_ratio: `pg_rho_bar`, for the policy gradient.
 
-  Returns:
-    `vtrace_loss`. Gradients flow to `data.target_output` through the
-    probabilities of the actions and the entropies, and to `data.value` through
-    the values that are compared with the targets, so the gradient of the
-    bootstrap value is 0. No gradient flows through targets and advantages.
-
   Raises:
-    ValueError: if shapes do not fit.
     tf.errors.InvalidArgumentError: as
       `vtrace.log_probs_from_logits_and_actions`.
   """
@@ -235,10 +207,7 @@ def vtrace_error_continuous_action(
     rho_clip_ratio: float | None = 1.0,
     c_clip_ratio: float | None = 1.0,
     rho_pg_clip_ratio: float | None = 1.0) -> vtrace_loss:
-  """Returns the losses of IMPALA for continuous actions.
-
-  Arguments, results and errors are as for `vtrace_error_discrete_action`.
-  """
+  """Is `vtrace_error_discrete_action` for continuous actions."""
   dtype = _float_type(data.value)
   log_probs = _continuous_log_probs(*data[:3], dtype)
   sigma = tf.cast(cast(Gaussian, data.target_output)['sigma'], dtype)

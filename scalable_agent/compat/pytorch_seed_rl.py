@@ -15,19 +15,15 @@ Differences from the original:
 - Actions of `from_logits` are integers. The original rounds floats down.
 - Results are float64 if the target logits are float64, and float32 otherwise.
 
-The functions of the original are right, but the original's learner passes wrong
-arguments. The original's actors store each observation with the next action
-and its logits. The original's learner assumes that action and logits led to the
-observation. So the learner evaluates the target policy of a step at the action
-of the next step, and compares with the behaviour policy of the next step.
-
-In this module all rows `t` must belong together: `target_policy_logits[t]`,
+Row `t` of all arguments belongs to one observation: `target_policy_logits[t]`,
 `values[t]`, `behavior_policy_logits[t]` and `actions[t]` are computed from the
-same observation; `rewards[t]` and `discounts[t]` are the results of the action.
-A test: with equal weights of both policies `log_rhos` are 0.
-
-In SEED RL and IMPALA, unrolls overlap by one step. The original's unrolls do
-not overlap, so the transition between two unrolls is never learned.
+observation; `rewards[t]` and `discounts[t]` are the results of the action. A
+test: with equal weights of both policies `log_rhos` are 0. The original's
+learner breaks this rule. The actors store an observation with the next action
+and its logits; the learner takes both for the action and the logits that led to
+the observation. The original's unrolls also do not overlap by a step, unlike
+those of SEED RL and IMPALA: the transition between two unrolls is never
+learned.
 
 `T` is the number of time steps, `B` the batch size, `A` the number of actions.
 """
@@ -54,11 +50,7 @@ class VTraceFromLogitsReturns(NamedTuple):
 def entropy(logits: TensorLike) -> tf.Tensor:
   """Returns *minus* the sum of the entropies: a loss with a positive factor.
 
-  Args:
-    logits: `[..., A]`, unnormalised log-probabilities.
-
-  Returns:
-    Scalar, at most 0.
+  `logits` are `[..., A]`, unnormalised log-probabilities.
   """
   return actor_critic.compute_entropy_loss(
       distributions.categorical(logits).entropy())
@@ -66,18 +58,12 @@ def entropy(logits: TensorLike) -> tf.Tensor:
 
 def policy_gradient(logits: TensorLike, actions: TensorLike,
                     advantages: TensorLike) -> tf.Tensor:
-  """Returns the loss whose gradient is minus the policy gradient.
+  """Returns the scalar `sum(-log pi(a) * advantage)`.
 
   Args:
     logits: `[T, B, A]`, unnormalised log-probabilities.
     actions: `[T, B]`, in `[0, A)`.
     advantages: `[T, B]`, of the type of `logits`; no gradient flows through.
-
-  Returns:
-    Scalar, `sum(-log pi(a) * advantage)`.
-
-  Raises:
-    ValueError: if the shapes do not fit.
   """
   actions = tf.cast(actions, tf.int64)
   advantages = tf.convert_to_tensor(advantages)
@@ -101,6 +87,8 @@ def from_logits(
 ) -> VTraceFromLogitsReturns:
   """Computes V-trace for softmax policies.
 
+  No gradient flows through the first two fields of the result.
+
   Args:
     behavior_policy_logits: `[T, B, A]`, logits of the policy that acted.
     target_policy_logits: `[T, B, A]`, logits of the policy that learns.
@@ -112,12 +100,8 @@ def from_logits(
     clip_rho_threshold: scalar, or None for no clipping.
     clip_pg_rho_threshold: scalar, or None for no clipping.
 
-  Returns:
-    `VTraceFromLogitsReturns`. No gradient flows through the first two fields.
-
   Raises:
-    ValueError: as `vtrace.from_logits`.
-    tf.errors.InvalidArgumentError: as `vtrace.from_logits`.
+    ValueError, tf.errors.InvalidArgumentError: as `vtrace.from_logits`.
   """
   target_policy_logits = tf.convert_to_tensor(target_policy_logits)
   is_float64 = target_policy_logits.dtype == tf.float64

@@ -34,18 +34,15 @@ def batch_fn_with_options(
 
   The decorated function takes and returns nests of tensors `[N, ...]`: any
   number of rows, the same in all tensors. Calls must be eager: a call in a
-  graph could block the threads that `f` needs. A method `close` of the
-  decorated function makes all calls raise a `CancelledError`, and ends the
-  computing thread after the current batch. The same happens when the decorated
-  function is garbage collected.
+  graph could block the threads that `f` needs. The method `close` of the
+  decorated function, or its garbage collection, makes all calls raise a
+  `CancelledError`, and ends the computing thread after the current batch.
 
   `f` is traced, without autograph, once per shape and dtype of a row, not per
   size of a batch. The leading dimension is None, or `minimum_batch_size` if
   equal to `maximum_batch_size` and without a timeout. XLA would compile `f` for
   every size of a batch. `f` runs in a thread of its own, so device scopes must
   be inside of `f`.
-
-  No gradient flows through the decorated function.
 
   All present and future callers get a `CancelledError`, with the error as
   `__cause__`, if `f` raises, if results and inputs of `f` differ in the number
@@ -57,9 +54,6 @@ def batch_fn_with_options(
       and a call with more rows is computed in parts.
     timeout_ms: how long the free computing thread waits for
       `minimum_batch_size` rows, see `Batcher`. None or 0: no limit.
-
-  Returns:
-    The decorator.
   """
   is_size_fixed = (
       minimum_batch_size == maximum_batch_size and timeout_ms is None)

@@ -14,8 +14,7 @@ class _Round:
 
   Attributes:
     parts: the vectors received so far, by rank.
-    is_done: set when `result` is ready.
-    result: the sum.
+    is_done: set when `result`, the sum, is ready.
     num_readers: number of learners that have received the sum.
   """
   parts: dict[int, ray.ObjectRef] = dataclasses.field(default_factory=dict)
@@ -28,7 +27,6 @@ class Adder:
   """Sums the vectors of all learners; runs in its own process."""
 
   def __init__(self, size: int):
-    """Creates an adder for `size` learners."""
     self._size = size
     self._rounds: dict[int, _Round] = {}
 
@@ -36,11 +34,8 @@ class Adder:
                 part: list[ray.ObjectRef]) -> list[ray.ObjectRef]:
     """Waits for all learners; returns a reference to the sum, in a list.
 
-    Args:
-      number: the number of the sum, from 0 on.
-      rank: the learner's rank.
-      part: a reference to the learner's vector. The list keeps ray from sending
-        the vector itself.
+    `number` counts the sums, from 0 on. `part` has a reference to the learner's
+    vector: the list keeps ray from sending the vector itself.
     """
     current = self._rounds.setdefault(number, _Round())
     [current.parts[rank]] = part

@@ -9,7 +9,7 @@ learner's process, and all actors share one policy on the accelerator.
 
 from collections.abc import Callable
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import ray
@@ -17,6 +17,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
+from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew as crew_lib
 from scalable_agent.distributed import environment_worker
 from scalable_agent.distributed import workers
@@ -28,14 +29,13 @@ from scalable_agent.networks import layers
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.1
+T = TypeVar('T')
 
 
 class RemoteVector:
   """A worker's group of environments, as an `environments.VectorEnvironment`.
 
-  Attributes:
-    spec: the `structs.EnvironmentSpec` of one environment.
-    num_losses: number of steps in which the environments were lost.
+  `num_losses` is the number of steps in which the environments were lost.
   """
 
   def __init__(self, crew: crew_lib.Crew, worker: workers.Worker, group: int,
@@ -43,10 +43,8 @@ class RemoteVector:
     """Creates the group; the worker may start later.
 
     Args:
-      crew: starts and replaces the worker.
       worker: the worker that owns the environments.
       group: number of the group within the worker.
-      config: the settings.
       stopping: ends the wait for the worker when set.
     """
     self._crew, self._worker, self._group = crew, worker, group
@@ -99,7 +97,7 @@ class RemoteVector:
         return handle
     raise queues.QueueClosed()
 
-  def _result(self, call: ray.ObjectRef) -> Any:
+  def _result(self, call: ray.ObjectRef[T]) -> T:
     try:
       return ray.get(call, timeout=self._timeout_s)
     except ray.exceptions.RayError as e:
@@ -108,16 +106,15 @@ class RemoteVector:
 
 
 class CentralActors:
-  """Actors in this process for remote environments; an `actor.Acting`."""
+  """Actors in this process for remote environments; an `interface.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
                say: Callable[[str], None] = print):
     """Starts the workers. For the arguments, see `RemoteActors`.
 
-    Raises:
-      ConfigError: there is no accelerator, and `config.inference` is not
-        'central_on_cpu'.
+    Raises ConfigError if there is no accelerator, and `config.inference` is not
+    'central_on_cpu'.
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(
@@ -125,10 +122,10 @@ class CentralActors:
           "a CPU, all actors' policy steps would take the cores of the "
           'learner, and observations would travel one step at a time. Use '
           '--inference=local, or, to try it, --inference=central_on_cpu.')
-    make_worker: Any = ray.remote(environment_worker.EnvironmentWorker).options(
-        num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
-        max_concurrency=config.num_actor_groups,
-        scheduling_strategy='SPREAD').remote
+    make_worker = cluster.maker(
+        environment_worker.EnvironmentWorker,
+        num_cpus=config.num_cpus_per_actor_worker,
+        max_concurrency=config.num_actor_groups, scheduling_strategy='SPREAD')
     self._crew = crew_lib.Crew(
         config, rank, num_learners,
         lambda share: make_worker(config, part, share), say)
@@ -150,41 +147,32 @@ class CentralActors:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `actor.Acting`."""
     return self._local.spec
 
   @property
   def num_groups(self) -> int:
-    """See `actor.Acting`."""
     return self._local.num_groups
 
   @property
   def environments(self) -> range:
-    """See `actor.Acting`."""
     return self._local.environments
 
   @property
   def num_environments(self) -> int:
-    """See `actor.Acting`."""
     return self._local.num_environments
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `actor.Acting`."""
-
     def run() -> None:
-      try:
+      with inbox.ending_thread():
         while not self._stopping.is_set():
           self._crew.advance()
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
 
     self._thread = threading.Thread(target=run, name='crew', daemon=True)
     self._thread.start()
     self._local.start(published, inbox)
 
   def stop(self, timeout_s: float) -> None:
-    """See `actor.Acting`."""
     self._stopping.set()
     self._local.stop(timeout_s)
     if self._thread is not None:
@@ -195,10 +183,8 @@ class CentralActors:
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
-    """See `actor.Acting`."""
     return self._local.seconds()
 
   def counts(self) -> dict[str, int]:
-    """See `actor.Acting`."""
     return {**self._crew.counts(),
             'lost_groups': sum(vector.num_losses for vector in self._vectors)}

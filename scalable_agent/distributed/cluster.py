@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 import time
+from typing import Any
 
 import ray
 from ray.util import scheduling_strategies
@@ -135,8 +136,7 @@ def _check_address(address: str) -> None:
 def listens(address: str) -> bool:
   """Returns whether a program listens at `HOST:PORT`.
 
-  Raises:
-    ConfigError: `address` is no valid address.
+  Raises ConfigError if `address` is not valid.
   """
   host, _, port = address.rpartition(':')
   try:
@@ -257,6 +257,15 @@ def num_gpus_per_learner(config: sections.ClusterSettings) -> int:
   return int(ray.cluster_resources().get('GPU', 0) > 0)
 
 
+def maker(cls: type, **options: object) -> Callable[..., Any]:
+  """Returns a function that starts a `cls` in its own process of the cluster.
+
+  ray does not restart the process, and does not type the methods of its handle.
+  `options` are those of `ray.remote`.
+  """
+  return ray.remote(cls).options(max_restarts=0, **options).remote
+
+
 def this_node() -> str:
   """Returns ray's name of the machine of this process."""
   return ray.get_runtime_context().get_node_id()
@@ -287,8 +296,7 @@ def free_cpus() -> str:
 def pause_s(num_losses: int) -> float:
   """Returns the seconds until a process restarts: 0.5, 1, 2, ... 60.
 
-  Args:
-    num_losses: number of consecutive losses of the process; at least 1.
+  `num_losses` is the number of consecutive losses of the process; at least 1.
   """
   # A float cannot hold arbitrarily large powers.
   return min(2.**min(num_losses - 2, 10), _LONGEST_PAUSE_S)

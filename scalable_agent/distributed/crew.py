@@ -17,7 +17,7 @@ import numpy as np
 import ray
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent.acting import shares
+from scalable_agent.acting import interface
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import workers as workers_lib
@@ -40,23 +40,18 @@ class Stopped(Exception):
 
 
 class Crew:
-  """The workers of a learner.
+  """The workers of a learner, in the order of their environments.
 
   One thread calls `advance` repeatedly; any thread may call other methods.
-
-  Attributes:
-    workers: the `Worker`s, in the order of their environments.
-    num_restarts: number of replacements of workers.
   """
 
   def __init__(self, config: config_lib.Config, rank: int, num_learners: int,
-               make_worker: Callable[[shares.Share], ray.actor.ActorHandle],
+               make_worker: Callable[[interface.Share], ray.actor.ActorHandle],
                say: Callable[[str], None] = print):
     """Creates a crew; `wait_until_ready` starts the workers.
 
     Args:
       config: the settings of the whole run; `num_actor_workers` is not 0.
-      rank: rank of this learner.
       num_learners: number of learners that share the environments.
       make_worker: starts a process with a share of the environments. The
         process's method `host` returns the name of the machine, and `open`
@@ -82,7 +77,7 @@ class Crew:
     mine = np.array_split(np.arange(len(numbers)), num_learners)[rank]
     self.workers = [
         workers_lib.Worker(
-            shares.Share(numbers[i], int(i)),
+            interface.Share(numbers[i], int(i)),
             environments.Restarts(config.max_environment_restarts))
         for i in mine]
 
@@ -113,9 +108,6 @@ class Crew:
 
   def wait_until_ready(self, stop: threading.Event | None) -> None:
     """Starts the workers; waits for `config.min_actor_workers` of them.
-
-    Args:
-      stop: ends the wait when set.
 
     Raises:
       Stopped: `stop` was set meanwhile.
@@ -160,10 +152,8 @@ class Crew:
              error: ray.exceptions.RayError) -> None:
     """Records a failed call that was not registered with `record_call`.
 
-    Args:
-      worker: the worker that was called.
-      handle: the process that was called. The process is replaced once.
-      error: the error that `ray.get` raised.
+    `handle` is the process that was called; a process is replaced once. `error`
+    is the error that `ray.get` raised.
     """
     self._reports.put((worker, handle, error))
 
@@ -171,8 +161,7 @@ class Crew:
       lambda worker, result: None)) -> None:
     """Starts workers that are due; waits a moment for results and errors.
 
-    Args:
-      take: gets a worker and its result; the first result is a `Description`.
+    `take` gets a worker and its result; the first result is a `Description`.
 
     Raises:
       UserError: a worker does not fit, or workers are lost too often.
@@ -319,9 +308,7 @@ class Crew:
   def _check_time(self, now_s: float, waiting: list[ray.ObjectRef]) -> None:
     """Replaces hanging workers; ends the run if no worker is ready for long.
 
-    Args:
-      now_s: the time.
-      waiting: the unfinished calls.
+    `waiting` are the unfinished calls.
     """
     for call in waiting:
       worker = self._calls[call]

@@ -16,6 +16,7 @@ import uuid
 from scalable_agent import errors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import hosts
+from scalable_agent.distributed import learner_worker
 from scalable_agent.distributed import learners
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
@@ -79,7 +80,9 @@ def _run_learners(config: config_lib.Config, token: str, stop: threading.Event,
   checkpoint = _latest_checkpoint(config)
   while True:
     try:
-      return learners.Learners(config, token, connection).run_to_end(stop)
+      return learners.Learners(
+          config, learner_worker.start(config, token),
+          connection).run_to_end(stop)
     except learners.LearnerLost as e:
       learners.check_cluster(connection)
       newer = _latest_checkpoint(config)

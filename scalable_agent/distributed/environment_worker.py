@@ -7,6 +7,7 @@ These processes do not import TensorFlow: the learner chooses the actions.
 import socket
 
 import numpy as np
+from scalable_agent.acting import interface
 from scalable_agent.acting import shares
 from scalable_agent.distributed import descriptions
 from scalable_agent.environments import base
@@ -17,8 +18,8 @@ class EnvironmentWorker:
   """Steps a share of the environments. Each group is called by one thread."""
 
   def __init__(self, config: config_lib.Config, part: int,
-               share: shares.Share):
-    """Creates a worker; `open` does all work that can fail. See `shares`."""
+               share: interface.Share):
+    """Creates a worker; `open` does all work that can fail."""
     self._config, self._part, self._share = config, part, share
 
   def host(self) -> str:

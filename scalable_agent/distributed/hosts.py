@@ -76,8 +76,7 @@ def head(config: config_lib.Config) -> Iterator[None]:
 def join(config: config_lib.Config) -> int:
   """Adds this host to the cluster until the run ends. Returns 0.
 
-  Raises:
-    ClusterError: no cluster was found in time, or the cluster was lost.
+  Raises ClusterError if no cluster was found in time, or the cluster was lost.
   """
   with signals.stop_on_signals() as stop, \
       tempfile.TemporaryDirectory() as directory:
@@ -156,12 +155,8 @@ class _Node:
 def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
   """Runs `ray start --block` in the context; ray ends with this process, too.
 
-  Args:
-    stop: ends the wait for the start when set.
-    *args: arguments of `ray start`.
-
-  Raises:
-    ClusterError: ray does not start.
+  `stop` ends the wait for the start when set. `args` are arguments of
+  `ray start`. Raises ClusterError if ray does not start.
   """
   # Otherwise each host decides on its own whether ray wants a token.
   os.environ.setdefault('RAY_AUTH_MODE', 'disabled')

@@ -13,10 +13,10 @@ import os
 import socket
 import threading
 import time
-from typing import Any
 
 import ray
 from scalable_agent import errors
+from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.runs import reports
 from scalable_agent.settings import config as config_lib
@@ -43,12 +43,11 @@ class LearnerWorker:
     """Returns the name of this machine, and its installed versions."""
     return socket.gethostname(), descriptions.installed_versions()
 
-  def run(self, addresses: list[str], adder: Any,
+  def run(self, addresses: list[str], adder: ray.actor.ActorHandle | None,
           first: tuple[str, Mapping[str, str]]) -> int:
     """Trains; returns the exit code of `training.run`.
 
     Args:
-      addresses: addresses of all learners.
       adder: ray's handle of the `adder.Adder`, with `--collectives=ray`.
       first: `versions` of learner 0.
 
@@ -82,7 +81,6 @@ class LearnerWorker:
     return self._output.take(), time.monotonic() - self._stop.asked_s
 
   def take_report(self) -> reports.Report:
-    """Returns this learner's report to learner 0."""
     return self._reports.take()
 
   def add_report(self, report: reports.Report) -> None:
@@ -92,6 +90,19 @@ class LearnerWorker:
   def stop(self) -> None:
     """Ends the training with a checkpoint."""
     self._stop.set()
+
+
+def start(config: config_lib.Config,
+          token: str) -> list[ray.actor.ActorHandle]:
+  """Starts the processes of all learners, which must see the file `token`."""
+  make = cluster.maker(
+      LearnerWorker, num_cpus=config.num_cpus_per_learner,
+      num_gpus=config.num_gpus_per_learner, max_concurrency=4,
+      # With --task, all learners run on this host.
+      scheduling_strategy='DEFAULT' if config.task < 0 else cluster.on_node(
+          cluster.this_node()))
+  return [make(config, rank, token)
+          for rank in range(config.num_learners)]
 
 
 class _Stop(threading.Event):

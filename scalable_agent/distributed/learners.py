@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The learners' processes, as the driver sees them. Without TensorFlow."""
 
+from collections.abc import Sequence
 import contextlib
 import sys
 import threading
@@ -10,7 +11,6 @@ import ray
 from scalable_agent import errors
 from scalable_agent.distributed import adder as adder_lib
 from scalable_agent.distributed import cluster
-from scalable_agent.distributed import learner_worker
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
@@ -30,33 +30,17 @@ class LearnerLost(Exception):
 
 
 class Learners:
-  """Starts the processes of all learners, and follows their training."""
+  """Follows the training of all learners."""
 
-  def __init__(self, config: config_lib.Config, token: str,
+  def __init__(self, config: config_lib.Config, handles: Sequence[Any],
                connection: cluster.Connection):
-    """Starts the processes.
-
-    Args:
-      config: the settings of the whole run.
-      token: path of a file that all learners must see.
-      connection: watches the cluster.
-    """
+    """Takes the processes of `learner_worker.start`, by rank."""
     self._config, self._connection = config, connection
-    make = ray.remote(learner_worker.LearnerWorker).options(
-        num_cpus=config.num_cpus_per_learner,
-        num_gpus=config.num_gpus_per_learner,
-        max_restarts=0, max_concurrency=4,
-        # With --task, all learners run on this host.
-        scheduling_strategy='DEFAULT' if config.task < 0 else cluster.on_node(
-            cluster.this_node()))
-    # ray does not type the methods of its handles.
-    self._handles: list[Any] = [
-        make.remote(config, rank, token) for rank in range(config.num_learners)]
+    self._handles = handles
     # The adder ends with the driver, which owns its handle.
-    self._adder: Any = None if config.collectives != 'ray' else ray.remote(
-        adder_lib.Adder).options(
-            num_cpus=0, max_concurrency=config.num_learners + 1).remote(
-                config.num_learners)
+    self._adder = None if config.collectives != 'ray' else cluster.maker(
+        adder_lib.Adder, num_cpus=0, max_concurrency=config.num_learners + 1)(
+            config.num_learners)
     self._print_error: OSError | None = None
     self._outputs: dict[int, ray.ObjectRef] = {}
     self._reports: dict[int, ray.ObjectRef] = {}
@@ -102,7 +86,7 @@ class Learners:
         raise cluster_lost(problem)
       return exit_code
     finally:
-      for handle in self._handles + ([self._adder] if self._adder else []):
+      for handle in filter(None, [*self._handles, self._adder]):
         ray.kill(handle)
 
   def _addresses(self, stop: threading.Event) -> list[str] | None:

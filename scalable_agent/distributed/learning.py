@@ -4,8 +4,8 @@
 from collections.abc import Callable, Sequence
 import functools
 import threading
-from typing import Any
 
+import ray
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
@@ -22,13 +22,12 @@ _LONGEST_WAIT_S = 1e6
 
 
 def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
-        adder: Any, stop: threading.Event, say: Callable[[str], None],
-        reports: reports_lib.Reports) -> int:
+        adder: ray.actor.ActorHandle | None, stop: threading.Event,
+        say: Callable[[str], None], reports: reports_lib.Reports) -> int:
   """Trains as one of several learners; returns the exit code.
 
   Args:
     config: the settings of the whole run.
-    rank: rank of this learner.
     addresses: `HOST:PORT` of each learner.
     adder: ray's handle of the `adder.Adder` of `--collectives=ray`.
     stop: ends the training when set.
@@ -64,7 +63,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
 
 def _make_collectives(
     config: config_lib.Config, rank: int, addresses: Sequence[str],
-    adder: Any) -> collectives.Collectives:
+    adder: ray.actor.ActorHandle | None) -> collectives.Collectives:
   if len(addresses) == 1:
     return collectives.Alone()
   # Another learner may wait this long for its actors. If all learners are

@@ -16,13 +16,10 @@ class RayCollectives(collectives.VectorCollectives):
   """Collectives whose sums are computed by an `adder.Adder`."""
 
   def __init__(self, adder: Any, size: int, rank: int, timeout_s: float):
-    """Creates the collectives of one learner.
+    """Creates the collectives of learner `rank` of `size`.
 
-    Args:
-      adder: ray's handle of the `adder.Adder` that all learners share.
-      size: number of learners.
-      rank: rank of this learner.
-      timeout_s: a sum fails after this many seconds.
+    `adder` is ray's handle of the `adder.Adder` that all learners share. A sum
+    fails after `timeout_s`.
     """
     super().__init__(size, rank)
     self._adder, self._timeout_s = adder, timeout_s

@@ -11,11 +11,12 @@ from collections.abc import Callable
 import dataclasses
 import socket
 import threading
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import ray
 from scalable_agent import errors
+from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
@@ -38,9 +39,8 @@ _MAX_STORE_SHARE = 0.8
 class Message(NamedTuple):
   """A message with an unroll of a worker.
 
-  Attributes:
-    unroll: the `structs.Unroll`, packed.
-    seconds: total seconds per stage so far, over all actors of the worker.
+  `unroll` is packed. `seconds` are the total seconds per stage so far, over all
+  actors of the worker.
   """
   unroll: structs.Unroll
   seconds: dict[str, float]
@@ -50,14 +50,11 @@ class ActorWorker:
   """Acts with a share of the environments, in its own process."""
 
   def __init__(self, config: config_lib.Config, part: int,
-               share: shares.Share, learner_node: str):
+               share: interface.Share, learner_node: str):
     """Creates a worker; `open` does all work that can fail.
 
-    Args:
-      config: the settings.
-      part: number of this part of the run.
-      share: the worker's environments.
-      learner_node: ray's name of the learner's machine.
+    `part` is the number of this part of the run, and `learner_node` ray's name
+    of the learner's machine.
     """
     self._config, self._part, self._share = config, part, share
     self._packing = config.pack
@@ -79,16 +76,17 @@ class ActorWorker:
     layers.set_compute_dtype(self._config.compute_dtype)
     tf.config.threading.set_intra_op_parallelism_threads(
         self._config.num_cpus_per_actor_worker)
-    self._actors = local.make_local(self._config, self._part, self._share)
+    self._actors = local.make_around(
+        shares.make_environments(self._config, self._part, self._share),
+        self._config, self._part, self._share)
     return descriptions.describe(self._actors.spec, self._actors.num_groups)
 
   def next_unroll(self, newer: list[ray.ObjectRef]) -> Message:
     """Waits for the next unroll and returns the unroll.
 
-    Args:
-      newer: a reference to newer `structs.Weights`, or an empty list if the
-        worker has the latest weights. The list keeps ray from sending the
-        weights itself.
+    `newer` has a reference to newer `structs.Weights`, or is empty if the
+    worker has the latest weights. The list keeps ray from sending the weights
+    itself.
     """
     if newer:
       is_first, self._weights = not self._weights, ray.get(newer)
@@ -119,7 +117,7 @@ class _Sender:
 
 
 class RemoteActors:
-  """Actor workers on a ray cluster; implements `actor.Acting`."""
+  """Actor workers on a ray cluster; implements `interface.Acting`."""
 
   def __init__(self, config: config_lib.Config, part: int, rank: int = 0,
                num_learners: int = 1, stop: threading.Event | None = None,
@@ -129,14 +127,13 @@ class RemoteActors:
     Args:
       config: the settings of the whole run; `num_actor_workers` is not 0.
       part: number of this part of the run.
-      rank: rank of this learner.
       num_learners: number of learners that share the environments.
       stop: ends the wait for workers when set.
       say: takes lines of text for the user.
     """
-    make_worker: Any = ray.remote(ActorWorker).options(
-        num_cpus=config.num_cpus_per_actor_worker, max_restarts=0,
-        scheduling_strategy='SPREAD').remote
+    make_worker = cluster.maker(
+        ActorWorker, num_cpus=config.num_cpus_per_actor_worker,
+        scheduling_strategy='SPREAD')
     self._crew = crew.Crew(
         config, rank, num_learners, lambda share: make_worker(
             config, part, share, cluster.this_node()), say)
@@ -162,37 +159,27 @@ class RemoteActors:
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
-    """See `actor.Acting`."""
     return self._crew.spec
 
   @property
   def num_groups(self) -> int:
-    """See `actor.Acting`."""
     return self._crew.num_groups
 
   @property
   def environments(self) -> range:
-    """See `actor.Acting`."""
     return self._crew.environments
 
   @property
   def num_environments(self) -> int:
-    """See `actor.Acting`."""
     return len(self._crew.workers[0].share.environments)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
-    """See `actor.Acting`."""
-
     def run() -> None:
-      try:
+      with inbox.ending_thread():
         while not self._stopping.is_set():
           self._crew.advance(
               lambda worker, result: self._take(worker, result, inbox))
-      except queues.QueueClosed:
-        pass
-      except BaseException as e:  # pylint: disable=broad-except
-        inbox.fail(e)
 
     self._published = published
     for worker in self._crew.ready():
@@ -202,7 +189,6 @@ class RemoteActors:
     self._thread.start()
 
   def stop(self, timeout_s: float) -> None:
-    """See `actor.Acting`."""
     self._stopping.set()
     if self._thread is not None:
       self._thread.join(timeout_s)
@@ -212,12 +198,10 @@ class RemoteActors:
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:
-    """See `actor.Acting`."""
     return timing.totals(seconds for s in self._senders.values()
                          for seconds in (s.seconds, s.past_seconds))
 
   def counts(self) -> dict[str, int]:
-    """See `actor.Acting`."""
     return {**self._crew.counts(), 'unrolls': self._num_columns,
             'bytes': self._num_bytes}
 

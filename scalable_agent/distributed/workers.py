@@ -4,9 +4,9 @@
 import dataclasses
 
 import ray
-from scalable_agent import environments
-from scalable_agent.acting import shares
+from scalable_agent.acting import interface
 from scalable_agent.distributed import descriptions
+from scalable_agent.environments import restarts
 
 
 @dataclasses.dataclass
@@ -20,15 +20,15 @@ class Worker:
     start_s: time of the next start.
     is_placed: whether the cluster has found CPUs, and the process runs.
     host: the worker's current or last machine.
-    description: the worker's description; None until the worker is ready.
+    description: None until the worker is ready.
     call_s: time of the last call.
     num_failures: consecutive errors without a result in between.
     num_deaths: consecutive deaths and hangs, of the worker or of a process of
       its environments.
     num_deaths_of_all: deaths and hangs since any worker last returned a result.
   """
-  share: shares.Share
-  failures: environments.Restarts
+  share: interface.Share
+  failures: restarts.Restarts
   handle: ray.actor.ActorHandle | None = None
   start_s: float = 0.
   is_placed: bool = False

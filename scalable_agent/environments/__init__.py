@@ -63,8 +63,7 @@ class Levels(Protocol):
               settings: EnvironmentSettings) -> str | Factory:
     """Returns a factory of environments of a level; for Atari games, the ROM.
 
-    Raises:
-      errors.LevelError: there is no such level, or it cannot be played.
+    Raises `errors.LevelError` if the level is unknown or cannot be played.
     """
 
 
@@ -73,9 +72,8 @@ class Family(NamedTuple):
 
   Attributes:
     levels: the module of the adapter.
-    kind: the kind of the levels, for errors. One vector plays levels of one
-      kind.
-    make_vector: makes a vector. Arguments: `E` level names, the `E` results of
+    kind: for errors. One vector plays levels of one kind.
+    make_vector: makes a vector of `E` level names, the `E` results of
       `look_up`, `E` seeds, settings, and a number of threads.
   """
   levels: Levels
@@ -105,7 +103,7 @@ def make_vec(
     restarts: Restarts | None = None,
     recording: Recording | None = None,
 ) -> FlowEnvironment:
-  """Makes one vector of `E` environments.
+  """Makes one vector of `E` environments, which the caller closes.
 
   Args:
     level_names: `E` level names. Different levels must have the same
@@ -120,9 +118,6 @@ def make_vec(
       processes are lost, `initial` and `step` raise `EnvironmentLostError`.
       None: processes are never restarted.
     recording: records a video of each game. None: no videos.
-
-  Returns:
-    `FlowEnvironment`, which the caller closes.
 
   Raises:
     UnknownLevelError: no such level.
@@ -170,23 +165,9 @@ def make_groups(
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
-  See also `make_vec`. After an error, no group is left open.
-
-  Args:
-    level_names: `E` level names.
-    seeds: `E` seeds.
-    settings: `EnvironmentSettings`.
-    num_groups: number of vectors, at least 1. If there are fewer environments
-      than groups, each environment is a group.
-    num_threads: threads of each group.
-    first_index: number of the first environment in the run.
-    restarts: limits restarts of all groups together.
-
-  Returns:
-    One `FlowEnvironment` per group. The caller closes the groups.
-
-  Raises:
-    EnvironmentSpecError: the observations or actions of groups differ.
+  See also `make_vec`. After an error, no group is left open. If there are fewer
+  environments than groups, each environment is a group. `num_threads` are the
+  threads of each group. `restarts` limits restarts of all groups together.
   """
   _check_arguments(level_names, seeds)
   groups: list[FlowEnvironment] = []
@@ -205,10 +186,9 @@ def make_groups(
 
 
 def split(numbers: range, num_groups: int) -> list[range]:
-  """Divides numbers among non-empty groups of nearly the same size.
+  """Divides numbers among `num_groups` groups of nearly the same size.
 
-  Returns:
-    `num_groups` groups, or one per number if there are fewer numbers.
+  If there are fewer numbers than groups, each number is a group.
   """
   return [numbers[int(part[0]):int(part[-1]) + 1] for part in np.array_split(
       np.arange(len(numbers)), min(num_groups, len(numbers)))]
@@ -244,18 +224,13 @@ def goal_functions(
   """Returns functions that compute rewards and ends of episodes for any goal.
 
   Builds one environment of the level in its own process, which ends with this
-  process.
+  process. Raises `EnvironmentSpecError` for levels without goals, or with
+  repeated actions, and other errors as `make_vec`.
 
   Returns:
     A function from achieved goals, `[N, ...]`, and desired goals, `[N, ...]`,
     to rewards, float32 `[N]`. A function from the same goals to whether the
     step ends an episode, bool `[N]`; None if reached goals never end episodes.
-
-  Raises:
-    EnvironmentSpecError: the level has no goals, or actions are repeated.
-    UnknownLevelError: no such level.
-    MissingDependencyError: the level needs a package that is not installed.
-    EnvironmentProcessError: the environment cannot be built.
   """
   if settings.num_action_repeats != 1:
     raise errors.EnvironmentSpecError(

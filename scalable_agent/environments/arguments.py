@@ -3,14 +3,13 @@
 
 from collections.abc import Callable, Mapping
 import re
-from typing import Any
 
 import gymnasium
 from scalable_agent import errors
 
 
 def call(level_name: str, make: Callable[..., gymnasium.Env],
-         kwargs: Mapping[str, Any]) -> gymnasium.Env:
+         kwargs: Mapping[str, object]) -> gymnasium.Env:
   """Returns `make(**kwargs)`.
 
   Raises:
@@ -27,7 +26,7 @@ def call(level_name: str, make: Callable[..., gymnasium.Env],
         f'{match[1]}.') from e
 
 
-def check_none(level_name: str, kwargs: Mapping[str, Any]) -> None:
+def check_none(level_name: str, kwargs: Mapping[str, object]) -> None:
   """Raises EnvironmentSpecError if there are arguments."""
   if kwargs:
     raise errors.EnvironmentSpecError(

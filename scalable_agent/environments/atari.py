@@ -40,12 +40,7 @@ def known_levels() -> Iterable[str]:
 
 
 def look_up(level_name: str, settings: EnvironmentSettings) -> str:
-  """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`.
-
-  Raises:
-    errors.MissingDependencyError: ale-py is not installed.
-    errors.UnknownLevelError: no such game.
-  """
+  """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`."""
   arguments.check_none(level_name, settings.kwargs)
   if level_name == 'atari57':
     raise errors.EnvironmentSpecError(
@@ -74,17 +69,11 @@ class AtariVector:
   def __init__(self, level_names: Sequence[str], roms: Sequence[str],
                seeds: Sequence[int], settings: EnvironmentSettings,
                num_threads: int = 0):
-    """Builds the games.
+    """Builds the games, whose ROMs are from `look_up`.
 
-    Args:
-      level_names: `E` names such as `ALE/Pong-v5`.
-      roms: the ROMs of the `E` games, see `look_up`.
-      seeds: `E` ints within `[0, 2**31)`.
-      settings: the protocol.
-      num_threads: C++ threads, at least one per game; 0 for one per core.
-
-    Raises:
-      errors.EnvironmentSpecError: the games have different numbers of actions.
+    `num_threads` C++ threads step the games, at least one per game; 0 for one
+    per core. Raises EnvironmentSpecError if games have different numbers of
+    actions.
     """
     memory.check(f'Building {len(level_names):,} games (--num_actors)',
                  len(level_names) * _LEAST_GAME_BYTES)

@@ -8,7 +8,7 @@ package, so none of its modules may import TensorFlow.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import difflib
 import re
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import NamedTuple, Protocol, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
@@ -59,25 +59,16 @@ class VectorStep(NamedTuple):
 
 
 class VectorEnvironment(Protocol):
-  """`E` environments in lockstep; each family of levels implements this class.
-
-  Attributes:
-    spec: the `structs.EnvironmentSpec` of one environment.
-  """
+  """`E` environments in lockstep; each family of levels implements this."""
   spec: structs.EnvironmentSpec
 
   def initial(self) -> Observation:
-    """Starts all environments from their seeds.
-
-    Returns:
-      The first observations, `[E, ...]`.
-    """
+    """Starts all environments from their seeds; returns `[E, ...]`."""
 
   def step(self, actions: np.ndarray) -> VectorStep:
     """Steps all environments; after an episode, the next one begins.
 
-    Args:
-      actions: `[E, *shape]` of `spec.action.array`, all of them valid.
+    Actions, `[E, *shape]` of `spec.action.array`, are valid.
     """
 
   def close(self) -> None:
@@ -88,22 +79,14 @@ class FlowEnvironment:
   """A vector of environments as a flow of `StepOutput`s.
 
   Arrays returned by `initial` and `step` are only valid until the next call.
-
-  Attributes:
-    num_envs: int, `E`.
-    level_names: tuple of `E` names.
-    indices: range of `E` ints, the numbers of the environments in the run.
-    spec: the `structs.EnvironmentSpec` of one environment.
+  `indices` are the numbers of the `E` environments in the run.
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str],
                first_index: int = 0):
     """Wraps a vector, which `close` closes.
 
-    Args:
-      env: the vector.
-      level_names: `E` names.
-      first_index: number of the first environment in the run.
+    `first_index` is the number of the first environment in the run.
     """
     self._env = env
     self.level_names = tuple(level_names)
@@ -120,12 +103,9 @@ class FlowEnvironment:
   def initial(self) -> structs.StepOutput:
     """Starts all environments, each time from the same seeds.
 
-    Returns:
-      `StepOutput` of `[E, ...]`: reward 0, empty statistics, `done` True,
-      `truncated` False.
-
-    Raises:
-      EnvironmentValueError: an observation is not finite.
+    The result, `[E, ...]`, has reward 0, empty statistics, `done` True and
+    `truncated` False. Raises EnvironmentValueError unless observations are
+    finite.
     """
     self._check_open()
     observation = self._env.initial()
@@ -208,23 +188,17 @@ class FlowEnvironment:
 
   def _check_observation(self, observation: Observation | tuple[()],
                          rows: np.ndarray | bool = True) -> None:
-    parts: dict[str, Any] = (observation if isinstance(observation, dict)
-                             else {'': observation})
+    parts = (observation if isinstance(observation, dict)
+             else {'': np.asarray(observation)})
     for name, array in parts.items():
       if array.dtype.kind == 'f':
         self._check_finite(f'observation {name}'.strip(), array, rows)
 
   def _check_finite(self, what: str, values: np.ndarray,
                     rows: np.ndarray | bool = True) -> None:
-    """Raises an error if `values[rows]` are not finite.
+    """Raises EnvironmentValueError if `values[rows]` are not finite.
 
-    Args:
-      what: name of the values, for the error.
-      values: float `[E, ...]`.
-      rows: bool `[E]`.
-
-    Raises:
-      errors.EnvironmentValueError: a value is not finite.
+    `values` are floats `[E, ...]`, `rows` bool `[E]`.
     """
     finite = np.isfinite(values)
     if finite.all():
@@ -268,11 +242,7 @@ class ActionRepeat(gymnasium.Wrapper):
 
 
 def build(level_name: str, factory: Factory) -> gymnasium.Env:
-  """Builds one environment in this process; errors name the level.
-
-  Raises:
-    errors.MissingDependencyError: a package of the level is not installed.
-  """
+  """Builds one environment in this process; errors name the level."""
   try:
     return factory()
   except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
@@ -291,10 +261,8 @@ def unknown_level(
     level_name: str, known: Iterable[str]) -> errors.UnknownLevelError:
   """Returns the error for an unknown level, which suggests similar names.
 
-  Args:
-    level_name: the level that the user named, perhaps as `module:id`.
-    known: the names of levels. If two names differ only in spelling, the error
-      suggests the last of the two.
+  If two of the known names differ only in spelling, the error suggests the last
+  of the two.
   """
   names: dict[str, str] = {}
   for name in known:  # The newest version, 10 after 9.
@@ -318,9 +286,6 @@ def _version(level_name: str) -> int:
 
 
 def _spelling(level_name: str) -> str:
-  """Returns the name without its variants of spelling.
-
-  Example: `mspacman` for ALE/MsPacman-v5, ms_pacman, MsPacmanNoFrameskip-v4.
-  """
+  """Returns a name without variants, such as `mspacman` for ALE/MsPacman-v5."""
   return re.sub(r'^ale/|_|noframeskip|deterministic|-v\d+$', '',
                 level_name.lower())

@@ -131,20 +131,11 @@ class LocalLevelCache:
 class _Lab(Protocol):
   """The part of the API of `deepmind_lab.Lab` that is used here."""
 
-  def reset(self, *, seed: int) -> None:
-    """Begins the next episode."""
-
-  def step(self, action: np.ndarray, *, num_steps: int) -> float:
-    """Repeats an action for some frames; returns the sum of the rewards."""
-
-  def is_running(self) -> bool:
-    """Whether the episode goes on."""
-
-  def observations(self) -> dict:
-    """Returns the observations by Lab's names."""
-
-  def close(self) -> None:
-    """Ends Lab."""
+  def reset(self, *, seed: int) -> None: ...
+  def step(self, action: np.ndarray, *, num_steps: int) -> float: ...
+  def is_running(self) -> bool: ...
+  def observations(self) -> dict: ...
+  def close(self) -> None: ...
 
 
 class DmLab(gymnasium.Env):
@@ -160,11 +151,8 @@ class DmLab(gymnasium.Env):
                num_action_repeats: int, level_cache_dir: str = ''):
     """Makes the environment; `reset` starts Lab.
 
-    Args:
-      level: Lab's name of the level.
-      config: settings of Lab, with width and height.
-      num_action_repeats: frames per step, each with the same action.
-      level_cache_dir: directory of compiled maps; '' for no cache.
+    `config` are settings of Lab, with width and height. Maps are kept in
+    `level_cache_dir`, if any.
     """
     self._level = level
     self._config = dict(config)
@@ -185,10 +173,8 @@ class DmLab(gymnasium.Env):
             options: dict | None = None) -> base.Reset:
     """Begins the next episode, see `gymnasium.Env.reset`.
 
-    Args:
-      seed: restarts Lab, and seeds the reference's stream of seeds, one for
-        each episode. None: takes the next seed of the stream.
-      options: not used.
+    A seed restarts Lab, and seeds the reference's stream of seeds, one for each
+    episode. Without a seed, takes the next seed of the stream.
     """
     if seed is not None:
       # A used Lab begins an episode of the same seed at another place. Only a

@@ -1,8 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Wraps environments, and vectors of environments, made by the caller."""
 
-from typing import Any
-
 import gymnasium
 import numpy as np
 from scalable_agent import errors
@@ -18,12 +16,8 @@ def wrap(env: gymnasium.Env | gymnasium.vector.VectorEnv
          ) -> base.FlowEnvironment:
   """Wraps an environment or a vector of environments of gymnasium.
 
-  Args:
-    env: the environment, with spaces as in `gymnasium_env.GymnasiumVector`. The
-      caller closes `env`; the wrapper need not be closed.
-
-  Raises:
-    errors.EnvironmentSpecError: the spaces are not supported.
+  Raises EnvironmentSpecError for spaces that `gymnasium_env.GymnasiumVector`
+  does not support. The caller closes `env`; the wrapper need not be closed.
   """
   name = str(env.spec.id if env.spec else type(env.unwrapped).__name__)
   if not isinstance(env, gymnasium.vector.VectorEnv):
@@ -57,15 +51,7 @@ class WrappedVector:
   """
 
   def __init__(self, env: gymnasium.vector.VectorEnv, level_name: str):
-    """Wraps a vector.
-
-    Args:
-      env: the vector.
-      level_name: the level, for errors.
-
-    Raises:
-      errors.EnvironmentSpecError: the spaces are not supported.
-    """
+    """Wraps a vector; `level_name` is for errors."""
     self._env = env
     action = spaces.action_spec(env.single_action_space, level_name)
     self._layout = spaces.layout(
@@ -87,7 +73,7 @@ class WrappedVector:
     return self._convert(observation, self._nothing)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment`.
+    """Steps the vector.
 
     `last_observation` is the first observation of the next episode, because not
     every vector has the last observation.
@@ -111,13 +97,11 @@ class WrappedVector:
   def close(self) -> None:
     """Does nothing: the caller closes the vector."""
 
-  def _convert(self, observations: Any,
+  def _convert(self, observations: object,
                is_over: np.ndarray) -> base.Observation:
     """Returns observations for agents, of observations of the vector.
 
-    Args:
-      observations: of all environments.
-      is_over: bool `[E]`, whether an observation ends an episode.
+    `is_over`, bool `[E]`, says which observations end an episode.
     """
     rows = [self._encode(row, over) for row, over in zip(
         gymnasium.vector.utils.iterate(

@@ -34,9 +34,7 @@ class Goals:
   def __init__(self, level_name: str, factory: base.Factory):
     """Builds an environment, which is not reset or stepped.
 
-    Raises:
-      errors.EnvironmentSpecError: the level has no goals.
-      errors.MissingDependencyError: a package of the level is not installed.
+    Raises EnvironmentSpecError if the level has no goals.
     """
     env = base.build(level_name, factory)
     self._goals = _goal_spaces(env)
@@ -67,13 +65,10 @@ def _goal_spaces(env: gymnasium.Env) -> list[gymnasium.spaces.Box]:
 def _batch_function(
     method: Callable, dtype: npt.DTypeLike,
     goals: list[gymnasium.spaces.Box]) -> GoalFunction:
-  """Returns a function of batches of goals.
+  """Returns a function of batches of goals, with results of `dtype`.
 
-  Args:
-    method: a function of one achieved goal, one desired goal and `info`, which
-      may also accept batches of goals.
-    dtype: dtype of results.
-    goals: the spaces of achieved and desired goals.
+  `method` is a function of one achieved goal, one desired goal and `info`,
+  which may also accept batches. `goals` are the spaces of both kinds of goals.
   """
 
   def at_once(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:

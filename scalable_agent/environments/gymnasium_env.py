@@ -79,18 +79,13 @@ class GymnasiumVector:
                compiling: str = ''):
     """Starts a process per `settings.environments_per_process` environments.
 
-    Args:
-      level_names: `E` names, for errors.
-      factories: `E` factories, the same object for the same level. One step of
-        an environment is `num_action_repeats` frames.
-      seeds: `E` ints within `[0, 2**31)`.
-      settings: `EnvironmentSettings`.
-      num_threads: not used, because environments run in processes.
-      compiling: a message for the start of the environments, if episodes may
-        begin with work that takes long. Then steps may take as long as starts.
+    The same level has the same factory. One step of an environment is
+    `num_action_repeats` frames. `num_threads` is not used, because environments
+    run in processes. If episodes may begin with work that takes long,
+    `compiling` is the message for the start, and steps may take as long as
+    starts.
 
     Raises:
-      errors.MissingDependencyError: a package of the level is not installed.
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
       errors.EnvironmentProcessError: an environment could not be built.
     """
@@ -153,13 +148,7 @@ def _in_transport(factory: base.Factory) -> gymnasium.Env:
 
 
 class _Spaces(NamedTuple):
-  """The spaces of a level.
-
-  Attributes:
-    observations: the layout of observations.
-    actions: the space of actions.
-    action_spec: the spec of agents' actions.
-  """
+  """The spaces of a level: layout, the space of actions, and agents' spec."""
   observations: spaces.Layout
   actions: gymnasium.Space
   action_spec: structs.ActionSpec
@@ -169,15 +158,13 @@ def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
   """Returns the spaces of all levels; raises an error if levels differ."""
   first_name, first = next(iter(levels.items()))
   for name, level in levels.items():
-    both = f'{first_name} and {name}'
-    if level.observations != first.observations:
-      raise errors.EnvironmentSpecError(
-          f'One agent cannot play {both}: they have different observations, '
-          f'{first.observations} and {level.observations}.')
-    if level.actions != first.actions:
-      raise errors.EnvironmentSpecError(
-          f'One agent cannot play {both}: they have different actions, '
-          f'{first.actions} and {level.actions}.')
+    for what, one, other in (
+        ('observations', first.observations, level.observations),
+        ('actions', first.actions, level.actions)):
+      if one != other:
+        raise errors.EnvironmentSpecError(
+            f'One agent cannot play {first_name} and {name}: they have '
+            f'different {what}, {one} and {other}.')
   return first
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import io
 import string
-from typing import Any
+from typing import TypedDict
 
 import gymnasium
 import numpy as np
@@ -49,8 +49,14 @@ def look_up(
       settings.kwargs)
 
 
-def _make(spec: registry.Spec, kwargs: Mapping[str, Any]) -> gymnasium.Env:
+def _make(spec: registry.Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
   return PixelsAndMission(registry.make(spec, kwargs))
+
+
+class _Seen(TypedDict):
+  """Observation of MiniGrid; `image` has the encoded cells, `[W, H, 3]`."""
+  image: np.ndarray
+  mission: str
 
 
 class PixelsAndMission(gymnasium.Wrapper):
@@ -81,7 +87,7 @@ class PixelsAndMission(gymnasium.Wrapper):
     observation, reward, terminated, truncated, info = self.env.step(action)
     return self._adapt(observation), reward, terminated, truncated, info
 
-  def _adapt(self, observation: Mapping[str, Any]) -> base.FrameAndInstruction:
+  def _adapt(self, observation: _Seen) -> base.FrameAndInstruction:
     frame = np.empty(self.observation_space['frame'].shape, np.uint8)
     size = _TILE_SIZE
     for i, column in enumerate(observation['image'].tolist()):

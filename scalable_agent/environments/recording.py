@@ -29,10 +29,8 @@ _ATARI_FPS = 60.
 class Recording(NamedTuple):
   """Describes the videos to be recorded, one for each game.
 
-  Attributes:
-    directory: the directory of the videos.
-    extension: `mp4` or `gif`.
-    has_text: whether a corner shows the return so far and the action.
+  `extension` is `mp4` or `gif`. With `has_text`, a corner shows the return so
+  far and the action.
   """
   directory: str
   extension: str = 'mp4'
@@ -88,14 +86,7 @@ class Recorder(gymnasium.Wrapper):
 
   def __init__(self, env: gymnasium.Env, recording: Recording,
                environment: int, num_action_repeats: int = 1):
-    """Wraps an environment.
-
-    Args:
-      env: the environment.
-      recording: the videos to be recorded.
-      environment: the number of the environment, for the names of files.
-      num_action_repeats: frames in each step of the environment.
-    """
+    """Wraps an environment; `environment` is the number in names of files."""
     super().__init__(env)
     self._recording = recording
     self._environment = environment
@@ -169,11 +160,7 @@ class RecordedAtari:
     return self._env.initial()
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """See `base.VectorEnvironment`.
-
-    Raises:
-      RuntimeError: a video does not show the game that the agent plays.
-    """
+    """Steps all games; RuntimeError if a video shows another game."""
     result = self._env.step(actions)
     for game, action, reward, is_over in zip(
         self._games, actions, result.reward, result.episode_end):
@@ -208,15 +195,9 @@ class _AtariGame:
     self._begin(observation)
 
   def step(self, action: int, reward: float, is_over: bool) -> None:
-    """Plays the frames of one step.
+    """Plays the frames of one step, which ended the agent's game if `is_over`.
 
-    Args:
-      action: the action of the agent.
-      reward: the reward that the agent received in the step.
-      is_over: whether the step ended the agent's game.
-
-    Raises:
-      RuntimeError: this game differs from the game that the agent plays.
+    Raises RuntimeError if this game differs from the game that the agent plays.
     """
     for _ in range(self._num_repeats):
       observation, frame_reward, terminated, truncated, info = self._env.step(

@@ -8,7 +8,7 @@ import functools
 import importlib
 import inspect
 import io
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import gymnasium
 from scalable_agent import errors
@@ -51,11 +51,7 @@ class Package(NamedTuple):
       importlib.import_module(self.module)
 
   def check(self, level_name: str) -> None:
-    """Imports the package.
-
-    Raises:
-      errors.MissingDependencyError: the package is not installed.
-    """
+    """Imports the package; MissingDependencyError if not installed."""
     try:
       self.load()
     except ImportError as e:
@@ -65,12 +61,7 @@ class Package(NamedTuple):
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> Spec:
-    """Imports the package and returns gymnasium's spec of a level.
-
-    Raises:
-      errors.MissingDependencyError: the package is not installed.
-      errors.UnknownLevelError: no such id is registered.
-    """
+    """Imports the package and returns gymnasium's spec of a level."""
     self.check(level_name)
     return look_up(level_name, settings)
 
@@ -78,10 +69,8 @@ class Package(NamedTuple):
 def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
   """Returns gymnasium's spec of a level.
 
-  Args:
-    level_name: a gymnasium id. `module:id` first imports the module, which
-      registers the id.
-    settings: decide whether `render` returns pictures, if the level can.
+  `module:id` first imports the module, which registers the id. `settings`
+  decide whether `render` returns pictures, if the level can.
 
   Raises:
     errors.MissingDependencyError: the module cannot be imported.
@@ -126,12 +115,12 @@ def factory(spec: Spec, settings: EnvironmentSettings) -> base.Factory:
       _make, spec, settings.kwargs, settings.num_action_repeats)
 
 
-def _make(spec: Spec, kwargs: Mapping[str, Any],
+def _make(spec: Spec, kwargs: Mapping[str, object],
           num_action_repeats: int) -> gymnasium.Env:
   return base.ActionRepeat(make(spec, kwargs), num_action_repeats)
 
 
-def make(spec: Spec, kwargs: Mapping[str, Any]) -> gymnasium.Env:
+def make(spec: Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
   """Makes an environment with the arguments of `environment_kwargs`.
 
   Raises:

@@ -19,9 +19,7 @@ T = TypeVar('T')
 class Restarts:
   """Counts restarts of processes; may be used by several threads.
 
-  Attributes:
-    count: number of restarts.
-    max_per_hour: number of restarts that are allowed within an hour.
+  `max_per_hour` restarts are allowed within an hour.
   """
 
   def __init__(self, max_per_hour: int):
@@ -57,7 +55,7 @@ class RestartedVector:
     self.spec = self._env.spec
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment`.
+    """Starts the environments.
 
     Raises:
       errors.EnvironmentLostError: the processes were lost.

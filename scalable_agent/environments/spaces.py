@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium import spaces
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
@@ -29,14 +30,9 @@ _MAX_COUNT = 16
 
 def action_spec(
     space: gymnasium.Space, level_name: str) -> structs.ActionSpec:
-  """Returns the spec of agents' actions.
+  """Returns the spec of agents' actions in an environment's space of actions.
 
-  Args:
-    space: the environment's space of actions.
-    level_name: the level, for errors.
-
-  Raises:
-    errors.EnvironmentSpecError: agents cannot choose such actions.
+  Raises EnvironmentSpecError if agents cannot choose such actions.
   """
   if isinstance(space, spaces.Discrete):
     return structs.ActionSpec(num_values=(int(space.n),))
@@ -65,13 +61,8 @@ def action_spec(
 def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
   """Converts the actions of agents to the environments' own space.
 
-  Args:
-    actions: `[E, *shape]` of `ActionSpec.array`, all of them valid.
-    space: the space of one action.
-
-  Returns:
-    `[E, *space.shape]` of the dtype of `space`. -1 and 1 become exactly the
-    bounds of the space.
+  Valid actions `[E, *shape]` of `ActionSpec.array` become `[E, *space.shape]`
+  of the dtype of `space`. -1 and 1 become exactly the bounds of the space.
   """
   actions = actions.reshape(len(actions), *space.shape)
   if isinstance(space, spaces.MultiBinary):
@@ -85,12 +76,7 @@ def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
 
 
 class Layout(NamedTuple):
-  """The arrays by which workers send the observations of a level.
-
-  Attributes:
-    arrays: specs of the arrays of `Transport`, by name.
-    is_dict: whether observations are dictionaries, or tuples.
-  """
+  """The arrays by which workers send the observations of a level, by name."""
   arrays: dict[str, structs.ArraySpec]
   is_dict: bool
 
@@ -121,15 +107,10 @@ class Layout(NamedTuple):
 
 def layout(space: gymnasium.Space, action: structs.ActionSpec,
            level_name: str) -> Layout:
-  """Returns the layout of observations.
+  """Returns the layout of observations of an environment's space.
 
-  Args:
-    space: the environment's space of observations.
-    action: the spec of the actions, for a mask.
-    level_name: the level, for errors.
-
-  Raises:
-    errors.EnvironmentSpecError: such observations are not supported.
+  Raises EnvironmentSpecError if such observations are not supported, or a mask
+  does not fit the actions.
   """
   parts = _parts(space)
   if _MASK in parts:
@@ -275,7 +256,7 @@ def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
   return mask.astype(bool)
 
 
-def _check_counted(value: Any, space: gymnasium.Space) -> None:
+def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   """Raises ValueError for numbers that gymnasium would count from the end."""
   low, num_values = getattr(space, 'start', 0), (
       2 if isinstance(space, spaces.MultiBinary)

@@ -12,7 +12,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
 import re
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -43,7 +42,7 @@ def look_up(
       _make, level_name, settings.kwargs, settings.num_action_repeats)
 
 
-def _make(level_name: str, kwargs: Mapping[str, Any],
+def _make(level_name: str, kwargs: Mapping[str, object],
           num_action_repeats: int) -> gymnasium.Env:
   num_bits = _num_bits(level_name)
   make = (LEVELS[level_name] if num_bits is None

@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import tempfile
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -71,7 +70,7 @@ def look_up(
 
 
 def _make(spec: registry.Spec, width: int, height: int,
-          kwargs: Mapping[str, Any]) -> gymnasium.Env:
+          kwargs: Mapping[str, object]) -> gymnasium.Env:
   return Screen(registry.make(spec, kwargs), width, height)
 
 
@@ -84,13 +83,7 @@ class Screen(gymnasium.Wrapper):
   """
 
   def __init__(self, env: gymnasium.Env, width: int, height: int):
-    """Makes the environment; `reset` starts the engine.
-
-    Args:
-      env: ViZDoom's own environment.
-      width: width of the observations, pixels.
-      height: height of the observations, pixels.
-    """
+    """Makes the environment; sizes of observations are in pixels."""
     super().__init__(env)
     self.observation_space = gymnasium.spaces.Box(
         0, 255, (height, width, 3), np.uint8)

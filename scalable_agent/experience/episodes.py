@@ -9,9 +9,6 @@ def finished_episodes(unroll: structs.Unroll) -> list[structs.Episode]:
   """Returns the episodes that end in an unroll (or batch) of arrays.
 
   Entry 0 is left out: it is the last entry of the unroll before.
-
-  Args:
-    unroll: `Unroll` of arrays `[T + 1, B, ...]`.
   """
   info = unroll.steps.env_outputs.info
   return [

@@ -7,7 +7,7 @@ is not in the step before. Unpacked unrolls are equal bit for bit.
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any
+from typing import Generic, TypeVar
 import zlib
 
 import numpy as np
@@ -21,9 +21,12 @@ _LONGEST_STACK = 8
 # The fastest level: the newest frames of Pong become 50 times smaller.
 _ZLIB_LEVEL = 1
 
+_T = TypeVar('_T')
+_U = TypeVar('_U')
+
 
 @dataclasses.dataclass(frozen=True)
-class _Stacks:
+class _Stacks(Generic[_T]):
   """Stacks of frames `[T + 1, B, N, ...]`, oldest first.
 
   Attributes:
@@ -33,10 +36,10 @@ class _Stacks:
       continue the frames before, as at the start of a game.
     stacks: `[K, N, ...]`, the stacks of `exceptions`.
   """
-  first: np.ndarray
-  newest: np.ndarray
-  exceptions: np.ndarray
-  stacks: np.ndarray
+  first: _T
+  newest: _T
+  exceptions: _T
+  stacks: _T
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,9 +53,7 @@ class _Compressed:
 def pack(unroll: structs.Unroll, compress: bool = False) -> structs.Unroll:
   """Returns an unroll for `unpack`; its arrays share memory with `unroll`.
 
-  Args:
-    unroll: arrays.
-    compress: whether zlib compresses large arrays as well.
+  With `compress`, zlib compresses large arrays as well.
   """
   outputs = unroll.steps.env_outputs
   packed = unroll._replace(steps=unroll.steps._replace(
@@ -72,7 +73,7 @@ def num_bytes(packed: structs.Unroll) -> int:
   return sum(map(_num_bytes, tree.flatten(packed)))
 
 
-def _pack_stacks(array: np.ndarray) -> np.ndarray | _Stacks:
+def _pack_stacks(array: np.ndarray) -> np.ndarray | _Stacks[np.ndarray]:
   """Returns `_Stacks`, or the array itself if that is smaller."""
   # Equal floats, such as 0 and -0, can have different bits.
   if (array.dtype != np.uint8 or array.nbytes < _LEAST_BYTES or array.ndim < 4
@@ -92,7 +93,7 @@ def _pack_stacks(array: np.ndarray) -> np.ndarray | _Stacks:
   return _Stacks(array[0], newest, exceptions, stacks)
 
 
-def _unpack_stacks(leaf: Any) -> Any:
+def _unpack_stacks(leaf: object) -> object:
   if not isinstance(leaf, _Stacks):
     return leaf
   frames = _frames(leaf.first, leaf.newest)
@@ -107,7 +108,7 @@ def _frames(first: np.ndarray, newest: np.ndarray) -> np.ndarray:
   return np.concatenate([np.moveaxis(first, 1, 0), newest])
 
 
-def _compress(leaf: Any) -> Any:
+def _compress(leaf: object) -> object:
   if isinstance(leaf, _Stacks):
     return _map_fields(_compress, leaf)
   if not isinstance(leaf, np.ndarray) or leaf.dtype.hasobject or (
@@ -117,7 +118,7 @@ def _compress(leaf: Any) -> Any:
   return _Compressed(data, leaf.shape, leaf.dtype)
 
 
-def _decompress(leaf: Any) -> Any:
+def _decompress(leaf: object) -> object:
   if isinstance(leaf, _Stacks):
     return _map_fields(_decompress, leaf)
   if not isinstance(leaf, _Compressed):
@@ -127,12 +128,12 @@ def _decompress(leaf: Any) -> Any:
                        leaf.dtype).reshape(leaf.shape)
 
 
-def _map_fields(fn: Callable[[Any], Any], stacks: _Stacks) -> _Stacks:
+def _map_fields(fn: Callable[[_T], _U], stacks: _Stacks[_T]) -> _Stacks[_U]:
   return _Stacks(*[fn(getattr(stacks, field.name))
                    for field in dataclasses.fields(stacks)])
 
 
-def _num_bytes(leaf: Any) -> int:
+def _num_bytes(leaf: object) -> int:
   if isinstance(leaf, _Stacks):
     return sum(_num_bytes(getattr(leaf, field.name))
                for field in dataclasses.fields(leaf))

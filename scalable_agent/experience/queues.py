@@ -2,7 +2,8 @@
 """A bounded queue between threads that can be closed and can pass an error."""
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
 import threading
 import time
 import types
@@ -27,14 +28,7 @@ class BoundedQueue(Generic[_T]):
   """
 
   def __init__(self, capacity: int):
-    """Makes an open, empty queue.
-
-    Args:
-      capacity: the largest number of items in the queue, at least 1.
-
-    Raises:
-      ValueError: `capacity` is not positive.
-    """
+    """Makes an empty queue of at most `capacity` items, at least 1."""
     if capacity < 1:
       raise ValueError(f'capacity must be at least 1 but was {capacity}.')
     self._capacity = capacity
@@ -50,9 +44,7 @@ class BoundedQueue(Generic[_T]):
   def put(self, item: _T, timeout_s: float | None = None) -> None:
     """Appends `item`; waits up to `timeout_s` (None: no limit) for room.
 
-    Raises:
-      QueueClosed: the queue is closed, now or while waiting.
-      QueueTimeout: there was no room in time.
+    Raises `QueueClosed`, or `QueueTimeout` if there was no room in time.
     """
     with self._changed:
       self._wait(lambda: len(self._items) < self._capacity, timeout_s)
@@ -62,10 +54,7 @@ class BoundedQueue(Generic[_T]):
   def get(self, timeout_s: float | None = None) -> _T:
     """Takes the oldest item; waits up to `timeout_s` (None: no limit).
 
-    Raises:
-      QueueClosed: the queue is closed, now or while waiting.
-      QueueTimeout: no item came in time.
-      BaseException: the error that `fail` was called with.
+    Raises `QueueClosed`, `QueueTimeout`, or the error given to `fail`.
     """
     with self._changed:
       self._wait(lambda: self._items, timeout_s)
@@ -87,6 +76,16 @@ class BoundedQueue(Generic[_T]):
         self._error = error
         self._traceback = error.__traceback__
     self.close()
+
+  @contextlib.contextmanager
+  def ending_thread(self) -> Iterator[None]:
+    """Wraps a thread: passes an error to `fail`; `QueueClosed` is the end."""
+    try:
+      yield
+    except QueueClosed:
+      pass
+    except BaseException as e:  # pylint: disable=broad-except
+      self.fail(e)
 
   def _wait(self, ready: Callable[[], object],
             timeout_s: float | None) -> None:

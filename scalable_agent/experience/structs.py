@@ -108,16 +108,13 @@ class ActionSpec(NamedTuple):
 class EnvironmentSpec(NamedTuple):
   """Observations and actions of an environment.
 
-  Attributes:
-    observation: the spec of one array, or of a dictionary of arrays.
-    action: the spec of an action.
-    num_action_repeats: environment frames per agent step.
+  `num_action_repeats` is the number of environment frames per agent step.
   """
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
 
-  def to_json(self) -> dict[str, Any]:
+  def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
     part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
     names = self.observation if isinstance(self.observation, dict) else {}
@@ -131,8 +128,7 @@ class EnvironmentSpec(NamedTuple):
   def from_json(cls, data: Mapping[str, Any]) -> 'EnvironmentSpec':
     """Returns the spec of a description by `to_json`.
 
-    Raises:
-      LookupError, TypeError, ValueError: `data` is no such description.
+    Raises LookupError, TypeError or ValueError for other data.
     """
     ints = lambda numbers: tuple(map(int, numbers))
     part = lambda spec: ArraySpec(ints(spec['shape']), np.dtype(spec['dtype']))
@@ -144,15 +140,13 @@ class EnvironmentSpec(NamedTuple):
 
 
 class StepOutputInfo(NamedTuple):
-  """Statistics of the running episode, up to and including this step.
-
-  An episode is a whole game: it continues after a lost life, which may set
-  `done` for the learner.
+  """Statistics of the running episode, a whole game, including this step.
 
   Attributes:
     episode_return: float32 `[...]`, sum of the unclipped rewards.
     episode_step: int32 `[...]`, number of agent steps (not frames).
-    episode_end: bool `[...]`, whether the whole game ended in this step.
+    episode_end: bool `[...]`, whether the whole game ended in this step. After
+      a lost life, which may set `done`, the game continues.
   """
   episode_return: Array
   episode_step: Array
@@ -168,7 +162,7 @@ class StepOutput(NamedTuple):
 
   Attributes:
     reward: float32 `[...]`, unclipped reward that led to `observation`.
-    info: `StepOutputInfo`.
+    info: statistics of the episode.
     done: bool `[...]`, whether `observation` begins a new episode.
     observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or
       `[C, H, W]` for stacked Atari frames), a vector, or a dictionary of frames
@@ -176,8 +170,8 @@ class StepOutput(NamedTuple):
     truncated: bool `[...]`, whether a time limit, and nothing else, ended an
       episode in this step. Then `done` is True as well.
     last_observation: nest `[E, ...]` like `observation`, the last observation
-      of the episode where `info.episode_end`. Other entries have no meaning.
-      `()` in a step without an end, and in unrolls.
+      of the episode where `info.episode_end`, elsewhere without meaning. `()`
+      in a step without an end, and in unrolls.
   """
   reward: Array
   info: StepOutputInfo
@@ -196,9 +190,8 @@ class AgentOutput(NamedTuple):
 
   Attributes:
     action: `[..., *shape]` of `ActionSpec.array`.
-    policy: float32 `[..., P]`, the parameters of the policy's distribution, for
-      a softmax policy over `A` actions the `A` logits. `()` if no loss needs
-      the parameters.
+    policy: float32 `[..., P]`, the parameters of the policy's distribution,
+      such as `A` logits. `()` if no loss needs the parameters.
     baseline: float32 `[...]`, estimate of the value; `()` if there is none.
   """
   action: Array
@@ -210,11 +203,11 @@ class Steps(NamedTuple):
   """The entries of an unroll, or of a batch of unrolls, along time.
 
   Attributes:
-    env_outputs: `StepOutput` of `[T + 1, E, ...]`.
-    agent_outputs: `AgentOutput` of `[T + 1, E, ...]`.
-    truncation_values: float32 `[T + 1, E]`. Where `truncated`, the actor's
-      estimate of the value of the last observation. 0 elsewhere, and
-      everywhere without `bootstrap_truncated`.
+    env_outputs: `[T + 1, E, ...]`.
+    agent_outputs: `[T + 1, E, ...]`.
+    truncation_values: float32 `[T + 1, E]`, the actor's estimate of the value
+      of the last observation where `truncated`. 0 elsewhere, and everywhere
+      without `bootstrap_truncated`.
   """
   env_outputs: StepOutput
   agent_outputs: AgentOutput
@@ -240,12 +233,9 @@ class Start(NamedTuple):
 
 
 class LastObservation(NamedTuple):
-  """The last observation of an episode.
+  """The last observation of an episode, a nest of arrays of one environment.
 
-  Attributes:
-    time: index of the entry that has `info.episode_end`, along time.
-    column: column of this entry.
-    observation: nest of arrays, without the axes of time and column.
+  `time` and `column` are the indices of the entry with `info.episode_end`.
   """
   time: int
   column: int
@@ -256,13 +246,8 @@ class Unroll(NamedTuple):
   """The message from acting to learning: `T + 1` steps of `E` environments.
 
   Pure data, which can be pickled and sent anywhere. A batch has the same form,
-  with one column per unroll of a single environment.
-
-  Attributes:
-    steps: `Steps` of `[T + 1, E, ...]`.
-    start: `Start` of `[E, ...]`.
-    last_observations: a `LastObservation` for each entry from 1 on that has
-      `info.episode_end`.
+  with one column per unroll of a single environment. `last_observations` has an
+  element for each entry from 1 on that has `info.episode_end`.
   """
   steps: Steps
   start: Start
@@ -342,9 +327,7 @@ class Batch(NamedTuple):
 class Weights(NamedTuple):
   """A published version of an agent's weights; never changes.
 
-  Attributes:
-    version: number of updates that made these weights.
-    values: one array or tensor per variable, in the order of `agent.variables`.
+  `values` are arrays or tensors, in the order of `agent.variables`.
   """
   version: int
   values: Sequence[Array]

@@ -52,14 +52,7 @@ def totals(parts: Iterable[Mapping[str, _Number]]) -> dict[str, _Number]:
 
 def shares(seconds_by_role: Mapping[str, Mapping[str, float]]
            ) -> dict[str, float]:
-  """Returns the share of its time that a role spends in a stage.
-
-  Args:
-    seconds_by_role: the seconds of each stage, by role.
-
-  Returns:
-    The shares by `role/stage`.
-  """
+  """Returns each role's share of time by `role/stage`, from its seconds."""
   return {f'{role}/{stage}': value / max(sum(seconds.values()), 1e-9)
           for role, seconds in seconds_by_role.items()
           for stage, value in seconds.items()}

@@ -16,10 +16,8 @@ import tree
 class Delivery(NamedTuple):
   """An unroll in the inbox of a learner.
 
-  Attributes:
-    unroll: the unroll.
-    release: to be called after `unroll` was read. The arrays of `unroll` may be
-      overwritten from then on.
+  The caller of `Inbox.get` calls `release` after reading `unroll`, whose arrays
+  may be overwritten from then on.
   """
   unroll: structs.Unroll
   release: Callable[[], None]
@@ -36,17 +34,14 @@ def allocate(unroll_length: int, level_names: Sequence[str],
              observation_spec: structs.ObservationSpec,
              output_spec: structs.AgentOutput,
              agent_state: structs.State) -> structs.Unroll:
-  """Allocates an unroll (or a batch) with one column per level name.
+  """Allocates an unroll (or a batch) of uninitialised arrays.
 
   Args:
     unroll_length: `T`; the arrays have `T + 1` entries along time.
     level_names: the level of every column.
     observation_spec: the spec of one array, or of a dictionary of arrays.
-    output_spec: `AgentOutput` of `ArraySpec`s, see `Agent.output_spec`.
-    agent_state: nest of float32 `[..., *shape]` to take shapes from.
-
-  Returns:
-    An `Unroll` of uninitialised arrays.
+    output_spec: see `Agent.output_spec`.
+    agent_state: nest of `[..., *shape]` to take shapes from.
   """
   columns = len(level_names)
   steps = (unroll_length + 1, columns)
@@ -103,9 +98,7 @@ def last_observations(
 ) -> list[structs.LastObservation]:
   """Returns copies of the last observations of episodes that end in a step.
 
-  Args:
-    index: the entry of the step in its unroll.
-    env_output: `StepOutput` of `[E, ...]`.
+  `index` is the entry of the step in its unroll.
   """
   return [
       structs.LastObservation(index, int(column), tree.map_structure(
@@ -134,14 +127,9 @@ def batches(inbox: Inbox,
   The batch size and the number of environments need not be multiples of each
   other: the rest of an unroll goes into the next batch. No column is dropped or
   repeated. Last observations, which only a replay of steps needs, are left out.
-
-  Args:
-    inbox: the source of unrolls. An unroll is released when all columns are
-      copied. The `QueueClosed` or the error of the inbox is raised here.
-    batch: from `allocate`, with one column per unroll of the batch.
-
-  Yields:
-    `batch`, which is overwritten by the next batch.
+  An unroll is released when all columns are copied. Errors of the inbox, such
+  as `QueueClosed`, are raised here. Yields `batch`, which the next batch
+  overwrites.
   """
   delivery: Delivery | None = None
   start = 0

@@ -35,8 +35,7 @@ class Collectives(Protocol):
   def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """Returns sums over all learners; called within a `tf.function`.
 
-    Args:
-      tensors: floats, of the same shapes and dtypes in all learners.
+    Tensors are floats, of the same shapes and dtypes in all learners.
     """
 
   def total(self, numbers: Sequence[int]) -> list[int]:
@@ -65,7 +64,6 @@ class VectorCollectives:
   """Collectives by sums of vectors; subclasses have `_sum_vector`."""
 
   def __init__(self, size: int, rank: int):
-    """Makes the collectives of learner `rank` of `size`."""
     self.size, self.rank = size, rank
     self._compiled_sum = tf.function(self.sum, autograph=False)
 
@@ -74,7 +72,7 @@ class VectorCollectives:
     raise NotImplementedError
 
   def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """See `Collectives`. Tensors of a dtype are summed as one vector."""
+    """Sums the tensors of each dtype as one vector."""
     places = collections.defaultdict(list)
     for index, tensor in enumerate(tensors):
       places[tensor.dtype].append(index)
@@ -94,7 +92,7 @@ class VectorCollectives:
     return [int(number) for number in sums.numpy()]
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
-    """See `Collectives`. All learners but learner 0 add zeros."""
+    """Adds the values of learner 0 to the zeros of all other learners."""
     values = [v if self.rank == 0 else tf.zeros_like(v) for v in variables]
     for variable, value in zip(
         variables, self._compiled_sum([tf.identity(v) for v in values]),
@@ -112,7 +110,6 @@ class TensorFlowCollectives(VectorCollectives):
 
     Args:
       addresses: `HOST:PORT` of each learner. TensorFlow listens there.
-      rank: the number of this learner.
       timeout_s: the longest time of a sum, in seconds. A longer sum fails, and
         so do all later sums: the process cannot be used any more.
     """

@@ -99,11 +99,7 @@ class Feed:
       self._source.set_errors(batch.positions, learned.errors.numpy())
 
   def save(self) -> None:
-    """Saves the replay in the log directory, if checkpoints include it.
-
-    Raises:
-      SaveError: the replay cannot be written.
-    """
+    """Saves the replay, if checkpoints include it; SaveError on failure."""
     if self._source.save is None:
       return
     try:
@@ -129,15 +125,11 @@ class Feed:
       self._thread.join(timeout_s)
 
   def _run(self) -> None:
-    try:
+    with self._ready.ending_thread():
       while True:
         batch = self._make_batch()
         with self._timer.stage('wait'):
           self._ready.put(batch)
-    except queues.QueueClosed:
-      pass
-    except BaseException as e:  # pylint: disable=broad-except
-      self._ready.fail(e)
 
   def _make_batch(self) -> structs.Batch:
     with self._timer.stage('collect'):  # Waits for unrolls and copies them.
@@ -153,10 +145,7 @@ class TurnTaker:
   """An inbox that releases an unroll only when the next unroll is wanted.
 
   By then, all updates that are due have been made. An actor with one buffer
-  waits until then.
-
-  Attributes:
-    stop: once it is set, `get` raises `QueueClosed`.
+  waits until then. Once `stop` is set, `get` raises `QueueClosed`.
   """
 
   def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery]):
@@ -165,7 +154,6 @@ class TurnTaker:
     self._release: Callable[[], None] = lambda: None
 
   def get(self) -> unrolls.Delivery:
-    """See `unrolls.Inbox`."""
     self._release()
     while not self.stop.is_set():
       try:

@@ -42,13 +42,8 @@ def sum_over_learners(
 ) -> tuple[Gradients, Scalars, Scalars]:
   """Returns gradients and scalars of the batches of all learners.
 
-  Args:
-    gradients: the gradients of this learner.
-    sums: scalars of this learner, which are added.
-    means: scalars of this learner, which are averaged.
-    groups: the variables of each group.
-    collectives: sums over all learners.
-    share: the factor of the gradients of this learner.
+  `sums` are added, `means` averaged. `groups` are the variables of each group,
+  and `share` is the factor of the gradients of this learner.
   """
   dense: dict[tuple[str, int], tf.Tensor] = {}
   counts: dict[tuple[str, int], tf.Tensor] = {}

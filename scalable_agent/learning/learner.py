@@ -39,9 +39,9 @@ class Learner:
 
   Attributes:
     algorithm, agent: the algorithm, and its agent.
-    num_env_frames: int, environment frames that have arrived.
-    num_updates: int, updates made.
-    updates_per_call: int, `K`.
+    num_env_frames: environment frames that have arrived.
+    num_updates: updates made.
+    updates_per_call: `K`.
     is_consistent: False if `step` failed between two of its updates, so that
       weights and `num_updates` disagree.
   """
@@ -60,18 +60,14 @@ class Learner:
     Args:
       algorithm: computes the losses. With micro-batches, losses must be sums
         over the batch.
-      optimizers: an optimizer and its learning rate for each group of the
-        algorithm.
+      optimizers: an optimizer and its learning rate for each group.
       seed: seed of the losses' random numbers.
       clip_gradient_norm: the largest norm of the gradient of a group, or None.
       clip_gradient_value: the largest size of each number of the gradient, or
         None. Values are clipped before the norm.
-      micro_batch_size: the number of columns that are processed at once; None
-        for all. Micro-batches are processed one after the other. The update
-        equals the update of the whole batch, but needs the memory of one
-        micro-batch only.
-      updates_per_call: `K`, updates that `step` makes, one after the other, in
-        one compiled loop.
+      micro_batch_size: the number of columns that are processed at once, which
+        saves memory; None for all. The update equals that of the whole batch.
+      updates_per_call: `K`, updates that `step` makes in one compiled loop.
       jit_compile: whether XLA compiles the update. A loop of several learners
         is not compiled.
       collectives: the other learners, if there are any. Each learner has a part
@@ -139,12 +135,7 @@ class Learner:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
-    observations are left out: no loss reads these.
-
-    Args:
-      data: see `structs.Sample`.
-      num_new_frames: environment frames that have arrived.
-      importance_weights: see `structs.Sample`.
+    observations are left out: no loss reads these. See `structs.Sample`.
     """
     if isinstance(data, structs.Unroll):
       steps = data.steps._replace(env_outputs=self.agent.tokenize(
@@ -159,16 +150,12 @@ class Learner:
     return structs.Batch(data, importance_weights, num_new_frames)
 
   def step(self, batch: structs.Batch) -> Learned:
-    """Makes `K` updates.
+    """Makes `K` updates with a batch of `to_device`.
 
-    Args:
-      batch: from `to_device`.
-
-    Returns:
-      Scalars by name: the scalars of the loss, `learning_rate`, and
-      `gradient_norm` before clipping. With several groups, the last two are
-      `<group>/learning_rate` and `<group>/gradient_norm`, for each group that
-      learned in one of the updates.
+    The scalars are those of the loss, `learning_rate`, and `gradient_norm`
+    before clipping. With several groups, the last two are
+    `<group>/learning_rate` and `<group>/gradient_norm`, for each group that
+    learned in one of the updates.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}

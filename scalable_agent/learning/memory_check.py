@@ -17,14 +17,8 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  agent: agents.Agent) -> None:
   """Prints the size of the replay, if there is one.
 
-  Args:
-    config: the settings of this learner.
-    spec: the spec of the environments.
-    agent: the agent, whose outputs are in unrolls.
-
-  Raises:
-    ConfigError: unrolls, batches or the replay are larger than the memory of
-      the machine.
+  Raises ConfigError if unrolls, batches or the replay are larger than the
+  memory of the machine.
   """
   unroll_bytes = num_unroll_bytes(config, spec, agent)
   # Otherwise the unrolls of actors are on other machines.

@@ -15,21 +15,13 @@ def make_optimizer(name: str, *, learning_rate: float, decay: float,
   """Makes an optimizer by name.
 
   Args:
-    name: `rmsprop` (see `RMSProp`), `torch_rmsprop` (see `TorchRMSProp`) or
-      `adam` (see `Adam`).
-    learning_rate: the learning rate; assign to the optimizer's
-      `learning_rate` to change it.
+    name: `rmsprop` (`RMSProp`), `torch_rmsprop` (`TorchRMSProp`) or `adam`.
+    learning_rate: the learning rate; `learning_rate.assign` changes it later.
     decay: decay of the second moment of RMSProp.
     momentum: momentum of RMSProp.
     epsilon: inside the root for `rmsprop`, otherwise outside.
     beta_1: decay of Adam's first moment.
     beta_2: decay of Adam's second moment.
-
-  Returns:
-    The optimizer.
-
-  Raises:
-    ValueError: if `name` is unknown.
   """
   if name == 'rmsprop':
     return RMSProp(learning_rate, decay, momentum, epsilon)
@@ -55,15 +47,14 @@ class Adam(tf.keras.optimizers.Adam):
   optax. Keras has `sqrt(v)` there, without the correction of `v`. Then epsilon
   counts up to 32 times as much in the first updates.
 
-  Keras squares the slices of a `tf.IndexedSlices` one by one. If `n` slices
-  belong to the same row, the row's second moment is up to `n` times too small,
-  and its step is up to `sqrt(n)` times too large. Here, as in TensorFlow 1, the
-  moments are those of the sum, and the moments of all rows decay.
+  Keras squares the slices of a `tf.IndexedSlices` one by one. With `n` slices
+  of the same row, the row's second moment is up to `n` times too small. Here,
+  as in TensorFlow 1, the moments are those of the sum, and the moments of all
+  rows decay.
   """
 
   def update_step(self, gradient: Gradient, variable: tf.Variable,
                   learning_rate: tf.Tensor) -> None:
-    """Updates one variable and its slots; `apply` calls it."""
     if isinstance(gradient, tf.IndexedSlices):
       gradient = sum_slices(gradient, variable.shape)
     index = self._get_variable_index(variable)
@@ -91,16 +82,15 @@ class RMSProp(tf.keras.optimizers.Optimizer):
                      + learning_rate * gradient / sqrt(mean_square + epsilon)
       variable    <- variable - step
 
-  Keras' RMSprop differs: its mean square starts at zero, which makes the first
-  steps up to `1 / sqrt(1 - decay)` times as large. Here it starts at one, which
-  damps the first `1 / (1 - decay)` updates.
+  The mean square starts at one, which damps the first `1 / (1 - decay)`
+  updates. Keras' RMSprop starts at zero: its first steps are up to
+  `1 / sqrt(1 - decay)` times as large.
 
-  A gradient of `tf.IndexedSlices`, such as the gradient of an embedding,
-  updates only rows with slices, as in TensorFlow 1. The slices of a row are
-  summed first. For all other rows, the mean square and the step do not decay,
-  and the variable does not change. The computation is dense, because XLA needs
-  dense tensors and vocabularies are small. Under data parallelism, a row is
-  updated if any replica has a slice of the row.
+  Of a gradient of `tf.IndexedSlices`, as of an embedding, the slices of a row
+  are summed, and rows without slices stay as before, with their mean square and
+  step, as in TensorFlow 1. The computation is dense, because XLA needs dense
+  tensors and vocabularies are small. Under data parallelism, a row is updated
+  if any replica has a slice of the row.
   """
 
   _initial_mean_square = 'ones'
@@ -123,7 +113,6 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.epsilon = epsilon
 
   def build(self, variables: Sequence[tf.keras.Variable]) -> None:
-    """Makes the slots of `variables`; `apply` calls this if necessary."""
     if self.built:
       return
     super().build(variables)
@@ -136,7 +125,6 @@ class RMSProp(tf.keras.optimizers.Optimizer):
 
   def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:
-    """Updates one variable and its slots; `apply` calls it."""
     index = self._get_variable_index(variable)
     is_updated = True
     if isinstance(gradient, tf.IndexedSlices):
@@ -158,7 +146,6 @@ class RMSProp(tf.keras.optimizers.Optimizer):
     self.assign_sub(variable, step)
 
   def get_config(self) -> dict[str, float | str]:
-    """Returns the arguments that make an equal optimizer."""
     return dict(learning_rate=float(self.learning_rate), decay=self.decay,
                 momentum=self.momentum, epsilon=self.epsilon, name=self.name)
 
@@ -179,15 +166,11 @@ class TorchRMSProp(RMSProp):
   def __init__(self, learning_rate: float, decay: float = 0.99,
                momentum: float = 0.0, epsilon: float = 1e-8,
                name: str = 'torch_rmsprop'):
-    """Makes the optimizer; see `RMSProp`.
-
-    `epsilon` is added to the root of the mean square.
-    """
+    """Makes the optimizer; `epsilon` is added to the root, not inside."""
     super().__init__(learning_rate, decay, momentum, epsilon, name)
 
   def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:
-    """Updates one variable and its slots; `apply` calls it."""
     index = self._get_variable_index(variable)
     if isinstance(gradient, tf.IndexedSlices):
       gradient = sum_slices(gradient, variable.shape)
@@ -207,7 +190,6 @@ class Scheduled(NamedTuple):
   """An optimizer and its learning rate.
 
   Attributes:
-    optimizer: a Keras optimizer.
     schedule: returns the learning rate after a number of environment frames.
   """
   optimizer: tf.keras.optimizers.Optimizer
@@ -220,8 +202,7 @@ def linear_decay(initial_learning_rate: float, num_env_frames: int,
 
   Args:
     initial_learning_rate: the learning rate at frame 0.
-    num_env_frames: environment frames learned from before the update that the
-      rate is for.
+    num_env_frames: environment frames before the update.
     total_num_env_frames: frames at which the learning rate reaches zero.
   """
   # The difference in integers: near the end of 1e9 frames, 1 - frames / total
@@ -231,17 +212,11 @@ def linear_decay(initial_learning_rate: float, num_env_frames: int,
 
 
 def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
-  """Returns the Euclidean norm of all gradients together.
+  """Returns the Euclidean norm of all gradients together, a float32 scalar.
 
-  `tf.linalg.global_norm` gives another result if `tf.IndexedSlices` have
-  several slices of a row, because each slice counts as a row of its own.
-
-  Args:
-    gradients: tensors and `tf.IndexedSlices` with a `dense_shape`; None is
-      skipped.
-
-  Returns:
-    float32 scalar.
+  `tf.linalg.global_norm` counts each slice of `tf.IndexedSlices` as a row of
+  its own. Here slices of the same row are summed. Slices need a `dense_shape`.
+  None is skipped.
   """
   return tf.linalg.global_norm([
       sum_slices(g, g.shape) if isinstance(g, tf.IndexedSlices) else g
@@ -253,14 +228,8 @@ def clip_by_norm(
 ) -> tuple[list[Gradient | None], tf.Tensor]:
   """Scales gradients by `min(1, max_norm / (norm + 1e-6))`, as PyTorch does.
 
-  `tf.clip_by_global_norm` does without the 1e-6.
-
-  Args:
-    gradients: see `global_norm`.
-    max_norm: largest norm of all gradients together.
-
-  Returns:
-    The scaled gradients and the norm before.
+  `tf.clip_by_global_norm` does without the 1e-6. Returns the scaled gradients
+  and the `global_norm` before.
   """
   norm = global_norm(gradients)
   scale = tf.minimum(1.0, max_norm / (norm + 1e-6))
@@ -272,13 +241,8 @@ def clip_by_value(gradients: Sequence[Gradient | None],
                   limit: float) -> list[Gradient | None]:
   """Clips each element to [-limit, limit].
 
-  Args:
-    gradients: see `global_norm`.
-    limit: largest absolute value.
-
-  Returns:
-    The clipped gradients. Of slices of the same row, the sum is clipped, and
-    each slice gets an equal part of the clipped sum.
+  Of slices of the same row, the sum is clipped, and each slice gets an equal
+  part of the clipped sum.
   """
   return [_clip(g, limit) for g in gradients]
 

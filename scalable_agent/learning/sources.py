@@ -39,7 +39,6 @@ class Place(NamedTuple):
   """The learner and the run part of a source, for seeds and paths.
 
   Attributes:
-    collectives: the other learners.
     part: a number that differs between the parts of a run.
     first_environment: the lowest number of an environment in the unrolls.
   """
@@ -60,10 +59,7 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
   Args:
     config: the settings of this learner, resolved.
-    spec: the spec of the environments.
-    learner: learns from the batches.
     part: a number that differs between the parts of a run.
-    collectives: the other learners, if there are any.
     first_environment: the lowest number of an environment in the unrolls.
   """
   collectives = collectives or collectives_lib.Alone()
@@ -213,10 +209,10 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
                       rank: int) -> str:
-  """Returns the directory of the saved replay; '' if it is not saved.
+  """Returns the directory of the saved replay; '' if the replay is not saved.
 
-  A replay that an earlier part has saved is then removed: a later part would
-  take it for the replay of this part.
+  Then an earlier part's saved replay is removed: a later part would take it for
+  the replay of this part.
   """
   if config.use_lstm:
     return ''
@@ -264,10 +260,8 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
   """Resumes the rate from the learner's counters.
 
   Updates that were drawn but not made before the stop are due again. Steps that
-  only such updates have counted are new.
-
-  Returns:
-    For learner 0, the number of these steps of all learners together; else 0.
+  only such updates have counted are new. Returns the number of these steps, of
+  all learners together, for learner 0; else 0.
   """
   num_counted = learner.num_env_frames // spec.num_action_repeats
   [num_added] = place.collectives.total([rate.num_steps])

@@ -11,11 +11,7 @@ import tensorflow as tf
 
 
 def compute_baseline_loss(advantages: tf.Tensor) -> tf.Tensor:
-  """Returns half the sum of squares, a scalar.
-
-  Args:
-    advantages: float32 `[T, B]`, targets minus baseline.
-  """
+  """Returns half the sum of squares of `[T, B]`, targets minus baseline."""
   return 0.5 * tf.reduce_sum(tf.square(advantages))
 
 
@@ -27,18 +23,10 @@ def compute_entropy_loss(entropies: tf.Tensor) -> tf.Tensor:
 def compute_policy_gradient_loss(
     log_probs: tf.Tensor, advantages: tf.Tensor,
     epsilon: float = 0.0) -> tf.Tensor:
-  """Returns the loss whose gradient is minus the policy gradient.
+  """Returns the loss whose gradient is minus the policy gradient, a scalar.
 
-  Args:
-    log_probs: float32 `[T, B]`, log-probabilities of the actions.
-    advantages: float32 `[T, B]`, taken as constants.
-    epsilon: a number that is added to the probabilities.
-
-  Returns:
-    float32 scalar, `sum(-log(pi(a) + epsilon) * advantage)`.
-
-  Raises:
-    ValueError: if the shapes differ.
+  The loss is `sum(-log(pi(a) + epsilon) * advantage)`. Advantages, `[T, B]`,
+  are taken as constants. Raises ValueError if shapes differ.
   """
   if epsilon:
     log_probs = tf.math.log(tf.exp(log_probs) + epsilon)
@@ -48,17 +36,11 @@ def compute_policy_gradient_loss(
 
 
 def clip_rewards(rewards: tf.Tensor, mode: str) -> tf.Tensor:
-  """Clips or squashes rewards for the loss.
+  """Clips or squashes rewards for the loss; ValueError for an unknown mode.
 
-  Args:
-    rewards: float32, any shape.
-    mode: `none` for no change; `abs_one` clips to [-1, 1]; `soft_asymmetric`
-      squashes to [-1.5, 5], with slope 1 just above 0 and 0.3 just below (the
-      optimistic asymmetric clipping of Espeholt et al. 2018, appendix D, as
-      published with the paper's code).
-
-  Raises:
-    ValueError: if `mode` is unknown.
+  `abs_one` clips to [-1, 1]. `soft_asymmetric` squashes to [-1.5, 5], with
+  slope 1 just above 0 and 0.3 just below (the optimistic asymmetric clipping of
+  Espeholt et al. 2018, appendix D, as published with the paper's code).
   """
   if mode == 'none':
     return rewards

@@ -38,17 +38,13 @@ _MIN_TEMPERATURE, _MAX_TEMPERATURE = 1e-6, 1e6
 
 def action_weights(q_values: tf.Tensor, temperature: tf.Tensor,
                    log_priors: tf.Tensor | None = None) -> tf.Tensor:
-  """Returns `q_j`, the result of the E-step, as a constant.
+  """Returns `q_j`, the result of the E-step, `[J, B]`, as a constant.
 
   Args:
-    q_values: `[J, B]`, values of the target critic for actions of the target
-      policy.
+    q_values: `[J, B]`, values of the target critic for actions of `pi_t`.
     temperature: scalar, eta.
     log_priors: `[J, B]`, `log pi_t(a_j)` of all discrete actions; None for
       samples.
-
-  Returns:
-    `[J, B]`, with a sum of 1 over the first axis.
   """
   return tf.exp(tf.stop_gradient(
       _log_weights(q_values, temperature, log_priors)))
@@ -59,11 +55,8 @@ def temperature_loss(
     log_priors: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the dual `g(eta)`, with a gradient for the temperature only.
 
-  Args:
-    q_values: `[J, B]`, as in `action_weights`.
-    temperature: scalar, eta.
-    epsilon: bound of the mean KL of `q` from the target policy.
-    log_priors: `[J, B]` or None, as in `action_weights`.
+  `epsilon` bounds the mean KL of `q` from the target policy. All other
+  arguments are those of `action_weights`.
   """
   q_values = tf.stop_gradient(q_values)
   log_means = tf.reduce_logsumexp(
@@ -77,15 +70,9 @@ def exact_temperature(
   """Returns the temperature that minimises `temperature_loss`, a constant.
 
   The slope of `g` is epsilon minus the mean KL of `q` from the prior. The KL
-  falls as the temperature rises, so bisection finds the root, on the logarithm
-  from 1e-6 to 1e6. Without a root, because the values hardly differ, the result
-  is 1e-6.
-
-  Args:
-    q_values: `[J, B]`, as in `action_weights`.
-    epsilon: as in `temperature_loss`.
-    log_priors: `[J, B]` or None, as in `action_weights`.
-    num_steps: number of bisections.
+  falls as the temperature rises, so bisection, of `num_steps` steps, finds the
+  root, on the logarithm from 1e-6 to 1e6. Without a root, because the values
+  hardly differ, the result is 1e-6.
   """
   q_values = tf.stop_gradient(q_values)
 
@@ -111,9 +98,7 @@ def exact_temperature(
 def policy_loss(action_weights: tf.Tensor, log_probs: tf.Tensor) -> tf.Tensor:
   """Returns the cross entropy of the online policy, `-mean_B sum_j q_j log pi`.
 
-  Args:
-    action_weights: `[J, B]`, taken as constants.
-    log_probs: `[J, B]`, of the same actions under the online policy.
+  Action weights and log-probs are `[J, B]`; no gradient flows to the weights.
   """
   q_learning.check_shape('log_probs', log_probs, action_weights)
   return -tf.reduce_mean(tf.reduce_sum(
@@ -123,9 +108,8 @@ def policy_loss(action_weights: tf.Tensor, log_probs: tf.Tensor) -> tf.Tensor:
 class DecoupledPolicies(NamedTuple):
   """Two policies, each with one half of the online parameters.
 
-  Attributes:
-    mean: online means with the target's standard deviations.
-    scale: the target's means with online standard deviations.
+  `mean` has the online means and the target's standard deviations, `scale` the
+  target's means and the online standard deviations.
   """
   mean: distributions.Normal
   scale: distributions.Normal
@@ -134,12 +118,7 @@ class DecoupledPolicies(NamedTuple):
 def decoupled_policies(
     online: distributions.Normal,
     target: distributions.Normal) -> DecoupledPolicies:
-  """Returns two policies for the sum of two policy losses.
-
-  Args:
-    online: distribution of `[B, N]`, with gradients for the parameters.
-    target: distribution of `[B, N]`, taken as constant.
-  """
+  """Returns two policies `[B, N]` for the sum of two policy losses."""
   return DecoupledPolicies(
       mean=distributions.Normal(online.loc, tf.stop_gradient(target.scale)),
       scale=distributions.Normal(tf.stop_gradient(target.loc), online.scale))
@@ -147,16 +126,11 @@ def decoupled_policies(
 
 def gaussian_kls(online: distributions.Normal, target: distributions.Normal
                  ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Returns `KL(pi_t || pi)` for both policies of `decoupled_policies`.
+  """Returns both `KL(pi_t || pi)` of `decoupled_policies`, `[B, N]`.
 
-  Args:
-    online: distribution of `[B, N]`, with gradients for the parameters.
-    target: distribution of `[B, N]`, taken as constant.
-
-  Returns:
-    `[B, N]` for the means, `0.5 ((mu - mu_t) / sigma_t)^2`, and `[B, N]` for
-    the standard deviations, `log(sigma / sigma_t) + 0.5 (sigma_t / sigma)^2 -
-    0.5`. The sum over `N` is the KL of diagonal Gaussians.
+  For the means, the KL is `0.5 ((mu - mu_t) / sigma_t)^2`, for the standard
+  deviations `log(sigma / sigma_t) + 0.5 (sigma_t / sigma)^2 - 0.5`. The sum
+  over `N` is the KL of diagonal Gaussians. The target is taken as constant.
   """
   q_learning.check_shape('online', online.loc, target.loc)
   target_scale = tf.stop_gradient(target.scale)
@@ -169,11 +143,9 @@ def gaussian_kls(online: distributions.Normal, target: distributions.Normal
 
 def categorical_kls(online_logits: tf.Tensor,
                     target_logits: tf.Tensor) -> tf.Tensor:
-  """Returns `KL(pi_t || pi)` of softmax policies, `[B]`.
+  """Returns `KL(pi_t || pi)` of softmax policies, `[B]`, from logits `[B, A]`.
 
-  Args:
-    online_logits: `[B, A]`.
-    target_logits: `[B, A]`, taken as constants.
+  The target's logits are taken as constants.
   """
   target_logits = tf.stop_gradient(target_logits)
   return tf.reduce_sum(
@@ -186,15 +158,13 @@ def kl_losses(kls: tf.Tensor, multipliers: tf.Tensor, epsilon: float
               ) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns the penalty of the policy and the loss of the multipliers.
 
+  The penalty is `sum(alpha mean_B KL)`, with a gradient for the KL only, the
+  loss `sum(alpha (epsilon - mean_B KL))`, with a gradient for alpha only.
+
   Args:
-    kls: `[B, ...]`, e.g. `[B, N]` of `gaussian_kls` or `[B]` of
-      `categorical_kls`.
+    kls: `[B, ...]`, such as `[B, N]` of `gaussian_kls`.
     multipliers: `[...]`, not negative, alpha for each mean over the batch.
     epsilon: bound of each mean.
-
-  Returns:
-    `sum(alpha mean_B KL)`, with a gradient for the KL only, and `sum(alpha
-    (epsilon - mean_B KL))`, with a gradient for alpha only.
   """
   means = tf.reduce_mean(kls, axis=0)
   q_learning.check_shape('multipliers', multipliers, means)
@@ -206,16 +176,11 @@ def kl_losses(kls: tf.Tensor, multipliers: tf.Tensor, epsilon: float
 def out_of_bounds_costs(actions: tf.Tensor) -> tf.Tensor:
   """Returns minus the distance of actions from the box [-1, 1]^N, a constant.
 
-  The costs are the values of a second objective, with a second temperature and
-  epsilon. The action weights and temperature losses of both objectives are
-  added (MO-MPO: Abdolmaleki et al. 2020, arXiv 2005.07513). So Gaussian
-  policies learn to stay in the box.
-
-  Args:
-    actions: `[M, B, N]`, sampled and not clipped.
-
-  Returns:
-    `[M, B]`, at most 0.
+  The costs `[M, B]`, of samples `[M, B, N]` that are not clipped, are the
+  values of a second objective, with a second temperature and epsilon. The
+  action weights and temperature losses of both objectives are added (MO-MPO:
+  Abdolmaleki et al. 2020, arXiv 2005.07513). So Gaussian policies learn to stay
+  in the box.
   """
   outside = actions - tf.clip_by_value(actions, -1.0, 1.0)
   return tf.stop_gradient(-tf.norm(outside, axis=-1))
@@ -224,9 +189,7 @@ def out_of_bounds_costs(actions: tf.Tensor) -> tf.Tensor:
 def positive(dual: tf.Tensor) -> tf.Tensor:
   """Returns the temperature or multiplier of a dual variable, by softplus.
 
-  Args:
-    dual: the variable, any shape. Assign `projected_dual` to `dual` after each
-      update.
+  After each update, `projected_dual` must be assigned to the variable.
   """
   return tf.nn.softplus(dual) + _TINY
 

@@ -28,12 +28,7 @@ import tensorflow as tf
 
 
 def chosen_values(q_values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-  """Returns the values of actions, `[B]` or `[C, B]`.
-
-  Args:
-    q_values: `[B, A]` or `[C, B, A]`.
-    actions: integers `[B]`, in `[0, A)`.
-  """
+  """Returns the values of actions `[B]`: `[..., B]` of `[..., B, A]`."""
   actions = tf.convert_to_tensor(actions)
   check_shape('actions', actions, q_values[..., 0] if len(q_values.shape) == 2
               else q_values[0, ..., 0])
@@ -48,10 +43,8 @@ def greedy_values(q_values_t: tf.Tensor,
                   selector_q_values_t: tf.Tensor) -> tf.Tensor:
   """Returns values `[B]` of the best actions, `Q(o', argmax Q_sel(o', .))`.
 
-  Args:
-    q_values_t: `[B, A]`, values of the target network.
-    selector_q_values_t: `[B, A]`, values of the online network for double
-      Q-learning, or again of the target network for the maximum of DQN.
+  `Q`, `[B, A]`, is the target network. `Q_sel` is the online network for double
+  Q-learning, or again the target network for the maximum of DQN.
   """
   check_shape('selector_q_values_t', selector_q_values_t, q_values_t)
   return chosen_values(q_values_t, tf.argmax(selector_q_values_t, axis=-1))
@@ -63,24 +56,16 @@ def smallest(q_values: tf.Tensor) -> tf.Tensor:
 
 
 def expected_values(q_values: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-  """Returns mean values under a softmax policy, `sum_a pi(a) Q(a)`, `[B]`.
-
-  Args:
-    q_values: `[B, A]`.
-    logits: `[B, A]`, logits of the policy.
-  """
+  """Returns means `[B]` of values `[B, A]` under a softmax policy."""
   check_shape('logits', logits, q_values)
   return tf.reduce_sum(tf.nn.softmax(logits) * q_values, axis=-1)
 
 
 def soft_values(q_values: tf.Tensor, log_probs: tf.Tensor,
                 temperature: tf.Tensor) -> tf.Tensor:
-  """Returns SAC's value of sampled actions, `Q - alpha log pi`, `[B]`.
+  """Returns SAC's value `[B]` of sampled actions, `Q - alpha log pi`.
 
-  Args:
-    q_values: `[B]`, minima over the critics.
-    log_probs: `[B]`, of the same actions.
-    temperature: scalar, alpha.
+  `q_values` are minima over the critics.
   """
   check_shape('log_probs', log_probs, q_values)
   return q_values - temperature * log_probs
@@ -88,12 +73,9 @@ def soft_values(q_values: tf.Tensor, log_probs: tf.Tensor,
 
 def expected_soft_values(q_values: tf.Tensor, logits: tf.Tensor,
                          temperature: tf.Tensor) -> tf.Tensor:
-  """Returns SAC's values `sum_a pi(a) (Q(a) - alpha log pi(a))`, `[B]`.
+  """Returns SAC's values `[B]`, `sum_a pi(a) (Q(a) - alpha log pi(a))`.
 
-  Args:
-    q_values: `[B, A]`, minima over the critics.
-    logits: `[B, A]`, logits of the policy.
-    temperature: scalar, alpha.
+  `q_values`, `[B, A]`, are minima over the critics.
   """
   check_shape('logits', logits, q_values)
   return expected_values(
@@ -104,11 +86,8 @@ def td_targets(rewards: tf.Tensor, discounts: tf.Tensor,
                values_t: tf.Tensor) -> tf.Tensor:
   """Returns the targets `y = r + discount * V(o')`, `[B]`.
 
-  Args:
-    rewards: `[B]`.
-    discounts: `[B]`. Where 0, even a NaN of `values_t` has no effect.
-    values_t: `[B]`, from one of the functions above. SAC's entropy term is a
-      part of the value, and is discounted, too.
+  Where the discount is 0, even a NaN of `values_t` has no effect. SAC's entropy
+  term is a part of the value, and is discounted, too.
   """
   check_shape('discounts', discounts, rewards)
   check_shape('values_t', values_t, rewards)
@@ -118,16 +97,7 @@ def td_targets(rewards: tf.Tensor, discounts: tf.Tensor,
 
 def smoothed_actions(actions: tf.Tensor, noise: tf.Tensor,
                      noise_clip: float) -> tf.Tensor:
-  """Adds TD3's clipped noise to the actions of the target policy.
-
-  Args:
-    actions: `[B, N]`, in [-1, 1].
-    noise: `[B, N]`, a random number for each part of each action.
-    noise_clip: largest absolute value of the noise.
-
-  Returns:
-    `[B, N]`, clipped to [-1, 1].
-  """
+  """Adds TD3's clipped noise to actions `[B, N]`, and clips to [-1, 1]."""
   check_shape('noise', noise, actions)
   noise = tf.clip_by_value(noise, -noise_clip, noise_clip)
   return tf.clip_by_value(actions + noise, -1.0, 1.0)
@@ -146,8 +116,8 @@ def critic_loss(q_values: tf.Tensor, targets: tf.Tensor,
   Args:
     q_values: `[C, B]`, values of the actions of the replay.
     targets: `[B]`.
-    huber: `d`, the error from which the loss is linear: a larger error `e`
-      costs `d (|e| - d / 2)` instead of `e^2 / 2`. None for squares everywhere.
+    importance_weights: see the module.
+    huber: `d`. An error `e` above `d` costs `d (|e| - d / 2)`. None: no limit.
   """
   q_values = tf.convert_to_tensor(q_values)
   check_shape('targets', targets, q_values[0])
@@ -158,12 +128,7 @@ def critic_loss(q_values: tf.Tensor, targets: tf.Tensor,
 
 
 def mean_errors(q_values: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-  """Returns the mean of `|Q_c - y|` over critics, `[B]`: priorities.
-
-  Args:
-    q_values: `[C, B]`.
-    targets: `[B]`.
-  """
+  """Returns the mean of `|Q_c - y|` over critics, `[B]`: priorities."""
   check_shape('targets', targets, q_values[0])
   return tf.reduce_mean(tf.abs(q_values - targets), axis=0)
 
@@ -173,10 +138,9 @@ def deterministic_policy_loss(
     importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the loss of DDPG's and TD3's policies, `-mean(w Q(o, pi(o)))`.
 
-  Args:
-    q_values: `[B]`, values of the first critic for actions of the policy. The
-      gradient flows through the values to the actions; the critic must not
-      learn from this loss.
+  `q_values`, `[B]`, are values of the first critic for actions of the policy.
+  The gradient flows through the values to the actions; the critic must not
+  learn from this loss.
   """
   return -_mean(q_values, importance_weights)
 
@@ -186,12 +150,9 @@ def soft_policy_loss(
     importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the loss of SAC's policy, `mean(w (alpha log pi - Q))`.
 
-  Args:
-    q_values: `[B]`, minima over the critics, for actions that the policy
-      sampled with reparameterisation. The gradient flows through values and
-      log-probabilities; the critics must not learn from this loss.
-    log_probs: `[B]`, of the same actions.
-    temperature: scalar, alpha, taken as constant.
+  `q_values`, `[B]`, are minima over the critics, for actions that the policy
+  sampled with reparameterisation. The gradient flows through values and
+  log-probabilities, not to alpha; the critics must not learn from this loss.
   """
   return -_mean(
       soft_values(q_values, log_probs, _constant(temperature, q_values)),
@@ -203,13 +164,8 @@ def expected_soft_policy_loss(
     importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns the loss of SAC's policy for discrete actions, without sampling.
 
-  The loss is `mean(w sum_a pi(a) (alpha log pi(a) - Q(a)))`.
-
-  Args:
-    q_values: `[B, A]`, minima over the critics, taken as constants.
-    logits: `[B, A]`, logits of the policy. The gradient flows through the
-      probabilities and through the log-probabilities.
-    temperature: scalar, alpha, taken as constant.
+  The loss is `mean(w sum_a pi(a) (alpha log pi(a) - Q(a)))`, of minima `Q` over
+  the critics, `[B, A]`. The gradient flows through the logits only.
   """
   return -_mean(
       expected_soft_values(tf.stop_gradient(q_values), logits,
@@ -228,14 +184,11 @@ def temperature_loss(
     importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns SAC's `-mean(w log_alpha (log pi + target_entropy))`.
 
-  The gradient lowers the temperature if the entropy is above the target.
-
-  Args:
-    log_temperature: scalar, `log alpha`, the only argument with a gradient.
-    log_probs: `[B]`, of sampled actions, or `negative_entropy`.
-    target_entropy: the entropy to reach, perhaps `[B]`. For continuous actions
-      of `N` parts, the paper has `-N`; for discrete actions, see
-      `discrete_target_entropy`.
+  The gradient, for `log_alpha` only, lowers the temperature if the entropy is
+  above the target, which may be `[B]`. For continuous actions of `N` parts, the
+  paper has the target `-N`; for discrete actions, see
+  `discrete_target_entropy`. `log_probs`, `[B]`, are those of sampled actions,
+  or `negative_entropy`.
   """
   excess = tf.stop_gradient(log_probs + target_entropy)
   return -_mean(log_temperature * excess, importance_weights)
@@ -244,10 +197,8 @@ def temperature_loss(
 def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
   """Returns a share of the entropy of the uniform policy.
 
-  Args:
-    num_actions: `A`.
-    ratio: the share. The paper has 0.98; for few actions this is so near to
-      uniform that the temperature grows without bound.
+  The paper has 0.98; for few actions this is so near to uniform that the
+  temperature grows without bound.
   """
   return ratio * math.log(num_actions)
 
@@ -259,10 +210,7 @@ def incremental_update(target: tf.Tensor, online: tf.Tensor,
                        rate: float | tf.Tensor) -> tf.Tensor:
   """Returns the new value of a variable of a target network.
 
-  Args:
-    target: old value, any shape.
-    online: value of the same variable of the online network.
-    rate: `1 - polyak`. 1 makes an exact copy, 0 changes nothing.
+  `rate` is `1 - polyak`: 1 makes an exact copy, 0 changes nothing.
   """
   check_shape('online', online, target)
   # The hint keeps the digits of Python floats for float64.
@@ -275,22 +223,13 @@ def periodic_rate(
     rate: float, period: int, num_updates: tf.Tensor) -> tf.Tensor:
   """Returns `rate` in every `period`-th update, else 0; a float32 scalar.
 
-  Args:
-    rate: see `incremental_update`.
-    period: updates from one change of the target network to the next.
-    num_updates: integer, number of updates, with the present update.
+  `num_updates` counts the present update.
   """
   return tf.where(num_updates % period == 0, rate, 0.0)
 
 
 def check_shape(name: str, tensor: tf.Tensor, other: tf.Tensor) -> None:
-  """Raises `ValueError` for different shapes, which might be broadcast.
-
-  Args:
-    name: name of `tensor` in the message.
-    tensor: any shape.
-    other: a tensor of the required shape.
-  """
+  """Raises `ValueError` for different shapes, which might be broadcast."""
   shape = tf.convert_to_tensor(tensor).shape
   wanted = tf.convert_to_tensor(other).shape
   if not shape.is_compatible_with(wanted):

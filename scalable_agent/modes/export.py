@@ -173,9 +173,8 @@ def run(config: config_lib.Config) -> int:
 def export(config: config_lib.Config) -> str:
   """Writes the latest checkpoint of `logdir` to its directory `export`.
 
-  Returns:
-    The new directory, with a SavedModel, `agent.json` (settings, observations
-    and actions) and perhaps `agent.tflite`.
+  Returns the new directory, with a SavedModel, `agent.json` (settings,
+  observations and actions) and perhaps `agent.tflite`.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint, the network cannot be converted
@@ -225,8 +224,7 @@ def _description(loaded: loading.LoadedAgent,
 def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
   """Adds `agent.tflite`; returns a text about the file for the user.
 
-  Raises:
-    ConfigError: the conversion failed, and `is_wanted`.
+  Raises ConfigError if the conversion failed and the file `is_wanted`.
   """
   # One environment: the shapes must be known.
   inputs = {name: tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, name)

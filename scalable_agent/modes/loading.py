@@ -107,16 +107,13 @@ class LoadedAgent:
   def play(self,
            env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
            num_episodes: int = 10, greedy: bool | None = None) -> list[float]:
-    """Plays whole episodes.
+    """Plays whole episodes; returns the sum of the rewards of each episode.
 
     Args:
       env: the environment, which stays open. Actions are not repeated. None
         plays the level of the training, in new processes.
       num_episodes: number of episodes, divided evenly among environments.
       greedy: see `step`.
-
-    Returns:
-      The sum of the rewards of each episode.
 
     Raises:
       errors.EnvironmentSpecError: the agent does not fit the environment.
@@ -139,11 +136,9 @@ class LoadedAgent:
       raise errors.ConfigError(
           f'The agent plays several levels, {", ".join(names)}: give play() an '
           'environment.')
-    num_envs = min(num_episodes, self.config.num_actors)
-    return environments.make_vec(
-        names[:1] * num_envs,
-        [self.config.derive_seed('test', i) for i in range(num_envs)],
-        dataclasses.replace(self.config, life_loss_ends_episode=False))
+    return make_environments(
+        dataclasses.replace(self.config, life_loss_ends_episode=False),
+        names[0], min(num_episodes, self.config.num_actors))
 
 
 def _check_mask(
@@ -178,15 +173,25 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
   return array
 
 
+def make_environments(
+    config: config_lib.Config, level: str, num_envs: int,
+    recording: environments.Recording | None = None
+) -> environments.FlowEnvironment:
+  """Makes environments of one level, with the seeds of tests."""
+  return environments.make_vec(
+      [level] * num_envs,
+      [config.derive_seed('test', i) for i in range(num_envs)], config,
+      recording=recording,
+      # Videos are also recorded beside a training and its evaluations.
+      first_index=2 * config.num_actors if recording else 0)
+
+
 @layers.state_of_caller_kept()
 def load(logdir: str) -> LoadedAgent:
   """Loads the latest good checkpoint of a training.
 
-  Args:
-    logdir: the `--logdir` of the training, or its directory `best`.
-
-  Raises:
-    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  `logdir` is the `--logdir` of the training, or its directory `best`. Raises
+  errors.ConfigError if the checkpoint or its settings are missing.
   """
   logdir = os.path.expanduser(logdir)
   config = trained_config(logdir)
@@ -204,8 +209,7 @@ def load(logdir: str) -> LoadedAgent:
 def trained_config(logdir: str) -> config_lib.Config:
   """Returns the settings of the training in `logdir`.
 
-  Raises:
-    errors.ConfigError: there is no checkpoint, or its settings are missing.
+  Raises errors.ConfigError if the checkpoint or its settings are missing.
   """
   if not checkpointing.latest_checkpoint(logdir):
     raise errors.ConfigError(
@@ -222,11 +226,8 @@ def restore(config: config_lib.Config,
             spec: structs.EnvironmentSpec) -> tuple[agents.Agent, int]:
   """Makes the agent of resolved settings, with the trained weights.
 
-  Returns:
-    The agent, and the environment frames of the training.
-
-  Raises:
-    errors.CheckpointError: the checkpoint is of another agent or damaged.
+  Returns the agent, and the environment frames of the training. Raises
+  errors.CheckpointError if the checkpoint is of another agent or damaged.
   """
   agent = algorithms.make_agent(
       config, spec, config.derive_seed('learner', 0))

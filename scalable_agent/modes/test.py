@@ -31,11 +31,9 @@ def run(config: config_lib.Config) -> int:
 def test(config: config_lib.Config) -> dict[str, list[float]]:
   """Plays whole games on every level with the latest checkpoint.
 
-  Prints the scores with published scores, and writes a table to `logdir`. The
-  table is written after every level, so a stopped test loses little.
-
-  Returns:
-    The unclipped returns of each level.
+  Prints the scores with published scores, and writes a table to `logdir`, after
+  every level: a stopped test loses little. Returns the unclipped returns of
+  each level.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint.
@@ -60,7 +58,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   print(f'Environments that play at a time: {num_envs}.', flush=True)
   policy, path, rows = None, None, []
   for level in level_names:
-    with _make_environments(config, level, num_envs) as env:
+    with loading.make_environments(config, level, num_envs) as env:
       if policy is None:  # All levels have one spec: one agent.
         config = config.resolved(
             env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
@@ -94,13 +92,6 @@ def _num_environments(config: config_lib.Config,
   return num_envs
 
 
-def _make_environments(config: config_lib.Config, level: str,
-                       num_envs: int) -> environments.FlowEnvironment:
-  return environments.make_vec(
-      [level] * num_envs,
-      [config.derive_seed('test', index) for index in range(num_envs)], config)
-
-
 def _count_games(config: config_lib.Config,
                  level: str) -> Callable[[int], None]:
   """Returns a function that now and then prints the number of played games."""
@@ -115,11 +106,9 @@ def _count_games(config: config_lib.Config,
 
 def _write_table(table: table_lib.Table,
                  path: str | None) -> tuple[str | None, str]:
-  """Writes the table; returns the path and an error text, or ''.
+  """Writes the table so far; returns the path and an error text, or ''.
 
-  Args:
-    table: the table so far.
-    path: path of an earlier call; None for a new path.
+  `path` is that of an earlier call; None for a new path.
   """
   [run_of_table] = table.runs
   try:

@@ -6,7 +6,6 @@ import dataclasses
 import os
 import re
 
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import recording as recording_lib
@@ -33,8 +32,7 @@ def run(config: config_lib.Config) -> int:
 def record(config: config_lib.Config) -> list[str]:
   """Records whole games on every level; keeps videos of the best and median.
 
-  Returns:
-    The files that were written, in the directory `videos` of `logdir`.
+  Returns the files that were written, in the directory `videos` of `logdir`.
 
   Raises:
     ConfigError: `logdir` holds no checkpoint, a package is missing, or the
@@ -88,20 +86,14 @@ def _record_level(config: config_lib.Config, level: str,
                   unfinished: str) -> list[str]:
   """Records games of a level; returns the files of the best and the median.
 
-  Args:
-    config: the settings.
-    level: the level.
-    unfinished: directory for the videos of all games.
+  `unfinished` is a directory for the videos of all games.
   """
   recording = recording_lib.Recording(
       unfinished, config.video_format, config.video_text)
   num_envs = min(config.video_num_episodes, config.num_actors,
                  os.cpu_count() or 1)
-  seeds = [config.derive_seed('test', i) for i in range(num_envs)]
-  with environments.make_vec(
-      [level] * num_envs, seeds, config, recording=recording,
-      # A training and its evaluations may run at the same time.
-      first_index=2 * config.num_actors) as env:
+  with loading.make_environments(
+      config, level, num_envs, recording) as env:
     resolved = config.resolved(
         env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
     agent, num_env_frames = loading.restore(resolved, env.spec)

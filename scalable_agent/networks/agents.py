@@ -21,7 +21,6 @@ import tensorflow as tf
 class Agent(tf.keras.Model):
   """Actions, and perhaps a baseline, from observations.
 
-  An agent can also see the last action and the last reward.
   `factory.make_agent` makes all variables; the order of variables depends only
   on the arguments.
   """
@@ -40,10 +39,10 @@ class Agent(tf.keras.Model):
       action_spec: spec of the actions.
       head: turns parameters into actions.
       params: maps features to the `P` parameters of `head`.
-      baseline: maps features to `[N, 1]`; None for an agent without a baseline.
-        Without a baseline, `step` returns no parameters.
-      instruction_encoder: encodes the observations' `instruction`, or None.
-      core: the recurrent core, or None for a feed-forward agent.
+      baseline: maps features to `[N, 1]`. Without a baseline, `step` returns no
+        parameters.
+      instruction_encoder: encodes the observations' `instruction`.
+      core: None for a feed-forward agent.
       use_last_action_reward: whether the agent sees the action that led to the
         observation, and the reward of this action, clipped to [-1, 1].
       has_epsilon: whether there is a variable `epsilon`, the probability of a
@@ -85,18 +84,12 @@ class Agent(tf.keras.Model):
     return self._core.initial_state(batch_size) if self._core else ()
 
   def tokenize(self, env_outputs: structs.StepOutput) -> structs.StepOutput:
-    """Replaces instructions by numbers, see `instructions.hash_words`.
+    """Replaces instructions, strings `[...]`, by numbers, int32 `[..., W]`.
 
-    `unroll` and `step` do so themselves if instructions are still strings.
-    Within a `tf.function` this is an error: tokenize the function's arguments.
-
-    Returns:
-      `StepOutput` with int32 `[..., W]` for string `[...]`, or without
-      instructions if the agent sees none. Without instructions, or with numbers
-      instead of strings, `env_outputs` itself.
-
-    Raises:
-      ValueError: for strings within a `tf.function`.
+    Leaves instructions out if the agent sees none. Returns `env_outputs` itself
+    if there is nothing to replace. `unroll` and `step` also tokenize, but
+    within a `tf.function` strings are a ValueError: tokenize the function's
+    arguments.
     """
     observation = env_outputs.observation
     if (not isinstance(observation, collections.abc.Mapping)
@@ -155,8 +148,8 @@ class Agent(tf.keras.Model):
       core_state: the recurrent state before the first step.
 
     Returns:
-      `AgentOutput` of `[T, B, ...]` with `()` for `action`, and for `baseline`
-      if the agent has none; and the recurrent state after the last step.
+      `AgentOutput` of `[T, B, ...]` without actions, and the recurrent state
+      after the last step.
     """
     env_outputs = self.tokenize(env_outputs)
     num_steps, batch_size = _dimensions(env_outputs.reward)
@@ -179,15 +172,10 @@ class Agent(tf.keras.Model):
 
   def explore(self, params: tf.Tensor, seeds: tf.Tensor,
               mask: tf.Tensor | None = None) -> tf.Tensor:
-    """Chooses actions as in training.
+    """Chooses actions `[B, ...]` as in training, for parameters `[B, P]`.
 
-    Args:
-      params: float32 `[B, P]`, the parameters of the head.
-      seeds: integers `[3, 2]`. The same seeds give the same actions.
-      mask: bool `[B, P]`, the mask of `params`, see `masks`; None without one.
-
-    Returns:
-      `[B, ...]` of `action_spec.array`.
+    `seeds` are integers `[3, 2]`. The same seeds give the same actions. `mask`
+    is the mask of the parameters, see `masks`; None without a mask.
     """
     action_seed, which_seed, random_seed = tf.unstack(seeds)
     action = self.head.distribution(params).sample(action_seed)
@@ -238,9 +226,8 @@ class Critic(tf.keras.Model):
     """Makes a critic of layers; most callers want `factory.make_critic`.
 
     Args:
-      torso: maps observations, or pairs of observation and action, `[N, ...]`
-        to features `[N, F]`.
-      values: maps features to values.
+      torso: maps observations, or pairs of observation and action, to features.
+      values: maps features `[N, F]` to values.
     """
     super().__init__()
     self._torso = torso
@@ -248,14 +235,11 @@ class Critic(tf.keras.Model):
 
   def call(self, observations: structs.Nest,
            actions: tf.Tensor | None = None) -> tf.Tensor:
-    """Computes values.
+    """Computes values, float32 `[N]`; for discrete actions `[N, A]`.
 
     Args:
       observations: nest of `[N, ...]`.
       actions: float32 `[N, ...]`, continuous; None for discrete actions.
-
-    Returns:
-      float32 `[N]`; for discrete actions `[N, A]`.
     """
     seen, _ = instructions.split(observations)
     if actions is None:

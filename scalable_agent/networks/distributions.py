@@ -47,14 +47,8 @@ _WEIGHTS = np.exp(-0.5 * _NODES ** 2) / np.sum(np.exp(-0.5 * _NODES ** 2))
 def categorical(logits: tf.Tensor) -> 'Categorical':
   """Returns a softmax policy over discrete actions, int32 in `[0, A)`.
 
-  On a CPU, `log_prob` raises `tf.errors.InvalidArgumentError` for an action out
-  of range.
-
-  Args:
-    logits: `[..., A]`, unnormalised log-probabilities.
-
-  Raises:
-    ValueError: if `logits` are not floats.
+  `logits` are `[..., A]`. On a CPU, `log_prob` raises
+  `tf.errors.InvalidArgumentError` for an action out of range.
   """
   return Categorical(_to_params('logits', logits))
 
@@ -64,18 +58,13 @@ def multi_categorical(
   """Returns a softmax policy for each part of a `MultiDiscrete` action.
 
   Args:
-    logits: `[..., sum(num_actions)]`, unnormalised log-probabilities, in the
-      order of the parts.
-    num_actions: `N` numbers, the number of actions of each part.
+    logits: `[..., sum(num_actions)]`, in the order of the parts.
+    num_actions: `N` positive numbers, the number of actions of each part.
 
   Returns:
     A distribution of int32 `[..., N]`, where part `n` is in
     `[0, num_actions[n])`. The log-probability of a larger action is -inf, if
     the longest part has such an action; else an error as for `categorical`.
-
-  Raises:
-    ValueError: if `logits` are not floats or do not fit `num_actions`, or if
-      one of `num_actions` is not positive.
   """
   logits = _to_params('logits', logits)
   num_actions = list(num_actions)
@@ -94,9 +83,6 @@ def normal(params: tf.Tensor) -> 'Normal':
     params: `[..., 2 N]`, first `N` means, then `N` logarithms of standard
       deviations. The logarithms are clipped to [-20, 2], without a gradient
       outside of this interval.
-
-  Raises:
-    ValueError: if `params` are not floats or the last axis is not even.
   """
   return Normal(*_split(params))
 
@@ -175,9 +161,7 @@ class MultiCategorical:
 class Normal:
   """Independent, normally distributed random numbers.
 
-  Attributes:
-    loc: `[..., N]`, means.
-    scale: `[..., N]`, standard deviations.
+  `loc` are means, `scale` standard deviations, both `[..., N]`.
   """
 
   def __init__(self, loc: tf.Tensor, scale: tf.Tensor):
@@ -206,9 +190,7 @@ class Normal:
              num_samples: int | None = None) -> tf.Tensor:
     """Returns random actions `[..., N]`, with gradients.
 
-    Args:
-      seed: see the module's docstring.
-      num_samples: `M` for actions `[M, ..., N]`.
+    With `num_samples`, `M`, actions are `[M, ..., N]`.
     """
     shape = tf.shape(self.loc)
     if num_samples is not None:
@@ -239,11 +221,8 @@ class TanhNormal:
     arXiv 1910.06591), `parametric_distribution.py`.
 
     The gradient with respect to the parameters is finite everywhere, and zero
-    only where the interval has probability 1 within rounding.
-
-    Args:
-      actions: `[..., N]` of the shape of the means, cast to the type of the
-        parameters. Actions below -1 or above 1 count as -1 or 1.
+    only where the interval has probability 1 within rounding. Actions,
+    `[..., N]`, below -1 or above 1 count as -1 or 1.
     """
     loc, scale = self._normal.loc, self._normal.scale
     actions = _to_actions(actions, loc.dtype)
@@ -286,11 +265,8 @@ class TanhNormal:
 
     Both have gradients. Densities are computed before squashing, so rounding of
     actions to the bound does not change a density. Do not divide by densities
-    of `log_prob`, which are mean densities near the bounds.
-
-    Args:
-      seed: see the module's docstring.
-      noise: `[..., N]`, standard normal, instead of noise from the seed.
+    of `log_prob`, which are mean densities near the bounds. `noise`,
+    `[..., N]`, is standard normal, and replaces noise from the seed.
     """
     if noise is None:
       u = self._normal.sample(seed)

@@ -26,6 +26,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                seed: int | None = None) -> agents.Agent:
   """Makes an agent with all its variables.
 
+  `deep` with everything on is the paper's agent for DMLab-30.
+
   Args:
     network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
       for frames, `mlp` for vectors and tiny images. `module:function` is a
@@ -42,21 +44,16 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     hidden_sizes: units of the dense layers of `mlp`, and of the layers that
       join frames with other arrays of an observation.
     activation: `tanh` or `relu`, the activation of the dense layers.
-    layer_norm: whether the first dense layer is normalised, see
-      `torsos.MLPTorso`.
-    is_dueling: whether parameters are a value plus advantages, see
-      `layers.Dueling`.
+    layer_norm: see `torsos.MLPTorso`.
+    is_dueling: whether parameters are from `layers.Dueling`.
     has_baseline: whether there is a baseline.
-    has_epsilon: whether actions can be random, see `agents.Agent`.
+    has_epsilon: see `agents.Agent`.
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
-    use_last_action_reward: whether the agent sees the last action and reward.
+    use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.
-
-  Returns:
-    An agent. `deep` with everything on is the paper's agent for DMLab-30.
 
   Raises:
     ConfigError: the network is unknown or does not fit the observations.

@@ -21,13 +21,7 @@ class FlatFunction:
 
   def __init__(self, function: Callable[..., structs.Nest],
                jit_compile: bool = False, reduce_retracing: bool = False):
-    """Wraps a function.
-
-    Args:
-      function: a function of static values and nests.
-      jit_compile: whether XLA compiles it.
-      reduce_retracing: see `tf.function`.
-    """
+    """Wraps a function of static values and nests, as `tf.function` does."""
     self._function = function
     self._options = dict(
         autograph=False, jit_compile=jit_compile,
@@ -43,13 +37,10 @@ class FlatFunction:
 
   def __call__(self, *nests: structs.Nest,
                static: tuple[Hashable, ...] = ()) -> structs.Nest:
-    """Calls the function.
+    """Calls the function with static arguments and nests of arrays or tensors.
 
-    Args:
-      *nests: arguments after the static arguments, nests of arrays or tensors.
-        Nests of the same number of leaves must have the same structure in all
-        calls.
-      static: first arguments; each new value is a new trace.
+    Nests of the same number of leaves must have the same structure in all
+    calls. Each new value of `static` is a new trace.
     """
     if tf.config.functions_run_eagerly():
       return self._function(*static, *nests)

@@ -2,7 +2,8 @@
 """Torsos for frames: the networks `deep`, `shallow` and `nature`.
 
 `N` is a batch, usually `T * B` steps (`T` time, `B` batch); `H`, `W` and `C`
-are height, width and channels. See `layers` on seeds and sublayers.
+are height, width and channels. Frames are `[N, H, W, C]` or `[N, C, H, W]`;
+uint8 is divided by 255, float is not. See `layers` on seeds and sublayers.
 """
 
 from collections.abc import Sequence
@@ -27,10 +28,7 @@ class DeepTorso(tf.keras.layers.Layer):
     self._dense = layers.dense(256, 'relu', seed)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
-
-    Frames of uint8 are divided by 255, float frames are not.
-    """
+    """Computes features `[N, 256]` of frames, see the module."""
     x = _to_channels_last(frames, self._data_format)
     x = layers.to_float(x, self.compute_dtype)
     for section in self._sections:
@@ -48,11 +46,7 @@ class ResNetSection(tf.keras.layers.Layer):
     self._blocks = tuple((conv(), conv()) for _ in range(2))
 
   def call(self, x: tf.Tensor) -> tf.Tensor:
-    """Computes `[N, ceil(H / 2), ceil(W / 2), channels]`.
-
-    Args:
-      x: `[N, H, W, C]`, of the compute dtype.
-    """
+    """Computes `[N, ceil(H / 2), ceil(W / 2), channels]` of `[N, H, W, C]`."""
     x = self._conv(x)
     x = tf.nn.max_pool2d(x, ksize=3, strides=2, padding='SAME')
     for first, second in self._blocks:
@@ -79,10 +73,7 @@ class ShallowTorso(tf.keras.layers.Layer):
         256, 'relu', kernel_initializer=initializer)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, 256]` of frames `[N, H, W, C]` (or `N, C, H, W`).
-
-    Frames of uint8 are divided by 255, float frames are not.
-    """
+    """Computes features `[N, 256]` of frames, see the module."""
     x = tf.nn.relu(self._first(frames))
     return self._dense(layers.flatten(self._second(x)))
 
@@ -105,10 +96,7 @@ class NatureTorso(tf.keras.layers.Layer):
         512, 'relu', kernel_initializer=initializer)
 
   def call(self, frames: tf.Tensor) -> tf.Tensor:
-    """Computes features `[N, 512]` of frames `[N, H, W, C]` (or `N, C, H, W`).
-
-    Frames of uint8 are divided by 255, float frames are not.
-    """
+    """Computes features `[N, 512]` of frames, see the module."""
     x = tf.nn.relu(self._first(frames))
     return self._dense(layers.flatten(self._third(self._second(x))))
 

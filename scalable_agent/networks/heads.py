@@ -23,8 +23,7 @@ class Actions(Protocol):
   def sample(self, seed: tf.Tensor) -> tf.Tensor:
     """Returns actions that explore, `[..., *action_shape]`.
 
-    Args:
-      seed: integers `[2]`. The same seed gives the same actions.
+    The same seed, integers `[2]`, gives the same actions.
     """
 
   def mode(self) -> tf.Tensor:
@@ -35,11 +34,7 @@ class Policy(Actions, Protocol):
   """Actions with probabilities, or densities."""
 
   def log_prob(self, actions: tf.Tensor) -> tf.Tensor:
-    """Returns the logarithms of probabilities or densities, float32 `[...]`.
-
-    Args:
-      actions: `[..., *action_shape]`.
-    """
+    """Returns the logarithms of probabilities or densities, float32 `[...]`."""
 
   def entropy(self) -> tf.Tensor:
     """Returns the entropies, float32 `[...]`."""
@@ -52,8 +47,7 @@ class Head(NamedTuple):
     num_params: `P`.
     distribution: returns the `Actions` for parameters `[..., P]`; a `Policy` if
       the head is from `policy`.
-    initial_bias: initial bias of the agent's last layer, for each parameter.
-      None for zeros.
+    initial_bias: `P` biases of the agent's last layer; None for zeros.
   """
   num_params: int
   distribution: Callable[[tf.Tensor], Actions]
@@ -64,13 +58,10 @@ def policy(action_spec: structs.ActionSpec, squashed: bool = True,
            initial_scale: float = 1.0) -> Head:
   """Returns a head whose distributions are `Policy`s.
 
-  Args:
-    action_spec: spec of the actions. Discrete actions get a softmax over the
-      values of each part, continuous actions a Gaussian, whose parameters are
-      means and logarithms of standard deviations.
-    squashed: whether tanh squashes the Gaussian's actions to [-1, 1]. If not,
-      environments and replays clip actions.
-    initial_scale: initial standard deviation of a Gaussian (approximate).
+  Discrete actions get a softmax over the values of each part, continuous
+  actions a Gaussian, whose parameters are means and logarithms of standard
+  deviations, at first about `initial_scale`. If `squashed`, tanh squashes the
+  Gaussian's actions to [-1, 1]. If not, environments and replays clip actions.
   """
   if action_spec.size:
     size = action_spec.size
@@ -93,20 +84,15 @@ def q_values(num_actions: int) -> Head:
   """Returns a head that takes the discrete action of the highest value.
 
   The parameters are the values. Exploration is left to the agent's `epsilon`.
-
-  Args:
-    num_actions: the number of discrete actions, which is `P`.
   """
   return Head(num_actions, _Greedy)
 
 
 def deterministic(size: int, noise: float) -> Head:
-  """Returns a head whose action is tanh of the parameters.
+  """Returns a head whose action, of `size` parts, is tanh of the parameters.
 
-  Args:
-    size: `N`, which is `P`.
-    noise: standard deviation of the Gaussian noise that explores, in units of
-      the actions. The noise of the parts is independent. Sums are clipped.
+  `noise` is the standard deviation of the Gaussian noise that explores, in
+  units of the actions. The noise of the parts is independent. Sums are clipped.
   """
   return Head(size, functools.partial(_Deterministic, noise=noise))
 
@@ -145,14 +131,8 @@ def uniform_actions(action_spec: structs.ActionSpec, batch_size: tf.Tensor,
                     seed: tf.Tensor) -> tf.Tensor:
   """Returns uniformly random actions.
 
-  Args:
-    action_spec: spec of the actions.
-    batch_size: `B`.
-    seed: integers `[2]`.
-
-  Returns:
-    Discrete actions, int32 `[B]` or `[B, N]`; or continuous actions, float32
-    `[B, N]`.
+  Discrete actions are int32 `[B]` or `[B, N]`, continuous actions float32
+  `[B, N]`. The seed is integers `[2]`.
   """
   if action_spec.size:
     return tf.random.stateless_uniform(

@@ -65,14 +65,10 @@ class InstructionEncoder(tf.keras.layers.Layer):
         initializer=self._initializer, name='embeddings')
 
   def call(self, word_ids: tf.Tensor) -> tf.Tensor:
-    """Encodes instructions.
+    """Encodes words, int32 `[N, W]` of `hash_words`, as float32 `[N, 64]`.
 
-    Args:
-      word_ids: int32 `[N, W]`, see `hash_words`.
-
-    Returns:
-      float32 `[N, 64]`: output of the layers.LSTM at the last word; zeros for
-      instructions without words.
+    The code is the output of the LSTM at the last word; zeros for instructions
+    without words.
     """
     num_words = tf.reduce_sum(tf.cast(word_ids >= 0, tf.int32), axis=-1)
     rows = tf.where(word_ids >= 0, word_ids, _EMPTY_WORD)
@@ -85,13 +81,10 @@ class InstructionEncoder(tf.keras.layers.Layer):
 
 
 def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
-  """Replaces the words of instructions by hash buckets.
+  """Replaces the words of instructions, bytes or str `[...]`, by hash buckets.
 
   Words are separated by spaces; case matters. Call this function outside of
   compiled functions, since symbolic tensors have no words.
-
-  Args:
-    instructions: bytes or str `[...]`, or a string tensor.
 
   Returns:
     int32 `[..., W]`, buckets within `[0, 1000)`, padded at the end with -1. `W`
@@ -109,13 +102,10 @@ def hash_words(instructions: np.typing.ArrayLike) -> np.ndarray:
 
 
 def hash_words_in_graph(instructions: tf.Tensor) -> tf.Tensor:
-  """Replaces words by hash buckets, within a compiled function.
+  """Replaces the words of strings `[B]` by hash buckets, in compiled functions.
 
-  Args:
-    instructions: string `[B]`.
-
-  Returns:
-    int32 `[B, W]`, where `W` is at least 1 and need not be a multiple of 8.
+  The result is int32 `[B, W]`, where `W` is at least 1 and need not be a
+  multiple of 8.
   """
   words = tf.strings.split(instructions, ' ')
   words = tf.ragged.boolean_mask(words, words != '')

@@ -28,10 +28,9 @@ LSTMState: TypeAlias = tuple[tf.Tensor, tf.Tensor]
 
 
 def set_compute_dtype(name: str) -> None:
-  """Sets the type of products in layers that are made from now on.
+  """Sets the type of products in new layers, `float32` or `bfloat16`.
 
-  Args:
-    name: `float32` or `bfloat16`. Variables are float32 in any case.
+  Variables are float32 in any case.
   """
   tf.keras.config.set_dtype_policy(
       {'float32': 'float32', 'bfloat16': 'mixed_bfloat16'}[name])
@@ -147,8 +146,7 @@ class LSTM(tf.keras.layers.Layer):
     Args:
       inputs: float `[T, B, I]`. `T` may be unknown, but not for XLA.
       state: `(c, h)`, float32 `[B, units]`, before the first step.
-      reset: bool `[T, B]`, whether the state is zeroed before the step; None
-        for never.
+      reset: bool `[T, B]`, whether the state is zeroed before the step.
 
     Returns:
       Outputs float32 `[T, B, units]` and the state after the last step.

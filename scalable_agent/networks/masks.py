@@ -9,7 +9,6 @@ Q-values, of invalid actions so far that probabilities and gradients are 0.
 
 from collections.abc import Mapping
 
-from scalable_agent.experience import structs
 import tensorflow as tf
 
 NAME = 'action_mask'
@@ -17,7 +16,7 @@ NAME = 'action_mask'
 _INVALID = -1e20
 
 
-def of(observation: structs.Nest) -> structs.Array | None:
+def of(observation: object) -> tf.Tensor | None:
   """Returns the mask in an observation, or its spec; None without a mask.
 
   Agents of older versions saw an `action_mask` of numbers as an observation.

@@ -31,16 +31,12 @@ class MLPTorso(tf.keras.layers.Layer):
   def __init__(self, hidden_sizes: Sequence[int] = (64, 64),
                activation: str = 'tanh', seed: layers.Seed = None,
                layer_norm: bool = False):
-    """Makes a torso.
+    """Makes a torso of dense layers with the units `hidden_sizes`.
 
-    Args:
-      hidden_sizes: units per layer.
-      activation: activation of each layer.
-      seed: see the module.
-      layer_norm: whether to normalise the first layer (Ba et al. 2016, arXiv
-        1607.06450) and apply tanh to the result, with ELU after the later
-        layers instead of `activation`: acme's `LayerNormMLP`, except that the
-        epsilon of the normalisation is Keras', 0.001.
+    `layer_norm` normalises the first layer (Ba et al. 2016, arXiv 1607.06450)
+    and applies tanh to the result, with ELU after the later layers instead of
+    `activation`: acme's `LayerNormMLP`, except that the epsilon of the
+    normalisation is Keras', 0.001.
     """
     super().__init__()
     if not layer_norm:
@@ -58,10 +54,9 @@ class MLPTorso(tf.keras.layers.Layer):
            actions: tf.Tensor | None = None) -> tf.Tensor:
     """Computes features `[N, hidden_sizes[-1]]`.
 
-    Args:
-      observations: `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
-        are divided by 255, other types are not.
-      actions: float32 `[N, ...]`, an additional input, or None.
+    Observations are `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
+    are divided by 255, other types are not. `actions`, float32 `[N, ...]`, are
+    an additional input.
     """
     parts = (list(observations.values()) if isinstance(observations, dict)
              else [observations])
@@ -106,12 +101,7 @@ class JoinedTorso(tf.keras.layers.Layer):
   """A torso for the whole observation, then dense layers with the action."""
 
   def __init__(self, torso: tf.keras.layers.Layer, mlp: MLPTorso):
-    """Makes a torso.
-
-    Args:
-      torso: maps observations `[N, ...]` to features `[N, F]`.
-      mlp: sees the features and the actions.
-    """
+    """Makes a torso; `mlp` sees the features of `torso` and the actions."""
     super().__init__()
     self._torso = torso
     self._mlp = mlp
@@ -126,17 +116,11 @@ def make(
     network: str, observation_spec: structs.ObservationSpec,
     seed: tf.keras.random.SeedGenerator, mlp: MLPTorso,
     with_actions: bool = False) -> tf.keras.layers.Layer:
-  """Returns the torso called `network`.
+  """Returns the torso called `network`, see `factory.make_agent`.
 
-  Args:
-    network: see `factory.make_agent`.
-    observation_spec: spec of the observations, without instructions.
-    seed: seed of the initial weights.
-    mlp: dense layers for arrays that are not frames, and for several arrays.
-    with_actions: whether the torso also sees actions.
-
-  Raises:
-    ConfigError: the network is unknown or does not fit the observations.
+  The spec of observations has no instructions. `mlp` sees arrays that are not
+  frames, and joins several arrays. Raises ConfigError if the network is unknown
+  or does not fit the observations.
   """
   parts = (observation_spec if isinstance(observation_spec, dict)
            else {'': observation_spec})
@@ -198,10 +182,7 @@ def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,
                      critics_see_actions: bool) -> bool:
   """Returns whether any network has the dense layers of `hidden_sizes`.
 
-  Args:
-    network: see `factory.make_agent`.
-    observation_spec: see `factory.make_agent`.
-    critics_see_actions: whether there are critics of continuous actions.
+  See `factory.make_agent` on `network` and `observation_spec`.
   """
   seen, _ = instructions.split(observation_spec)
   return network == 'mlp' or critics_see_actions or (

@@ -60,13 +60,10 @@ def _full_disks_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_lines(pattern: str) -> Iterator[None]:
-  """Drops lines from stderr, also lines that libraries write.
+  """Drops lines that match `pattern`, as for `grep -E`, from stderr.
 
-  A process of its own filters stderr, so that no other line is lost even if
-  this process dies.
-
-  Args:
-    pattern: extended regular expression of `grep`.
+  Also drops lines that libraries write. A process of its own filters stderr, so
+  that no other line is lost even if this process dies.
   """
   sys.stderr.flush()
   try:
@@ -91,9 +88,7 @@ def without_lines(pattern: str) -> Iterator[None]:
 def print_error(error: BaseException, all_frames: bool) -> None:
   """Prints an error; for code of users, with frames of the traceback.
 
-  Args:
-    error: the error.
-    all_frames: whether to print the frames of this program, too.
+  `all_frames` also prints the frames of this program.
   """
   if isinstance(error, errors.UserCodeError):
     with contextlib.suppress(OSError):

@@ -12,11 +12,7 @@ _OTHERS = 100
 
 
 def check(num_processes: int) -> None:
-  """Raises the limit of open files to what more processes need.
-
-  Raises:
-    errors.ConfigError: the hard limit is too low.
-  """
+  """Raises the limit of open files; ConfigError beyond the hard limit."""
   if not os.path.isdir('/proc/self/fd'):
     return
   needed = (len(os.listdir('/proc/self/fd')) + _PER_PROCESS * num_processes

@@ -22,9 +22,7 @@ def size_gb() -> float:
 def check(what: str, num_bytes: float) -> None:
   """Raises ConfigError if this machine has less memory than is needed.
 
-  Args:
-    what: a purpose, with the flags that decide about its size, for the error.
-    num_bytes: number of bytes needed.
+  `what` is a purpose, with the flags that decide about its size, for the error.
   """
   if num_bytes / 1e9 > size_gb():
     raise errors.ConfigError(

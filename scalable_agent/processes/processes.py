@@ -101,8 +101,7 @@ def directory() -> str | None:
 def end_server(group_of_parent: int) -> None:
   """Ends the server, in which it is called, and all processes with our mark.
 
-  Args:
-    group_of_parent: process group of the program that started the server.
+  `group_of_parent` is the group of the program that started the server.
   """
   path = os.environ[_DIRECTORY]
   session, server = os.getsid(0), os.getpid()
@@ -124,13 +123,11 @@ def end_server(group_of_parent: int) -> None:
 
 def _kill_groups(processes: Iterable[_Process],
                  known: Set[int] = frozenset()) -> set[int]:
-  """Kills the groups of processes; returns the groups that were not empty.
+  """Kills the groups that processes lead; returns the groups with processes.
 
-  Args:
-    processes: the leaders of the groups. If a leader has ended, the number of
-      its group may belong to another program by now. Therefore a group is only
-      killed if a process in the group has our mark.
-    known: groups that are killed even if no process in the group has the mark.
+  If the leader of a group has ended, the number of the group may belong to
+  another program by now. Therefore a group is only killed if the group is in
+  `known`, or a process in the group has our mark.
   """
   groups: set[int] = set()
   for process in processes:
@@ -216,10 +213,9 @@ def _prepare_directory() -> None:
 
 
 def _remove_run(path: str) -> bool:
-  """Removes the directory of a run that has ended.
+  """Removes the directory of a run; returns whether the directory is gone.
 
-  Returns:
-    False if the run has not ended, or if the directory cannot be removed.
+  A directory stays if the run has not ended.
   """
   lock = os.path.join(path, _LOCK)
   try:
@@ -285,8 +281,7 @@ def continue_server() -> None:
 class Patience:
   """A timeout that ignores time in which this process was stopped (Ctrl-Z).
 
-  Attributes:
-    left_s: remaining seconds; 0 or less after the timeout.
+  `left_s` are the remaining seconds; 0 or less after the timeout.
   """
 
   def __init__(self, timeout_s: float):

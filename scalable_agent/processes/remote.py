@@ -67,7 +67,7 @@ class Remote:
   def __exit__(self, *exc_info: object) -> None:
     self.close()
 
-  def _answer(self) -> Any:
+  def _answer(self) -> object:
     """Returns the next result from the process, or raises its error."""
     try:
       value, error = self._receive()
@@ -82,7 +82,7 @@ class Remote:
       error = error.error(self._name)
     raise error
 
-  def _receive(self) -> tuple[Any, Exception | user_code.Report | None]:
+  def _receive(self) -> tuple[object, Exception | user_code.Report | None]:
     patience = processes.Patience(self._timeout_s)
     try:
       while not patience.wait(self._pipe.poll):
@@ -109,8 +109,8 @@ def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
       pipe.send(_try(operator.methodcaller(method, *args), instance))
 
 
-def _try(call: Callable[..., Any], *args: object
-         ) -> tuple[Any, Exception | user_code.Report | None]:
+def _try(call: Callable[..., object], *args: object
+         ) -> tuple[object, Exception | user_code.Report | None]:
   """Returns the result and the error of a call; one of the two is None."""
   try:
     return call(*args), None

@@ -26,11 +26,9 @@ class Exchange(NamedTuple):
     truncated: bool `[E]`.
     observation: dictionary of `[E, ...]`; after the end of an episode, the
       first observation of the next episode.
-    last_observation: dictionary of `[E, ...]`; the last observation of an
-      episode that ended.
+    last_observation: dictionary of `[E, ...]`, of episodes that ended.
     status: uint8 `[E]`, `BUSY`, `DONE` or `FAILED`.
-    report: uint8 `[E, MAX_REPORT_BYTES]`, UTF-8: error of a failed
-      environment.
+    report: uint8 `[E, MAX_REPORT_BYTES]`, UTF-8, errors of environments.
   """
   action: np.ndarray
   reward: np.ndarray
@@ -91,16 +89,10 @@ def open_exchange(shared: Shared) -> Exchange:
 
 def write(arrays: dict[str, np.ndarray], index: int,
           observation: Mapping[str, object]) -> None:
-  """Writes the observation of one environment.
+  """Writes the observation of environment `index` into arrays `[E, ...]`.
 
-  Args:
-    arrays: dictionary of `[E, ...]`.
-    index: the environment.
-    observation: dictionary of arrays.
-
-  Raises:
-    ValueError: the shape or the kind of an array is not that of the space, or
-      a number is not within the dtype of the space.
+  Raises ValueError if the shape or the kind of an array is not that of the
+  space, or a number is not within the dtype of the space.
   """
   for name, array in arrays.items():
     value = np.asarray(observation[name])
@@ -116,8 +108,7 @@ def write(arrays: dict[str, np.ndarray], index: int,
 def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
   """Returns numbers of an observation in the dtype of their space.
 
-  Raises:
-    ValueError: the dtype cannot hold a number, which NumPy would wrap.
+  Raises ValueError if the dtype cannot hold a number, which NumPy would wrap.
   """
   kinds = value.dtype.kind + dtype.kind
   if value.dtype == dtype or kinds[0] not in 'iuf' or kinds[1] not in 'iuf':

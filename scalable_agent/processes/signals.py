@@ -25,11 +25,10 @@ class Stopped(KeyboardInterrupt):
 class Stop(threading.Event):
   """An event that is set by the first signal.
 
-  Attributes:
-    waits_for: the work that must be finished before the program ends, in words.
-      If the work takes long, the user is told. If empty, there is nothing to
-      save: the signal raises `Stopped`, and a process that still does not end
-      is ended after a few seconds.
+  `waits_for` is the work that must be finished before the program ends, in
+  words. If the work takes long, the user is told. If empty, there is nothing to
+  save: the signal raises `Stopped`, and a process that still does not end is
+  ended after a few seconds.
   """
 
   def __init__(self, waits_for: str = 'the end of the training') -> None:
@@ -50,9 +49,6 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   The second signal ends the process and its children at once. SIGHUP stays
   ignored under nohup. In a thread other than the main thread, signals are not
   handled.
-
-  Args:
-    stop: the event; None for a new event.
   """
   stop = Stop() if stop is None else stop
   if threading.current_thread() is not threading.main_thread():
@@ -90,10 +86,7 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
 def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
   """Runs in a thread: after a signal, reports slow work, or ends the program.
 
-  Args:
-    arrived: file descriptor from which the numbers of signals are read.
-    numbers: the signals that end the program.
-    stop: the event.
+  `arrived` is a file descriptor, from which numbers of signals are read.
   """
   with os.fdopen(arrived, 'rb', buffering=0) as pipe:
     number = 0

@@ -12,9 +12,8 @@ class LibraryThread(threading.Thread):
   `console.end_program` skips that part.
   """
 
-  def __init__(self, target: Callable[..., None], name: str,
-               args: tuple[object, ...] = ()) -> None:
-    super().__init__(target=target, name=name, args=args, daemon=True)
+  def __init__(self, target: Callable[[], None], name: str) -> None:
+    super().__init__(target=target, name=name, daemon=True)
 
 
 def library_threads() -> list[LibraryThread]:

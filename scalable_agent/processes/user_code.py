@@ -10,10 +10,11 @@ import importlib
 import os
 import sys
 import traceback
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from scalable_agent import errors
 
 _MAX_MESSAGE_LENGTH = 4_096
@@ -24,12 +25,9 @@ _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
 
 
 class Report(NamedTuple):
-  """An error as text.
+  """An error as text: class and message, and two tracebacks.
 
-  Attributes:
-    text: class and message.
-    frames: the traceback, without frames that users did not write.
-    all_frames: the whole traceback.
+  `frames` has the frames that users wrote, `all_frames` all frames.
   """
   text: str
   frames: str = ''
@@ -50,12 +48,7 @@ class Report(NamedTuple):
   def error(self, who: str,
             kind: type[errors.UserCodeError] = errors.EnvironmentProcessError
             ) -> errors.UserCodeError:
-    """Returns an exception that says that `who` raised this error.
-
-    Args:
-      who: the environment, module or function that raised the error.
-      kind: class of the exception.
-    """
+    """Returns an exception that says that `who` raised this error."""
     return kind(f'{who} raised {self.text}', self.frames, self.all_frames)
 
 
@@ -81,12 +74,8 @@ def report(error: BaseException) -> Report:
                 ''.join(traceback.format_list(frames)))
 
 
-def load(name: str, flag: str) -> Callable[..., Any]:
-  """Imports and returns a function.
-
-  Args:
-    name: `module:function`.
-    flag: the setting with this name, for errors.
+def load(name: str, flag: str) -> Callable[..., object]:
+  """Imports and returns `module:function`, given by the setting `flag`.
 
   Raises:
     errors.ConfigError: there is no such module or function.
@@ -117,11 +106,10 @@ def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
             file=sys.stderr, flush=True)
 
 
-def number_of_reward(reward: Any) -> float:
+def number_of_reward(reward: npt.ArrayLike) -> float:
   """Returns a reward, one number in an array of any shape, as a number.
 
-  Raises:
-    ValueError: the reward is not one number, or too large for float32.
+  Raises ValueError for several numbers, or one too large for float32.
   """
   array = np.asarray(reward)
   if array.size != 1:

@@ -63,11 +63,7 @@ class _NoAnswerError(TimeoutError):
 
 
 class Workers:
-  """`E` environments in processes, stepped together.
-
-  Attributes:
-    exchange: the `Exchange` with the workers.
-  """
+  """`E` environments in processes, stepped together through `exchange`."""
 
   def __init__(self, names: Sequence[str],
                factories: Sequence[Callable[[], gymnasium.Env]],
@@ -77,20 +73,12 @@ class Workers:
                num_per_process: int = 1, steps_compile: bool = False):
     """Starts the processes and builds the environments in them.
 
-    Args:
-      names: `E` names, for errors.
-      factories: build the `E` environments, whose observations are dictionaries
-        of arrays.
-      observation_spec: specs of the arrays of observations, by name.
-      action_spec: spec of an action in the environments' own action space.
-      seeds: `E` seeds.
-      timeout_s: longest duration of a step of all environments, in seconds.
-        Building and resetting may take longer if environments share cores.
-      num_per_process: number of environments that one process steps in turn.
-      steps_compile: whether a step may take as long as a reset.
-
-    Raises:
-      errors.EnvironmentProcessError: an environment could not be built.
+    Observations of the `E` environments are dictionaries of arrays. Actions are
+    those of the environments' own action space. A step of all environments may
+    take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
+    may take longer if environments share cores. A process steps
+    `num_per_process` environments in turn. Raises EnvironmentProcessError if an
+    environment cannot be built.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]

@@ -3,7 +3,6 @@
 
 import collections
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scalable_agent.experience import structs
@@ -21,13 +20,7 @@ class Games:
 
   def __init__(self, num_streams: int, num_slots: int,
                empty_last: structs.Nest):
-    """Makes a table without games.
-
-    Args:
-      num_streams: the number of streams of the store.
-      num_slots: the number of slots of the store.
-      empty_last: nest of arrays with one row.
-    """
+    """Makes a table without games; `empty_last` is a nest of one row."""
     self.start = np.zeros([1], np.int64)
     self.limit = np.zeros([1], np.int64)
     self.last = empty_last
@@ -96,7 +89,7 @@ class Games:
     return row
 
 
-def map_nests(fn: Callable[..., Any], *nests: structs.Nest) -> structs.Nest:
+def map_nests(fn: Callable[..., object], *nests: structs.Nest) -> structs.Nest:
   """Calls `fn` with the arrays, or specs, of observations of the same form."""
   # `tree.map_structure` takes longer than a draw, and walks into specs.
   if isinstance(nests[0], dict):

@@ -1,8 +1,6 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """A selector that draws by priority, from a tree of sums. NumPy only."""
 
-from typing import Any
-
 import numpy as np
 from scalable_agent import errors as errors_lib
 from scalable_agent.replay import selectors
@@ -20,23 +18,17 @@ class Prioritised:
   `N` items of the store. New items have the largest priority so far.
 
   A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
-  of the sum of priorities.
-
-  Attributes:
-    importance_exponent: can be set, to anneal the importance weights.
+  of the sum of priorities. `importance_exponent` can be set, to anneal the
+  importance weights.
   """
 
   def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
                epsilon: float = 0.01):
     """Makes a selector of no items.
 
-    Args:
-      exponent: at least 0; 0 makes all items equally likely.
-      importance_exponent: at least 0; 1 removes the bias of the draws.
-      epsilon: added to each error; positive, so that all items are drawn.
-
-    Raises:
-      ValueError: an argument is out of range.
+    An exponent of 0 makes all items equally likely. An importance exponent of 1
+    removes the bias of the draws. `epsilon`, which is added to each error, is
+    positive, so that all items are drawn.
     """
     if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
       raise ValueError(
@@ -55,7 +47,7 @@ class Prioritised:
     self._allocate(0)
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> selectors.State:
     """See `Selector.state`: priorities, and the largest priority so far.
 
     Priorities of another exponent are converted when the state is set.
@@ -64,7 +56,7 @@ class Prioritised:
             'priorities': self._sums[0].ravel()[:self._num_slots]}
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: selectors.State) -> None:
     # With the exponent 0, all priorities are 1, and stay 1 until an update.
     exponent = float(state['exponent'])
     power = self._exponent / exponent if exponent else 0.0
@@ -85,11 +77,7 @@ class Prioritised:
   def select(self, items: selectors.Items, rng: np.random.Generator,
              num_batches: int, batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`.
-
-    Draw `i` of a batch falls on the `i`-th of `B` equal parts of the sum of
-    all priorities.
-    """
+    """See `Selector.select`; the draws are stratified."""
     parts = (np.arange(batch_size)
              + rng.random([num_batches, batch_size])) / batch_size
     if first is None:
@@ -110,11 +98,7 @@ class Prioritised:
 
   def update(self, items: selectors.Items, positions: np.ndarray,
              errors: np.ndarray) -> None:
-    """See `Selector.update`; dead positions change nothing.
-
-    Raises:
-      DivergedError: an error is not finite.
-    """
+    """See `Selector.update`; DivergedError unless all errors are finite."""
     positions, errors = np.ravel(positions), np.ravel(errors)
     if not np.isfinite(errors).all():
       raise errors_lib.DivergedError(

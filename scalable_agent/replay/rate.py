@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterator
 import fractions
 import threading
-from typing import Any, Protocol
+from typing import Protocol
 
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
@@ -13,8 +13,7 @@ from scalable_agent.experience import unrolls
 class Due(Protocol):
   """Counts the updates that are due.
 
-  Attributes:
-    lock: is held while steps are added to a replay and counted here.
+  `lock` is held while steps are added to a replay and counted here.
   """
   lock: threading.Lock
 
@@ -32,19 +31,15 @@ class Due(Protocol):
 class PerCollection:
   """Owes the same number of updates after each collection, as DI-engine.
 
-  Attributes:
-    lock: see `Due.lock`.
-    num_owed: the number of updates that are due.
+  `num_owed` is the number of updates that are due.
   """
 
   def __init__(self, num_updates: int = 1,
                num_possible: Callable[[], int] | None = None):
     """Starts without updates that are due.
 
-    Args:
-      num_updates: the number of updates after each collection.
-      num_possible: returns a smaller number of updates if the replay has too
-        few draws left; None for no limit.
+    `num_possible` returns a smaller number of updates than `num_updates` if the
+    replay has too few draws left.
     """
     self.lock = threading.Lock()
     self.num_owed = 0
@@ -67,16 +62,11 @@ class Rate:
   Attributes:
     num_steps: agent steps of all environments that have arrived.
     num_updates: updates that were handed out.
-    lock: see `Due.lock`. Hold the lock to save the replay with these counts.
+    lock: to be held while the replay is saved with these counts.
   """
 
   def __init__(self, updates_per_step: float, min_steps: int):
-    """Starts with the warm-up.
-
-    Args:
-      updates_per_step: updates per agent step of one environment.
-      min_steps: steps of the warm-up, for which no updates are due.
-    """
+    """Starts with a warm-up of `min_steps`, for which no updates are due."""
     # The exact decimal fraction, such as 1/10.
     self._ratio = fractions.Fraction(str(updates_per_step))
     self._min_steps = min_steps
@@ -122,7 +112,7 @@ class Rate:
       self._first_update = num_updates
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> dict[str, int | str]:
     """Numbers by name, for a checkpoint. Can be set."""
     return {
         'num_steps': self.num_steps, 'num_updates': self.num_updates,
@@ -130,7 +120,7 @@ class Rate:
         'ratio': str(self._ratio)}
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: dict[str, int | str]) -> None:
     self.num_steps = int(state['num_steps'])
     self.num_updates = int(state['num_updates'])
     self._first_step = int(state['first_step'])
@@ -145,7 +135,9 @@ def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
   """Takes unrolls until updates are due, then draws a sample for each call.
 
   While updates are due no unroll is taken, so that a bounded inbox holds the
-  actors back.
+  actors back. The last sample before more unrolls are taken has the steps and
+  the notes of the latest unrolls: a run that ends when there are enough steps
+  has made all updates that were due for these steps.
 
   Args:
     inbox: the source of unrolls. `QueueClosed` or an error is raised here.
@@ -154,11 +146,6 @@ def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
     due: counts; nobody else changes the counts.
     note: returns the note of an unroll; must not keep the arrays of the unroll.
     num_updates: updates per sample.
-
-  Yields:
-    Samples. The last sample before more unrolls are taken has the steps and the
-    notes of the latest unrolls: a run that ends when there are enough steps has
-    made all updates that were due for these steps.
   """
   num_new_steps, notes = 0, []
   while True:

@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The replay buffer of all algorithms: a store, a selector and a view."""
 
+from collections.abc import Mapping
 import json
 import threading
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -26,23 +27,11 @@ _Store = TypeVar('_Store', bound=Store)
 
 
 class Replay(Generic[_Store]):
-  """Draws samples from a store. All methods may be called from any thread.
-
-  Attributes:
-    store: the store.
-    selector: the selector.
-  """
+  """Draws samples from a store. All methods may be called from any thread."""
 
   def __init__(self, store: _Store, selector: selectors.Selector,
                view: views.View[_Store], seed: int):
-    """Puts a replay together.
-
-    Args:
-      store: keeps the items; used by nobody else.
-      selector: chooses the items of a draw; used by nobody else.
-      view: makes the data of a sample from chosen items.
-      seed: seed of the draws.
-    """
+    """Puts a replay together; nobody else may use store and selector."""
     self.store = store
     self.selector = selector
     self._view = view
@@ -63,9 +52,7 @@ class Replay(Generic[_Store]):
   def draw(self, num_batches: int, batch_size: int) -> structs.Sample:
     """Draws `K` batches of `B` items, with replacement.
 
-    Args:
-      num_batches: `K`. With `K = 1` arrays have no axis for `K`.
-      batch_size: `B`.
+    With `K = 1`, arrays have no axis for `K`.
     """
     with self._lock:
       positions, importance_weights = self.selector.select(
@@ -79,19 +66,16 @@ class Replay(Generic[_Store]):
   def update(self, positions: np.ndarray, errors: np.ndarray) -> None:
     """Sets the errors of drawn items; overwritten items are skipped.
 
-    Args:
-      positions: positions from `draw`, of any shape.
-      errors: errors of the same shape. Only their sizes count.
+    Positions, of any shape, are from `draw`. Only the sizes of errors count.
     """
     with self._lock:
       self.selector.update(self.store, positions, errors)
 
-  def save(self, directory: str, counters: dict[str, Any]) -> None:
+  def save(self, directory: str, counters: Mapping[str, int | str]) -> None:
     """Saves a replay of steps: the new steps and the state of the draws.
 
-    Args:
-      directory: the same directory each time. An older save is deleted.
-      counters: numbers and strings by name, such as `Rate.state`.
+    The directory must be the same each time; an older save is deleted.
+    `counters` are numbers and strings by name, such as `Rate.state`.
     """
     with self._lock:
       self._saver = self._saver or saving.Saver(directory)
@@ -99,14 +83,10 @@ class Replay(Generic[_Store]):
           **self.selector.state, 'counters': json.dumps(counters),
           'rng': json.dumps(self._rng.bit_generator.state)})
 
-  def load(self, directory: str) -> dict[str, Any] | None:
+  def load(self, directory: str) -> dict[str, int | str] | None:
     """Resumes from the last save; the next unrolls do not join up with it.
 
-    Args:
-      directory: the directory of the save.
-
-    Returns:
-      The counters; None if nothing was saved. Then nothing has changed.
+    Returns the counters; None, without a change, if nothing was saved.
 
     Raises:
       saving.DamagedError: a file is damaged. Make a new replay.

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
 
 _STATE = 'state.npz'
@@ -28,11 +29,7 @@ _FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
 
 
 class DamagedError(errors.CheckpointError):
-  """A file of a saved replay is damaged: the replay can be filled anew.
-
-  Attributes:
-    damaged: the file or the directory.
-  """
+  """A saved replay is damaged: `damaged`, a file or the directory."""
 
   def __init__(self, damaged: str, directory: str):
     super().__init__(f'{damaged} is damaged: delete {directory}. The run then '
@@ -60,12 +57,10 @@ class Saver:
     # The counts at the start and at the end of each segment.
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-  def save(self, store: steps.StepStore, state: dict[str, Any]) -> None:
-    """Writes the new steps of `store`, and `state`; deletes old segments.
+  def save(self, store: steps.StepStore, state: selectors.State) -> None:
+    """Writes `state` and the new steps of `store`, each time the same store.
 
-    Args:
-      store: the same store each time.
-      state: arrays and numbers by name.
+    Deletes old segments.
     """
     os.makedirs(self._directory, exist_ok=True)
     _, saved = (list(self._segments.values())[-1] if self._segments
@@ -86,14 +81,8 @@ class Saver:
     self._segments = segments
     self._delete_old()
 
-  def load(self, store: steps.StepStore) -> dict[str, Any] | None:
-    """Fills a new store from the last save.
-
-    Args:
-      store: an empty store.
-
-    Returns:
-      The state; None if nothing was saved.
+  def load(self, store: steps.StepStore) -> dict[str, np.ndarray] | None:
+    """Fills an empty store from the last save; returns the state, if any.
 
     Raises:
       DamagedError: a file is damaged. The store may have a part of the steps.

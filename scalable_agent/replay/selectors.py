@@ -6,34 +6,28 @@ of streams of the store. Draws are with replacement. Position `p` names the item
 at time `p // S` of stream `p % S`.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 # Rejection rounds before sampling from an explicit list of living items.
 _MAX_ROUNDS = 16
 
+# Arrays, numbers and texts by name, for a checkpoint.
+State: TypeAlias = dict[str, np.ndarray | float | str]
+
 
 class Changes(NamedTuple):
-  """Changes of the set of items that can be drawn.
+  """Positions, int64, that were added to or removed from a store.
 
-  Attributes:
-    added: int64 positions.
-    removed: int64 positions, perhaps of items that were never there.
+  Some of the removed items may never have been there.
   """
   added: np.ndarray
   removed: np.ndarray
 
 
 class Items(Protocol):
-  """The items of a store, as selectors see a store.
-
-  Attributes:
-    num_streams: `S`.
-    num_slots: the largest number of items.
-    first: int64 `[S]`, the time of the first item of each stream.
-    end: int64 `[S]`, the time after the last item of each stream.
-  """
+  """The items of a store of `S` streams, as selectors see a store."""
   num_streams: int
 
   @property
@@ -56,12 +50,8 @@ class Items(Protocol):
 
 
 class Selector(Protocol):
-  """Chooses items.
-
-  Attributes:
-    state: arrays by name, for a checkpoint. Can be set.
-  """
-  state: dict[str, Any]
+  """Chooses items; `state` is for checkpoints."""
+  state: State
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
@@ -72,15 +62,8 @@ class Selector(Protocol):
              ) -> tuple[np.ndarray, np.ndarray]:
     """Draws items from a store that is not empty.
 
-    Args:
-      items: the store.
-      rng: source of the draws.
-      num_batches: `K`.
-      batch_size: `B`.
-      first: int64 `[S]`, times; leaves out older items. None: draws from all.
-
-    Returns:
-      Positions, int64 `[K, B]`, and importance weights, float32 `[K, B]`.
+    `first`, int64 `[S]`, are times; older items are left out. Returns
+    positions, int64 `[K, B]`, and importance weights, float32 `[K, B]`.
     """
 
   def update(self, items: Items, positions: np.ndarray,
@@ -92,7 +75,7 @@ class Uniform:
   """All items are equally likely."""
 
   def __init__(self) -> None:
-    self.state: dict[str, Any] = {}
+    self.state: State = {}
 
   def changed(self, items: Items, added: np.ndarray,
               removed: np.ndarray) -> None:
@@ -153,9 +136,6 @@ class Recent:
       eta: within (0, 1]; 1 draws from all items.
       min_size: the smallest number of items to draw from.
       round_length: `R`, the number of batches after which `k` starts over.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     if not 0 < eta <= 1 or min_size < 1 or round_length < 1:
       raise ValueError(
@@ -168,12 +148,12 @@ class Recent:
     self._num_batches = 0
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> State:
     """See `Selector.state`: the state of `inner`, and a count of batches."""
     return {**self.inner.state, 'num_batches': self._num_batches}
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: State) -> None:
     self._num_batches = int(state['num_batches'])
     self.inner.state = state
 
@@ -209,21 +189,13 @@ class Recent:
 
 
 class MaxUse:
-  """Drops items that were drawn often enough.
+  """Drops items that were drawn often enough; `inner` draws.
 
   Items are drawn one by one: the first of two draws can use an item up.
-
-  Attributes:
-    inner: the selector that draws.
   """
 
   def __init__(self, inner: Selector, max_use: int):
-    """Makes a selector that draws from the items that are left by `inner`.
-
-    Args:
-      inner: another selector.
-      max_use: the number of draws after which an item is dropped.
-    """
+    """Drops items after `max_use` draws by `inner`."""
     self.inner = inner
     self._max_use = max_use
     # By slot; 0 in an empty slot.
@@ -235,12 +207,12 @@ class MaxUse:
     return int(self._num_left.sum())
 
   @property
-  def state(self) -> dict[str, Any]:
+  def state(self) -> State:
     """See `Selector.state`. Uses are not saved."""
     return self.inner.state
 
   @state.setter
-  def state(self, state: dict[str, Any]) -> None:
+  def state(self, state: State) -> None:
     self.inner.state = state
 
   def changed(self, items: Items, added: np.ndarray,
@@ -254,11 +226,7 @@ class MaxUse:
   def select(self, items: Items, rng: np.random.Generator, num_batches: int,
              batch_size: int, first: np.ndarray | None = None
              ) -> tuple[np.ndarray, np.ndarray]:
-    """See `Selector.select`.
-
-    Raises:
-      ValueError: too few draws are left.
-    """
+    """See `Selector.select`; ValueError if too few draws are left."""
     num_draws = num_batches * batch_size
     if self.num_left < num_draws:
       raise ValueError(f'{num_draws} draws, but {self.num_left} are left.')

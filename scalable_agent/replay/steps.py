@@ -53,7 +53,6 @@ class StepStore:
   frames before the game, and continues when a lost life ends an episode.
 
   Attributes:
-    num_streams: the number of environments.
     length: slots per stream.
     count: int64 `[num_streams]`, the steps of each stream ever added.
     first: int64 `[num_streams]`, the time of the first start of each stream.
@@ -62,18 +61,11 @@ class StepStore:
 
   def __init__(self, spec: structs.EnvironmentSpec, capacity: int,
                num_streams: int, stacked: bool = False):
-    """Makes an empty store.
+    """Makes an empty store of `capacity` slots, or a few more.
 
-    Args:
-      spec: the spec of the environments.
-      capacity: the number of slots; rounded up to a multiple of the streams.
-      num_streams: the number of environments of the run.
-      stacked: whether an observation is a stack of frames `[N, ...]`, oldest
-        first, where each stack is the stack before, shifted by a frame.
-
-    Raises:
-      errors.EnvironmentSpecError: observations with strings.
-      ValueError: stacks in a dictionary.
+    If `stacked`, an observation is a stack of frames `[N, ...]`, oldest first,
+    and each stack is the stack before, shifted by a frame. Raises
+    EnvironmentSpecError for observations with strings.
     """
     self.num_streams = num_streams
     self.length = -(-capacity // num_streams)
@@ -114,11 +106,8 @@ class StepStore:
     """Adds the steps of an unroll; columns may be of any environments.
 
     The first unroll of an environment that has started or restarted also adds
-    the observation of entry 0, and does not join up with older steps.
-
-    Raises:
-      ValueError: the unroll is too long for the store, or the store does not
-        have the environment.
+    the observation of entry 0, and does not join up with older steps. Raises
+    ValueError if the unroll is too long, or an environment unknown.
     """
     steps, streams = unroll.steps, unroll.start.environment
     if len(streams) and not (
@@ -220,13 +209,9 @@ class StepStore:
     self.append(stream, columns)
 
   def windows(self, positions: np.ndarray, num_steps: int) -> 'Windows':
-    """Returns the steps that follow each start.
+    """Returns the steps that follow each start, int64 `[N]` positions.
 
     A window ends with the episode or life, at the newest step, or when full.
-
-    Args:
-      positions: int64 `[N]`, positions of transitions that can be drawn.
-      num_steps: the largest length of a window.
     """
     time, stream = np.divmod(positions, self.num_streams)
     base = stream * self.length
@@ -256,12 +241,8 @@ class StepStore:
     """Returns the observations `steps` steps after the starts, `[N, ...]`.
 
     Where the game ended with the last step, this is the game's last
-    observation.
-
-    Args:
-      windows: from `windows`.
-      steps: int64 `[N]`, between 0 and `num_left`.
-      key: an entry of a dictionary of observations; None for all entries.
+    observation. `steps`, int64 `[N]`, are between 0 and `num_left`. `key`
+    chooses an entry of a dictionary of observations.
     """
     time = windows.time + steps
     slots = windows.base + time % self.length

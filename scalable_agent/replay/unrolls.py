@@ -19,20 +19,13 @@ class UnrollStore:
   """A ring of copies of columns: a new copy replaces the oldest one.
 
   A copy has everything that learning needs, including the recurrent state that
-  the actor began the unroll with. Position `p` names the `p`-th copy.
-
-  Attributes:
-    num_streams: 1; for selectors, the ring is a store of one stream.
-    num_slots: the number of copies that are kept.
+  the actor began the unroll with. Position `p` names the `p`-th copy. For
+  selectors, the ring is a store of one stream.
   """
   num_streams = 1
 
   def __init__(self, storage: structs.Unroll):
-    """Makes an empty store.
-
-    Args:
-      storage: from `unrolls.allocate`, with as many columns as are kept.
-    """
+    """Makes an empty store of the columns of `storage`."""
     self.num_slots = storage.num_columns
     self._storage = storage
     self._num_added = 0
@@ -74,11 +67,8 @@ class UnrollStore:
 class Unrolls:
   """Copies of unrolls, in a batch that is overwritten each time.
 
-  The batch has no last observations: no loss of unrolls reads them.
-
-  Attributes:
-    batch: from `unrolls.allocate`.
-    start: the number of columns in front that stay as they are.
+  The batch has no last observations: no loss of unrolls reads them. The first
+  `start` columns of the batch stay as they are.
   """
   batch: structs.Unroll
   start: int = 0

@@ -19,10 +19,8 @@ class View(Protocol[_Store]):
                ) -> structs.Unroll | structs.Transition:
     """Returns an `Unroll` of `N` columns, or a `Transition` of `[N, ...]`.
 
-    Args:
-      store: keeps the items.
-      positions: int64 `[N]`, positions of items that can be drawn.
-      rng: random numbers for views that choose by chance.
+    `positions`, int64 `[N]`, are of items that can be drawn. `rng` is for views
+    that choose by chance.
     """
 
 
@@ -31,13 +29,8 @@ class NStep:
   """Transitions over `num_steps`, or up to the end of the episode.
 
   A window also ends at the newest step. The discount of a window of `k` steps
-  is `gamma^k`, and 0 only if the episode terminated after these steps.
-
-  Attributes:
-    discount: `gamma`.
-    num_steps: `n`, at least 1.
-    reward_clipping: the clipping of rewards before the discount, see
-      `clip_rewards`.
+  is `gamma^k`, and 0 only if the episode terminated after these steps. Rewards
+  are clipped before the discount.
   """
   discount: float
   num_steps: int = 1
@@ -70,11 +63,7 @@ class NStep:
 
 
 def clip_rewards(rewards: np.ndarray, mode: str) -> np.ndarray:
-  """Clips arrays of rewards as `losses.clip_rewards` clips tensors.
-
-  Raises:
-    ValueError: if `mode` is unknown.
-  """
+  """Clips arrays of rewards as `losses.clip_rewards` clips tensors."""
   if mode == 'none':
     return rewards
   if mode == 'abs_one':

@@ -49,16 +49,9 @@ def restore_good(path: str, checkpoint: tf.train.Checkpoint,
                  all_of_it: bool = False) -> tuple[str, list[str]]:
   """Restores a checkpoint or, if damaged, the newest good one before.
 
-  Args:
-    path: the checkpoint to try first.
-    checkpoint: the objects to restore.
-    all_of_it: whether all values of the checkpoint must be used.
-
-  Returns:
-    The path of the restored checkpoint, and the names of damaged ones.
-
-  Raises:
-    CheckpointError: no checkpoint is good. The error names the first one.
+  With `all_of_it`, all values of the checkpoint must be used. Returns the path
+  of the restored checkpoint, and the names of damaged ones. If no checkpoint is
+  good, the CheckpointError names the first one.
   """
   damaged: list[str] = []
   first = None
@@ -211,13 +204,8 @@ def check_directory(logdir: str, identity: Mapping[str, str | None],
                     allow_other_level: bool) -> None:
   """Makes a log directory, if missing, and checks that the agent may use it.
 
-  Args:
-    logdir: the directory.
-    identity: describes the agent and, to write, the level.
-    allow_other_level: whether to accept a directory of other levels.
-
-  Raises:
-    CheckpointError: the directory cannot be used or holds another agent.
+  `identity` describes the agent and, to write, the level. Raises
+  CheckpointError if the directory cannot be used or holds another agent.
   """
   try:
     os.makedirs(logdir, exist_ok=True)

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Saves and restores checkpoints; safe against kills and against other agents.
 
-The files are the same as with `tf.train.CheckpointManager`: `ckpt-N.index` and
+The files are those of `tf.train.CheckpointManager`: `ckpt-N.index` and
 `ckpt-N.data-*` after `N` updates, and `checkpoint`, which names the latest
 checkpoint. The manager itself is not used: `fsync` must come before the file
 `checkpoint` changes, checkpoints after the latest one must stay, and TensorFlow
@@ -35,10 +35,8 @@ _UNFINISHED = 'unfinished'
 class Checkpointer:
   """Saves and restores weights, optimizer slots and counters.
 
-  Attributes:
-    learner: the learner to save and restore.
-    description: describes the agent.
-    train_time_s: float, seconds trained over all parts of the run.
+  `description` describes the agent, and `train_time_s` are the seconds trained
+  over all parts of the run.
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
@@ -80,18 +78,11 @@ class Checkpointer:
     self._num_updates_saved: int | None = None
 
   def restore(self, put_aside: bool = True) -> str | None:
-    """Restores the latest good checkpoint.
+    """Restores the latest good checkpoint; returns its path, None without any.
 
-    Args:
-      put_aside: whether to rename later checkpoints, which are damaged, and to
-        print their new names.
-
-    Returns:
-      The path of the checkpoint; None if the directory has no checkpoint.
-
-    Raises:
-      CheckpointError: no checkpoint fits this agent, or the system cannot read
-        the files.
+    With `put_aside`, later checkpoints, which are damaged, are renamed, and a
+    line is printed. Raises CheckpointError if no checkpoint fits this agent, or
+    the system cannot read the files.
     """
     if self._latest is None:
       return None
@@ -129,12 +120,12 @@ class Checkpointer:
   def save(self) -> str:
     """Writes a checkpoint and returns its path.
 
-    Writes nothing if there was no update since the latest checkpoint.
+    Writes nothing if there was no update since the latest checkpoint, which
+    stays on errors.
 
     Raises:
-      DivergedError: a weight, or a number of the optimizer, is not finite. The
-        latest checkpoint stays.
-      SaveError: the files cannot be written. The latest checkpoint stays.
+      DivergedError: a weight, or a number of the optimizer, is not finite.
+      SaveError: the files cannot be written.
     """
     with self.as_save_errors():
       return self._save()
@@ -233,11 +224,8 @@ class BestCheckpoint:
   """Keeps the checkpoint with the highest mean return, in `<logdir>/best`.
 
   The directory is like the log directory of a run: agents there can be tested
-  and trained further.
-
-  Attributes:
-    logdir: the directory.
-    mean: the highest mean return so far; minus infinity before the first.
+  and trained further. `mean` is the highest mean return so far, minus infinity
+  before the first.
   """
 
   def __init__(self, logdir: str, learner: learner_lib.Learner,
@@ -286,13 +274,8 @@ def _read_means(path: str) -> dict[str, float]:
 def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
   """Restores the weights of an agent from the latest good checkpoint.
 
-  Args:
-    logdir: the log directory.
-    agent: gets the weights.
-    description: the expected agent, see `Checkpointer`.
-
-  Returns:
-    The environment frames that the agent was trained for.
+  `description` is the expected agent, see `Checkpointer`. Returns the
+  environment frames that the agent was trained for.
 
   Raises:
     CheckpointError: there is no checkpoint, all are damaged, or the latest one
@@ -312,11 +295,7 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
 
 
 def save_spec(logdir: str, spec: structs.EnvironmentSpec) -> None:
-  """Writes the spec of the agent in `logdir`, for `saved_spec`.
-
-  Raises:
-    CheckpointError: the file cannot be written.
-  """
+  """Writes the spec of the agent in `logdir`; CheckpointError on failure."""
   try:
     files.write_if_new(_spec_path(logdir), json.dumps(spec.to_json()))
   except OSError as e:

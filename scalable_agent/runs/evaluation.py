@@ -2,22 +2,19 @@
 """Plays whole games with a policy, during the training or afterwards."""
 
 from collections.abc import Callable
-import dataclasses
 import threading
 
 import numpy as np
-from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
+from scalable_agent.environments import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.scores import evaluations as evaluations_file
-from scalable_agent.scores import levels as levels_lib
-from scalable_agent.settings import config as config_lib
 
 
 def episode_returns(
-    env: environments.FlowEnvironment, policy: policies.Policy,
+    env: base.FlowEnvironment, policy: policies.Policy,
     num_episodes: int,
     report: Callable[[int], None] = lambda num_episodes: None) -> list[float]:
   """Plays whole games in parallel and returns the unclipped returns.
@@ -27,7 +24,6 @@ def episode_returns(
 
   Args:
     env: `E` environments.
-    policy: the policy, with its weights.
     num_episodes: number of games, at least `E`.
     report: called after each game with the number of games that are over.
 
@@ -40,13 +36,13 @@ def episode_returns(
 
 
 def returns_by_environment(
-    env: environments.FlowEnvironment, policy: policies.Policy,
+    env: base.FlowEnvironment, policy: policies.Policy,
     num_episodes: int) -> list[list[float]]:
   """Plays as `episode_returns` does; returns a list for each environment."""
   return _play(env, policy, num_episodes, lambda num_over: None, lambda: False)
 
 
-def _play(env: environments.FlowEnvironment, policy: policies.Policy,
+def _play(env: base.FlowEnvironment, policy: policies.Policy,
           num_episodes: int, report: Callable[[int], None],
           is_stopped: Callable[[], bool]) -> list[list[float]]:
   """Plays until `is_stopped`; returns the returns of each environment."""
@@ -73,13 +69,13 @@ def _play(env: environments.FlowEnvironment, policy: policies.Policy,
 class Evaluator:
   """Evaluates while training, and writes `evaluations.csv`."""
 
-  def __init__(self, env: environments.FlowEnvironment, policy: policies.Policy,
+  def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                learner: learner_lib.Learner, *, logdir: str, every_frames: int,
                num_episodes: int):
     """Reads the evaluations of earlier parts of the run.
 
     Args:
-      env: `E` environments from `make_environments`.
+      env: `E` environments.
       policy: a policy without other users.
       learner: the learner to evaluate, with its frames restored.
       logdir: the directory of `evaluations.csv`.
@@ -113,12 +109,8 @@ class Evaluator:
                stop: threading.Event) -> evaluations_file.Evaluation | None:
     """Plays the games with the current weights, and writes the results.
 
-    Args:
-      train_time_s: seconds trained.
-      stop: ends the games once set.
-
-    Returns:
-      The evaluation; None if stopped.
+    `train_time_s` are the seconds trained. Returns None if `stop` is set
+    meanwhile.
     """
     learner = self._learner
     self._policy.refresh(learner.weights())
@@ -151,25 +143,3 @@ class Evaluator:
                      lambda num_over: None, stop.is_set)
       except errors.EnvironmentLostError:  # All games are started again.
         pass
-
-
-def make_environments(
-    config: config_lib.Config) -> environments.FlowEnvironment:
-  """Makes the environments of evaluations while training.
-
-  The environments play whole games on the levels of the training, with other
-  seeds. There are at most as many environments as in the training, and they are
-  numbered after the environments of the training.
-  """
-  names = levels_lib.played(
-      levels_lib.level_names(config.level_name, config.is_test),
-      config.num_actors)
-  # The levels take turns, so that each level plays the same number of games.
-  names *= min(config.eval_num_episodes, config.num_actors // len(names))
-  return environments.make_vec(
-      # All parts of a run play the same games.
-      names, [config.derive_seed('evaluation', i) for i in range(len(names))],
-      dataclasses.replace(config, life_loss_ends_episode=False),
-      first_index=config.num_actors,  # These run beside those of the training.
-      restarts=None if config.deterministic
-      else environments.Restarts(config.max_environment_restarts))

@@ -76,10 +76,8 @@ class Log:
   """Prints and writes the progress of a part of a run.
 
   Without outputs, for learners other than learner 0, a `Log` sends episodes and
-  counts to learner 0, and saves the replay.
-
-  Attributes:
-    timer: adds up the time of the learner's stages.
+  counts to learner 0, and saves the replay. `timer` adds up the time of the
+  learner's stages.
   """
 
   def __init__(self, config: config_lib.Config, learner: learner_lib.Learner,
@@ -91,9 +89,7 @@ class Log:
     Args:
       config: the settings, resolved.
       learner: the learner, restored.
-      actors: the actors of this learner.
       feed: the batches of this learner, and its replay.
-      context: the objects of the run.
       outputs: the files of learner 0; None for the other learners.
     """
     self.timer = timing.StageTimer()
@@ -308,8 +304,7 @@ class Log:
   def end(self, has_more: bool) -> None:
     """Evaluates the last weights of the run, and prints where the part ended.
 
-    Args:
-      has_more: whether frames are left.
+    `has_more` says whether frames are left.
     """
     if self._outputs is None:
       return

@@ -89,7 +89,6 @@ def remove_leftovers(logdir: str, names: Iterable[str],
   """Removes temporary files of killed programs; call it with the lock.
 
   Args:
-    logdir: the log directory.
     names: regular expressions of the temporary names of runs.
     names_without_lock: the same for modes that write without the lock. As such
       a program may still be running, only old files are removed, and old
@@ -130,9 +129,6 @@ def unfinished(parent: str) -> Iterator[str]:
   """Yields a new directory in `parent`, which is removed at the exit.
 
   `parent` is made if missing, and removed if empty at the exit.
-
-  Raises:
-    OSError: a directory cannot be made.
   """
   os.makedirs(parent, exist_ok=True)
   try:

@@ -22,7 +22,6 @@ def print_start(
     config: the settings, resolved.
     before: the settings of the part before, None for the first part.
     actors: the actors of learner 0.
-    num_learners: the number of learners.
   """
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),

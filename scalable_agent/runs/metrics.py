@@ -34,9 +34,8 @@ class Bottleneck:
                actors: Mapping[str, float]) -> str:
     """Returns a line, or '' without a clear answer and if nothing has changed.
 
-    Args:
-      learner: seconds of the learner in each stage so far, with a stage `wait`.
-      actors: the same for all actors together.
+    `learner` are the seconds of the learner in each stage so far, with a stage
+    `wait`, and `actors` those of all actors together.
     """
     learner_share = self._wait_share('learner', learner)
     actor_share = self._wait_share('actors', actors)
@@ -67,12 +66,8 @@ class MetricsWriter:
   def __init__(self, logdir: str, num_action_repeats: int):
     """Opens `<logdir>/episodes.csv` and a TensorBoard event file to append.
 
-    Args:
-      logdir: an existing directory.
-      num_action_repeats: environment frames per agent step.
-
-    Raises:
-      ConfigError: `episodes.csv` cannot be written.
+    `num_action_repeats` are environment frames per agent step. Raises
+    ConfigError if `episodes.csv` cannot be written.
     """
     self._num_action_repeats = num_action_repeats
     path = os.path.join(logdir, 'episodes.csv')
@@ -257,9 +252,7 @@ class Progress:
   def measure(self, num_env_frames: int, policy_lag: float) -> Measured:
     """Returns the progress, with the speed since the last call.
 
-    Args:
-      num_env_frames: frames learned from so far.
-      policy_lag: the lag in updates, mean over the batch.
+    `policy_lag` is the lag in updates, mean over the batch.
     """
     frames_per_s = self._speed(num_env_frames)
     left_s = max(self._total - num_env_frames, 0) / (frames_per_s or np.inf)

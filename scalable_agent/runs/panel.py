@@ -41,13 +41,10 @@ class Panel:
 
   def update(self, measured: metrics.Measured,
              time_shares: Mapping[str, float], more: str = '') -> None:
-    """Draws the panel.
+    """Draws the panel, with `more` as another line.
 
-    Args:
-      measured: the progress.
-      time_shares: the share of its time that a role spends in a stage, by
-        `role/stage`.
-      more: another line.
+    `time_shares` are the shares of its time that a role spends in a stage, by
+    `role/stage`.
     """
     if not self._live.is_started:
       self._live.start()

@@ -3,30 +3,29 @@
 
 import collections
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from scalable_agent.experience import structs
 
 
 class Report(NamedTuple):
   """Episodes and counts since the last report of the same learner.
 
-  Attributes:
-    episodes: the `structs.Episode`s that have ended.
-    counts: from `interface.Acting.counts`, by the learner's rank.
+  `counts` are those of `interface.Acting.counts`, by the learner's rank.
   """
-  episodes: list[Any]
+  episodes: list[structs.Episode]
   counts: dict[int, Mapping[str, int]]
 
 
 class Reports:
   """Episodes and counts sent from the other learners to learner 0.
 
-  Attributes:
-    episodes: `structs.Episode`s that `take` has not returned yet.
-    counts: the latest `interface.Acting.counts`, by the learner's rank.
+  `episodes` are those that `take` has not returned yet, `counts` the latest
+  `interface.Acting.counts`, by the learner's rank.
   """
 
   def __init__(self) -> None:
-    self.episodes: collections.deque = collections.deque()
+    self.episodes: collections.deque[structs.Episode] = collections.deque()
     self.counts: dict[int, Mapping[str, int]] = {}
 
   def take(self) -> Report:

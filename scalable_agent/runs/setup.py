@@ -7,6 +7,7 @@ import dataclasses
 import zlib
 
 from scalable_agent import algorithms
+from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.acting import policies
@@ -20,6 +21,7 @@ from scalable_agent.replay import saving
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.scores import evaluations
+from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 
@@ -137,13 +139,35 @@ def _make_optimizer(config: config_lib.Config,
           rate, num_env_frames, config.total_environment_frames))
 
 
+def evaluation_environments(
+    config: config_lib.Config) -> environments.FlowEnvironment:
+  """Makes the environments of evaluations while training.
+
+  The environments play whole games on the levels of the training, with other
+  seeds. There are at most as many environments as in the training. The numbers
+  follow the numbers of the training, which runs at the same time.
+  """
+  names = levels.played(
+      levels.level_names(config.level_name, config.is_test),
+      config.num_actors)
+  # The levels take turns, so that each level plays the same number of games.
+  names *= min(config.eval_num_episodes, config.num_actors // len(names))
+  return environments.make_vec(
+      # All parts of a run play the same games.
+      names, [config.derive_seed('evaluation', i) for i in range(len(names))],
+      dataclasses.replace(config, life_loss_ends_episode=False),
+      first_index=config.num_actors,
+      restarts=None if config.deterministic
+      else environments.Restarts(config.max_environment_restarts))
+
+
 @contextlib.contextmanager
 def open_evaluator(
     config: config_lib.Config, spec: structs.EnvironmentSpec,
     learner: learner_lib.Learner, part: int) -> Iterator[
         tuple[evaluation.Evaluator, checkpointing.BestCheckpoint]]:
   """Yields the evaluator of a learner; closes its environments at the exit."""
-  with evaluation.make_environments(config) as env:
+  with evaluation_environments(config) as env:
     policy = policies.AgentPolicy(
         algorithms.make_agent(
             config, spec, config.derive_seed('evaluation', env.num_envs, part)),

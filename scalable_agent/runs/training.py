@@ -14,7 +14,9 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.acting import local
+from scalable_agent.acting import shares
 from scalable_agent.algorithms import base
+from scalable_agent.environments import restarts as restarts_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
@@ -31,10 +33,8 @@ from scalable_agent.runs import log as log_lib
 from scalable_agent.runs import logdirs
 from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
-from scalable_agent.runs import panel
 from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
-from scalable_agent.runs import videos as videos_lib
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
@@ -65,8 +65,7 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   Raises:
     signals.Stopped: a signal ended the run before the first update.
     ConfigError: another run uses the log directory, or `ray_address` is set.
-    Exception: any error of an environment or of the learner. A checkpoint is
-      written first.
+    Exception: an error of an environment or the learner, after a checkpoint.
   """
   if config.ray_address:
     raise errors.ConfigError(
@@ -81,20 +80,29 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
-    return run(config, local.make_local, stop, hooks, addons)
+    return run(config, make_acting, stop, hooks, addons)
+
+
+def make_acting(config: config_lib.Config, part: int) -> local.Local:
+  """Makes all environments, and their actors in threads of this process.
+
+  Lost processes are restarted, unless the run is deterministic.
+  """
+  share = interface.Share(range(config.num_actors))
+  restarts = None if config.deterministic else restarts_lib.Restarts(
+      config.max_environment_restarts)
+  envs = shares.make_environments(config, part, share, restarts)
+  return local.make_around(envs, config, part, share, restarts)
 
 
 def num_threads_per_op(config: sections.ActingSettings, num_cores: int) -> int:
-  """Returns the number of threads that share an operation of TensorFlow.
+  """Returns the threads of a TensorFlow operation: 1, or 0 for one per core.
 
   Where the learner and the actor threads keep all cores busy, a second thread
   of an operation would only wait for a core.
-
-  Returns:
-    1, or 0 for TensorFlow's default: one thread per core.
   """
-  takes_turns = config.deterministic
-  return int(not takes_turns and num_cores <= config.num_actor_groups + 1)
+  return int(not config.deterministic
+             and num_cores <= config.num_actor_groups + 1)
 
 
 def run(config: config_lib.Config,
@@ -108,7 +116,6 @@ def run(config: config_lib.Config,
   The caller locks the log directory.
 
   Args:
-    config: the settings, for all learners together.
     make_acting: makes the actors of this learner, from the settings and the
       number of the part.
     stop: ends the training once set, in one of the learners.
@@ -128,7 +135,8 @@ def run(config: config_lib.Config,
     tf.config.experimental.enable_op_determinism()
   wait_for_update = lambda update: signals.wait_for(
       stop, 'the update in progress and the checkpoint')
-  with _context(config, stop, collectives, reports) as context:
+  with context_lib.open_context(
+      config, stop, collectives, reports) as context:
     has_more = True
     while has_more:
       with _open_part(config, make_acting, context, addons) as part:
@@ -144,25 +152,6 @@ def run(config: config_lib.Config,
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
   return 0
-
-
-@contextlib.contextmanager
-def _context(config: config_lib.Config, stop: threading.Event,
-             collectives: collectives_lib.Collectives,
-             reports: reports_lib.Reports | None
-             ) -> Iterator[context_lib.RunContext]:
-  """Yields the objects that are created once per run, not once per part."""
-  shown = videos = None
-  with contextlib.ExitStack() as stack:
-    if collectives.rank == 0:
-      shown = panel.make(f'{config.algorithm} on {config.level_name}')
-      if shown:
-        stack.callback(shown.close)
-      if config.video_secs:
-        videos = stack.enter_context(
-            contextlib.closing(videos_lib.Videos(config)))
-    yield context_lib.RunContext(
-        stop, collectives, reports or reports_lib.Reports(), shown, videos)
 
 
 class _Part(NamedTuple):
@@ -302,15 +291,10 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
   All learners end after the same update.
 
   Args:
-    learner: makes the updates.
-    batches: the batches, in order.
-    end_frames: the environment frames to reach.
     learned: called with each batch and its result.
     publish: called with the weights after each update.
     hooks: called in order after each update.
-    stop: ends the loop once set.
     timer: adds up the time of the stages `wait` and `learn`.
-    collectives: connects the learners.
   """
   while learner.num_env_frames < end_frames:
     with timer.stage('wait'):

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 
 _END_TIMEOUT_S = 3.
 # In the environment of the process: the file descriptor for `announce`.
@@ -43,7 +43,7 @@ def announce(text: str) -> None:
 class Videos:
   """Records a video of the latest checkpoint from time to time."""
 
-  def __init__(self, config: config_lib.Config):
+  def __init__(self, config: sections.AllSections):
     """Records nothing yet; the first video is due after `video_secs`."""
     self._period_s = config.video_secs
     self._command = [
@@ -58,9 +58,8 @@ class Videos:
   def record_if_due(self, checkpoint_number: int) -> None:
     """Starts a process that records a video, if due and if no other runs.
 
-    Args:
-      checkpoint_number: updates of the latest checkpoint, 0 if there is none.
-        A checkpoint gets one video.
+    Each checkpoint gets one video. `checkpoint_number` are the updates of the
+    latest checkpoint, 0 if there is none.
     """
     if (checkpoint_number == self._last_number
         or time.monotonic() < self._last_s + self._period_s

@@ -2,12 +2,12 @@
 """Atari-57: its games, and human, random and published scores.
 
 Human and random scores come from DQN Zoo, as in most comparisons with Espeholt
-et al. 2018 (arXiv 1802.01561). With DQN Zoo's numbers, the published scores of
-the games give the published medians (93.2 shallow, 191.8 deep, 59.7 multi-task)
-but not the published means. The means need `PAPER_MEAN_BASELINES`, which differ
-in two games: a human score of 9.3 in Pong and a random score of 0 in Video
-Pinball. The paper does not mention these two values, but they give its three
-means (466.4, 957.6, 176.9). Both baselines give the paper's medians.
+et al. 2018 (arXiv 1802.01561). With these numbers, the published scores of the
+games give the published medians (93.2 shallow, 191.8 deep, 59.7 multi-task) but
+not the published means (466.4, 957.6, 176.9). The means need
+`PAPER_MEAN_BASELINES`, which the paper does not mention: a human score of 9.3
+in Pong and a random score of 0 in Video Pinball. Both baselines give the
+medians.
 
 `suites.ATARI57` has the normalised scores, in percent: 0 is random, 100 is
 human.
@@ -37,8 +37,7 @@ LEVELS = tuple(_GAME_OF_LEVEL)
 def game_of(name: str) -> str:
   """Returns the game (`ms_pacman`) of a level (`ALE/MsPacman-v5`) or game.
 
-  Raises:
-    ValueError: the name is no game of Atari-57; the message has similar names.
+  For a name outside of Atari-57, the ValueError names similar games.
   """
   if name in HUMAN_SCORES:
     return name

@@ -2,11 +2,11 @@
 """DMLab-30: its levels, human and random scores, and the normalised score.
 
 Human and random scores come from the code of Espeholt et al. 2018 (arXiv
-1802.01561). Table B.1 of the paper has the same scores, rounded to one decimal,
-but swaps small and large in the four lasertag levels. The published means are
-44.5 (experts) and 49.4 (PBT). The published scores of the levels give 44.4 and
-49.3 with the table's scores, which is right up to rounding, and 45.7 and 50.1
-with the code's scores. `PAPER_BASELINES` are the table's scores.
+1802.01561). Table B.1 of the paper, `PAPER_BASELINES`, rounds these scores to
+one decimal, and swaps small and large in the four lasertag levels. The
+published means are 44.5 (experts) and 49.4 (PBT). The published scores of the
+levels give 44.4 and 49.3 with the table's scores, which is right up to
+rounding, and 45.7 and 50.1 with the code's scores.
 
 All scores are in percent: 0 is random, 100 is human.
 """
@@ -33,10 +33,7 @@ ALL_LEVELS = lab_levels.ALL_DMLAB30_LEVELS
 
 
 def plain_name(level_name: str) -> str:
-  """Returns the name of a level of DMLab-30 without its `DMLAB30_PREFIX`.
-
-  Any other name is returned as given.
-  """
+  """Returns the name of a level, of DMLab-30 without its `DMLAB30_PREFIX`."""
   name = level_name.removeprefix(lab_levels.DMLAB30_PREFIX)
   return name if name in ALL_LEVELS else level_name
 
@@ -52,10 +49,7 @@ def human_normalized_scores(
   """Returns `(mean return - random) / (human - random)` of every level.
 
   The scores are in percent, by test level. Levels outside the suite are
-  ignored.
-
-  Raises:
-    ValueError: a level has no returns.
+  ignored. A level without returns is a ValueError.
   """
   scores = {}
   for name, values in level_returns.items():
@@ -70,14 +64,10 @@ def human_normalized_scores(
 
 def mean_score(scores: Mapping[str, float],
                per_level_cap: float | None) -> float:
-  """Returns the mean over all 30 test levels.
+  """Returns the mean of scores in percent over all 30 test levels.
 
-  Args:
-    scores: percent by test level.
-    per_level_cap: largest score of a level, in percent, or None.
-
-  Raises:
-    ValueError: a level is missing.
+  `per_level_cap` is the largest score of a level, in percent, or None. A
+  missing level is a ValueError.
   """
   missing = [name for name in HUMAN_SCORES if name not in scores]
   if missing:
@@ -91,13 +81,12 @@ def compute_human_normalized_score(
     per_level_cap: float | None) -> float:
   """Returns the mean over levels of `human_normalized_scores`, capped first.
 
+  A level that is missing or has no returns is a ValueError.
+
   Args:
     level_returns: returns of episodes by training or test level, for all 30
       levels. Other levels are ignored.
     per_level_cap: largest score of a level, in percent, or None.
-
-  Raises:
-    ValueError: a level is missing or has no returns.
   """
   return mean_score(human_normalized_scores(level_returns), per_level_cap)
 
@@ -116,11 +105,8 @@ class TrainingScores:
           episode_return: float) -> dict[str, float] | None:
     """Adds an episode's unclipped return, in the order in which episodes end.
 
-    Levels outside the suite are ignored.
-
-    Returns:
-      If scores are due, the scores in percent, by name of their TensorBoard
-      summary; else None.
+    Levels outside the suite are ignored. Returns None unless scores are due:
+    the scores in percent, by name of their TensorBoard summary.
     """
     if level_name in ALL_LEVELS:
       self._returns.setdefault(LEVEL_MAPPING.get(level_name, level_name),

@@ -56,13 +56,8 @@ def read(logdir: str) -> list[Evaluation]:
 def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
   """Prepares the file for a part of a run that begins at `num_env_frames`.
 
-  Later evaluations are removed, because this part repeats them.
-
-  Returns:
-    The evaluations before this part.
-
-  Raises:
-    ConfigError: the file cannot be written.
+  Removes later evaluations, because this part repeats them, and returns the
+  evaluations before. Raises ConfigError if the file cannot be written.
   """
   path = os.path.join(logdir, _NAME)
   kept = [line for line, evaluation in _lines(logdir)

@@ -26,14 +26,8 @@ def compare(config: config_lib.Config) -> int:
   """Prints and writes the tests of several agents as one table.
 
   The paper's experts are one agent for each game, so numbers over all games
-  need such a table.
-
-  Args:
-    config: `logdir=A,B,C` names files of tests, or directories with tests. The
-      latest test of a directory counts.
-
-  Returns:
-    The program's exit code.
+  need such a table. `logdir=A,B,C` names files of tests, or directories with
+  tests, of which the latest test counts. Returns the program's exit code.
 
   Raises:
     ConfigError: a test is missing or cannot be read.
@@ -267,13 +261,8 @@ def _published_lines(
 def reserve_path(logdir: str, label: object) -> str:
   """Returns the path of a new table, without extension.
 
-  Args:
-    logdir: the directory.
-    label: a part of the name, such as the frames of the training. A number
-      follows, which is unique even if two tables are made at once.
-
-  Raises:
-    OSError: the directory cannot be written.
+  The name has `label`, such as the frames of the training, and a number, which
+  is unique even if two tables are made at once.
   """
   numbers = itertools.count(1)
   while True:
@@ -286,11 +275,7 @@ def reserve_path(logdir: str, label: object) -> str:
 
 
 def write(table: score_table.Table, path: str) -> None:
-  """Writes `<path>.json`, `.csv` and `.md`, each completely or not at all.
-
-  Raises:
-    OSError: a file cannot be written.
-  """
+  """Writes `<path>.json`, `.csv` and `.md`, each completely or not at all."""
   for extension, to_text in _FORMATS.items():
     temporary = f'{path}{extension}.tmp'
     with open(temporary, 'w', encoding='utf-8', newline='') as f:
@@ -303,14 +288,10 @@ _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
 
 
 def read(path: str) -> score_table.Run:
-  """Reads the table of a test, of one agent.
+  """Reads the test of an agent from a JSON file, or from a directory.
 
-  Args:
-    path: the JSON file, or a directory. In a directory, the latest test after
-      the most frames counts.
-
-  Raises:
-    ConfigError: there is no table, or the table cannot be read.
+  In a directory, the latest test after the most frames counts. Raises
+  ConfigError if there is no table, or the table cannot be read.
   """
   if os.path.isdir(path):
     try:

@@ -14,12 +14,9 @@ _NUM_NAMED = 3
 def level_names(level_name: str, is_test: bool) -> list[str]:
   """Returns the levels of `--level_name=A,B,C`.
 
-  The suites `atari57` and `dmlab30` are replaced by their levels. Levels of
-  DMLab-30 get the plain names of the score tables.
-
-  Args:
-    level_name: names, separated by commas; blanks around names are ignored.
-    is_test: whether `dmlab30` means the test levels.
+  The suites `atari57` and `dmlab30` are replaced by their levels, of which
+  `is_test` selects the test levels. Levels of DMLab-30 get the plain names of
+  the score tables. Blanks around names are ignored.
   """
   suites = {'atari57': atari57.LEVELS, 'dmlab30': dmlab30.levels(is_test)}
   names = [dmlab30.plain_name(name.strip())
@@ -31,24 +28,12 @@ def played(level_names: Sequence[str], num_actors: int) -> list[str]:
   """Returns the distinct levels that the environments play, in order.
 
   Environment `i` plays level `i % n` of the `n` levels, as in the reference.
-
-  Args:
-    level_names: all levels, as `level_names` returns them.
-    num_actors: the number of environments.
   """
   return list(dict.fromkeys(level_names[:num_actors]))
 
 
 def unplayed_message(level_names: Sequence[str], num_actors: int) -> str:
-  """Returns a warning about levels that no environment plays.
-
-  Args:
-    level_names: all levels, as `level_names` returns them.
-    num_actors: the number of environments.
-
-  Returns:
-    The line, without a newline; '' if all levels are played.
-  """
+  """Returns a line about levels that no environment plays; '' without any."""
   found = played(level_names, num_actors)
   num_levels = len(set(level_names))
   if len(found) == num_levels:

@@ -47,9 +47,8 @@ class Curve(NamedTuple):
 def run(config: config_lib.Config) -> int:
   """Draws the runs of `--logdir=A,B,C`; returns the program's exit code.
 
-  Raises:
-    ConfigError: a run has no episodes, the picture cannot be written, or
-      matplotlib is missing.
+  Raises ConfigError if a run has no episodes, the picture cannot be written, or
+  matplotlib is missing.
   """
   logdirs = config.logdirs
   runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
@@ -94,13 +93,10 @@ def _trained_with(logdir: str) -> config_lib.Config | None:
 
 def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
                  ) -> dict[str, tuple[str, ...]]:
-  """Returns the groups of runs that differ only in their seeds.
+  """Returns the groups of three or more runs that differ only in their seeds.
 
-  Args:
-    configs: settings of the runs by label; None if unknown.
-
-  Returns:
-    The labels of each group of three or more runs, by the label of the group.
+  `configs` are the settings by label of the run; None if unknown. The result
+  has the labels of each group, by the label of the group.
   """
   groups: dict[tuple, list[str]] = {}
   for label, config in configs.items():
@@ -122,11 +118,7 @@ def labels(logdirs: Sequence[str]) -> list[str]:
 
 
 def read_curves(logdir: str) -> dict[str, Curve]:
-  """Returns the curves of a run by level, from its `read_episodes`.
-
-  Raises:
-    ConfigError: there is no finished episode.
-  """
+  """Returns the curves of a run by level; ConfigError without an episode."""
   kept = read_episodes(logdir)
   if not kept:
     raise errors.ConfigError(
@@ -144,9 +136,7 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
   After a kill, the next part of the run repeats all frames since the last
   checkpoint. So episodes of the killed part that ended after the first episode
   of the next part are left out. Lines cut off by a kill are left out, too.
-
-  Raises:
-    ConfigError: `episodes.csv` cannot be read.
+  Raises ConfigError if `episodes.csv` cannot be read.
   """
   path = os.path.join(logdir, 'episodes.csv')
   try:
@@ -172,8 +162,8 @@ def read_evaluations(
     logdir: str, levels: Collection[str]) -> dict[str, Curve]:
   """Returns the mean returns of the evaluations of a run, if any.
 
-  The key is the level. Means over several `levels` get their own panel, whose
-  title is the key.
+  The key is the level, or the title of a panel of its own for means over
+  several `levels`.
   """
   found = evaluations_lib.read(logdir)
   if not found:
@@ -214,9 +204,6 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
     num_episodes: number of episodes in the mean return.
     evaluations: mean returns by level, by label of the run.
     bands: labels of runs that are drawn as one band, see `seeds_of_one`.
-
-  Returns:
-    The matplotlib figure.
   """
   figure_lib, ticker = _import_matplotlib()
   evaluations = evaluations or {}
@@ -284,10 +271,7 @@ def band(curves: Sequence[Curve], number: int, num_episodes: int
          ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
   """Returns the band of several curves, over the range common to all curves.
 
-  Args:
-    curves: the curves of the runs.
-    number: 0 for frames, 1 for minutes.
-    num_episodes: number of episodes in the mean return.
+  `number` is 0 for frames, 1 for minutes.
 
   Returns:
     Frames or minutes, and the least, the median and the most of the mean

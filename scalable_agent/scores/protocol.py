@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
-from scalable_agent.scores import off_policy_scores
+from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
-from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 
@@ -32,14 +31,12 @@ _DMLAB_RECIPE = dict(
 
 
 def training_remarks(
-    config: config_lib.Config, trained_with: config_lib.Config | None,
+    config: sections.AllSections, trained_with: sections.AllSections | None,
     levels: Sequence[str]) -> Iterator[str]:
   """Yields a line for each difference between a test and its training.
 
-  Args:
-    config: the settings of the test.
-    trained_with: the settings of the training; None if lost.
-    levels: the levels that the test has played so far.
+  `config` has the settings of the test, `trained_with` those of the training,
+  None if lost. `levels` are the levels that the test has played so far.
   """
   all_levels = set(_level_names(config))
   if len(levels) < len(all_levels):
@@ -60,18 +57,13 @@ def training_remarks(
 
 
 def differences(
-    suite: suites.Suite | None, config: config_lib.Config,
-    trained_with: config_lib.Config | None, num_env_frames: int,
+    suite: suites.Suite | None, config: sections.AllSections,
+    trained_with: sections.AllSections | None, num_env_frames: int,
     levels: Sequence[str], num_games: int) -> Iterator[str]:
   """Yields a line for each difference from the published tests of a suite.
 
-  Args:
-    suite: the suite; None has no differences.
-    config: the settings of the test.
-    trained_with: the settings of the training; None if lost.
-    num_env_frames: the frames of the training.
-    levels: the levels that the test has played so far.
-    num_games: the number of games of each level.
+  Arguments are as for `training_remarks`. `num_env_frames` are the frames of
+  the training, and `num_games` is the number of games of each level.
   """
   if not suite:
     return
@@ -97,17 +89,15 @@ def differences(
     yield from _training(suite, trained_with, num_env_frames)
 
 
-def off_policy_differences(
-    config: config_lib.Config, trained_with: config_lib.Config,
-    scores: Mapping[str, Sequence[off_policy_scores.Score]],
+def published_differences(
+    config: sections.AllSections, trained_with: sections.AllSections,
+    scores: Mapping[str, Sequence[published_scores.Score]],
     num_games: int) -> Iterator[str]:
   """Yields a line for each difference from scores of the same algorithm.
 
-  Args:
-    config: the settings of the test.
-    trained_with: the settings of the training; if lost, of the test.
-    scores: published scores by level.
-    num_games: the number of games of each level.
+  `trained_with` has the settings of the training; if lost, of the test.
+  `scores` are published scores by level, and `num_games` is the number of games
+  of each level.
   """
   if not scores:
     return
@@ -126,11 +116,11 @@ def off_policy_differences(
     yield 'Algorithm: double DQN here, DQN in published scores.'
 
 
-def _level_names(config: config_lib.Config) -> list[str]:
+def _level_names(config: sections.AllSections) -> list[str]:
   return levels_lib.level_names(config.level_name, config.is_test)
 
 
-def _trained_levels(trained_with: config_lib.Config) -> list[str]:
+def _trained_levels(trained_with: sections.AllSections) -> list[str]:
   """Returns the levels that the training has played, maybe not all levels."""
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
@@ -150,7 +140,7 @@ def _test_level(level: str) -> str:
 
 
 def _atari_agent(
-    config: config_lib.Config, trained_with: config_lib.Config | None,
+    config: sections.AllSections, trained_with: sections.AllSections | None,
     num_env_frames: int) -> Iterator[str]:
   num_games = trained_with and len(_trained_levels(trained_with))
   if not num_games or num_env_frames != num_games * _PAPER_FRAMES_PER_GAME:
@@ -171,7 +161,7 @@ def _atari_agent(
          f'{papers.get(config.agent, "shallow or deep in the paper")}.')
 
 
-def _atari_environment(config: config_lib.Config) -> Iterator[str]:
+def _atari_environment(config: sections.AllSections) -> Iterator[str]:
   if config.full_action_space:
     yield "Action set: all 18 here; each game's own for the experts."
   else:
@@ -193,7 +183,7 @@ def _atari_environment(config: config_lib.Config) -> Iterator[str]:
            'here, after 108,000 (30 minutes) as a rule.')
 
 
-def _dmlab_agent(trained_with: config_lib.Config | None,
+def _dmlab_agent(trained_with: sections.AllSections | None,
                  num_env_frames: int) -> Iterator[str]:
   num_levels = trained_with and len(_trained_levels(trained_with))
   if num_levels == 1:
@@ -223,7 +213,7 @@ def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
            "the paper's table B.1 has small and large maps swapped.")
 
 
-def _training(suite: suites.Suite, trained_with: config_lib.Config,
+def _training(suite: suites.Suite, trained_with: sections.AllSections,
               num_env_frames: int) -> Iterator[str]:
   if trained_with.is_off_policy:
     yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '

@@ -44,7 +44,6 @@ class Suite(NamedTuple):
   """Levels with published scores.
 
   Attributes:
-    name: common name of the suite.
     keys: name of a level in `Published.scores`, by the level's name in
       `--level_name`.
     random: scores of uniformly random actions.

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scalable_agent.scores import data
-from scalable_agent.scores import off_policy_scores
 from scalable_agent.scores import protocol
+from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
-from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import sections
 
 # With fewer games, the interval misses the true mean too often. The interval
 # contains the mean of normal, exponential and log-normal returns in 90, 88 and
@@ -31,10 +31,7 @@ class Row(NamedTuple):
   """The games of one level.
 
   Attributes:
-    level: name of the level.
     returns: unclipped returns of whole games.
-    mean: mean of the returns.
-    std: standard deviation of the returns.
     interval: 95 % bootstrap interval of the mean.
   """
   level: str
@@ -69,15 +66,15 @@ class Run(NamedTuple):
     rows: a row for each level that the test has played.
     source: path of the table's file without extension; '' if not from a file.
   """
-  config: config_lib.Config
+  config: sections.AllSections
   num_env_frames: int
-  trained_with: config_lib.Config | None
+  trained_with: sections.AllSections | None
   rows: tuple[Row, ...]
   source: str = ''
 
 
 class Comparison(NamedTuple):
-  """A level and published scores of the same off-policy algorithm.
+  """A level and published scores of the same algorithm.
 
   Attributes:
     row: the games of the level.
@@ -86,7 +83,7 @@ class Comparison(NamedTuple):
   """
   row: Row
   num_agent_steps: int
-  scores: tuple[off_policy_scores.Score, ...]
+  scores: tuple[published_scores.Score, ...]
 
 
 class Table(NamedTuple):
@@ -106,15 +103,7 @@ class Table(NamedTuple):
 
 def bootstrap_means(returns: Sequence[float],
                     rng: np.random.Generator) -> np.ndarray:
-  """Returns the means of 10,000 samples with replacement.
-
-  Args:
-    returns: `[N]`; each sample also has `N` values.
-    rng: draws the samples.
-
-  Returns:
-    float64 `[10000]`.
-  """
+  """Returns the means of 10,000 samples of `[N]` with replacement, float64."""
   values = np.asarray(returns, np.float64)
   return np.concatenate([
       rng.choice(values, (_RESAMPLES_AT_ONCE, len(values))).mean(axis=1)
@@ -131,9 +120,8 @@ def make_row(level: str, returns: Sequence[float]) -> Row:
 def make_table(runs: Sequence[Run]) -> Table:
   """Makes the table of tests, with published scores of the same levels.
 
-  Args:
-    runs: the tests of one agent each. Several agents count as one agent, like
-      the experts of the paper.
+  Each test is of one agent. Several agents count as one agent, like the experts
+  of the paper.
   """
   rows = [row for run in runs for row in run.rows]
   suite = suites.suite_of(row.level for row in rows)
@@ -161,7 +149,7 @@ def _comparisons(run: Run) -> Iterator[Comparison]:
   trained_with = run.trained_with or run.config
   num_steps = run.num_env_frames // trained_with.num_action_repeats
   for row in run.rows:
-    scores = off_policy_scores.comparable_scores(
+    scores = published_scores.comparable_scores(
         trained_with.algorithm, row.level, num_steps)
     if scores:
       yield Comparison(row, num_steps, tuple(scores))
@@ -173,7 +161,7 @@ def _differences(suite: suites.Suite | None, run: Run,
   yield from protocol.differences(
       suite, run.config, run.trained_with, run.num_env_frames,
       [row.level for row in run.rows], num_games)
-  yield from protocol.off_policy_differences(
+  yield from protocol.published_differences(
       run.config, run.trained_with or run.config,
       {c.row.level: c.scores for c in comparisons}, num_games)
 

@@ -58,22 +58,19 @@ class Config(sections.AllSections):
 
   @classmethod
   def from_values(cls, values: Mapping[str, Any]) -> 'Config':
-    """Returns settings from values by name.
+    """Returns settings from values by name; ConfigError for invalid values.
 
     Settings without a value get defaults, and unknown names are ignored.
-
-    Raises:
-      ConfigError: if a value is not valid.
     """
     names_of_settings = {field.name for field in dataclasses.fields(cls)}
     return cls(**{k: v for k, v in values.items() if k in names_of_settings})
 
   @classmethod
-  def from_saved(cls, values: Mapping[str, Any]) -> 'Config':
-    """Returns settings from the values of a `settings.json`.
+  def from_saved(cls, values: Mapping[str, object]) -> 'Config':
+    """Returns settings from the values of a `settings.json`, as `from_values`.
 
     The file may be of another version. So settings without effect, which are
-    errors as flags, are ignored. Otherwise like `from_values`.
+    errors as flags, are ignored.
     """
     if not isinstance(values, Mapping):
       raise errors.ConfigError(
@@ -160,17 +157,13 @@ class Config(sections.AllSections):
 
   def derive_seed(self, role: str, index: int, part: int = 0,
                   incarnation: int = 0) -> int:
-    """Returns a different seed for each role, index and part.
+    """Returns a seed within `[0, 2**31)`, another for all other arguments.
 
     Args:
       role: one of `_SEED_ROLES`.
       index: number of the owner of the seed, among all owners of this role.
       part: a number that differs between the parts of a run.
-      incarnation: number of times the owner of this seed was restarted in this
-        part.
-
-    Returns:
-      An int within `[0, 2**31)`.
+      incarnation: number of restarts of the owner of this seed in this part.
     """
     numbers = [self.seed, _SEED_ROLES.index(role), index, part]
     sequence = np.random.SeedSequence(
@@ -178,16 +171,10 @@ class Config(sections.AllSections):
     return int(sequence.generate_state(1)[0] % 2**31)
 
   def save(self, part: int = 0) -> None:
-    """Writes the settings of a part of a run.
+    """Writes the settings of a part of a run; CheckpointError if impossible.
 
     The files are `<logdir>/settings-<part>.json` and, until the next part,
-    `<logdir>/settings.json`.
-
-    Args:
-      part: the number of updates at the beginning of the part.
-
-    Raises:
-      CheckpointError: if a file cannot be written.
+    `<logdir>/settings.json`. `part` is the number of updates before the part.
     """
     for path in (_settings_path(self.logdir, f'-{part}'),
                  _settings_path(self.logdir)):
@@ -261,8 +248,7 @@ def _as_flags(config: Config, names_of_settings: Iterable[str]) -> str:
 def trained_with(logdir: str) -> Config | None:
   """Returns the settings of the run in `logdir`, None if there are none.
 
-  Raises:
-    ConfigError: if the settings cannot be read, or are not valid.
+  Raises ConfigError if the settings cannot be read, or are not valid.
   """
   path = _settings_path(logdir)
   try:

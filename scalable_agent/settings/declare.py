@@ -8,7 +8,6 @@ import re
 import sys
 import typing
 from typing import (
-  Any,
   Generic,
   Literal,
   NamedTuple,
@@ -166,9 +165,9 @@ def setting(default: By[T], text: str, *checks: Check[T],
 def setting(default: None, text: str, **facts: 'Unpack[Facts]') -> None: ...
 
 
-def setting(default: Any, text: str, *checks: Check[Any],
+def setting(default: object, text: str, *checks: Check[T],
             algorithms: tuple[str, ...] = ALGORITHMS,
-            **facts: 'Unpack[Facts]') -> Any:
+            **facts: 'Unpack[Facts]') -> object:
   """Declares a setting in the body of a section.
 
   Args:
@@ -184,8 +183,8 @@ def setting(default: Any, text: str, *checks: Check[Any],
   """
   all_facts = _NO_FACTS | facts
   if choices := all_facts['choices']:
-    checks += (Check(lambda x: x in choices,
-                     f'must be one of {", ".join(choices)}'),)
+    checks += (Check[object](lambda x: x in choices,
+                             f'must be one of {", ".join(choices)}'),)
   if actions := all_facts['actions']:
     text = f'{actions.capitalize()} actions: {text}'
   if algorithms != ALGORITHMS:
@@ -198,7 +197,7 @@ def setting(default: Any, text: str, *checks: Check[Any],
           'default': default, **all_facts})
 
 
-def value_type(field: dataclasses.Field[Any]) -> type:
+def value_type(field: dataclasses.Field[Value]) -> type:
   """Returns the type of a setting: str, bool, int or float, without None."""
   return (typing.get_args(field.type) or (field.type,))[0]
 
@@ -259,11 +258,11 @@ class Section:
               *['Atari'][:self.algorithm != 'impala'], *keys]
     return keys
 
-  def _is_used(self, field: dataclasses.Field[Any]) -> bool:
+  def _is_used(self, field: dataclasses.Field[Value]) -> bool:
     used_by = field.metadata['algorithms']
     return used_by == ALGORITHMS or self.algorithm in used_by
 
-  def _refuse_unused(self, field: dataclasses.Field[Any]) -> None:
+  def _refuse_unused(self, field: dataclasses.Field[Value]) -> None:
     self._check(
         field.name, False,
         f'is not used by --algorithm={self.algorithm}: leave it out. It is '
@@ -271,11 +270,7 @@ class Section:
 
   @property
   def is_test(self) -> bool:
-    """Whether suites and environments are set up for tests.
-
-    In tests, DeepMind Lab plays levels and seeds that are held out from
-    training.
-    """
+    """Whether environments are those of tests, such as held-out levels."""
     return self.mode in ('test', 'video')
 
   @property
@@ -289,21 +284,20 @@ class Section:
     return self.algorithm in OFF_POLICY
 
   def check_actions(self, kind: str) -> None:
-    """Raises ConfigError if a setting is for another kind of actions.
+    """Raises ConfigError if a setting needs actions of another kind.
 
-    Args:
-      kind: continuous or discrete.
+    `kind` is continuous or discrete.
     """
     for field in dataclasses.fields(self):
       self._check_unset(field, field.metadata['actions'] not in ('', kind),
                         f'has no effect with {kind} actions')
 
-  def _check_type(self, field: dataclasses.Field[Any]) -> None:
+  def _check_type(self, field: dataclasses.Field[Value]) -> None:
     rule = values.broken_rule(getattr(self, field.name), value_type(field),
                               field.metadata['default'] is None)
     self._check(field.name, not rule, rule)
 
-  def _check_field(self, field: dataclasses.Field[Any]) -> None:
+  def _check_field(self, field: dataclasses.Field[Value]) -> None:
     self._check_type(field)
     value = getattr(self, field.name)
     if value_type(field) is float:
@@ -314,7 +308,7 @@ class Section:
     for check in field.metadata['checks']:
       self._check(field.name, check.is_valid(value), check.rule)
 
-  def _check_needs(self, field: dataclasses.Field[Any]) -> None:
+  def _check_needs(self, field: dataclasses.Field[Value]) -> None:
     if needs := field.metadata['needs']:
       self._check_unset(field, not needs.are_met(getattr(self, needs.name)),
                         f'has no effect without {needs}')
@@ -322,7 +316,7 @@ class Section:
       self._check_unset(field, bool(getattr(self, other, False)),
                         f'has no effect with --{other}')
 
-  def _check_unset(self, field: dataclasses.Field[Any], has_no_effect: bool,
+  def _check_unset(self, field: dataclasses.Field[Value], has_no_effect: bool,
                    rule: str) -> None:
     default = field.metadata['default']
     defaults = default.values() if isinstance(default, By) else [default]

@@ -3,7 +3,6 @@
 
 import dataclasses
 import json
-from typing import Any
 
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import values
@@ -108,7 +107,7 @@ class EnvironmentSettings(Section):
     super().__post_init__()
 
   @property
-  def kwargs(self) -> dict[str, Any]:
+  def kwargs(self) -> dict[str, object]:
     """The arguments of `environment_kwargs`, by name."""
     return json.loads(self.environment_kwargs or '{}')
 

@@ -173,7 +173,7 @@ class AllSections(
       if field.name in names and not self._is_used(field):
         self._refuse_unused(field)
 
-  def _has_effect(self, field: dataclasses.Field[Any]) -> bool:
+  def _has_effect(self, field: dataclasses.Field[declare.Value]) -> bool:
     needs: declare.Needs | None = field.metadata['needs']
     return self._is_used(field) and (
         not needs or needs.are_met(getattr(self, needs.name)))
@@ -195,10 +195,7 @@ class AllSections(
 
     The learner has a share of the batch, of the replay and of the environments.
     All learners make the same updates, so a learner makes more updates for each
-    step of its own environments.
-
-    Args:
-      num_environments: number of environments of this learner.
+    step of its own `num_environments` environments.
     """
     size = self.num_learners
     changes: dict[str, Any] = {
@@ -220,12 +217,7 @@ SECTIONS = AllSections.__bases__
 
 
 def names_with(fact: str, value: object = True) -> list[str]:
-  """Returns the settings with a fact of `declare.Facts`, by section.
-
-  Args:
-    fact: the name of the fact.
-    value: the value that the fact must have.
-  """
+  """Returns the settings whose `fact` of `declare.Facts` has the value."""
   return list(dict.fromkeys(
       field.name for section in SECTIONS
       for field in dataclasses.fields(section)

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 import json
 import os
 import re
-from typing import Any
 
 import numpy as np
 
 
-def plain(value: Any, kind: type) -> Any:
+def plain(value: object, kind: type) -> object:
   """Returns a setting of type `kind` as Python's own type, if that is exact.
 
   Numbers of NumPy, whole numbers such as 1e6, and paths are converted. All
@@ -25,7 +24,7 @@ def plain(value: Any, kind: type) -> Any:
   return value
 
 
-def json_object(value: Any) -> Any:
+def json_object(value: object) -> object:
   """Returns a mapping, or the text of a JSON object, as text in one form.
 
   Equal objects have equal texts; an empty object is ''. All other values are
@@ -35,9 +34,9 @@ def json_object(value: Any) -> Any:
     found = json.loads(value) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
       return value
-    plain_number = lambda x: x.item()  # Numbers of NumPy.
     return json.dumps(
-        dict(found), sort_keys=True, default=plain_number) if found else ''
+        dict(found), sort_keys=True,
+        default=lambda number: number.item()) if found else ''  # Of NumPy.
   except (AttributeError, TypeError, ValueError, RecursionError):
     return str(value) if isinstance(value, Mapping) else value
 

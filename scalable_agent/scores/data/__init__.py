@@ -6,6 +6,8 @@ one row for each column of `<suite>.csv`, and one row for each agent that has
 only a score over the whole suite. `vtrace_ablation.csv` has one row per agent,
 with its source. `off_policy_scores.csv` has one row per score, with its source
 and protocol; `family` is the comparable algorithm of this project.
+`learning_curves.csv` has one row per point of a published learning curve;
+`learning_curves_sources.csv` has the protocol and source of each curve's file.
 """
 
 from collections.abc import Mapping
@@ -38,7 +40,6 @@ class PublishedAgent(NamedTuple):
   """Published numbers of an agent on a suite.
 
   Attributes:
-    name: the agent's name in the publication.
     returns: return by game or test level; empty if unpublished.
     percents: normalised score by test level, in percent; empty if unpublished.
     statistics: published numbers over the suite, in percent, by their names in
@@ -81,10 +82,8 @@ def read(name: str) -> list[dict[str, str]]:
 def read_suite(name: str, key: str, paper: str) -> SuiteTables:
   """Reads `<name>.csv` and `<name>_sources.csv`.
 
-  Args:
-    name: file name of the suite.
-    key: column with the games or levels.
-    paper: suffix of the columns with the paper's baselines.
+  `key` is the column with the games or levels, `paper` the suffix of the
+  columns with the paper's baselines.
   """
   rows = read(f'{name}.csv')
   sources = {row['column']: row for row in read(f'{name}_sources.csv')}

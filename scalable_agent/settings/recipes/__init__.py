@@ -23,8 +23,7 @@ def recipe_names() -> list[str]:
 def with_recipe(args: Sequence[str]) -> list[str]:
   """Returns the arguments, with `--recipe` replaced by a `--flagfile` in front.
 
-  Raises:
-    ConfigError: if there is no such recipe, or more than one `--recipe`.
+  Raises ConfigError for an unknown recipe, or for more than one.
   """
   left, asked, rest = list(args), [], []
   while left:

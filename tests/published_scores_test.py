@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of the published scores of off-policy algorithms, and their table."""
+"""Tests of the published scores of the algorithms, and their table."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ import json
 from absl.testing import absltest
 from absl.testing import parameterized
 from scalable_agent.scores import files as score_files
-from scalable_agent.scores import off_policy_scores
+from scalable_agent.scores import published_scores
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
 
@@ -40,17 +40,17 @@ class ScoresTest(parameterized.TestCase):
       ('shimmy:dm_control/walker-walk-v0', 'dm_control walker-walk'),
       ('dm_control walker-walk', 'dm_control walker-walk'))
   def test_task(self, environment, task):
-    self.assertEqual(off_policy_scores.task_of(environment), task)
+    self.assertEqual(published_scores.task_of(environment), task)
 
   def test_all_scores(self):
-    scores = off_policy_scores.SCORES
-    self.assertLen(scores, 354)
-    self.assertEqual(scores[0], off_policy_scores.Score(
+    scores = published_scores.SCORES
+    self.assertLen(scores, 354 + 1358)
+    self.assertEqual(scores[0], published_scores.Score(
         'DDPG', 'Pendulum-v1', 20_000, -152.1, 94.28,
         '1 run; deterministic policy (stochastic on Atari), 150k eval steps; '
         'std over episodes',
         'SB3 zoo benchmark.md@22e3ff2 (DLR-RM/rl-baselines3-zoo)'))
-    self.assertLen(set(scores), 354)
+    self.assertLen(set(scores), 354 + 1358)
     for score in scores:
       self.assertTrue(score.protocol and score.source, score)
       self.assertGreater(score.num_agent_steps, 0)
@@ -70,6 +70,18 @@ class ScoresTest(parameterized.TestCase):
          1000., None)]),
       ('sac', 'FetchReach-v4', 20_000,
        [('TQC+HER', 'FetchReach-v1', 20_000, -1.66, 0.87)]),
+      ('mpo', 'shimmy:dm_control/cartpole-swingup-v0', 125_000,
+       [('DMPO', 'dm_control cartpole-swingup', 125_000, 777.885, 64.752),
+        ('MPO', 'dm_control cartpole-swingup', 125_000, 822.321, 35.351),
+        ('DMPO', 'dm_control cartpole-swingup', 500_000, 859.835, 10.997),
+        ('MPO', 'dm_control cartpole-swingup', 500_000, 857.8, 9.91)]),
+      ('ddpg', 'shimmy:dm_control/ball_in_cup-catch-v0', 400_000,
+       [('D4PG', 'dm_control ball_in_cup-catch', 500_000, 965., 12.145),
+        ('DDPG', 'dm_control ball_in_cup-catch', 500_000, 970.733, 12.405)]),
+      # 10 million frames are 2.5 million agent steps.
+      ('impala', 'rooms_watermaze', 2_500_000,
+       [('IMPALA deep', 'rooms_watermaze', 2_500_000, 16.44, None),
+        ('IMPALA deep', 'rooms_watermaze', 250_000_000, 50.186, None)]),
       ('ddqn', 'CartPole-v1', 100_000,
        # None of these is a pass mark of a test.
        [('DQN', 'CartPole-v1', 50_000, 500., 0.),
@@ -78,7 +90,7 @@ class ScoresTest(parameterized.TestCase):
         ('DQN-JAX', 'CartPole-v1', 500_000, 498.38, 2.29)]))
   def test_comparable_scores(self, algorithm, level, num_steps, expected):
     self.assertEqual(
-        _short(off_policy_scores.comparable_scores(
+        _short(published_scores.comparable_scores(
             algorithm, level, num_steps)), expected)
 
   @parameterized.parameters(
@@ -88,13 +100,13 @@ class ScoresTest(parameterized.TestCase):
   def test_nearest_and_last_of_a_curve(self, num_steps, expected):
     # Hopper of TD3's authors: 50, 100, 200, 300, 500 and 1,000 thousand.
     self.assertEqual(
-        [s.num_agent_steps for s in off_policy_scores.comparable_scores(
+        [s.num_agent_steps for s in published_scores.comparable_scores(
             'td3', 'Hopper-v5', num_steps)
          if 'learning_curves' in s.source], expected)
 
   def test_curves_of_two_files(self):
     # Both are dopamine's, measured alike.
-    scores = off_policy_scores.comparable_scores(
+    scores = published_scores.comparable_scores(
         'ddqn', 'ALE/Pong-v5', 2_000_000)
     found = [(s.num_agent_steps, s.mean) for s in scores
              if s.algorithm == 'dopamine DQN']
@@ -105,11 +117,11 @@ class ScoresTest(parameterized.TestCase):
       ('impala', 'ALE/Pong-v5'), ('mpo', 'Pendulum-v1'), ('sac', 'catch'),
       ('ddqn', 'Pendulum-v1'))
   def test_nothing_published(self, algorithm, level):
-    self.assertEmpty(off_policy_scores.comparable_scores(algorithm, level, 1))
+    self.assertEmpty(published_scores.comparable_scores(algorithm, level, 1))
 
   def test_discrete_and_continuous_sac_do_not_mix(self):
     self.assertEqual(
-        {s.algorithm for s in off_policy_scores.comparable_scores(
+        {s.algorithm for s in published_scores.comparable_scores(
             'sac', 'ALE/Pong-v5', 1)},
         {'SAC-discrete', 'SAC-discrete (Christodoulou 2019, 100k steps)'})
 

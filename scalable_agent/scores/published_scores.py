@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Published scores of DQN, DDPG, TD3 and SAC, by number of training steps.
+"""Published scores of the algorithms, by number of training steps.
 
 The scores come from papers and from the documentation of other programs. No two
 sources measure alike: some report returns during training, with exploration,
-some report returns without exploration, or the best of a training. The
-attribute `protocol` of each score has the details.
+some returns without exploration, some the best of a training, see
+`Score.protocol`.
 """
 
 import re
@@ -41,7 +41,14 @@ def _score(row: dict[str, str]) -> Score:
                row['protocol'], row['source'])
 
 
-_ROWS = data.read('off_policy_scores.csv')
+def _curves() -> list[dict[str, str]]:
+  sources = {row['file']: row for row in data.read(
+      'learning_curves_sources.csv')}
+  return [row | sources[row['file']] for row in data.read(
+      'learning_curves.csv')]
+
+
+_ROWS = data.read('off_policy_scores.csv') + _curves()
 # All scores, in the order of their sources, including scores of algorithms
 # outside this project, and pass marks of tests.
 SCORES: tuple[Score, ...] = tuple(map(_score, _ROWS))
@@ -70,12 +77,7 @@ def comparable_scores(algorithm: str, level: str,
   """Returns the scores to compare an agent with, ordered by training steps.
 
   Each published learning curve adds its last score, and its first score with at
-  least as many steps as the agent.
-
-  Args:
-    algorithm: as in `--algorithm`.
-    level: as in `--level_name`. The version of the environment is ignored.
-    num_agent_steps: length of the agent's training in agent steps.
+  least `num_agent_steps`. The version of the environment is ignored.
   """
   curves: dict[tuple[str, ...], list[Score]] = {}
   for score in _BY_TASK.get((algorithm, task_of(level)), []):
