@@ -169,14 +169,19 @@ def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
   return [first]
 
 
-def check_order(args: Sequence[str]) -> None:
+def check_order(args: Sequence[str], files: tuple[str, ...] = ()) -> None:
   """Raises ConfigError for a flag that a later `--flagfile` would override.
 
-  The last value of a flag wins. A flag typed before `--flagfile` would be
-  overridden silently, so that is an error. Raises flags.Error if there is no
-  such file, or a value has the wrong type.
+  The last value of a flag wins. A flag before `--flagfile` would be overridden
+  silently, so that is an error, also within a file. Raises flags.Error if there
+  is no such file, or a value has the wrong type.
+
+  Args:
+    args: arguments, or the lines of a file.
+    files: the names of that file and of the files that name this file.
   """
-  args = list(itertools.takewhile(lambda arg: arg != '--', args))
+  args = [arg for arg in itertools.takewhile(lambda arg: arg != '--', args)
+          if not arg.startswith(('#', '//'))]
   typed: list[str] = []
   while args:
     arg = args.pop(0)
@@ -193,6 +198,10 @@ def check_order(args: Sequence[str]) -> None:
         raise errors.ConfigError(
             f'{before[name]} comes before {" ".join(file)}, which has '
             f'{within[name]}: give the flag after the file.')
+    name = file[-1].split('=', 1)[-1]
+    if name not in files:  # Otherwise absl warns, and skips the file.
+      with open(os.path.expanduser(name), encoding='utf-8') as lines:
+        check_order([line.strip() for line in lines], (*files, name))
 
 
 def _given(args: Sequence[str]) -> dict[str, str]:
@@ -212,12 +221,14 @@ def _parse_flags(argv: Sequence[str]) -> list[str]:
     text = str(e).removeprefix('ERROR:: ')
   except UnicodeDecodeError:
     text = 'A file of --flagfile is not a text file.'
+  except ValueError as e:  # Such as --nouse_lstm=true.
+    text = f'flag {e}.'
   print(f'scalable_agent: {text}', file=sys.stderr)
   sys.exit(errors.ConfigError.exit_code)
 
 
 def main(argv: Sequence[str]) -> int:
-  """Runs the mode that the flags ask for, which are parsed already.
+  """Runs the mode of the parsed flags.
 
   A `UserError` is printed in a line, without a traceback.
 
@@ -280,7 +291,7 @@ def _import_mode(
       os.environ.setdefault('RAY_AUTH_MODE', 'token')
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
-          '--ray_address needs ray: pip install -e ".[ray]".')
+          '--ray_address needs ray: pip install "scalable_agent[ray]".')
   # TensorFlow writes lines before it reads its log level.
   with console.without_lines(console.TENSORFLOW_NOISE):
     run = getattr(importlib.import_module(module), function)

@@ -2,6 +2,7 @@
 """Tests of `agents`."""
 
 from typing import Any, NamedTuple
+from unittest import mock
 
 from absl.testing import parameterized
 import numpy as np
@@ -12,6 +13,7 @@ from scalable_agent.experience import structs
 from scalable_agent.networks import factory
 from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
+from scalable_agent.networks import torsos
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -446,6 +448,20 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(bias, [0, 0, np.log(.3), np.log(.3)])
     self.assertIn('layer_norm, ', algorithms.describe(config, spec))
 
+  @parameterized.parameters(
+      (frame_torsos.ResNetSection, 'impala', 'deep', _SMALL_FRAME, 3),
+      (torsos.MLPTorso, 'impala', 'mlp', _VECTOR, 1),
+      # A policy, two critics and their targets.
+      (torsos.MLPTorso, 'sac', 'mlp', _VECTOR, 5))
+  def test_layers_are_called_once_to_make_their_variables(
+      self, layer, algorithm, network, spec, expected):
+    config = config_lib.Config(
+        algorithm=algorithm, level_name='toy', agent=network)
+    with mock.patch.object(
+        layer, 'call', autospec=True, side_effect=layer.call) as call:
+      algorithms.make(config, structs.EnvironmentSpec(spec, _ACTIONS, 1), 1)
+    self.assertEqual(call.call_count, expected)
+
   def test_layer_norm_without_dense_layers_is_an_error(self):
     frames = structs.ArraySpec((84, 84, 4), np.dtype(np.uint8))
     discrete, continuous = structs.ActionSpec((3,)), structs.ActionSpec(size=2)
@@ -481,6 +497,27 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(agent.params(observation), agent.params(other))
     self.assertAllEqual(
         critic(observation, actions), critic(other, actions))
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='algorithms/__init__',
+         catches='test_layer_norm_and_initial_scale_reach_the_networks', rows=(
+        ('agents without layer normalisation',
+         'layer_norm=config.layer_norm,\n'
+         '      is_dueling',
+         'is_dueling'),
+        ('critics without layer normalisation',
+         'layer_norm=config.layer_norm, seed', 'seed'),
+        ('layer normalisation is not part of what an agent is',
+         '"layer_norm, " if', '"" if'),
+    )),
+    dict(file='algorithms/__init__',
+         catches='test_layer_norm_without_dense_layers_is_an_error', rows=(
+        ('layer normalisation without effect is no error',
+         'if config.layer_norm and not', 'if False and not'),
+    )),
+)
 
 
 if __name__ == '__main__':

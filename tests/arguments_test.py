@@ -180,5 +180,35 @@ class RunTest(tf.test.TestCase):
       scalable_agent.train(dataclasses.replace(config, environment_kwargs=''))
 
 
+MUTATIONS = (
+    dict(file='environments/arguments',
+         catches='test_mistakes_of_the_constructor', rows=(
+             ('arguments of others', ' or match[1] not in kwargs', ''),
+         )),
+    dict(file='environments/arguments', catches='test_reach_the_constructor',
+         rows=(('not passed', 'return make(**kwargs)', 'return make()'),)),
+    dict(file='environments/arguments', catches='test_unknown_arguments',
+         rows=(('taken by all', 'if kwargs:', 'if False:'),)),
+    dict(file='environments/__init__', catches='test_groups', rows=(
+        ('numbers from 0', 'for i, part in enumerate(parts, first_index)]',
+         'for i, part in enumerate(parts)]'),
+        ('number of the first', '_numbered, cast(Factory, part), i)',
+         '_numbered, cast(Factory, part), first_index)'),
+    )),
+    dict(file='runs/setup', catches='test_evaluations', rows=(
+        ('numbers of the training', 'first_index=config.num_actors,',
+         'first_index=0,'),
+    )),
+    dict(file='settings/values',
+         catches='test_equal_objects_are_equal_settings', rows=(
+             ('order of arguments', 'sort_keys=True', 'sort_keys=False'),
+         )),
+    dict(file='settings/values', catches='test_no_object', rows=(
+        ('lists as objects', 'isinstance(json.loads(text), dict)',
+         'json.loads(text)'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -10,6 +10,7 @@ import types
 from unittest import mock
 
 from absl.testing import parameterized
+import eager
 import learner_test
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     learner = learner_test.make_learner()
     checkpointing.Checkpointer(logdir, learner, 'agent', level='A').save()
     with self.assertRaisesRegex(errors.CheckpointError,
-                                'another level \\(A\\), this one is B'):
+                                'another level \\(A\\), not B'):
       checkpointing.Checkpointer(logdir, learner, 'agent', level='B')
     for kwargs in {}, {'level': 'B', 'allow_other_level': True}:
       self.assertIsNotNone(checkpointing.Checkpointer(
@@ -182,6 +183,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertTrue(os.path.exists(f'{path}.index'))  # Nothing was renamed.
 
   @parameterized.parameters('removed', 'cut', 'one bit', 'index cut')
+  @eager.eagerly()
   def test_a_damaged_checkpoint_is_kept_aside(self, how):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
@@ -215,6 +217,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(
         checkpointing.Checkpointer(logdir, learner, 'agent').restore(), latest)
 
+  @eager.eagerly()
   def test_a_test_uses_the_newest_good_one_and_changes_nothing(self):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
@@ -232,6 +235,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(None, b'', b'garbled', b'\xff\xfe',
                             b'model_checkpoint_path: "ckpt-7"')
+  @eager.eagerly()
   def test_lost_name_of_the_latest_checkpoint(self, content):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
@@ -284,7 +288,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with open(path, 'wb') as f:
       f.write(content)
     with self.assertRaisesRegex(errors.CheckpointError,
-                                'agent.json is damaged. Delete it if'):
+                                'agent.json is damaged. Delete this file if'):
       checkpointing.Checkpointer(logdir, learner, 'agent')
     os.remove(path)  # The advice works.
     self.assertIsNotNone(
@@ -313,6 +317,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertNotIn('None', error.getvalue())
     self.assertIsNone(tf.train.latest_checkpoint(logdir))
 
+  @eager.eagerly()
   def test_weights_that_are_not_finite_are_not_saved(self):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
@@ -325,6 +330,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       checkpointer.save()
     self.assertEqual(tf.train.latest_checkpoint(logdir), good)
 
+  @eager.eagerly()
   def test_an_optimizer_that_is_not_finite_is_not_saved(self):
     logdir = self.create_tempdir().full_path
     learner = learner_test.make_learner()
@@ -565,6 +571,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(resumed.save(), path)
     self.assertEqual(_changed(f'{path}.index'), before)
 
+  @eager.eagerly()
   def test_latest_number(self):
     logdir = self.create_tempdir().full_path
     self.assertEqual(checkpointing.latest_number(logdir), 0)
@@ -724,6 +731,23 @@ class BestCheckpointTest(parameterized.TestCase):
         num_operations += 1
       total += num_operations
     self.assertGreater(total, 25)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/checkpointing',
+         catches='test_a_damaged_checkpoint_is_kept_aside', rows=(
+        ('updates not restored',
+         'self.learner.num_updates = int(self._num_updates)', 'pass'),
+    )),
+    dict(file='runs/checkpointing',
+         catches='test_resumed_update_equals_the_uninterrupted_one', rows=(
+        ('frames not restored',
+         'self.learner.num_env_frames = int(self._num_env_frames)', 'pass'),
+        ('time not restored', 'self.train_time_s = float(self._train_time_s)',
+         'pass'),
+    )),
+)
 
 
 if __name__ == '__main__':

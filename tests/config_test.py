@@ -621,8 +621,8 @@ class AlgorithmsTest(parameterized.TestCase):
                  else next(c for c in field.metadata['choices']
                            if c != field.default))
         with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
-            f'--{name}={value} is not used by --algorithm={algorithm}: leave '
-            f'it out. It is a setting of {", ".join(owners)}.') + '$'):
+            f'--{name}={value} is not used by --algorithm={algorithm}, only by '
+            f'{", ".join(owners)}: leave the flag out.') + '$'):
           config_lib.Config(algorithm=algorithm, **{name: value})
         num_refused += 1
         # Its default is no mistake: it is what files of settings have.
@@ -767,6 +767,23 @@ class FlagsTest(parameterized.TestCase):
   def test_flag_file_without_a_name(self, args):
     with self.assertRaisesRegex(errors.ConfigError, 'must name a file'):
       experiment.parse(args)
+
+  def test_files_of_flags_within_a_file(self):
+    inner = self.create_tempfile(content='--batch_size=5\n').full_path
+    outer = self.create_tempfile(content='', file_path='outer')
+    path = [f'--flagfile={outer.full_path}']
+    outer.write_text(f'# 4\n--seed=2\n--flagfile={inner}\n')
+    self.assertEqual(experiment.parse(path),
+                     config_lib.Config(batch_size=5, seed=2))
+    outer.write_text(f'--batch_size=4\n--flagfile={inner}\n')
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--batch_size=4 comes before .*batch_size=5'):
+      experiment.parse(path)
+    outer.write_text('--batch_size=4\n--flagfile=\n')
+    with self.assertRaisesRegex(errors.ConfigError, 'must name a file'):
+      experiment.parse(path)
+    outer.write_text(f'--batch_size=4\n{path[0]}\n')  # Names itself.
+    self.assertEqual(experiment.parse(path), config_lib.Config(batch_size=4))
 
   def test_flag_file_with_a_byte_order_mark(self):
     path = self.create_tempfile(content='\ufeff--batch_size=5\n').full_path
@@ -944,7 +961,7 @@ class SavedTest(parameterized.TestCase):
       f.write(text)
     with self.assertRaisesRegex(
         errors.ConfigError, f'^{self.path}, the settings .* cannot be used '
-        rf'\(.*{message}.*(?<!\.)\)\. .* or remove it'):
+        rf'\(.*{message}.*(?<!\.)\)\. .* or remove this file'):
       config_lib.trained_with(self.logdir)
 
   def test_of_no_run(self):
@@ -1141,6 +1158,69 @@ class ResolvedTest(parameterized.TestCase):
     self.assertEqual(say(resolved, _FRAMES), '')
     chosen = re.findall(r'--\w+=\w+', say(config, _FRAMES))
     self.assertEqual(experiment.parse(['--num_actors=8', *chosen]), resolved)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/config', catches='test_all_differ', rows=(
+        ('part not in the seed', 'index, part]', 'index, 0]'),
+        ('role not in the seed', '[self.seed, _SEED_ROLES.index(role), index',
+         '[self.seed, 0, index'),
+        ('index not in the seed', '_SEED_ROLES.index(role), index,',
+         '_SEED_ROLES.index(role), 0,'),
+    )),
+    dict(file='settings/config',
+         catches='test_saved_settings_without_effect_are_left_out', rows=(
+        ('saved settings without effect are errors',
+         'if k not in without_effect', 'if True'),
+    )),
+    dict(file='settings/config',
+         catches='test_saved_settings_without_effect_in_deterministic_runs',
+         rows=(
+        ('saved settings of deterministic runs are errors',
+         "without_effect.add('save_replay')", 'pass'),
+    )),
+    dict(file='settings/config', catches='test_updates_per_call', rows=(
+        ('several updates per call with priorities',
+         'if self.is_prioritised or self.use_lstm:\n', 'if self.use_lstm:\n'),
+    )),
+    dict(file='settings/declare',
+         catches='test_what_has_no_effect_beside_another', rows=(
+        ('settings beside what replaces them',
+         'field, bool(getattr(self, other, False))', 'field, False'),
+    )),
+    dict(file='settings/declare',
+         catches='test_settings_of_one_kind_of_actions', rows=(
+        ('settings of other actions', "not in ('', kind)", 'is None'),
+    )),
+    dict(file='settings/declare', catches='test_reference', rows=(
+        ('Atari defaults for IMPALA, too',
+         "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
+    )),
+    dict(file='settings/declare',
+         catches='test_a_test_has_the_settings_of_the_training', rows=(
+        ('settings of others are ignored', 'elif value != field.default:',
+         'elif False:'),
+    )),
+    dict(file='settings/declare',
+         catches='test_saved_settings_without_effect_are_left_out', rows=(
+        ('settings without effect pass',
+         'field, not needs.are_met(getattr(self, needs.name))',
+         'field, False'),
+    )),
+    dict(file='settings/algorithm_settings',
+         catches='test_targets_make_small_moves_or_seldom_ones', rows=(
+        ('targets hardly move',
+         "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
+        ('targets are copied in every update',
+         'period is not None and period > 1:', 'period is not None:'),
+    )),
+    dict(file='settings/lab_levels',
+         catches='test_actions_are_repeated_where_the_levels_expect_it', rows=(
+        ('modules of users are levels of DeepMind Lab',
+         "':' not in level_name and", 'True and'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import in_process
 import numpy as np
 import psutil
 import pytest
@@ -479,16 +480,18 @@ class _ProgramTest(parameterized.TestCase):
     self.logdir = self.create_tempdir().full_path
     self.lines = []
 
+  def _flags(self, *args):
+    return (f'--logdir={self.logdir}', '--level_name=catch',
+            '--num_action_repeats=1', '--num_actors=4', '--unroll_length=10',
+            '--batch_size=4', '--num_actor_groups=1', '--xla=none',
+            '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
+            '--num_cpus_per_learner=1', '--progress_secs=0.5',
+            '--save_checkpoint_secs=1', *args)
+
   def _start(self, *args, stderr=subprocess.STDOUT):
     process = subprocess.Popen(
-        [sys.executable, 'experiment.py', f'--logdir={self.logdir}',
-         '--level_name=catch', '--num_action_repeats=1',
-         '--num_actors=4', '--unroll_length=10',
-         '--batch_size=4', '--num_actor_groups=1', '--xla=none',
-         '--num_actor_workers=2', '--num_cpus_per_actor_worker=1',
-         '--num_cpus_per_learner=1', '--progress_secs=0.5',
-         '--save_checkpoint_secs=1', *args], cwd=_ROOT, text=True,
-        stdout=subprocess.PIPE, stderr=stderr)
+        [sys.executable, 'experiment.py', *self._flags(*args)], cwd=_ROOT,
+        text=True, stdout=subprocess.PIPE, stderr=stderr)
     self.addCleanup(process.kill)
     return process
 
@@ -526,7 +529,7 @@ class ProgramTest(_ProgramTest):
     [learner] = _processes('LearnerWorker')
     children = learner.children(recursive=True)
     learner.kill()
-    self._wait_for(process, 'The learner has died. It restarts from')
+    self._wait_for(process, 'The learner has died. Restarting from')
     restored = self._wait_for(process, 'Resuming from')
     number, frames = re.search(
         r'ckpt-(\d+), ([\d,]+) frames', restored).groups()
@@ -577,7 +580,7 @@ class ProgramTest(_ProgramTest):
       self._wait_for(process, 'frames/s')
     _, second = _processes('LearnerWorker')
     second.kill()
-    self._wait_for(process, 'It restarts from the last checkpoint')
+    self._wait_for(process, 'Restarting from the last checkpoint')
     self._wait_for(process, 'Resuming from')
     return process
 
@@ -899,8 +902,8 @@ class SettingsTest(_ProgramTest):
        '--deterministic=True cannot be used with --ray_address'),
       (['--ray_address=auto', '--inference=central', '--pack=zlib'],
        '--pack=zlib cannot be used with --inference=central'),
-      (['--ray_address=localhost:1'], '.*localhost:1: nothing listens there'),
-      (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
+      (['--ray_address=localhost:1'], '.*localhost:1: no program listens'),
+      (['--ray_address=nowhere'], '--ray_address=nowhere: .* Use local'),
       (['--ray_address=auto', '--num_actor_workers=5'],
        '--num_actor_workers=5 must be at most --num_actors=4'),
       (['--task=0', '--ray_address=local'], '--task=0 needs --ray_address='),
@@ -912,7 +915,7 @@ class SettingsTest(_ProgramTest):
       (['--num_actor_workers=1'],
        '--num_actor_workers=1 has no effect without --ray_address'))
   def test_wrong_settings(self, flags, message):
-    code, output = self._run(*flags)
+    code, output = in_process.main(*self._flags(*flags))
     self.assertEqual(code, 2, output)
     [line] = output.splitlines()
     self.assertRegex(line, '^scalable_agent: ' + message)

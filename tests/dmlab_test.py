@@ -292,8 +292,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     with mock.patch.dict(sys.modules, {'deepmind_lab': None}):
       self.assert_refused(
           [name], _SETTINGS, errors.MissingDependencyError,
-          f'{name} is a level of DeepMind Lab, which needs the package '
-          'deepmind_lab.*not on PyPI.*github.com/google-deepmind/lab')
+          f'{name} is a level of DeepMind Lab, which needs '
+          'Python 3.11.*deepmind_lab.*PyPI.*github.com/google-deepmind/lab')
 
   @parameterized.parameters(
       ('imp', 'imports imp, which Python has up to 3.11 only: use Python 3.11'),
@@ -758,6 +758,83 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
     self.assertEqual(
         {level: len(r) for level, r in returns.items()},
         {'language_select_described_object': 2, 'rooms_watermaze': 2})
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/dmlab',
+         catches='LanguageLevelTest.test_same_seeds_same_stream', rows=(
+        ('one Lab for all seeds',
+         '      self.close()\n'
+         '      self._random_state = ',
+         '      self._random_state = '),
+        ('the stream of seeds goes on',
+         'self._random_state = np.random.RandomState(seed)', 'pass'),
+        ('Lab is called after its end', 'self._lab = None  # After',
+         'pass  # After'),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_instructions_are_asked_for_where_they_are_declared',
+         rows=(
+        ('instructions are always asked for',
+         'except ValueError:  # Unknown observation.\n'
+         '      return start(_FRAME)',
+         'finally:\n'
+         '      pass'),
+    )),
+    dict(file='environments/dmlab', catches='test_unrolls_are_packed', rows=(
+        ('instructions are never asked for',
+         'return start(_FRAME, _INSTRUCTION)', 'return start(_FRAME)'),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_is_what_the_reference_plays', rows=(
+        ('actions are not contiguous', "np.intc, order='C')",
+         "np.intc, order='F')"),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_each_lab_has_a_folder_while_it_runs', rows=(
+        ('one folder for all', 'temp_folder=self._temp_folder.name)',
+         'temp_folder=tempfile.gettempdir())'),
+        ('the folder stays', '      self._temp_folder.cleanup()\n',
+         ''),
+    )),
+    dict(file='environments/dmlab', catches='test_wrong_sizes', rows=(
+        ('sizes are not checked', 'if size % _SIZE_STEP:', 'if False:'),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_what_its_package_needs', rows=(
+        ('all that is missing is Lab',
+         "_MISSING.get(e.name or '', f'which {_HOW_TO_INSTALL}')",
+         "f'which {_HOW_TO_INSTALL}'"),
+    )),
+    dict(file='processes/processes', catches='test_program_is_killed', rows=(
+        ('the server leaves what runs', 'os.kill(pid, signal.SIGKILL)', 'pass'),
+        ('the server leaves files', 'if not left and _remove_run(path):',
+         'if not left:'),
+    )),
+    dict(file='processes/preload', catches='test_group_is_killed', rows=(
+        ('killed with the group of the parent', 'os.setpgid(0, 0)\n',
+         ''),
+    )),
+    dict(file='processes/preload', catches='test_program_is_killed', rows=(
+        ('nothing is ended', '    processes.end_server(_GROUP)',
+         '    os._exit(1)'),
+    )),
+    dict(file='processes/workers',
+         catches='test_time_grows_with_environments_per_core', rows=(
+        ('time does not grow', 'sum(list(_num_open.values()))', '0'),
+        ('closed environments count', '      del _num_open[id(self)]\n',
+         ''),
+    )),
+    dict(file='processes/workers', catches='test_steps_may_compile', rows=(
+        ('environments of a process start together',
+         'max(per_core, self._num_per_process)', 'per_core'),
+        ('steps have less time', 'is_start=self._steps_compile',
+         'is_start=False'),
+        ('all steps have more time', 'is_start=self._steps_compile',
+         'is_start=True'),
+    )),
+)
 
 
 if __name__ == '__main__':

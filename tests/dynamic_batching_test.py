@@ -263,6 +263,34 @@ class BatcherTest(_TestCase):
         tf.errors.InvalidArgumentError, 'Invalid computation id. Id: 0$'):
       batcher.set_outputs(inputs, computation_id)
 
+  def test_a_dropped_batch_ends_its_callers(self):
+    batcher = self.batcher(1, 2, None)
+    lost = self.compute(batcher, np.array([1, 2, 3]))
+    batch = batcher.get_inputs()
+    self.assertFalse(lost.done())
+    kept = self.compute(batcher, np.array([4]))
+    rest = batcher.get_inputs()
+    del batch
+    gc.collect()
+    self.assert_cancelled(
+        lost, 'The worker dropped the batch without outputs')
+    (inputs,), computation_id = rest
+    batcher.set_outputs([10 * inputs], computation_id)
+    self.assertAllEqual(kept.result()[0], [40])
+
+  def test_a_worker_that_fails_ends_its_callers(self):
+    batcher = self.batcher()
+
+    def work():
+      inputs, unused_id = batcher.get_inputs()
+      raise KeyError(len(inputs))
+
+    caller = self.compute(batcher, np.array([1]))
+    with self.assertRaises(KeyError):
+      work()
+    self.assert_cancelled(
+        caller, 'The worker dropped the batch without outputs')
+
   def test_options_that_make_no_sense(self):
     for sizes in ((0, 1), (1, 0)):
       with self.assertRaisesRegex(ValueError, 'at least 1'):

@@ -493,14 +493,24 @@ class GymnasiumTest(parameterized.TestCase):
         errors.EnvironmentProcessError, f'has the number {message}'):
       env.initial()
 
+  def test_an_error_names_the_function_that_returned_the_wrong_value(self):
+    env = self.make('fake/Outside-v0')
+    with self.assertRaises(errors.EnvironmentProcessError) as raised:
+      env.initial()
+    self.assertRegex(
+        raised.exception.frames, 'fake_environments.py", line .*, in reset\n')
+
   @parameterized.parameters(
       ('VectorReward', r'reward of shape \[2\]'), ('HugeReward', r'1e\+39'),
       ('OldStep', 'five values from `step` .*terminated, truncated'))
   def test_steps_that_cannot_be_learned_from(self, level, message):
     env = self.make(f'fake/{level}-v0')
     env.initial()
-    with self.assertRaisesRegex(errors.EnvironmentProcessError, message):
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, message) as raised:
       env.step(np.array([0]))
+    self.assertRegex(
+        raised.exception.frames, 'fake_environments.py", line .*, in step\n')
 
   def test_a_reward_of_one_number_has_any_shape(self):
     env = self.make('fake/ArrayReward-v0')
@@ -859,8 +869,8 @@ class LevelErrorsTest(parameterized.TestCase):
 
   def test_atari_without_ale_py(self):
     with mock.patch.dict(sys.modules, {'ale_py': None}):
-      self.assert_refused(errors.MissingDependencyError,
-                          ['ALE/Pong-v5'], r'pip install -e "\.\[atari\]"')
+      self.assert_refused(errors.MissingDependencyError, ['ALE/Pong-v5'],
+                          r'pip install "scalable_agent\[atari\]"')
 
   def test_missing_packages(self):
     self.assert_refused(errors.MissingDependencyError,

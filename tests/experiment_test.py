@@ -209,7 +209,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertTrue(output.strip().endswith(
-        'Use another --logdir, or the flags that it was trained with.'), output)
+        'Use another --logdir, or the flags of its training.'), output)
     self.assertNotIn('Traceback', output)
 
   def test_kill_loses_only_what_came_after_the_checkpoint(self):
@@ -480,8 +480,8 @@ class SavingTest(absltest.TestCase):
         '--total_environment_frames=2000')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'The checkpoint of [0-9,]+ frames could not be '
-                     'written to .*: No space left on device. Training goes '
-                     r'on, and tries again with the next one.\n')
+                     'written to .*: No space left on device. Training '
+                     r'continues, and saves the next time.\n')
     self.assertEqual(latest, 200)
 
   @pytest.mark.storm
@@ -565,7 +565,8 @@ class BadInputTest(parameterized.TestCase):
       code, output = _main('--ray_address=local',
                            f'--logdir={self.create_tempdir().full_path}')
     self.assertEqual(code, 2, output)
-    self.assertIn('--ray_address needs ray: pip install -e ".[ray]".', output)
+    self.assertIn('--ray_address needs ray: pip install '
+                  '"scalable_agent[ray]".', output)
 
 
 @pytest.mark.slow
@@ -884,6 +885,18 @@ class FlagsTest(parameterized.TestCase):
     config = experiment.parse(args)
     self.assertEqual(config.batch_size, 4)
     self.assertEqual(config.num_actors, 8)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/recipes/__init__',
+         catches='test_flags_override_recipes', rows=(
+        ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
+         "[*rest, f'--flagfile={file}']"),
+        ('the second word is not taken', 'left = left[0 if equals else 1:]',
+         'left = left[0:]'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -370,5 +370,31 @@ def _inputs(agent, name):
   return observation, inputs, state
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='modes/export',
+         catches='test_the_same_without_this_package', rows=(
+        ('c and h swapped', "for name in 'ch' if name in inputs",
+         "for name in 'hc' if name in inputs"),
+        ('no rewards',
+         "add_time(inputs.get('reward', tf.zeros([batch_size]))),",
+         'add_time(tf.zeros([batch_size])),'),
+        ('nothing is done',
+         "add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),",
+         'add_time(tf.zeros([batch_size], tf.bool)),'),
+    )),
+    dict(file='modes/export',
+         catches='test_actions_are_drawn_from_the_policy', rows=(
+        ('the same draws',
+         'tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)',
+         'tf.zeros([3, 2], tf.int32)'),
+    )),
+    dict(file='modes/export', catches='test_tensorflow_lite', rows=(
+        ('lite without weights',
+         'with tf.keras.StatelessScope(state_mapping=weights):', 'if True:'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -736,7 +736,7 @@ class RaisesTypeError(_Fake):
   """Its own mistake is no argument of the user."""
 
   def __init__(self, size=3):
-    int(size, bad=1)  # pytype: disable=wrong-keyword-args
+    Sized(size, bad=1)
 
 
 class NumberedGoals(Goals):

@@ -64,7 +64,7 @@ def _spec(num_values):
 
 
 def _make(case, **settings):
-  """Returns an algorithm whose targets differ from what they follow."""
+  """Returns an algorithm with random weights, also in the targets."""
   algorithm, num_values, of_case = _CASES[case]
   made = algorithms.make(_config(algorithm, **of_case, **settings),
                          _spec(num_values), seed=1)
@@ -593,12 +593,12 @@ class TrainedAgentTest(parameterized.TestCase, tf.test.TestCase):
                         for name, part in inputs.items()})['action']
       self.assertEqual(found, expected[row])
 
-  @parameterized.parameters(((4,), 5), ((2, 2), 5))
-  def test_no_valid_action(self, num_values, row):
+  @parameterized.parameters((4,), (3, 2))
+  def test_no_valid_action(self, *num_values):
     loaded = loading.LoadedAgent(*self._make('impala', num_values), 0)
-    observation = {'action_mask': np.ones([9, 4], bool),
+    observation = {'action_mask': np.ones([9, sum(num_values)], bool),
                    'seen': np.zeros([9, 3])}
-    observation['action_mask'][row, -num_values[-1]:] = False
+    observation['action_mask'][5, -num_values[-1]:] = False
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,
         'The action_mask of environment 5 has no valid action'):
@@ -738,6 +738,109 @@ class LevelTest(parameterized.TestCase, tf.test.TestCase):
         'logdir': logdir, 'num_actors': 8, 'batch_size': 8, 'xla': 'none',
         'discounting': 0.5, 'total_environment_frames': 12_000, **settings}))
     return logdir
+
+
+MUTATIONS = (
+    dict(file='networks/masks',
+         catches='test_actions_are_those_of_the_table_without_invalid_ones',
+         rows=(
+             ('of no part', 'observation.get(NAME) if isinstance(',
+              'None if isinstance('),
+             ('turned round',
+              'tf.where(mask, params, tf.constant(_INVALID, params.dtype))',
+              'tf.where(mask, tf.constant(_INVALID, params.dtype), params)'),
+         )),
+    dict(file='networks/masks',
+         catches='test_masks_of_old_agents_are_features', rows=(
+             ('of numbers', 'part is not None and part.dtype == bool',
+              'part is not None'),
+         )),
+    dict(file='networks/masks',
+         catches='OffPolicyLossTest.test_invalid_actions_are_not_in_the_tables',
+         rows=(
+             ('infinite', '_INVALID = -1e20', "_INVALID = -float('inf')"),
+             ('too small', '_INVALID = -1e20', '_INVALID = -9.0'),
+             ('added',
+              'tf.where(mask, params, tf.constant(_INVALID, params.dtype))',
+              'params + _INVALID * (1 - tf.cast(mask, params.dtype))'),
+             ('number of all actions',
+              'tf.reduce_sum(tf.cast(mask, tf.float32), axis=-1), 1.0)',
+              'tf.reduce_sum(tf.ones_like(mask, tf.float32), axis=-1), 1.0)'),
+         )),
+    dict(file='networks/agents', catches='test_ddqn_with_an_lstm', rows=(
+        ('unrolls not masked', """masks.masked(split(self._params(features)),
+                            masks.of(env_outputs.observation)),""",
+         'split(self._params(features)),'),
+    )),
+    dict(file='networks/agents',
+         catches='OffPolicyLossTest.test_invalid_actions_are_not_in_the_tables',
+         rows=(
+             ('parameters not masked', 'masks.of(observations))', 'None)'),
+         )),
+    dict(file='networks/agents',
+         catches='test_invalid_actions_are_never_chosen', rows=(
+             ('random actions of all', 'random_seed) if mask is None else',
+              'random_seed) if True else'),
+             ('random actions never masked', """tf.int32),
+                                masks.of(env_output.observation)))""",
+              'tf.int32)))'),
+         )),
+    dict(file='networks/agents',
+         catches='test_random_actions_are_uniform_over_the_valid_ones', rows=(
+             ('random actions of the policy', 'tf.zeros_like(params), mask',
+              'params, mask'),
+         )),
+    dict(file='networks/instructions',
+         catches='test_actions_are_those_of_the_table_without_invalid_ones',
+         rows=(('mask as a feature', 'hidden.add(masks.NAME)', 'pass'),)),
+    dict(file='algorithms/sac',
+         catches='OffPolicyLossTest.test_invalid_actions_are_not_in_the_tables',
+         rows=(
+             ('entropy of all actions',
+              'if mask is None:\n      return self._target',
+              'if True:\n      return self._target'),
+             ('mask of the next observation',
+              'self._target_entropies(data.observation)',
+              'self._target_entropies(data.next_observation)'),
+         )),
+    dict(file='environments/spaces', catches='test_no_valid_action', rows=(
+        ('one choice in any part', 'axis=-1), axis=-1)',
+         'axis=-1)[..., :1], -1)'),
+        ('starts of parts', '(0, *action.num_values[:-1])',
+         '(0, *action.num_values[1:])'),
+    )),
+    dict(file='environments/spaces', catches='test_masks_are_bool', rows=(
+        ('a choice at the end', 'self._encode(observation, terminated), reward',
+         'self._encode(observation), reward'),
+    )),
+    dict(file='environments/spaces', catches='test_wrong_masks', rows=(
+        ('no check of the choice', 'if not is_over and not has_choice(',
+         'if False and not has_choice('),
+        ('counts as masks', '(mask != 0) & (mask != 1)', '(mask < 0)'),
+        ('masks of any size', 'if mask.shape != _mask_spec(space).shape:',
+         'if False:'),
+    )),
+    dict(file='environments/spaces',
+         catches='test_spaces_that_are_no_masks', rows=(
+             ('masks of other actions',
+              '_mask_spec(space).shape != (sum(action.num_values),)', 'False'),
+             ('masks of any box', '(part.low >= 0).all() and', 'True or'),
+             ('masks of continuous actions', 'if action.size:\n    raise',
+              'if False:\n    raise'),
+         )),
+    dict(file='environments/from_gymnasium',
+         catches='test_a_vector_of_the_caller', rows=(
+             ('a choice at the end', 'is_over = terminated\n', 'pass\n'),
+             ('no check of the choice', 'self._encode(row, over)',
+              'self._encode(row, True)'),
+         )),
+    dict(file='modes/loading', catches='test_no_valid_action', rows=(
+        ('no check', '_check_mask(masks.of(observation), self.spec.action)',
+         'pass'),
+        ('valid rows', '~spaces.has_choice(mask, action)',
+         'spaces.has_choice(mask, action)'),
+    )),
+)
 
 
 if __name__ == '__main__':

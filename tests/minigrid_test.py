@@ -169,7 +169,7 @@ class MiniGridTest(parameterized.TestCase):
     with mock.patch.dict(sys.modules, {'minigrid': None}):
       self.assert_refused(
           errors.MissingDependencyError, 'BabyAI-GoToObj-v0',
-          r'pip install -e "\.\[minigrid\]"')
+          r'pip install "scalable_agent\[minigrid\]"')
 
   def assert_refused(self, error, name, message, settings=_SETTINGS):
     with self.assertRaisesRegex(error, message) as caught:

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the losses of MPO against formulae and known numbers."""
 
+import functools
 import math
 
 from absl.testing import parameterized
@@ -78,6 +79,12 @@ class _TestCase(tf.test.TestCase, parameterized.TestCase):
         [{k for k, g in gradients.items() if g is not None}
          for gradients in _gradients(function, **inputs)],
         [set(x.split()) for x in names])
+
+
+@functools.cache
+def _compiled_exact_temperature(jit_compile):
+  """Returns the function, traced once for all cases with the same types."""
+  return tf.function(mpo.exact_temperature, jit_compile=jit_compile)
 
 
 class EStepTest(_TestCase):
@@ -178,15 +185,15 @@ class EStepTest(_TestCase):
   def test_exact_temperature_is_the_minimum(self, scale, epsilon, is_discrete):
     q = scale * _random(6, _J, _B)
     prior, log_priors = _prior(7, is_discrete)
-    find = tf.function(mpo.exact_temperature, jit_compile=is_discrete)
-    eta = find(q, epsilon, log_priors).numpy()
+    eta = _compiled_exact_temperature(is_discrete)(
+        q, tf.constant(epsilon, q.dtype), log_priors).numpy()
     value = _dual(q, eta, epsilon, prior)
     for factor in (.99, 1.01):
       self.assertLess(value, _dual(q, eta * factor, epsilon, prior))
     if log_priors is not None:
       log_priors = log_priors.astype(np.float32)
-    self.assertAllClose(eta, mpo.exact_temperature(
-        q.astype(np.float32), epsilon, log_priors), rtol=1e-3)
+    self.assertAllClose(eta, _compiled_exact_temperature(False)(
+        q.astype(np.float32), tf.constant(epsilon), log_priors), rtol=1e-3)
 
   def test_equal_values_have_no_temperature(self):
     self.assertAllClose(1e-6, mpo.exact_temperature(
@@ -330,6 +337,18 @@ class MStepTest(_TestCase):
       mpo.kl_losses(tf.zeros([_B, _N]), tf.zeros([]), .1)
 
 
+  def test_policies_of_different_shapes(self):
+    normal = distributions.Normal
+    one, other = tf.ones([_B, _N]), tf.ones([1, _N])
+    for call in (
+        lambda: mpo.gaussian_kls(normal(other, one), normal(one, one)),
+        lambda: mpo.gaussian_kls(normal(one, other), normal(one, one)),
+        lambda: mpo.gaussian_kls(normal(one, one), normal(one, other)),
+        lambda: mpo.categorical_kls(other, one)):
+      with self.assertRaisesRegex(ValueError, 'Shape .* must be'):
+        call()
+
+
 class DualsTest(_TestCase):
 
   def test_out_of_bounds_costs(self):
@@ -364,6 +383,138 @@ class DualsTest(_TestCase):
       dual.assign(mpo.projected_dual(
           dual - 3. * tape.gradient(loss, dual)))
     self.assertAllClose(3.4785159, mpo.positive(dual), rtol=1e-3)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='losses/mpo',
+         catches='test_exact_temperature_is_the_minimum', rows=(
+        ('softmax over the batch',
+         'log_priors), axis=0)\n'
+         '\n'
+         '\n'
+         'def _log_priors',
+         'log_priors), axis=1)\n'
+         '\n'
+         '\n'
+         'def _log_priors'),
+        ('bisection to the wrong side', '> epsilon', '< epsilon'),
+        ('bisection without the prior',
+         '* (log_weights - _log_priors(q_values, log_priors))',
+         '* log_weights'),
+        ('bisection not on the logarithm', 'tf.exp(0.5 * (low + high))',
+         '0.5 * (tf.exp(low) + high)'),
+    )),
+    dict(file='losses/mpo', catches='test_temperature_loss', rows=(
+        ('pi_t left out', 'return tf.stop_gradient(log_priors)',
+         'return -tf.math.log(tf.cast(tf.shape(q_values)[0], q_values.dtype))'),
+        ('1 / M left out',
+         'return -tf.math.log(tf.cast(tf.shape(q_values)[0], q_values.dtype))',
+         'return tf.zeros([], q_values.dtype)'),
+        ('eps sign of the dual', 'temperature * (epsilon + tf',
+         'temperature * (-epsilon + tf'),
+        ('dual without eta in front', 'return temperature * (epsilon',
+         'return (epsilon'),
+        ('dual: logarithm of the mean over the batch',
+         'epsilon + tf.reduce_mean(log_means)',
+         'epsilon + tf.reduce_logsumexp(log_means)'),
+    )),
+    dict(file='losses/mpo', catches='test_weights', rows=(
+        ('eta multiplies',
+         '  return tf.nn.log_softmax(\n'
+         '      q_values / temperature',
+         '  return tf.nn.log_softmax(\n'
+         '      q_values * temperature'),
+    )),
+    dict(file='losses/mpo', catches='test_gradients', rows=(
+        ('gradient of eta through the weights', 'tf.exp(tf.stop_gradient(',
+         'tf.exp(tf.identity('),
+        ('dual: critic learns',
+         '  q_values = tf.stop_gradient(q_values)\n'
+         '  log_means',
+         '  log_means'),
+    )),
+    dict(file='losses/mpo',
+         catches='test_known_numbers_of_discrete_actions', rows=(
+        ('too few bisections', 'step < num_steps', 'step < 20'),
+    )),
+    dict(file='losses/mpo', catches='test_known_policy_losses', rows=(
+        ('mean over samples',
+         'tf.reduce_mean(tf.reduce_sum(\n'
+         '      tf.stop_gradient(action_weights)',
+         'tf.reduce_mean(tf.reduce_mean(\n'
+         '      tf.stop_gradient(action_weights)'),
+        ('online std in the mean policy',
+         'Normal(online.loc, tf.stop_gradient(target.scale))',
+         'Normal(online.loc, online.scale)'),
+        ('online mean in the std policy',
+         'Normal(tf.stop_gradient(target.loc), online.scale)',
+         'Normal(online.loc, online.scale)'),
+    )),
+    dict(file='losses/mpo', catches='test_policy_loss', rows=(
+        ('sign of the policy loss', 'return -tf.reduce_mean(tf.reduce_sum(',
+         'return tf.reduce_mean(tf.reduce_sum('),
+        ('weights learn from the policy loss',
+         'tf.stop_gradient(action_weights) * log_probs',
+         'action_weights * log_probs'),
+    )),
+    dict(file='losses/mpo', catches='test_decoupled', rows=(
+        ('target learns from the policy loss',
+         'tf.stop_gradient(target.loc), online.scale)',
+         'target.loc, online.scale)'),
+    )),
+    dict(file='losses/mpo', catches='test_gaussian_kls', rows=(
+        ('online std in the mean term',
+         'tf.stop_gradient(target.loc)) / target_scale)',
+         'tf.stop_gradient(target.loc)) / online.scale)'),
+        ('KL of the std the other way round',
+         'ratios = target_scale / online.scale',
+         'ratios = online.scale / target_scale'),
+        ('KL of variances taken for stds', '0.5 * tf.square(ratios) - 0.5 - tf',
+         '0.5 * ratios - 0.5 - tf'),
+        ('determinant inverted', '- 0.5 - tf.math.log(ratios)',
+         '- 0.5 + tf.math.log(ratios)'),
+    )),
+    dict(file='losses/mpo', catches='test_categorical_kls', rows=(
+        ('categorical KL the other way round',
+         '(tf.nn.log_softmax(target_logits) - '
+         'tf.nn.log_softmax(online_logits))',
+         '(tf.nn.log_softmax(online_logits) - '
+         'tf.nn.log_softmax(target_logits))'),
+        ('categorical KL under the online policy',
+         'tf.nn.softmax(target_logits)\n', 'tf.nn.softmax(online_logits)\n'),
+        ('KL: target learns',
+         '  target_logits = tf.stop_gradient(target_logits)\n', ''),
+    )),
+    dict(file='losses/mpo', catches='test_kl_losses', rows=(
+        ('KL bounded by the sum over the batch',
+         'means = tf.reduce_mean(kls, axis=0)',
+         'means = tf.reduce_sum(kls, axis=0)'),
+        ('one mean over all dimensions', 'means = tf.reduce_mean(kls, axis=0)',
+         'means = tf.reduce_mean(kls) + 0 * tf.reduce_mean(kls, axis=0)'),
+        ('alpha learns from the penalty',
+         'tf.stop_gradient(multipliers) * means', 'multipliers * means'),
+        ('policy learns from the dual loss',
+         'epsilon - tf.stop_gradient(means)', 'epsilon - means'),
+        ('eps sign of the multipliers', 'multipliers * (epsilon - tf',
+         'multipliers * (-epsilon - tf'),
+        ('sign of the multipliers',
+         'multipliers * (epsilon - tf.stop_gradient(means))',
+         'multipliers * (tf.stop_gradient(means) - epsilon)'),
+    )),
+    dict(file='losses/mpo', catches='test_out_of_bounds_costs', rows=(
+        ('sign of the cost', 'tf.stop_gradient(-tf.norm(',
+         'tf.stop_gradient(tf.norm('),
+        ('cost of actions inside',
+         'outside = actions - tf.clip_by_value(actions, -1.0, 1.0)',
+         'outside = actions'),
+    )),
+    dict(file='losses/mpo', catches='test_duals', rows=(
+        ('dual without projection', 'tf.maximum(dual, _MIN_DUAL)',
+         'tf.identity(dual)'),
+        ('exp instead of softplus', 'tf.nn.softplus(dual)', 'tf.exp(dual)'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -344,7 +344,7 @@ class PlottingTest(parameterized.TestCase):
     curve = plotting.Curve(*np.ones([3, 1]))
     with mock.patch.dict(sys.modules, {'matplotlib': None}):
       with self.assertRaisesRegex(errors.ConfigError,
-                                  r'pip install -e "\.\[plot\]"'):
+                                  r'pip install "scalable_agent\[plot\]"'):
         plotting.draw({'a': {'catch': curve}}, 1)
 
 

@@ -301,5 +301,101 @@ class RecentTest(parameterized.TestCase):
       self.assertIsInstance(found.state, dict)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/selectors', catches='test_the_dead_are_not_drawn', rows=(
+        ('the dead are drawn in the end', 'everything[items.alive(everything)]',
+         'everything'),
+        ('the dead are drawn',
+         'missing = missing[~items.alive(positions[missing])]',
+         'missing = missing[:0]'),
+    )),
+    dict(file='replay/selectors', catches='UniformTest.test_draws', rows=(
+        ('the newest item is not drawn', 'rng.integers(ends[-1],',
+         'rng.integers(ends[-1] - 1,'),
+        ('the first item of the next stream counts to this one',
+         "np.searchsorted(ends, item, 'right')",
+         "np.searchsorted(ends, item, 'left')"),
+    )),
+    dict(file='replay/selectors', catches='RecentTest.test_draws', rows=(
+        ('recent: all items in all batches',
+         'items.end - np.ceil(share * sizes).astype(np.int64)', 'first'),
+        ('recent: the oldest instead of the latest',
+         'items.end - np.ceil(share * sizes).astype(np.int64)',
+         'first + np.ceil(share * sizes).astype(np.int64)'),
+        ('recent: rounded down', 'items.end - np.ceil(share',
+         'items.end - np.floor(share'),
+        ('recent: each round begins with the latest',
+         'k = self._num_batches % self._round_length',
+         'k = self._round_length - 1 - self._num_batches % self._round_length'),
+        ('recent: rounds do not start over',
+         'self._num_batches % self._round_length', 'self._num_batches'),
+        ('recent: batches not counted', '      self._num_batches += 1\n',
+         ''),
+    )),
+    dict(file='replay/selectors', catches='test_known_sizes', rows=(
+        ('recent: smallest size ignored', 'max(size, self._min_size)', 'size'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_state_of_another_exponent', rows=(
+        ('priorities without their exponent', ') ** self._exponent', ') ** 1'),
+    )),
+    dict(file='replay/prioritised', catches='PrioritisedTest.test_draws', rows=(
+        ('priorities raised twice', ') ** self._exponent',
+         ') ** self._exponent ** 2'),
+        ('epsilon left out', '+ self._epsilon\n',
+         '+ 0\n'),
+        ('epsilon added to the power',
+         '(np.abs(errors.astype(np.float64)) + self._epsilon\n'
+         '                  ) ** self._exponent',
+         '(np.abs(errors.astype(np.float64)) ** self._exponent\n'
+         '                  + self._epsilon)'),
+        ('signed errors', 'np.abs(errors.astype(np.float64))',
+         'errors.astype(np.float64)'),
+        ('draws without strata',
+         '(np.arange(batch_size)\n'
+         '             + rng.random([num_batches, batch_size])) / batch_size',
+         'rng.random([num_batches, batch_size])'),
+    )),
+    dict(file='replay/prioritised', catches='test_known_weights', rows=(
+        ('sign of the exponent of weights', '** -self.importance_exponent',
+         '** self.importance_exponent'),
+        ('weights not normalised',
+         'self._sums[0].take(slots) / self._minima[-1].min()',
+         'self._sums[0].take(slots)'),
+        ('weights normalised by the batch', '/ self._minima[-1].min()',
+         '/ self._sums[0].take(slots).min()'),
+        ('what is not there has the largest weight',
+         'np.where(sums > 0, sums, np.inf)', 'sums'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_new_items_have_the_largest_priority_so_far', rows=(
+        ('new items at 1', '[0.0, self._largest], [', '[0.0, 1.0], ['),
+        ('the largest priority of now',
+         'max(self._largest, float(priorities[alive].max()))',
+         'float(priorities[alive].max())'),
+        ('rounds of the ring off by one', 'oldest + (slot - oldest) % length',
+         'oldest + (slot - oldest - 1) % length'),
+    )),
+    dict(file='replay/prioritised', catches='test_overwritten_items', rows=(
+        ('removed items take their slots along',
+         'np.concatenate([removed, added])),\n'
+         '              np.repeat([0.0, self._largest], [len(removed), '
+         'len(added)]))',
+         'np.concatenate([added, removed])),\n'
+         '              np.repeat([self._largest, 0.0], [len(added), '
+         'len(removed)]))'),
+        ('late errors of overwritten items', 'alive = items.alive(positions)\n',
+         'alive = np.ones(len(positions), bool)\n'),
+        ('items of the round before', 'oldest + (slot - oldest) % length',
+         '(slot - oldest) % length'),
+    )),
+    dict(file='replay/prioritised', catches='RecentTest.test_draws', rows=(
+        ('recent: what has wrapped is left out',
+         'np.maximum(begin + size - length, 0)', '0 * size'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -105,7 +105,7 @@ class LevelsTest(parameterized.TestCase):
     with mock.patch.dict(sys.modules, {package: None}):
       with self.assertRaisesRegex(
           errors.MissingDependencyError,
-          fr'^{level} needs .*: pip install -e "\.\[{extra}\]" .*$'):
+          fr'^{level} needs .*: pip install "scalable_agent\[{extra}\]" .*$'):
         environments.make_vec([level], [1], _SETTINGS)
 
   @parameterized.parameters(

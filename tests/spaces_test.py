@@ -307,5 +307,21 @@ class RewardFunctionTest(parameterized.TestCase):
       environments.goal_functions('no/Such-v0', _SETTINGS)
 
 
+MUTATIONS = (
+    dict(file='environments/spaces', catches='test_parts_keep_their_order',
+         rows=(
+             ('tuples in the order of names',
+              'dict(zip(self._parts, observation',
+              'dict(zip(sorted(self._parts), observation'),
+         )),
+    dict(file='environments/spaces',
+         catches='BitsTest.test_same_as_serial_with_reset_in_the_same_step',
+         rows=(
+             ('bits as int32', 'return actions.astype(space.dtype)',
+              'return actions'),
+         )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -2,10 +2,13 @@
 """Tests of the loop that learns: order, ends, what hooks are told."""
 
 import contextlib
+import functools
 import io
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import threading
 from unittest import mock
 
@@ -161,7 +164,7 @@ class ClusterTest(absltest.TestCase):
   def test_a_cluster_is_for_the_program(self):
     logdir = self.create_tempdir().full_path
     with self.assertRaisesRegex(
-        errors.ConfigError, '^--ray_address=local is for the program, as'):
+        errors.ConfigError, '^--ray_address=local is for "python'):
       training.train(config_lib.Config(logdir=logdir, ray_address='local'))
     self.assertEmpty(os.listdir(logdir))
 
@@ -211,27 +214,40 @@ class ThreadsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('', 1), ('threads.set_intra_op_parallelism_threads(2)', 2),
-      ('tf.zeros([])', 0))  # It starts the threads.
+      ('tf.zeros([])', 0))  # This statement starts the threads.
   def test_training_sets_it_unless_the_program_has(self, before, expected):
-    # In a program of its own, as TensorFlow starts its threads only once.
-    script = f"""
+    self.assertEqual(_threads_of_trainings()[before], expected)
+
+
+@functools.cache
+def _threads_of_trainings():
+  """Returns the threads of an operation, by the statement before `train`."""
+  # A fork each, as TensorFlow starts its threads only once in a process.
+  script = """
+import os
 import sys
 from scalable_agent.settings import config
 from scalable_agent.runs import training
 from scalable_agent.processes import workers
 import tensorflow as tf
 workers.num_cores = lambda: 2
+training.run = lambda *args: int(tf.zeros([]))  # Starts the threads.
 threads = tf.config.threading
-{before}
-training.train(config.Config(
-    level_name='catch', logdir=sys.argv[1], num_actors=2, batch_size=2,
-    unroll_length=5, total_environment_frames=10))
-print('threads:', threads.get_intra_op_parallelism_threads())
+for before in sys.argv[2:]:
+  if not os.fork():
+    exec(before)
+    training.train(config.Config(level_name='catch', logdir=sys.argv[1]))
+    print('threads:', threads.get_intra_op_parallelism_threads(), flush=True)
+    os._exit(0)
+  os.wait()
 """
+  statements = ('', 'threads.set_intra_op_parallelism_threads(2)',
+                'tf.zeros([])')
+  with tempfile.TemporaryDirectory() as logdir:
     output = subprocess.check_output(
-        [sys.executable, '-c', script, self.create_tempdir().full_path],
-        text=True)
-    self.assertIn(f'threads: {expected}\n', output)
+        [sys.executable, '-c', script, logdir, *statements], text=True)
+  found = re.findall(r'^threads: (\d+)$', output, re.MULTILINE)
+  return dict(zip(statements, map(int, found), strict=True))
 
 
 def _context(told=None, rank=0):
@@ -355,7 +371,39 @@ class LogWithoutOutputsTest(absltest.TestCase):
     one = _log_without_outputs(_context(rank=1), feed=feed)
     with contextlib.redirect_stdout(io.StringIO()) as output:
       one.save_replay(mock.Mock())
-    self.assertIn('No space. Training goes on', output.getvalue())
+    self.assertIn('No space. Training continues', output.getvalue())
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/log',
+         catches='test_weights_between_two_updates_are_not_saved', rows=(
+        ('weights between two updates are saved',
+         '    elif not self._learner.is_consistent:\n'
+         "      print('No",
+         '    elif False:\n'
+         "      print('No"),
+    )),
+    dict(file='runs/log',
+         catches='test_sums_up_the_counts_of_all_learners', rows=(
+        ('the progress has the workers of learner 0 only',
+         '[self._actors.counts(), *self._context.reports.counts.values()]',
+         '[self._actors.counts()]'),
+        ('episodes of other learners are lost',
+         'update.episodes + self._context.reports.take().episodes',
+         'update.episodes'),
+        ('the longest lag is another one', 'np.max(update.lags)',
+         'np.min(update.lags)'),
+        ('a learner speaks for another one',
+         '{self._context.rank: self._actors.counts()}',
+         '{1: self._actors.counts()}'),
+    )),
+    dict(file='runs/messages',
+         catches='test_sums_up_the_counts_of_all_learners', rows=(
+        ('unrolls that wait in workers are not counted as lost',
+         '(1 + config.queue_capacity)', '1'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -201,7 +201,7 @@ class VizdoomTest(parameterized.TestCase):
         'vizdoom': None, 'vizdoom.gymnasium_wrapper': None}):
       self.assert_refused(
           errors.MissingDependencyError, 'VizdoomBasic-v1',
-          r'pip install -e "\.\[vizdoom\]"')
+          r'pip install "scalable_agent\[vizdoom\]"')
 
   def assert_refused(self, error, name, message):
     with self.assertRaisesRegex(error, message) as caught:

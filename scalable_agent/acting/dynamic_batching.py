@@ -18,6 +18,7 @@ import dataclasses
 import threading
 import time
 from typing import NamedTuple
+import weakref
 
 import numpy as np
 from scalable_agent.acting import batch_checks
@@ -43,8 +44,7 @@ class _Request:
 
   @property
   def num_rows(self) -> int:
-    # Empty inputs count as one row, so that they reach `check_inputs`, which
-    # rejects them.
+    # Empty inputs count as one row: `check_inputs` then rejects them.
     shape = self.inputs[0].shape if self.inputs else ()
     return max(shape[0], 1) if shape else 1
 
@@ -53,10 +53,15 @@ class _Request:
     """Stores the results of some rows; the last rows wake the caller."""
     self.outputs[first_row] = outputs
     self.num_done += num_rows
-    if self.num_done == self.num_rows:
+    if self.num_done == self.num_rows and not self.future.done():
       parts = [self.outputs[row] for row in sorted(self.outputs)]
       self.future.set_result(parts[0] if len(parts) == 1 else [
           np.concatenate(arrays) for arrays in zip(*parts, strict=True)])
+
+  def cancel(self, message: str, cause: BaseException | None = None) -> None:
+    """Ends the caller with an error, unless the caller has ended."""
+    if not self.future.done():
+      self.future.set_exception(batch_checks.cancelled(message, cause))
 
 
 class _Part(NamedTuple):
@@ -70,6 +75,10 @@ class _Part(NamedTuple):
     return [array[self.first_row:end] for array in self.request.inputs]
 
 
+class _BatchId(np.int64):
+  """The id of a batch, which, unlike an int, can have a finalizer."""
+
+
 class Batcher:
   """Gathers inputs of many threads into batches, and scatters the results.
 
@@ -81,6 +90,9 @@ class Batcher:
 
   Any error closes the batcher for good. Then all present and later callers of
   `compute` get a `CancelledError` with the error as `__cause__`.
+
+  If a worker drops the id of a batch before `set_outputs`, because the worker
+  has failed, the callers get a `CancelledError`.
   """
 
   def __init__(self, minimum_batch_size: int = 1,
@@ -134,7 +146,7 @@ class Batcher:
       The results `[N, ...]`, which may be views of the results of a batch.
 
     Raises:
-      CancelledError: the batcher is closed, now or while waiting.
+      CancelledError: the batcher is closed, or the batch is dropped.
     """
     request = _Request(
         [batch_checks.to_array(arg) for arg in flat_args], output_dtypes)
@@ -181,6 +193,8 @@ class Batcher:
                   computation_id: int | np.int64) -> None:
     """Returns the results `[B, ...]` of a batch to its callers.
 
+    The worker keeps `computation_id`, from `get_inputs`, until now.
+
     Raises:
       CancelledError: the batcher is closed.
       InvalidArgumentError: no computation of this id is waiting, or the results
@@ -220,11 +234,8 @@ class Batcher:
       self._is_closed = True
       self._error = error
       for request in (*self._waiting, *(
-          part.request for parts in self._being_computed.values()
-          for part in parts)):
-        if not request.future.done():
-          request.future.set_exception(
-              batch_checks.cancelled('Compute was cancelled', error))
+          part.request for part in sum(self._being_computed.values(), []))):
+        request.cancel('Compute was cancelled', error)
       self._waiting.clear()
       self._num_rows_waiting = 0
       self._being_computed.clear()
@@ -267,10 +278,17 @@ class Batcher:
       num_rows -= part.num_rows
       if request.num_taken == request.num_rows:
         self._waiting.popleft()
-    computation_id = np.int64(self._next_id)
+    computation_id = _BatchId(self._next_id)
     self._next_id += 1
     self._being_computed[int(computation_id)] = parts
+    weakref.finalize(computation_id, self._dropped, int(computation_id))
     return computation_id, parts
+
+  def _dropped(self, computation_id: int) -> None:
+    """Ends the callers of a batch that nobody can answer any more."""
+    with self._changed:
+      for part in self._being_computed.pop(computation_id, ()):
+        part.request.cancel('The worker dropped the batch without outputs')
 
 
 class Service:

@@ -69,7 +69,7 @@ def head(config: config_lib.Config) -> Iterator[None]:
           f'--ray_address={config.ray_address}.')
     if os.environ['RAY_AUTH_MODE'] != 'token':
       print('Whoever reaches this address can run programs as you. Set the '
-            'same RAY_AUTH_TOKEN on all hosts to keep others out.', flush=True)
+            'same RAY_AUTH_TOKEN on all hosts to prevent this.', flush=True)
     yield
 
 
@@ -101,7 +101,7 @@ def _wait_for_end(config: config_lib.Config, node: '_Node',
     if not node.is_alive():
       raise errors.ClusterError(
           f'The learner at {config.ray_address} was lost. The same command '
-          'waits for it.')
+          'waits for the learner.')
     stop.wait(_POLL_S)
 
 
@@ -168,7 +168,7 @@ def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
       [os.path.dirname(sys.executable), os.environ.get('PATH', '')]))
   if program is None:
     raise errors.MissingDependencyError(
-        'There is no program ray: pip install -e ".[ray]".')
+        'There is no program ray: pip install "scalable_agent[ray]".')
   end_with_parent = functools.partial(
       signals.send_when_parent_dies, signal.SIGTERM)
   for _ in range(_MAX_STARTS):

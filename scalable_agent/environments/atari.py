@@ -50,7 +50,7 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> str:
     import ale_py  # pylint: disable=g-import-not-at-top
   except ImportError as e:
     raise errors.MissingDependencyError(
-        f'{level_name} needs ale-py: pip install -e ".[atari]".'
+        f'{level_name} needs ale-py: pip install "scalable_agent[atari]".'
     ) from e
   gymnasium.register_envs(ale_py)
   spec = gymnasium.registry.get(level_name)

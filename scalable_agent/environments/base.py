@@ -59,7 +59,7 @@ class VectorStep(NamedTuple):
 
 
 class VectorEnvironment(Protocol):
-  """`E` environments in lockstep; each family of levels implements this."""
+  """`E` environments in lockstep, the protocol of all families of levels."""
   spec: structs.EnvironmentSpec
 
   def initial(self) -> Observation:
@@ -76,7 +76,7 @@ class VectorEnvironment(Protocol):
 
 
 class FlowEnvironment:
-  """A vector of environments as a flow of `StepOutput`s.
+  """A vector of environments as a stream of `StepOutput`s.
 
   Arrays returned by `initial` and `step` are only valid until the next call.
   `indices` are the numbers of the `E` environments in the run.

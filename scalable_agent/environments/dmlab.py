@@ -56,10 +56,11 @@ _MAX_INSTRUCTION_LENGTH = 1024
 _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
 _HOW_TO_INSTALL = (
-    'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
-    'PyPI: build its wheel from https://github.com/google-deepmind/lab (with '
-    'Bazel, see python/pip_package/README.md), and install the wheel, '
-    '"setuptools<81" and dm-env with pip.')
+    'needs Python 3.11 or older and the package deepmind_lab. PyPI does not '
+    'have this package: build its wheel from '
+    'https://github.com/google-deepmind/lab (with Bazel, see '
+    'python/pip_package/README.md), and install the wheel, "setuptools<81" and '
+    'dm-env with pip.')
 # Imports of the package `deepmind_lab`, and the reason if an import is missing.
 _MISSING = {
     'imp': 'whose package imports imp, which Python has up to 3.11 only: use '

@@ -57,7 +57,7 @@ class Package(NamedTuple):
     except ImportError as e:
       raise errors.MissingDependencyError(
           f'{level_name} needs {self.name}: '
-          f'pip install -e ".[{self.extra}]" ({e}).') from e
+          f'pip install "scalable_agent[{self.extra}]" ({e}).') from e
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> Spec:

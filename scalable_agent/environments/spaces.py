@@ -121,7 +121,7 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, in which '
-        f'{", ".join(empty)} has no numbers: leave it out.')
+        f'{", ".join(empty)} has no numbers: leave this part out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, _MASK}:
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
                'ObservationWrapper' if space.is_np_flattenable else

@@ -161,7 +161,7 @@ class StepOutput(NamedTuple):
   """The result of one step of an environment.
 
   Attributes:
-    reward: float32 `[...]`, unclipped reward that led to `observation`.
+    reward: float32 `[...]`, unclipped, of the action that led to `observation`.
     info: statistics of the episode.
     done: bool `[...]`, whether `observation` begins a new episode.
     observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or

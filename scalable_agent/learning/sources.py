@@ -28,8 +28,8 @@ from scalable_agent.settings import sections
 # --save_replay=auto saves replays of at most this size.
 _MAX_SAVED_BYTES = 2e9
 
-_REFILLS = ('The replay was not saved: it is filled with --min_replay_steps '
-            'before the agent learns on.')
+_REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
+            'learning resumes.')
 
 _Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
                       | replay_lib.Replay[replay_lib.UnrollStore])
@@ -161,7 +161,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
-    print(f'The replay has {replay.num_items:,} transitions of before.')
+    print(f'The saved replay has {replay.num_items:,} transitions.')
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)

@@ -133,6 +133,8 @@ def gaussian_kls(online: distributions.Normal, target: distributions.Normal
   over `N` is the KL of diagonal Gaussians. The target is taken as constant.
   """
   q_learning.check_shape('online', online.loc, target.loc)
+  q_learning.check_shape('online scale', online.scale, target.loc)
+  q_learning.check_shape('target scale', target.scale, target.loc)
   target_scale = tf.stop_gradient(target.scale)
   mean_kls = 0.5 * tf.square(
       (online.loc - tf.stop_gradient(target.loc)) / target_scale)
@@ -147,6 +149,7 @@ def categorical_kls(online_logits: tf.Tensor,
 
   The target's logits are taken as constants.
   """
+  q_learning.check_shape('online_logits', online_logits, target_logits)
   target_logits = tf.stop_gradient(target_logits)
   return tf.reduce_sum(
       tf.nn.softmax(target_logits)

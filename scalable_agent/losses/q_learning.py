@@ -22,21 +22,27 @@ Christodoulou 2019 (arXiv 1910.07207, SAC with discrete actions).
 
 import math
 
+import numpy as np
 import tensorflow as tf
 
 # The values of o', and the targets.
 
 
 def chosen_values(q_values: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-  """Returns the values of actions `[B]`: `[..., B]` of `[..., B, A]`."""
+  """Returns the values of actions `[B]`: `[..., B]` of `[..., B, A]`.
+
+  The value of an action outside `[0, A)` is NaN.
+  """
   actions = tf.convert_to_tensor(actions)
   check_shape('actions', actions, q_values[..., 0] if len(q_values.shape) == 2
               else q_values[0, ..., 0])
   is_chosen = tf.one_hot(
       actions, q_values.shape[-1], on_value=True, off_value=False, dtype=bool)
   # A product would let infinities of other actions pass.
-  return tf.reduce_sum(
+  values = tf.reduce_sum(
       tf.where(is_chosen, q_values, tf.zeros_like(q_values)), axis=-1)
+  exists = (actions >= 0) & (actions < q_values.shape[-1])
+  return tf.where(exists, values, tf.constant(np.nan, values.dtype))
 
 
 def greedy_values(q_values_t: tf.Tensor,
@@ -197,7 +203,7 @@ def temperature_loss(
 def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
   """Returns a share of the entropy of the uniform policy.
 
-  The paper has 0.98; for few actions this is so near to uniform that the
+  The paper has 0.98; with few actions, 0.98 is so close to uniform that the
   temperature grows without bound.
   """
   return ratio * math.log(num_actions)

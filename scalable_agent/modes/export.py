@@ -75,8 +75,8 @@ class ExportedAgent(tf.Module):
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the state before the first step of `batch_size` environments.
 
-    The state has the inputs `c`, `h` and `last_action` of `step`, as far as
-    `step` has these inputs. Without any, `batch_size` is returned, because a
+    The state has the inputs `c`, `h` and `last_action` of `step`, where `step`
+    has these inputs. If `step` has none, `batch_size` is returned, because a
     signature must return a tensor.
     """
     state = dict(zip('ch', self._agent.initial_state(batch_size)))

@@ -46,7 +46,7 @@ class LoadedAgent:
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                agent: agents.Agent, num_env_frames: int):
-    """Use `load` instead."""
+    """Makes a loaded agent; use `load` instead."""
     self.config = config
     self.spec = spec
     self.agent = agent
@@ -73,7 +73,7 @@ class LoadedAgent:
       observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
         of other dtypes are converted. The names of a tuple are `0`, `1`, ...
       state: state from the previous step, or from `initial_state`.
-      reward: float `[E]` or scalar, the rewards that led to `observation`. Only
+      reward: float `[E]` or scalar, the rewards of the previous actions. Only
         agents with `use_last_action_reward` use rewards.
       done: bool `[E]` or scalar, whether `observation` begins an episode. Only
         agents with an LSTM use `done`.

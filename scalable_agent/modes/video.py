@@ -68,7 +68,7 @@ def check_packages(video_format: str) -> None:
       imageio_ffmpeg.get_ffmpeg_exe()
   except (ImportError, RuntimeError) as e:
     raise errors.MissingDependencyError(
-        'Videos need imageio and ffmpeg: pip install -e ".[video]" '
+        'Videos need imageio and ffmpeg: pip install "scalable_agent[video]" '
         f'({str(e).splitlines()[0]}).') from e
 
 

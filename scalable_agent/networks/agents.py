@@ -233,6 +233,10 @@ class Critic(tf.keras.Model):
     self._torso = torso
     self._values = values
 
+  def build(
+      self, unused_input_shape: collections.abc.Sequence[int]) -> None:
+    """See `layers.Composite`."""
+
   def call(self, observations: structs.Nest,
            actions: tf.Tensor | None = None) -> tf.Tensor:
     """Computes values, float32 `[N]`; for discrete actions `[N, A]`.

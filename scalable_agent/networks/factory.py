@@ -37,7 +37,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       features, float `[N, F]`.
     observation_spec: an `ArraySpec`, or a dictionary of specs: frames (uint8 or
       float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
-      (string). The agent does not see `achieved_goal` beside `observation` and
+      (string). The agent does not see `achieved_goal`, only `observation` and
       `desired_goal`.
     action_spec: spec of the actions.
     head: turns the network's output into actions; None for `heads.policy`.

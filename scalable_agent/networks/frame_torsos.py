@@ -15,7 +15,7 @@ from scalable_agent.settings import declare
 import tensorflow as tf
 
 
-class DeepTorso(tf.keras.layers.Layer):
+class DeepTorso(layers.Composite):
   """The paper's ResNet: 15 convolutions in three sections, then dense 256."""
 
   def __init__(self, data_format: str = 'channels_last',
@@ -36,7 +36,7 @@ class DeepTorso(tf.keras.layers.Layer):
     return self._dense(layers.flatten(tf.nn.relu(x)))
 
 
-class ResNetSection(tf.keras.layers.Layer):
+class ResNetSection(layers.Composite):
   """Convolution, pooling to half the size, two residual blocks."""
 
   def __init__(self, channels: int, seed: layers.Seed):
@@ -54,7 +54,7 @@ class ResNetSection(tf.keras.layers.Layer):
     return x
 
 
-class ShallowTorso(tf.keras.layers.Layer):
+class ShallowTorso(layers.Composite):
   """The paper's small network: two convolutions, then dense 256 (as in A3C)."""
 
   def __init__(self, data_format: str = 'channels_last',
@@ -78,7 +78,7 @@ class ShallowTorso(tf.keras.layers.Layer):
     return self._dense(layers.flatten(self._second(x)))
 
 
-class NatureTorso(tf.keras.layers.Layer):
+class NatureTorso(layers.Composite):
   """DQN's network (Mnih et al. 2015): three convolutions, then dense 512."""
 
   def __init__(self, data_format: str = 'channels_last',
@@ -182,8 +182,8 @@ def make(
 def _data_format(frame_shape: tuple[int, ...]) -> str:
   """Returns the layout of frames.
 
-  The channels are the outer axis beside two equal axes (a square frame may have
-  any number of channels), or else the smaller outer axis.
+  The channels are the outer axis next to two equal axes (a square frame may
+  have any number of channels), or else the smaller outer axis.
   """
   first, middle, last = frame_shape
   is_square = (first == middle) != (middle == last)

@@ -92,7 +92,18 @@ class ZeroMeanNormal(tf.keras.initializers.Initializer):
     return kernel - tf.reduce_mean(kernel, axes, keepdims=True)
 
 
-class Dueling(tf.keras.layers.Layer):
+class Composite(tf.keras.layers.Layer):
+  """A layer of sublayers, which the first call builds.
+
+  Without a method `build`, Keras would trace the first call of each layer
+  before the call. Nested layers would be traced again in each other's traces.
+  """
+
+  def build(self, unused_input_shape: Sequence[int]) -> None:
+    """Makes nothing: the sublayers make the variables."""
+
+
+class Dueling(Composite):
   """Values of actions as `V + A - mean(A)` (Wang et al., arXiv 1511.06581)."""
 
   def __init__(self, value: tf.keras.layers.Layer,

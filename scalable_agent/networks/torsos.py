@@ -25,7 +25,7 @@ _VARIABLES_OF_USERS: weakref.WeakValueDictionary[int, tf.Variable] = (
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
 
-class MLPTorso(tf.keras.layers.Layer):
+class MLPTorso(layers.Composite):
   """Dense layers, for vectors and tiny images."""
 
   def __init__(self, hidden_sizes: Sequence[int] = (64, 64),
@@ -70,7 +70,7 @@ class MLPTorso(tf.keras.layers.Layer):
     return x
 
 
-class PartsTorso(tf.keras.layers.Layer):
+class PartsTorso(layers.Composite):
   """A torso for each frame, then dense layers for the whole observation."""
 
   def __init__(self, frame_torsos: Mapping[str, tf.keras.layers.Layer],
@@ -97,7 +97,7 @@ class PartsTorso(tf.keras.layers.Layer):
     return self._mlp(parts, actions)
 
 
-class JoinedTorso(tf.keras.layers.Layer):
+class JoinedTorso(layers.Composite):
   """A torso for the whole observation, then dense layers with the action."""
 
   def __init__(self, torso: tf.keras.layers.Layer, mlp: MLPTorso):

@@ -52,8 +52,15 @@ class Report(NamedTuple):
     return kind(f'{who} raised {self.text}', self.frames, self.all_frames)
 
 
-def report(error: BaseException) -> Report:
-  """Returns an error as text."""
+def report(error: BaseException,
+           env: gymnasium.Env | None = None, method: str = 'step') -> Report:
+  """Returns an error as text.
+
+  Args:
+    error: the error.
+    env: the environment, if the error is about the result of a method.
+    method: the name of the method.
+  """
   try:
     message = str(error)[:_MAX_MESSAGE_LENGTH]
   except Exception:  # pylint: disable=broad-except
@@ -63,6 +70,11 @@ def report(error: BaseException) -> Report:
             if not frame.filename.startswith(_OURS)
             and (i == len(frames) - 1
                  or not frame.filename.startswith(_WRAPPERS))]
+  code = getattr(getattr(env and env.unwrapped, method, None), '__code__', None)
+  if (code and not code.co_filename.startswith((_OURS, _WRAPPERS)) and all(
+      frame.filename.startswith(_WRAPPERS) for frame in theirs)):
+    theirs.insert(0, traceback.FrameSummary(
+        code.co_filename, code.co_firstlineno, code.co_name))
   # Raised where we or gymnasium unpack the results of user functions.
   if (isinstance(error, ValueError) and 'values to unpack' in message and frames
       and frames[-1].filename.startswith((_OURS, _WRAPPERS))):
@@ -125,7 +137,7 @@ def number_of_reward(reward: npt.ArrayLike) -> float:
 def errors_explained(who: str) -> Iterator[None]:
   """Turns errors raised within into `errors.UserCodeError`s of `who`.
 
-  `sys.exit` counts as an error: the run would end without a word.
+  `sys.exit` counts as an error: the run would end without a message.
   """
   try:
     yield

@@ -74,7 +74,7 @@ class Workers:
     """Starts the processes and builds the environments in them.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
-    those of the environments' own action space. A step of all environments may
+    from the action space of the environments. A step of all environments may
     take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. Raises EnvironmentProcessError if an
@@ -232,8 +232,8 @@ class Workers:
               if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
-          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} more '
-          'for each environment per core).')
+          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} s x '
+          'environments / cores more).')
     # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
@@ -291,8 +291,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
       try:
         if command is None:
           with warnings.catch_warnings():
-            # Already shown when the spaces of the level were queried.
-            warnings.simplefilter('ignore')
+            warnings.simplefilter('ignore')  # Shown when the level was queried.
             _seed(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
@@ -303,7 +302,9 @@ def _work(commands: connection.Connection, done: connection.Connection,
           _step(envs[i], exchange, index)
         exchange.status[index] = DONE
       except Exception as e:  # pylint: disable=broad-except
-        text = user_code.report(e).to_bytes(MAX_REPORT_BYTES)
+        name = 'reset' if command == _RESET else 'step'
+        text = user_code.report(e, command and envs[i], name).to_bytes(
+            MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = DONE  # The parent waits no longer.
         exchange.status[index] = FAILED

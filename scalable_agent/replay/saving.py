@@ -33,7 +33,7 @@ class DamagedError(errors.CheckpointError):
 
   def __init__(self, damaged: str, directory: str):
     super().__init__(f'{damaged} is damaged: delete {directory}. The run then '
-                     'fills its replay anew.')
+                     'starts with an empty replay.')
     self.damaged = damaged
 
 
@@ -96,8 +96,8 @@ class Saver:
     if form != _form(store):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store)}: use the settings of before, or delete '
-          f'{self._directory}. The run then fills its replay anew.')
+          f'{_form(store)}: use the earlier settings, or delete '
+          f'{self._directory}. The run then starts with an empty replay.')
     self._segments = {}
     for name in segments:
       arrays = self._read(name)

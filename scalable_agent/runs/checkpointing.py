@@ -78,7 +78,7 @@ class Checkpointer:
     self._num_updates_saved: int | None = None
 
   def restore(self, put_aside: bool = True) -> str | None:
-    """Restores the latest good checkpoint; returns its path, None without any.
+    """Restores the latest good checkpoint; returns the path, or None.
 
     With `put_aside`, later checkpoints, which are damaged, are renamed, and a
     line is printed. Raises CheckpointError if no checkpoint fits this agent, or
@@ -240,7 +240,7 @@ class BestCheckpoint:
     self.mean = self._means.get(self._name, -math.inf)
 
   def offer(self, mean: float, train_time_s: float) -> bool:
-    """Saves the learner if `mean` is the highest; returns whether so.
+    """Saves the learner if `mean` is the highest; returns whether saved.
 
     Raises errors as `Checkpointer.save` does; then the best checkpoint stays.
     """

@@ -110,7 +110,7 @@ class Evaluator:
     """Plays the games with the current weights, and writes the results.
 
     `train_time_s` are the seconds trained. Returns None if `stop` is set
-    meanwhile.
+    during the games.
     """
     learner = self._learner
     self._policy.refresh(learner.weights())

@@ -290,7 +290,7 @@ class Log:
             flush=True)
 
   def _save_or_wait(self) -> str:
-    """Writes a checkpoint; waits for room in a deterministic run."""
+    """Writes a checkpoint; a deterministic run waits for disk space."""
     while True:
       try:
         return self.save()

@@ -77,8 +77,8 @@ class MetricsWriter:
       self._file = open(path, 'a', newline='', encoding='utf-8')
     except OSError as e:
       raise errors.ConfigError(
-          f'{path} cannot be written: {e.strerror}. Make it writable or use '
-          'another --logdir.') from e
+          f'{path} cannot be written: {e.strerror}. Make this file '
+          'writable or use another --logdir.') from e
     self._path, self._has_failed = path, False
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
@@ -145,8 +145,8 @@ class MetricsWriter:
     except (OSError, tf.errors.OpError) as e:
       if not self._has_failed:
         print(f'Curves could not be written to {os.path.dirname(self._path)}: '
-              f'{errors.reason(e)}. Training goes on; episodes may be missing '
-              'from them.', flush=True)
+              f'{errors.reason(e)}. Training continues; episodes may be '
+              'missing from the curves.', flush=True)
       self._has_failed = True
 
   def _as_default(self, num_env_frames: int
@@ -155,7 +155,7 @@ class MetricsWriter:
 
 
 def _missing_end(path: str) -> str:
-  """Returns the missing end of a CSV file whose last line a kill has cut."""
+  """Returns the missing end of the last line of a CSV file after a kill."""
   with open(path, 'rb') as f:
     f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
     line = f.read().rsplit(b'\n', 1)[-1]

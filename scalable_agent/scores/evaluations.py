@@ -68,8 +68,8 @@ def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
     os.replace(f'{path}.tmp', path)
   except OSError as e:
     raise errors.ConfigError(
-        f'{path} cannot be written: {e.strerror}. Make it writable or use '
-        'another --logdir.') from e
+        f'{path} cannot be written: {e.strerror}. Make this file '
+        'writable or use another --logdir.') from e
   return read(logdir)
 
 

@@ -327,6 +327,6 @@ def _import_matplotlib() -> tuple[types.ModuleType, types.ModuleType]:
     from matplotlib import ticker  # pylint: disable=g-import-not-at-top
   except ImportError as e:
     raise errors.ConfigError(
-        '--mode=plot needs matplotlib: pip install -e ".[plot]".'
+        '--mode=plot needs matplotlib: pip install "scalable_agent[plot]".'
     ) from e
   return figure, ticker

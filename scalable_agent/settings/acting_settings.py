@@ -17,9 +17,9 @@ class ActingSettings(Section):
   """Acting: environments, threads and unrolls."""
   num_actors: int = setting(
       4,
-      "Number of environments. In DeepMind's code every actor has one "
-      'environment, hence the name. Here --num_actor_groups threads step all '
-      'environments.', POSITIVE, COUNT)
+      'Number of environments. --num_actor_groups threads step all '
+      "environments. The name is from DeepMind's code, where every actor has "
+      'one environment.', POSITIVE, COUNT)
   num_actor_groups: int = setting(
       By(impala=2, others=1),
       'Number of threads that act. The environments are divided among the '
@@ -45,7 +45,7 @@ class ActingSettings(Section):
       'Make a run that can be repeated bit for bit on the same machine, even '
       'if the run is killed and resumed. Acting and learning take turns: an '
       'unroll begins after all updates that are due. After each checkpoint, '
-      'environments and replays of unrolls start afresh, and the program '
+      'environments restart, replays of unrolls are empty, and the program '
       'compiles again; see --save_checkpoint_frames. Slower. Needs '
       '--num_actor_groups=1.')
   save_checkpoint_frames: int = setting(
@@ -56,5 +56,5 @@ class ActingSettings(Section):
   min_policy_lag: int = setting(
       0,
       'For experiments: act with weights that are this many calls of the '
-      'learner old (see --updates_per_call), and with the initial weights '
-      'until then. Queues add more lag.', NOT_NEGATIVE)
+      'learner old (see --updates_per_call); the initial weights act until '
+      'then. Queues add more lag.', NOT_NEGATIVE)

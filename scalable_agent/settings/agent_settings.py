@@ -17,12 +17,12 @@ class AgentSettings(Section):
   agent: str = setting(
       'auto',
       'Neural network. deep: the ResNet of the IMPALA paper. shallow: the '
-      "small network of this paper. nature: DQN's network of 2015, three "
+      "small network of the IMPALA paper. nature: DQN's network of 2015, three "
       'convolutions. mlp: dense layers, for vectors and tiny images. auto: mlp '
-      'if observations are not frames (three axes); for frames, deep with '
-      'IMPALA, and nature with all other algorithms (deep if a side has less '
-      'than 36 pixels). module:function: a network that a function of yours '
-      'makes, see docs/new_network.md.', IS_AGENT, automatic=True)
+      'if no observation is a frame (three axes); for frames, deep with '
+      'impala, and nature with all other algorithms (deep if a side has less '
+      'than 36 pixels). module:function: your function, which makes a network; '
+      'see docs/new_network.md.', IS_AGENT, automatic=True)
   hidden_sizes: str = setting(
       By(impala='64,64', others='256,256'),
       'Units of the dense layers of mlp, of critics of continuous actions, and '
@@ -42,18 +42,19 @@ class AgentSettings(Section):
       'ddqn, this needs --use_lstm.', algorithms=('impala', 'ddqn'))
   use_instruction: bool = setting(
       True,
-      'The agent sees the instruction, in levels that have one. With ddqn, '
+      'The agent sees the instruction, in levels with instructions. With ddqn, '
       'this needs --use_lstm.', algorithms=('impala', 'ddqn'))
   compute_dtype: str = setting(
       'float32',
-      'Number type in which the networks multiply. bfloat16 is meant for GPUs '
-      'that support bfloat16, where this was never run; on a CPU, bfloat16 is '
-      'slower. Weights, the state of the LSTM, V-trace and losses are always '
-      'float32.', choices=('float32', 'bfloat16'))
+      'Data type in which the networks compute. bfloat16 is meant for GPUs '
+      'that support bfloat16, but was never run on a GPU; on a CPU, bfloat16 '
+      'is slower. Weights, the state of the LSTM, V-trace and losses are '
+      'always float32.', choices=('float32', 'bfloat16'))
   xla: str = setting(
       'auto',
       'Functions that XLA compiles. none: no function. policy: the policy '
-      'steps. all: the policy steps and the updates. auto: with an mlp on a '
-      'CPU policy, or all for ddqn; none otherwise. XLA never compiles policy '
-      'steps that groups of environments share (--dynamic_batching).',
-      choices=('auto', 'none', 'policy', 'all'), automatic=True)
+      'steps. all: the policy steps and the updates. auto: for an mlp on a '
+      'CPU, all with ddqn and policy with other algorithms; otherwise none. '
+      'XLA never compiles policy steps that groups of environments share '
+      '(--dynamic_batching).', choices=('auto', 'none', 'policy', 'all'),
+      automatic=True)

@@ -30,9 +30,8 @@ class RewardSettings(Section):
   reward_clipping: str = setting(
       By(impala='abs_one', Atari='abs_one', others='none'),
       'Clipping of rewards for learning. none: no clipping. abs_one: to [-1, '
-      '1]. soft_asymmetric: squashed to [-1.5, 5], and negative rewards count '
-      '0.3 times as much as positive rewards.',
-      choices=('none', 'abs_one', 'soft_asymmetric'))
+      '1]. soft_asymmetric: squashed to [-1.5, 5], where negative rewards are '
+      'multiplied by 0.3.', choices=('none', 'abs_one', 'soft_asymmetric'))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,37 +46,37 @@ class ImpalaSettings(RewardSettings):
       algorithms=('impala',))
   squash_actions: bool = setting(
       True,
-      'Squash the samples of the Gaussian policy to [-1, 1] by tanh. If off, '
+      'Map samples of the Gaussian policy to [-1, 1] by tanh. If off, '
       'environments clip the actions.', algorithms=('impala',),
       actions='continuous')
   bootstrap_truncated: bool = setting(
       False,
       'If a time limit cuts an episode off, add the value of the last '
       "observation to the return. If off, as in DeepMind's code, a time limit "
-      'is an end like any other.', algorithms=('impala',))
+      'ends the return.', algorithms=('impala',))
   correction: str = setting(
       'vtrace',
-      'Correction of unrolls that older policies made (table 2 of the IMPALA '
-      'paper). vtrace: of everything. one_step: of everything but the targets '
-      'of the baseline. none: of nothing. epsilon: of nothing, but 1e-6 is '
-      'added to the probabilities in the policy loss.', choices=CORRECTIONS,
+      'Off-policy correction (table 2 of the IMPALA paper). vtrace: V-trace. '
+      'one_step: importance weights in the policy loss only. none: no '
+      'correction. epsilon: no correction, but 1e-6 is added to the '
+      'probabilities in the policy loss.', choices=CORRECTIONS,
       algorithms=('impala',))
   lambda_: float = setting(
       1.,
-      'V-trace: lambda, a factor of each step of a trace. Smaller values '
+      'V-trace: lambda, a factor of the trace coefficients. Smaller values '
       'shorten traces.', FRACTION, algorithms=('impala',), needs=_VTRACE)
   clip_rho: float = setting(
       1.,
-      'V-trace: largest importance weight of a step (rho).', POSITIVE,
-      algorithms=('impala',), needs=_VTRACE)
+      'V-trace: upper bound of the importance weights in the targets of the '
+      'baseline (rho bar).', POSITIVE, algorithms=('impala',), needs=_VTRACE)
   clip_c: float = setting(
       1.,
-      'V-trace: largest factor of a step of a trace (c).', POSITIVE,
+      'V-trace: upper bound of the trace coefficients (c bar).', POSITIVE,
       algorithms=('impala',), needs=_VTRACE)
   clip_pg_rho: float = setting(
       1.,
-      'V-trace: largest importance weight in the policy loss.', POSITIVE,
-      algorithms=('impala',), needs=_VTRACE)
+      'V-trace: upper bound of the importance weights in the policy loss.',
+      POSITIVE, algorithms=('impala',), needs=_VTRACE)
   reduction: str = setting(
       'sum',
       'Reduction of the loss over the steps of a batch: sum or mean. The '
@@ -90,14 +89,14 @@ class OffPolicySettings(RewardSettings):
   """Losses, target networks and exploration of DDQN, DDPG, TD3, SAC, MPO."""
   target_update_rate: float | None = setting(
       By(ddqn=1., mpo=1., others=.005),
-      'Share of the difference to the learned networks by which target '
-      'networks move, each time. Critics learn from the values of target '
+      'tau: each move sets the target networks to (1 - tau) x target networks '
+      '+ tau x learned networks. Critics learn from the values of target '
       'networks. 1 for a copy; 1 is also the default with a '
       '--target_update_period above 1.', POSITIVE, FRACTION,
       algorithms=OFF_POLICY)
   target_update_period: int | None = setting(
       By(ddqn=1000, mpo=100, others=1),
-      'Updates from one move of the target networks to the next. With a '
+      'Number of updates between two moves of the target networks. With a '
       '--target_update_rate below 1, the default is 1.', POSITIVE,
       algorithms=_WITH_PERIOD)
   critic_learning_rate: float = setting(
@@ -106,8 +105,8 @@ class OffPolicySettings(RewardSettings):
       algorithms=('ddpg', 'td3', 'sac', 'mpo'))
   num_critics: int | None = setting(
       By(mpo=1, others=2),
-      'Number of critics. The smallest of their values counts.', POSITIVE,
-      algorithms=('td3', 'sac', 'mpo'))
+      "Number of critics. Targets use the minimum of the critics' values.",
+      POSITIVE, algorithms=('td3', 'sac', 'mpo'))
   double_q: bool = setting(
       True,
       'Double Q-learning: the learned network chooses the best next action, '
@@ -119,8 +118,9 @@ class OffPolicySettings(RewardSettings):
       'advantage of each action, which are added.', algorithms=('ddqn',))
   huber_delta: float = setting(
       0.,
-      'Huber loss: errors up to this size are squared, and larger errors count '
-      'linearly. 0 for squares everywhere.', NOT_NEGATIVE, algorithms=('ddqn',))
+      'Huber loss: quadratic for errors up to this size, linear for larger '
+      'errors. 0 for a quadratic loss everywhere.', NOT_NEGATIVE,
+      algorithms=('ddqn',))
   exploration_epsilon_begin: float = setting(
       1.,
       'Probability of a random action at frame 0. Before the first update, all '
@@ -132,14 +132,14 @@ class OffPolicySettings(RewardSettings):
   exploration_fraction: float = setting(
       .1,
       'Share of --total_environment_frames over which the probability of a '
-      'random action falls linearly from --exploration_epsilon_begin to '
+      'random action decreases linearly from --exploration_epsilon_begin to '
       '--exploration_epsilon_end.', FRACTION, algorithms=('ddqn',),
       unless='exploration_decay')
   exploration_decay: float = setting(
       0.,
-      'Factor of the probability of a random action in each update, such as '
-      '0.999. 0 for a linear fall, see --exploration_fraction.', FRACTION,
-      algorithms=('ddqn',))
+      'Factor by which each update multiplies the probability of a random '
+      'action, such as 0.999. 0 for a linear decrease, see '
+      '--exploration_fraction.', FRACTION, algorithms=('ddqn',))
   burn_in_steps: int = setting(
       0,
       'With --use_lstm: number of steps at the start of each unroll that only '
@@ -171,15 +171,15 @@ class OffPolicySettings(RewardSettings):
       'KL terms.', NOT_NEGATIVE, algorithms=('sac', 'mpo'))
   target_entropy_ratio: float = setting(
       .7,
-      'Entropy that the policy should have, as a share of the entropy of '
-      'uniformly random actions. Larger values explore more. The paper of '
-      'discrete SAC has 0.98; with few actions, the temperature then grows '
-      'without bound.', FRACTION, algorithms=('sac',), actions='discrete')
+      'Target entropy, as a share of the entropy of uniformly random actions. '
+      'Larger values explore more. The paper of discrete SAC has 0.98; with '
+      '0.98 and few actions, the temperature grows without bound.', FRACTION,
+      algorithms=('sac',), actions='discrete')
   target_entropy_per_part: float = setting(
       -1.,
-      'Entropy that the policy should have, for each number of an action. '
-      'Larger values explore more; negative values are possible.', FINITE,
-      algorithms=('sac',), actions='continuous')
+      'Target entropy per action dimension. Larger values explore more; '
+      'negative values are possible.', FINITE, algorithms=('sac',),
+      actions='continuous')
   num_samples: int = setting(
       20,
       'Number of actions that are sampled for each observation.', POSITIVE,
@@ -191,12 +191,12 @@ class OffPolicySettings(RewardSettings):
   epsilon_mean: float = setting(
       .0025,
       'Bound of the mean KL between the target policy and the policy: for '
-      'continuous actions, for the mean of each number of an action; for '
-      'discrete actions, of the whole KL.', POSITIVE, algorithms=('mpo',))
+      'continuous actions, for the mean of each action dimension; for discrete '
+      'actions, of the whole KL.', POSITIVE, algorithms=('mpo',))
   epsilon_scale: float = setting(
       1e-6,
       'Bound of the mean KL between the target policy and the policy, for the '
-      'standard deviation of each number of an action.', POSITIVE,
+      'standard deviation of each action dimension.', POSITIVE,
       algorithms=('mpo',), actions='continuous')
   epsilon_bounds: float = setting(
       .001,
@@ -212,8 +212,8 @@ class OffPolicySettings(RewardSettings):
       'learned.', POSITIVE, algorithms=('mpo',), actions='continuous')
   initial_scale: float = setting(
       1.,
-      'Initial standard deviation of actions (approximate; actions are in [-1, '
-      '1]).', IS_SCALE, algorithms=('mpo',), actions='continuous')
+      'Approximate standard deviation of actions at the start. Actions are '
+      'within [-1, 1].', IS_SCALE, algorithms=('mpo',), actions='continuous')
   exact_temperature: bool = setting(
       False,
       'Compute the temperature exactly in each update. If off, the temperature '

@@ -28,15 +28,16 @@ class ClusterSettings(Section):
       0,
       'Number of actor workers: processes that act on the cluster of '
       '--ray_address. The environments are divided among the workers, and each '
-      'worker has --num_actor_groups groups. 0: as many as the CPUs of the '
-      'cluster have room for at the start.', NOT_NEGATIVE, COUNT, needs=_RAY)
+      'worker has --num_actor_groups groups. 0: as many workers as the free '
+      'CPUs of the cluster allow at the start.', NOT_NEGATIVE, COUNT,
+      needs=_RAY)
   inference: str = setting(
       'local',
       'Place where policies choose actions. local: in the actor workers. '
       'central: in the process of the learner, on the accelerator, in one '
-      'batch for all environments; actor workers then only step environments, '
-      'without TensorFlow. central_on_cpu: as central, but allowed without an '
-      'accelerator, which is slower.',
+      'batch for all environments; actor workers only step environments, '
+      'without TensorFlow. central_on_cpu: like central, but allowed '
+      'without an accelerator, which is slower.',
       choices=('local', 'central', 'central_on_cpu'), needs=_RAY)
   num_learners: int = setting(
       1,
@@ -46,9 +47,9 @@ class ClusterSettings(Section):
       POSITIVE, needs=_RAY)
   collectives: str = setting(
       'tensorflow',
-      'Way in which several learners sum their gradients. tensorflow: by NCCL '
-      "between GPUs, a ring between CPUs. ray: through ray's store; slower, "
-      'for networks where no other port may be open.',
+      'Library that sums the gradients of several learners. tensorflow: NCCL '
+      "between GPUs, a ring between CPUs. ray: ray's object store; slower, for "
+      'networks where no other port may be open.',
       choices=('tensorflow', 'ray'), needs=_RAY)
   num_cpus_per_learner: int = setting(
       2,
@@ -56,11 +57,11 @@ class ClusterSettings(Section):
       'all cores of its machine.', POSITIVE, needs=_RAY)
   num_gpus_per_learner: int = setting(
       -1,
-      'GPUs per learner. -1: one, if the cluster has any.', AT_LEAST_MINUS_ONE,
-      needs=_RAY)
+      'GPUs per learner. -1: one GPU, if the cluster has GPUs.',
+      AT_LEAST_MINUS_ONE, needs=_RAY)
   max_learner_restarts: int = setting(
       10,
-      'Number of times that a lost learner is restarted without a newer '
+      'Number of times that lost learners are restarted without a newer '
       'checkpoint in between.', NOT_NEGATIVE, needs=_RAY)
   num_cpus_per_actor_worker: int = setting(
       2,
@@ -71,20 +72,21 @@ class ClusterSettings(Section):
       'workers join later.', POSITIVE, needs=_RAY)
   pack: str = setting(
       'auto',
-      'Part of the frames that actor workers send in unrolls. none: all '
-      'frames. newest: where a stack of frames only continues, its newest '
-      'frame. zlib: as newest, and everything is compressed, for slow '
-      'networks. auto: newest from other machines, none on the machine of the '
-      'learner.', choices=('auto', 'none', 'newest', 'zlib'), needs=_RAY)
+      'Compression of the unrolls that actor workers send. none: no '
+      'compression. newest: only the newest frame of each stack of frames that '
+      'continues the stack before. zlib: newest, and all data are compressed, '
+      'for slow networks. auto: newest from other machines, none on the '
+      'machine of the learner.', choices=('auto', 'none', 'newest', 'zlib'),
+      needs=_RAY)
   actor_timeout_s: float = setting(
       600.,
       'With --ray_address: end the run, with a checkpoint, after this many '
-      'seconds without any actor worker (at the start: without a new one while '
-      'fewer than --min_actor_workers run). A worker has half of this time to '
-      'open its environments.', POSITIVE, needs=_RAY)
+      'seconds without any actor worker, or at the start without a further '
+      'worker while fewer than --min_actor_workers run. A worker has half of '
+      'this time to open its environments.', POSITIVE, needs=_RAY)
   hang_timeout_s: float = setting(
       600.,
-      'Replace an actor worker that has sent no unroll for this many seconds; '
-      'restart the learners if no worker has responded for that long. With '
-      'several learners, evaluations must be shorter.', POSITIVE, FINITE,
-      needs=_RAY)
+      'With --ray_address: replace an actor worker that has sent no unroll for '
+      'this many seconds; restart the learners if no learner has responded for '
+      'this many seconds. With several learners, evaluations must be shorter.',
+      POSITIVE, FINITE, needs=_RAY)

@@ -260,8 +260,8 @@ def trained_with(logdir: str) -> Config | None:
     raise errors.ConfigError(
         f'{path}, the settings of the training, cannot be used '
         f'({str(e).rstrip(".")}). Replace this file by the newest '
-        'settings-N.json of the same directory, or remove it to use only the '
-        'flags.') from e
+        'settings-N.json of the same directory, or remove this file to use '
+        'only the flags.') from e
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

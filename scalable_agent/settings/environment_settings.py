@@ -29,8 +29,8 @@ class EnvironmentSettings(Section):
       By({'Atari or DeepMind Lab': 4, 'others': 1}),
       'Environment frames per agent step: each action is repeated this many '
       'times, and the rewards are summed. An Atari observation is the maximum '
-      'over the last two frames of a step; with 1, there is only one frame.',
-      POSITIVE, task='all')
+      'over the last two frames of a step, or the only frame if the value is '
+      '1.', POSITIVE, task='all')
   environment_kwargs: str = setting(
       '',
       'Arguments of the environments: a JSON object such as {"size": 5}, for '
@@ -56,42 +56,41 @@ class EnvironmentSettings(Section):
       task='atari')
   life_loss_ends_episode: bool = setting(
       True,
-      'Atari: a lost life ends the episode for the learner, while reported '
-      'returns are of whole games. In test mode, a lost life never ends an '
+      'Atari: a lost life ends the episode for the learner. Reported returns '
+      'are still of whole games. In test mode, a lost life never ends an '
       'episode.', task='atari_training')
   max_noops: int = setting(
       30,
-      'Atari: largest number of frames without action (no-ops) at the start of '
-      'a game. The number is drawn from 0 to this maximum.', NOT_NEGATIVE,
-      ALE_COUNT, task='atari')
+      'Atari: largest number of no-op frames at the start of a game. The '
+      'number is drawn from 0 to this maximum.', NOT_NEGATIVE, ALE_COUNT,
+      task='atari')
   fire_on_reset: bool = setting(
       False,
-      'Atari: press FIRE at the start of a game that has this action, in place '
-      'of one frame without action.', task='atari')
+      'Atari: start a game with the action FIRE instead of a no-op, if the '
+      'game has FIRE.', task='atari')
   max_episode_frames: int = setting(
       108_000,
       'Atari: cut a game off after this many frames.', POSITIVE, ALE_COUNT,
       task='atari')
   environments_per_process: int = setting(
       1,
-      'Number of environments that share a process and are stepped one after '
-      'the other. More than one is meant for environments with very short '
-      'steps: CartPole was faster. Atari games run in threads instead.',
-      POSITIVE)
+      'Number of environments that share a process, which steps one '
+      'environment after the other. More than one is faster if steps are very '
+      'short, as in CartPole. Atari games run in threads instead.', POSITIVE)
   step_timeout_s: float = setting(
       300.,
-      'Seconds per step after which an environment process counts as hung. The '
-      'start, and each step of DeepMind Lab (which may compile a map), may '
-      'take 30 more seconds for each environment per core.', POSITIVE)
+      'Seconds per step after which an environment process counts as hung. '
+      'Starts, and steps of DeepMind Lab (which may compile maps), may take 30 '
+      's x environments / cores longer.', POSITIVE)
   max_environment_restarts: int = setting(
       10,
       'Number of times per hour that dead or hung environment processes are '
-      'restarted. Their current unroll is lost. One more death or hang ends '
-      'the run, with a checkpoint. With --ray_address: the same limit holds '
-      'for restarts of one actor worker after errors raised by its '
-      'environments; three errors without an unroll in between end the run. '
-      'With --deterministic, no process is restarted; the process that '
-      'computes rewards for --hindsight never is.', NOT_NEGATIVE)
+      'restarted. A restart loses the current unroll. One more death or hang '
+      'ends the run, with a checkpoint. With --ray_address: the same limit '
+      "holds for restarts of an actor worker after errors of the worker's "
+      'environments; three errors in a row without an unroll end the run. No '
+      'process is restarted with --deterministic. The process that computes '
+      'rewards for --hindsight is never restarted.', NOT_NEGATIVE)
   dataset_path: str = setting(
       '',
       'DeepMind Lab: directory of the images that two psychlab levels need.',

@@ -31,15 +31,14 @@ class LearnerSettings(Section):
       'Learning rate at frame 0; see --learning_rate_schedule.', NOT_NEGATIVE)
   learning_rate_schedule: str = setting(
       By(impala='linear', others='constant'),
-      'Schedule of the learning rate. linear: falls to 0 at '
+      'Schedule of the learning rate. linear: decreases to 0 at '
       '--total_environment_frames. constant: stays the same.',
       choices=('linear', 'constant'))
   optimizer: str = setting(
       By(impala='rmsprop', others='adam'),
       'Optimizer. rmsprop: RMSProp of TensorFlow 1. torch_rmsprop: RMSProp of '
-      'PyTorch, whose second moment starts at 0 instead of 1. adam: Adam as '
-      'published, and of PyTorch.',
-      choices=('rmsprop', 'torch_rmsprop', 'adam'))
+      'PyTorch, whose second moment starts at 0 instead of 1. adam: Adam of '
+      'the paper and of PyTorch.', choices=('rmsprop', 'torch_rmsprop', 'adam'))
   decay: float = setting(
       .99,
       'Optimizers rmsprop and torch_rmsprop: decay of the second moment.',
@@ -60,7 +59,7 @@ class LearnerSettings(Section):
       'Optimizer adam: decay of the second moment.', BELOW_ONE, needs=_ADAM)
   clip_gradient_value: float = setting(
       0.,
-      'Largest absolute value of each number of the gradient of a network. 0 '
+      'Largest absolute value of each element of the gradient of a network. 0 '
       'for no clipping.', NOT_NEGATIVE)
   clip_gradient_norm: float = setting(
       0.,
@@ -69,15 +68,16 @@ class LearnerSettings(Section):
   micro_batch_size: int = setting(
       0,
       'Unrolls of a batch that are processed at once. Smaller values need less '
-      'memory; the update is always the update of the whole batch. 0 to let '
-      'the program choose: on a CPU, the deep network (with --xla=all also '
-      'shallow and nature) processes as many unrolls as have 84 observations '
-      'together, but at least four. In all other cases, the whole batch is '
-      'processed at once.', NOT_NEGATIVE, algorithms=('impala',),
-      automatic=True)
+      'memory; the update is always the update of the whole batch. 0 for an '
+      'automatic choice: on a CPU, the deep network (with --xla=all also '
+      'shallow and nature) processes as many unrolls as have at most 84 '
+      'observations in total, but at least four unrolls. In all other cases, '
+      'the whole batch is processed at once.', NOT_NEGATIVE,
+      algorithms=('impala',), automatic=True)
   updates_per_call: int = setting(
       0,
       'Updates that the learner makes in a row before new weights are '
-      'published. 0 to let the program choose: as many as are due when every '
-      'environment has made one unroll, but at most 8; 1 with priorities or '
-      '--use_lstm.', NOT_NEGATIVE, COUNT, algorithms=OFF_POLICY, automatic=True)
+      'published. 0 for an automatic choice: the updates that are due when '
+      'every environment has made one unroll, but at most 8; 1 with priorities '
+      'or --use_lstm.', NOT_NEGATIVE, COUNT, algorithms=OFF_POLICY,
+      automatic=True)

@@ -25,9 +25,9 @@ class ReplaySettings(Section):
   """The replay buffer: size, ratio of updates to steps, and selection."""
   replay_capacity: int = setting(
       0,
-      'Number of unrolls in the replay buffer. The newest unrolls are kept and '
-      'learned from again. The IMPALA paper keeps 10,000. 0 for no replay. '
-      'Unrolls are kept in memory, not in checkpoints.', NOT_NEGATIVE,
+      'Number of unrolls in the replay buffer. The newest unrolls are kept, in '
+      'memory but not in checkpoints, and learned from again. The IMPALA paper '
+      'keeps 10,000 unrolls. 0 for no replay.', NOT_NEGATIVE,
       algorithms=('impala',), divided='exactly')
   replay_fraction: float = setting(
       .5,
@@ -46,8 +46,8 @@ class ReplaySettings(Section):
       POSITIVE, algorithms=('impala',), needs=_COLLECTIONS)
   max_use: int = setting(
       0,
-      'With --unrolls_per_collect: drop an unroll that was drawn this many '
-      'times. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',),
+      'With --unrolls_per_collect: remove an unroll from the replay after this '
+      'many draws. 0 for no limit.', NOT_NEGATIVE, algorithms=('impala',),
       needs=_COLLECTIONS)
   replay_steps: int = setting(
       1_000_000,
@@ -59,23 +59,23 @@ class ReplaySettings(Section):
       'Save the replay with checkpoints, in the directory replay of --logdir. '
       'auto: if the full replay has at most 2 GB. Without a saved replay, a '
       'resumed run first collects --min_replay_steps; an old saved replay is '
-      'deleted. With --use_lstm, the replay is never saved; otherwise, with '
-      '--deterministic, always.', choices=('auto', 'yes', 'no'),
+      'deleted. The replay is never saved with --use_lstm, and otherwise '
+      'always saved with --deterministic.', choices=('auto', 'yes', 'no'),
       algorithms=OFF_POLICY)
   min_replay_steps: int | None = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),
-      'Agent steps, of all environments together, before the first update. '
-      'Their actions are random.', POSITIVE, algorithms=OFF_POLICY,
+      'Agent steps, of all environments together, before the first update. The '
+      'actions of these steps are random.', POSITIVE, algorithms=OFF_POLICY,
       divided='roughly')
   updates_per_step: float | None = setting(
       By({'Atari': .25, 'others': 1.}),
-      'Updates for each agent step of one environment, such as 0.25 for one '
-      'update in four steps. The ratio is exact: actors and learner wait for '
-      'each other.', POSITIVE, algorithms=OFF_POLICY)
+      'Updates per agent step (of any environment), such as 0.25 for one '
+      'update every four steps. The ratio is exact: actors and learner wait '
+      'for each other.', POSITIVE, algorithms=OFF_POLICY)
   n_step: int = setting(
       1,
-      'Number of steps whose rewards are summed before the value of an '
-      'observation is added.', POSITIVE, COUNT, algorithms=OFF_POLICY)
+      'n-step returns: number of rewards that are summed before the value of '
+      'the next observation is added.', POSITIVE, COUNT, algorithms=OFF_POLICY)
   selector: str = setting(
       'uniform',
       'Selection of steps from the replay (with impala and --replay_capacity, '
@@ -86,19 +86,19 @@ class ReplaySettings(Section):
       choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'))
   priority_exponent: float = setting(
       .6,
-      'Prioritised selectors: the probability of a draw grows with the error '
-      'to this power. 0 for equal probabilities.', NOT_NEGATIVE,
-      needs=_PRIORITISED)
+      'Prioritised selectors: alpha: draws have probabilities in proportion to '
+      '(error + --priority_epsilon)^alpha. 0 for equal probabilities.',
+      NOT_NEGATIVE, needs=_PRIORITISED)
   priority_epsilon: float = setting(
       .01,
       'Prioritised selectors: number that is added to each error, so that '
       'steps with small errors are drawn.', POSITIVE, needs=_PRIORITISED)
   importance_exponent: float = setting(
       .4,
-      'Prioritised selectors: importance weights of losses are probabilities '
-      'of draws to the power of minus this number, divided by the largest '
-      'possible weight. Fresh unrolls have weight 1. 0 for no importance '
-      'weights.', FRACTION, needs=_PRIORITISED)
+      'Prioritised selectors: beta of the importance weights: (probability of '
+      'the draw)^-beta, divided by the largest possible weight. Fresh unrolls '
+      'have weight 1. 0 for no importance weights.', FRACTION,
+      needs=_PRIORITISED)
   importance_exponent_end: float = setting(
       1.,
       'Prioritised selectors: value that --importance_exponent reaches, '
@@ -111,19 +111,19 @@ class ReplaySettings(Section):
   recent_min_steps: int = setting(
       By({'impala': 250, 'ddqn with LSTM': 250, 'others': 5_000}),
       'Recent selectors: smallest number of steps (of unrolls, in a replay of '
-      'unrolls) that a batch is drawn from. With no more in the replay, age '
-      'has no effect.', POSITIVE, needs=_RECENT, divided='roughly')
+      'unrolls) that a batch is drawn from. Age has no effect while the replay '
+      'holds no more.', POSITIVE, needs=_RECENT, divided='roughly')
   hindsight: str = setting(
       'none',
-      'Levels with goals: in most of the drawn steps, replace the goal by a '
-      'goal that was achieved in the same episode. future: achieved after the '
-      'step. final: at the end of the episode. episode: at any time of the '
-      'episode.', choices=('none', 'future', 'final', 'episode'),
+      'Hindsight experience replay, for levels with goals: most drawn steps '
+      'get a goal that was achieved in the same episode. future: achieved '
+      'after the step. final: at the end of the episode. episode: at any time '
+      'of the episode.', choices=('none', 'future', 'final', 'episode'),
       algorithms=OFF_POLICY)
   hindsight_goals: int = setting(
       4,
-      'With --hindsight: number of drawn steps with a replaced goal, for each '
-      'step that keeps its own goal.', POSITIVE, algorithms=OFF_POLICY,
+      'With --hindsight: number of drawn steps with a replaced goal per drawn '
+      'step with the original goal.', POSITIVE, algorithms=OFF_POLICY,
       needs=_HINDSIGHT)
 
   @property

@@ -42,14 +42,14 @@ class RunSettings(Section):
   seed: int = setting(
       1,
       'Seed of network weights, actions and environments. Two runs with the '
-      'same seed begin with equal weights and environments but differ later, '
-      'because threads take turns by chance; see --deterministic.',
+      'same seed begin with equal weights and environments, but differ later '
+      'because the order of threads is random; see --deterministic.',
       NOT_NEGATIVE, IS_SEED, varies=True)
   task: int = setting(
       -1,
-      'Task id, for commands that are started by hand on several hosts, with '
-      '--ray_address=HOST:PORT of the learner: 0 for the learner, any other '
-      'number for an actor. -1 if one command starts everything.',
+      'Number of this command, if one command is started by hand on each host, '
+      'with --ray_address=HOST:PORT of the learner: 0 for the learner, any '
+      'other number for an actor. -1 if one command starts all processes.',
       AT_LEAST_MINUS_ONE, unreported=True)
   job_name: str = setting(
       'learner',
@@ -65,9 +65,9 @@ class RunSettings(Section):
       10., 'Seconds between printed lines of progress.', POSITIVE)
   hook: str = setting(
       '',
-      'module:function of a function of yours that is called with each '
-      'TensorBoard summary. The arguments are the frames so far and a '
-      'dictionary of the numbers of the summary. An error in the function ends '
-      'the run, with a checkpoint.', IS_FUNCTION)
+      'module:function: your function, which is called with each TensorBoard '
+      'summary. The arguments are the frames so far and a dictionary of the '
+      'numbers of the summary. An error in the function ends the run, with a '
+      'checkpoint.', IS_FUNCTION)
   debug: bool = setting(
       False, 'Print the whole traceback of an error.', unreported=True)

@@ -62,6 +62,8 @@ class AllSections(
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
     super().__post_init__()
+    self._check('logdir', not self.logdir.startswith('~'),
+                'names a user that this machine does not have')
     self._check('logdir', len(self.logdirs) == 1 or self.mode in (
         'table', 'plot'), f'must be one directory with --mode={self.mode}')
     if self.is_off_policy:

@@ -20,19 +20,19 @@ class TestSettings(Section):
   test_greedy: bool = setting(
       By(impala=False, others=True),
       'Take the best known action in tests and evaluations. If off, the agent '
-      'acts as in training; impala then draws actions from the policy at '
-      "random, as DeepMind's code does.")
+      'acts as in training: impala draws actions from the policy, as '
+      "DeepMind's code does.")
   eval_every_frames: int = setting(
       0,
-      'Environment frames between evaluations; the last one is at the end. An '
-      'evaluation plays whole games with the current weights, writes '
+      'Environment frames between evaluations; the last evaluation is at the '
+      'end. An evaluation plays whole games with the current weights, writes '
       'evaluations.csv, and keeps the weights with the highest mean return in '
-      'the directory best of --logdir. The learner waits meanwhile, and the '
-      'time counts. 0 for never.', NOT_NEGATIVE)
+      'the directory best of --logdir. The learner waits, and this time counts '
+      'as training time. 0 for never.', NOT_NEGATIVE)
   eval_num_episodes: int = setting(
       10,
-      'Episodes per level in each evaluation. All evaluations start their '
-      'episodes the same way.', POSITIVE)
+      'Episodes per level in each evaluation. The episodes of all evaluations '
+      'start in the same way.', POSITIVE)
   video_num_episodes: int = setting(
       5,
       'Games per level that video mode plays. The videos of the best game and '
@@ -45,15 +45,15 @@ class TestSettings(Section):
       False, 'Show the return so far and the action in a corner of videos.')
   video_secs: float = setting(
       0.,
-      'Seconds of training between videos of a game of the latest checkpoint, '
-      'which another process records at the lowest priority. 0 for never.',
-      NOT_NEGATIVE, FINITE)
+      'Seconds of training between videos. Another process, at the lowest '
+      'priority, plays and records a game of the latest checkpoint. 0 for '
+      'never.', NOT_NEGATIVE, FINITE)
   export_format: str = setting(
       'auto',
       'Format of the program that export mode writes. saved_model: a '
       'SavedModel. tflite: a SavedModel and a file of TensorFlow Lite, for one '
-      'environment and the best known actions. auto: as tflite if the network '
-      'can be converted, otherwise as saved_model.',
+      'environment and the best known actions. auto: tflite if the network can '
+      'be converted, otherwise saved_model.',
       choices=('auto', 'saved_model', 'tflite'))
   plot_file: str = setting(
       '',
