@@ -143,6 +143,12 @@ class ActionsTest(parameterized.TestCase):
           found, [(low[i] + high[i]) / 2, low[i] / 4 + high[i] * 3 / 4],
           rtol=1e-6)
 
+  def test_bits_have_dtype_and_shape_of_the_space(self):
+    space = gymnasium.spaces.MultiBinary((2, 2))
+    found = spaces.to_space(np.array([[0, 1, 1, 0]], np.int32), space)
+    self.assertEqual(found.tolist(), [[[0, 1], [1, 0]]])
+    self.assertEqual(found.dtype, np.int8)
+
   def test_parts_count_from_their_start(self):
     env = self.make('fake/EchoParts-v0')
     actions = np.array([[2, 0, 1], [0, 1, 3]])
@@ -315,8 +321,7 @@ MUTATIONS = (
               'dict(zip(sorted(self._parts), observation'),
          )),
     dict(file='environments/spaces',
-         catches='BitsTest.test_same_as_serial_with_reset_in_the_same_step',
-         rows=(
+         catches='test_bits_have_dtype_and_shape_of_the_space', rows=(
              ('bits as int32', 'return actions.astype(space.dtype)',
               'return actions'),
          )),

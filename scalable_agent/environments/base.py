@@ -31,7 +31,8 @@ class FrameAndInstruction(TypedDict, total=False):
 
 
 # Results of `reset` and `step` of a gymnasium environment.
-RawObservation: TypeAlias = np.ndarray | int | Mapping[str, object]
+RawObservation: TypeAlias = (
+    np.ndarray | int | Mapping[str, object] | tuple[object, ...])
 Reset: TypeAlias = tuple[RawObservation, dict]
 Step: TypeAlias = tuple[RawObservation, float, bool, bool, dict]
 
