@@ -122,7 +122,7 @@ class EnvironmentTest(parameterized.TestCase):
 
   @pytest.mark.slow
   def test_vizdoom(self):
-    env = self.make('VizdoomBasic-v1', {'use_multi_binary_action_space': True})
+    env = self.make('VizdoomBasic-v1', {'max_buttons_pressed': 0})
     self.assertEqual(env.spec.action.num_values, (2, 2, 2))
 
   def test_mistakes_of_the_constructor(self):
