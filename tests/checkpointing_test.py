@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent.experience import structs
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import training
@@ -358,6 +359,35 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         os.remove(os.path.join(logdir, file))
     with self.assertRaisesRegex(errors.DivergedError, r'saved\. Train with'):
       checkpointer.save()
+
+  @parameterized.parameters('impala', 'ddqn', 'ddpg', 'td3', 'sac', 'mpo')
+  def test_no_algorithm_saves_a_number_that_is_not_finite(self, algorithm):
+    action = (structs.ActionSpec((3,)) if algorithm in ('impala', 'ddqn')
+              else structs.ActionSpec(size=2))
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((2,), np.dtype(np.float32)), action, 1)
+    config = config_lib.Config(
+        algorithm=algorithm, agent='mlp', optimizer='adam')
+    logdir = self.create_tempdir().full_path
+    learner = training.make_learner(config, spec)
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    good = checkpointer.save()
+    variables = [v for v in tf.nest.flatten(learner.state)
+                 if tf.as_dtype(v.dtype).is_floating]
+    self.assertTrue(any('velocity' in getattr(v, 'path', v.name)
+                        for v in learner.state['optimizer']))
+    learner.num_updates += 1
+    for variable in variables:
+      before = variable.numpy()
+      variable.assign(np.full_like(before, np.inf))
+      with self.assertRaisesRegex(errors.DivergedError, f'from {good},'):
+        checkpointer.save()
+      variable.assign(before)
+    other = training.make_learner(config, spec)
+    checkpointing.Checkpointer(logdir, other, 'agent').restore()
+    for one, same in zip(tf.nest.flatten(learner.state),
+                         tf.nest.flatten(other.state), strict=True):
+      np.testing.assert_array_equal(one.numpy(), same.numpy())
 
   def test_a_relative_directory_is_that_of_the_start(self):
     parent = self.create_tempdir().full_path

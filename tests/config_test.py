@@ -68,7 +68,7 @@ _REFUSED = {
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
-        'video_num_episodes',
+        'video_num_episodes', 'max_episode_steps',
         'num_cpus_per_actor_worker', 'num_cpus_per_learner', 'num_learners',
         'min_actor_workers', 'actor_timeout_s', 'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
@@ -202,7 +202,7 @@ class DefaultsTest(absltest.TestCase):
         + ''.join(f"'scalable_agent.settings.{name}', " for name in (
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
-            'environment_settings', 'lab_levels', 'learner_settings',
+            'environment_settings', 'files', 'lab_levels', 'learner_settings',
             'replay_settings', 'run_settings', 'sections'))
         + "'scalable_agent.settings.test_settings', "
         "'scalable_agent.settings.values']")
@@ -954,7 +954,7 @@ class SavedTest(parameterized.TestCase):
       ('{"seed": "5"}', '--seed=5 must be of type int'),
       ('{"level_name": ["catch"]}', 'must be of type str'),
       ('{"hidden_sizes": "²"}', 'positive numbers'),
-      ('[' * 100_000, 'recursion'),
+      ('[' * 100_000, 'too many brackets'),
       ('{"seed": -1}', '--seed=-1'), ('\udcff', 'utf-8'))
   def test_damaged(self, text, message):
     with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:

@@ -114,15 +114,17 @@ def _run_tflite(module, directory, inputs):
 class BoundsTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
-      (name, *entry) for name, entry in _HEADS.items())
-  def test_every_head_stays_within_the_action_space(self, action, settings):
+      (f'{name}_{weight:g}', *entry, weight)
+      for name, entry in _HEADS.items() for weight in (3.0, -1e6, 1e6))
+  def test_every_head_stays_within_the_action_space(
+      self, action, settings, weight):
     observation = np.zeros([1, 2], np.float32)
     agent, module = _untrained(
         structs.ArraySpec((2,), observation.dtype), action, **settings)
     # Means of 3 and wide deviations, or one favourite.
     for variable in agent.agent.trainable_variables:
       if variable.path.rpartition('/')[0].endswith(('logits', 'advantages')):
-        variable.assign(tf.fill(variable.shape, 3.0))
+        variable.assign(tf.fill(variable.shape, weight))
     directory = self.create_tempdir().full_path
     tf.saved_model.save(module, directory, signatures=module.signatures())
     signatures = tf.saved_model.load(directory).signatures

@@ -250,6 +250,14 @@ class Goals(Sampled):
     return -np.abs(achieved_goal - 2 * desired_goal).sum()
 
 
+class Twice(gymnasium.Wrapper):
+  """Makes two steps in one, and returns the reward of the second."""
+
+  def step(self, action):
+    self.env.step(action)
+    return self.env.step(action)
+
+
 class GoalsByColumn(Goals):
   """Of two or more pairs of goals, its result has a plausible shape."""
 

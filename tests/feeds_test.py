@@ -27,6 +27,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import sources
@@ -183,6 +184,33 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     self.assertContainsSubset(
         ['replay', 'replay-1'], os.listdir(config.logdir))
 
+  @parameterized.parameters(0, 1)
+  def test_importance_weights_are_divided_by_the_largest_of_all(self, rank):
+    # Two learners with half of the items each, importance exponent 1: each
+    # item, drawn with P, has a weight that is proportional to 1 / P.
+    priorities = np.float32([[1, 3], [2, 10]])
+    probabilities = priorities / priorities.sum(1, keepdims=True)
+    largest = (2 * probabilities.min(1)) ** -1
+    own = priorities[rank].min() / priorities[rank]
+    collectives = _Learners(rank)
+    collectives.largest = lambda number: max(number, largest.max())
+    batch = feeds.normalised(structs.Batch(
+        (), tf.constant([1, *own]), 1, largest_weights=np.float32(
+            [0, *[largest[rank]] * 2])), collectives)
+    weights = 1 / probabilities
+    self.assertAllClose(
+        [1, *(weights / weights.max())[rank]], batch.importance_weights)
+
+  def test_batches_have_the_largest_weight(self):
+    config = _config(selector='prioritised')
+    [batch] = _take(config, 1, collectives=_Learners(0, [0]))
+    self.assertEqual(
+        batch.largest_weights.shape, batch.importance_weights.shape)
+    self.assertAllClose(  # So far all priorities are equal.
+        np.ones_like(batch.largest_weights), batch.largest_weights)
+    [batch] = _take(config, 1)
+    self.assertIsNone(batch.largest_weights)
+
   def test_going_on_counts_every_step_once(self):
     config = _config(
         num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
@@ -310,9 +338,8 @@ class ResumeTest(parameterized.TestCase):
     self._train(learner, save_replay='no')
     self.assertBetween(learner.num_env_frames - before, 60, 63)
     self._train(learner)
-    rmtree = mock.Mock(side_effect=PermissionError(1, 'No rights'))
     with mock.patch.object(
-        sources, 'shutil', mock.Mock(rmtree=rmtree)
+        os, 'remove', side_effect=PermissionError(1, 'No rights')
     ), self.assertRaisesRegex(
         errors.CheckpointError,
         r'replay of an earlier part cannot be removed \(No rights\), and'):
@@ -655,6 +682,12 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
         weights, [(.51 / 15.01)**e for e in (.2, .6, 1)], rtol=1e-3)
 
 
+  def test_fresh_unrolls_keep_their_weight_with_several_learners(self):
+    [batch] = _take(self._config(2), 1, learner=_SequenceLearner(),
+                    collectives=_Learners(0))
+    self.assertAllEqual(batch.largest_weights > 0, [False] * 2 + [True] * 6)
+
+
 class RecentTest(tf.test.TestCase):
 
   def test_batches_are_drawn_from_newer_and_newer_steps(self):
@@ -794,6 +827,19 @@ MUTATIONS = (
         ('the ratio of one learner is said',
          'rate.achieved / self._num_learners', 'rate.achieved'),
     )),
+    dict(file='learning/feeds',
+         catches='test_importance_weights_are_divided_by_the_largest_of_all0',
+         rows=(
+        ('each learner divides by its own largest weight',
+         'float(collectives.largest(float(own.max())))', 'own.max()'),
+        ('fresh unrolls are scaled', 'own > 0, factors, np.float32(1)',
+         'own >= 0, factors, np.float32(1)'),
+    )),
+    dict(file='learning/sources',
+         catches='test_fresh_unrolls_keep_their_weight_with_several_learners',
+         rows=(
+        ('fresh unrolls have a largest weight', 'largest[:num_fresh] = 0', ''),
+    )),
     dict(file='learning/feeds', catches='test_the_ratio_is_exact', rows=(
         ('frames without repeats',
          'sample.num_new_steps * self._num_action_repeats',
@@ -860,9 +906,8 @@ MUTATIONS = (
     dict(file='learning/sources',
          catches='PrioritiesTest.test_the_exponent_of_weights_rises', rows=(
         ('importance weights of a prioritised replay left out',
-         'if config.is_prioritised:\n'
-         '    return sample',
-         'if config.is_prioritised:\n'
+         'if place.collectives.size == 1:\n    return sample',
+         'if place.collectives.size == 1:\n'
          '    return sample._replace(importance_weights=None)'),
         ('exponent of importance weights of recent steps does not rise',
          '    selector = selector.inner\n', '    break\n'),

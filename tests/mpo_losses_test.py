@@ -199,6 +199,14 @@ class EStepTest(_TestCase):
     self.assertAllClose(1e-6, mpo.exact_temperature(
         tf.ones([_J, _B]), .1), rtol=1e-4)
 
+  @parameterized.parameters(np.float32, np.float64)
+  def test_exact_temperature_of_huge_values(self, dtype):
+    q = _random(6, _J, _B)
+    eta = mpo.exact_temperature(q.astype(np.float64), .1)
+    self.assertAllClose(
+        1e9 * eta, mpo.exact_temperature((1e9 * q).astype(dtype), .1),
+        rtol=1e-8 if dtype == np.float64 else 1e-3)
+
   @parameterized.parameters([[_J]], [[_B]], [[_B, _J]])
   def test_priors_of_wrong_shape(self, shape):
     with self.assertRaisesRegex(ValueError, r'log_priors: Shape .* must be'):

@@ -662,13 +662,8 @@ MUTATIONS = (
         ('what has no mark goes on', 'known = _kill_groups(processes)',
          'known = frozenset()'),
         ('directories stay',
-         '    shutil.rmtree(path, ignore_errors=True)\n'
-         '\n'
-         '\n'
-         'def directory',
-         '\n'
-         '\n'
-         'def directory'),
+         '    shutil.rmtree(path, ignore_errors=True)\n  with _start_lock',
+         '  with _start_lock'),
     )),
     dict(file='processes/processes',
          catches='test_the_environment_is_as_it_was', rows=(

@@ -341,7 +341,6 @@ class SavingTest(parameterized.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='replay/saving', catches='test_a_full_disk_keeps_its_room', rows=(
-        ('half a file is left', "os.remove(f'{path}.tmp')", 'pass'),
         ('state before its segment',
          '      self._write(name, _segment(store, start))\n'
          '      segments[name] = start, store.count.copy()\n'
@@ -358,8 +357,6 @@ MUTATIONS = (
          '_form(store)})\n'
          '    if np.any(store.count > saved):\n'
          '      self._write(name, _segment(store, start))\n'),
-        ('not renamed', "os.replace(f'{path}.tmp', path)",
-         'os.rename(path, path)'),
     )),
     dict(file='replay/saving',
          catches='test_a_kill_between_any_two_operations', rows=(

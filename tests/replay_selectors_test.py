@@ -131,6 +131,24 @@ class PrioritisedTest(parameterized.TestCase):
     np.testing.assert_allclose(weights, [[1] + [1 / 3] * 3], atol=1e-6)
     self.assertEqual(weights.dtype, np.float32)
 
+  @parameterized.parameters(
+      (None, [1., 3], [2., 8, 8, .5]), ([0, 0], [1., 3], [.1, .1]),
+      ([1, 2], [9., 1, 2], [7., 7, 3, 4, .5]))
+  def test_the_largest_weight_has_the_number_and_the_sum(self, first, *errors):
+    for index, of_learner in enumerate(errors):
+      items = _Items([0], [len(of_learner)], 8)
+      selector = _filled(items, of_learner, exponent=1, importance_exponent=.7,
+                         epsilon=1e-12)
+      begin = 0 if first is None else first[index]
+      positions, weights = selector.select(
+          items, np.random.default_rng(0), 1, 50,
+          None if first is None else np.array([begin]))
+      drawn = np.array(of_learner)[positions[0]]
+      shares = drawn / sum(of_learner[begin:])
+      number = len(of_learner) - begin
+      np.testing.assert_allclose(weights[0] * selector.largest_weight,
+                                 (number * shares) ** -.7, rtol=1e-5)
+
   @parameterized.parameters(0.0, 0.6, 1.0)
   def test_draws(self, exponent):
     items = _ITEMS()
@@ -357,14 +375,23 @@ MUTATIONS = (
          '             + rng.random([num_batches, batch_size])) / batch_size',
          'rng.random([num_batches, batch_size])'),
     )),
+    dict(file='replay/prioritised',
+         catches='test_the_largest_weight_has_the_number_and_the_sum2', rows=(
+        ('largest weight without the number of items',
+         'np.sum(items.end - first) * smallest / total', 'smallest / total'),
+        ('largest weight without the sum of priorities',
+         '* smallest / total', '* smallest'),
+        ('largest weight of a window from the whole sum',
+         'float(total[-1])', 'float(self._sums[-1].sum())'),
+    )),
     dict(file='replay/prioritised', catches='test_known_weights', rows=(
-        ('sign of the exponent of weights', '** -self.importance_exponent',
-         '** self.importance_exponent'),
+        ('sign of the exponent of weights',
+         'smallest\n                          ) ** -self.importance_exponent',
+         'smallest\n                          ) ** self.importance_exponent'),
         ('weights not normalised',
-         'self._sums[0].take(slots) / self._minima[-1].min()',
-         'self._sums[0].take(slots)'),
-        ('weights normalised by the batch', '/ self._minima[-1].min()',
-         '/ self._sums[0].take(slots).min()'),
+         'self._sums[0].take(slots) / smallest', 'self._sums[0].take(slots)'),
+        ('weights normalised by the batch', 'take(slots) / smallest',
+         'take(slots) / self._sums[0].take(slots).min()'),
         ('what is not there has the largest weight',
          'np.where(sums > 0, sums, np.inf)', 'sums'),
     )),

@@ -302,6 +302,24 @@ class RewardFunctionTest(parameterized.TestCase):
                                 f'{level} has no goals'):
       environments.goal_functions(level, _SETTINGS)
 
+  def test_wrappers_that_change_rewards(self):
+    wrappers = gymnasium.wrappers
+    def make(wrap):
+      return lambda: wrap(wrappers.TimeLimit(fake_environments.Goals(), 3))
+    for wrap, text in (
+        (lambda env: wrappers.TransformReward(env, lambda r: 10 * r - 2),
+         r'makes the reward \S+ of \S+, which compute_reward does not know'),
+        (wrappers.NormalizeReward, 'makes the reward'),
+        (fake_environments.Twice, 'makes the reward .* of .* and .*, which')):
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError, f'^A wrapper of fake/Mine-v0 {text}'):
+        goals.Goals('fake/Mine-v0', make(wrap))
+    for wrap in (gymnasium.Wrapper, lambda env: wrappers.TransformReward(
+        env, lambda r: r)):
+      rewards = goals.Goals('fake/Mine-v0', make(wrap)).rewards
+      np.testing.assert_allclose(
+          rewards(self.achieved, self.desired), self.expected, rtol=1e-5)
+
   def test_repeated_actions(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 'num_action_repeats=1'):

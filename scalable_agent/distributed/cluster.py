@@ -36,7 +36,8 @@ _LATE_TICK_S = 3.
 _POLL_S = 0.5
 # Variables that `experiment.py` sets and that all processes need.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
-              'TF_FORCE_GPU_ALLOW_GROWTH')
+              'TF_FORCE_GPU_ALLOW_GROWTH', 'TF_USE_LEGACY_KERAS',
+              'KERAS_BACKEND')
 
 
 class SumError(Exception):

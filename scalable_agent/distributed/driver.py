@@ -7,8 +7,8 @@ Only the processes of the learners import TensorFlow.
 from collections.abc import Iterator
 import contextlib
 import dataclasses
-import glob
 import os
+import re
 import socket
 import threading
 import uuid
@@ -116,9 +116,10 @@ def _token(logdir: str) -> Iterator[str]:
   """Yields the path of a file that learners see if `logdir` is shared."""
   path = os.path.join(logdir, f'{_TOKEN}{uuid.uuid4().hex}')
   try:
-    for old in glob.glob(os.path.join(glob.escape(logdir), f'{_TOKEN}*')):
-      os.remove(old)  # The file of a killed driver.
-    with open(path, 'w', encoding='utf-8') as f:
+    for name in os.listdir(logdir):
+      if re.fullmatch(rf'{re.escape(_TOKEN)}[0-9a-f]{{32}}', name):
+        os.remove(os.path.join(logdir, name))  # The file of a killed driver.
+    with open(path, 'x', encoding='utf-8') as f:
       f.write(socket.gethostname())
   except OSError as e:
     raise errors.CheckpointError(

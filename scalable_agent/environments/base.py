@@ -110,13 +110,13 @@ class FlowEnvironment:
     """
     self._check_open()
     observation = self._env.initial()
-    self._episode_return = np.zeros([self.num_envs], np.float32)
+    self._episode_return = np.zeros([self.num_envs])
     self._episode_step = np.zeros([self.num_envs], np.int32)
     self._check_observation(observation)
     return structs.StepOutput(
         reward=np.zeros([self.num_envs], np.float32),
         info=structs.StepOutputInfo(
-            episode_return=self._episode_return,
+            episode_return=self._episode_return.astype(np.float32),
             episode_step=self._episode_step,
             episode_end=np.zeros([self.num_envs], bool)),
         done=np.ones([self.num_envs], bool),
@@ -150,12 +150,14 @@ class FlowEnvironment:
     self._check_observation(result.observation)
     if result.episode_end.any():
       self._check_observation(result.last_observation, result.episode_end)
+    # In float32, the sum of a million rewards of 0.1 is 0.96 % off.
+    episode_return = self._episode_return + result.reward
     info = structs.StepOutputInfo(
-        episode_return=self._episode_return + result.reward,
+        episode_return=episode_return.astype(np.float32),
         episode_step=self._episode_step + np.int32(1),
         episode_end=result.episode_end)
     self._episode_return = np.where(
-        result.episode_end, np.float32(0), info.episode_return)
+        result.episode_end, 0.0, episode_return)
     self._episode_step = np.where(
         result.episode_end, np.int32(0), info.episode_step)
     return structs.StepOutput(

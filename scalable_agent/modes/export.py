@@ -186,10 +186,12 @@ def export(config: config_lib.Config) -> str:
     raise errors.ConfigError(
         'An export has the settings of the training; leave all other settings '
         'out. ' + changes)
-  loaded = loading.load(config.logdir)
+  # Code of a user may change the directory.
+  logdir = os.path.abspath(config.logdir)
+  loaded = loading.load(logdir)
   module = ExportedAgent(loaded.agent, loaded.spec,
                          bool(loaded.config.use_last_action_reward))
-  parent = os.path.join(config.logdir, DIRECTORY)
+  parent = os.path.join(logdir, DIRECTORY)
   try:
     with logdirs.unfinished(parent) as unfinished:
       new = os.path.join(unfinished, 'agent')

@@ -125,7 +125,8 @@ class LoadedAgent:
     with self._make_level(num_episodes) if env is None else from_gymnasium.wrap(
         env) as flow:
       from_gymnasium.check_fits(self.spec, flow)
-      return evaluation.episode_returns(flow, policy, num_episodes)
+      return evaluation.episode_returns(
+          flow, policy, num_episodes, self.config)
 
   def _is_greedy(self, greedy: bool | None) -> bool:
     return bool(self.config.test_greedy if greedy is None else greedy)
@@ -219,7 +220,8 @@ def trained_config(logdir: str) -> config_lib.Config:
   if config is None:
     raise errors.ConfigError(
         f'{logdir} has a checkpoint, but no settings.json.')
-  return dataclasses.replace(config, logdir=logdir)
+  # Code of a user may change the directory.
+  return dataclasses.replace(config, logdir=os.path.abspath(logdir))
 
 
 def restore(config: config_lib.Config,

@@ -4,13 +4,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import errno
-import json
 import os
 import re
 import tempfile
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import files
 import tensorflow as tf
 
 DAMAGED = 'damaged-'
@@ -180,15 +180,7 @@ def write_if_new(path: str, text: str) -> None:
         return
   except (OSError, ValueError):  # Missing or damaged.
     pass
-  write_whole(path, text)
-
-
-def write_whole(path: str, text: str) -> None:
-  """Writes a file atomically."""
-  with open(path + '.tmp', 'w', encoding='utf-8') as f:
-    f.write(text)
-  sync(path + '.tmp')
-  os.replace(path + '.tmp', path)
+  files.write(path, text)
 
 
 def sync(path: str) -> None:
@@ -226,8 +218,7 @@ def check_identity(logdir: str, identity: Mapping[str, str | None]) -> None:
   found = {}
   try:
     if os.path.exists(path):
-      with open(path, encoding='utf-8') as f:
-        found = dict(json.load(f))
+      found = dict(files.read_json(path))
   except (TypeError, ValueError) as e:
     raise errors.CheckpointError(
         f'{path} is damaged. Delete this file if the flags are those of the '

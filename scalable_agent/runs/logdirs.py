@@ -16,6 +16,7 @@ import time
 from typing import TextIO
 
 from scalable_agent import errors
+from scalable_agent.settings import files
 
 _NAME = '.lock'
 # The text of a lock; empty if the disk is full.
@@ -50,7 +51,7 @@ def locked(logdir: str) -> Iterator[None]:
     os.makedirs(logdir, exist_ok=True)
     # To append: the run that has the lock has written its text there.
     file = open(path, 'a+', encoding='utf-8', errors='replace',
-                opener=_open_no_link)
+                opener=files.no_link)
   except OSError as e:
     if e.errno == errno.ELOOP and os.path.islink(path):
       raise _not_a_lock(path) from None
@@ -157,10 +158,6 @@ def rename_to_free_name(path: str, stem: str, extension: str = '') -> str:
       os.replace(path, name)
       return name
   raise AssertionError
-
-
-def _open_no_link(path: str, flags: int) -> int:
-  return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _not_a_lock(path: str) -> errors.CheckpointError:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.scores import dmlab30
@@ -60,9 +61,6 @@ class Bottleneck:
 class MetricsWriter:
   """Writes TensorBoard summaries and one CSV line per finished episode."""
 
-  EPISODE_FIELDS = ('num_env_frames', 'train_time_s', 'level_name',
-                    'episode_return', 'num_agent_steps', 'episode_frames')
-
   def __init__(self, logdir: str, num_action_repeats: int):
     """Opens `<logdir>/episodes.csv` and a TensorBoard event file to append.
 
@@ -85,7 +83,7 @@ class MetricsWriter:
     self._csv = csv.writer(self._file)
     self._file.write(end)
     if is_new:
-      self._csv.writerow(self.EPISODE_FIELDS)
+      self._csv.writerow(episodes_lib.FIELDS)
 
   def write_episodes(self, episodes: list[structs.Episode],
                      num_env_frames: int, train_time_s: float) -> None:

@@ -178,6 +178,4 @@ def open_evaluator(
     dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
     checkpointing.save_spec(best.logdir, spec)
     yield evaluation.Evaluator(
-        env, policy, learner, logdir=config.logdir,
-        every_frames=config.eval_every_frames,
-        num_episodes=config.eval_num_episodes), best
+        env, policy, learner, config), best

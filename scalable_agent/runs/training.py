@@ -329,4 +329,5 @@ def _next_batch(batches: Iterator[structs.Batch], stop: threading.Event,
         [batch.num_new_frames if batch else 0, batch is None])
   if batch is None or num_without:
     return None
-  return batch._replace(num_new_frames=num_new_frames)
+  return feeds.normalised(
+      batch._replace(num_new_frames=num_new_frames), collectives)
