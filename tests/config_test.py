@@ -112,6 +112,8 @@ _REFUSED = {
     'initial_scale': [(0, 'must be between 1e-6'), (7.4, 'must be between')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'num_gpus_per_learner': [(-2, 'must be at least -1')],
+    'environment_kwargs': [(value, 'must be a JSON object, such as {"size": 5}')
+                           for value in ('[1]', 'size=5')],
     'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
 # All values of their types are valid.
 _FREE = {'plot_file', 'use_lstm', 'normalise_observations',

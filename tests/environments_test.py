@@ -891,6 +891,8 @@ class LevelErrorsTest(parameterized.TestCase):
                         ['fake/MissingPackage-v0'], 'pip install somephysics')
     self.assert_refused(errors.MissingDependencyError,
                         ['no_such_module:Level-v0'], 'no_such_module')
+    self.assert_refused(errors.MissingDependencyError, ['HalfCheetah-v2'],
+                        r'The newest version is HalfCheetah-v5\.$')
 
   @parameterized.parameters(
       (['MiniGrid-Empty-5x5-v0', 'ALE/Pong-v5'],

@@ -142,9 +142,9 @@ class GivenTest(parameterized.TestCase):
 
   def test_spaces_that_are_not_supported(self):
     env = _Growing()
-    env.action_space = gymnasium.spaces.MultiBinary(3)
+    env.action_space = gymnasium.spaces.Text(3)
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
-                                '_Growing has actions MultiBinary'):
+                                '_Growing has actions Text'):
       from_gymnasium.wrap(env)
 
 

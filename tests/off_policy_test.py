@@ -1267,9 +1267,8 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_sac_discrete_zero_weighted',
          rows=(
         ('weights left out of the temperature',
-         'self._target_entropy,\n'
-         '            importance_weights)',
-         'self._target_entropy)'),
+         'self._target_entropies(data.observation), importance_weights)',
+         'self._target_entropies(data.observation))'),
     )),
     dict(file='algorithms/sac',
          catches='test_targets_follow_after_the_update_sac_period', rows=(

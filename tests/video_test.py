@@ -102,7 +102,7 @@ class FilmTest(parameterized.TestCase):
                      '0.46  0.10 -0.25')
 
 
-class RecorderTest(absltest.TestCase):
+class RecorderTest(parameterized.TestCase):
 
   def test_games_of_processes(self):
     directory = self.create_tempdir().full_path
@@ -127,13 +127,15 @@ class RecorderTest(absltest.TestCase):
           expected = [board[index] for board in boards[10 * game:][:10]]
           np.testing.assert_allclose(found, expected, atol=.2)
 
-  def test_no_pictures(self):
+  @parameterized.parameters(
+      'memory', 'fake_environments:fake/TupleOfParts-v0')
+  def test_no_pictures(self, level):
     with environments.make_vec(
-        ['memory'], [1], _SETTINGS, recording=recording_lib.Recording(
+        [level], [1], _SETTINGS, recording=recording_lib.Recording(
             self.create_tempdir().full_path)) as env:
       with self.assertRaisesRegex(
-          errors.EnvironmentProcessError,
-          r'\(memory\) raised EnvironmentSpecError: no video can be recorded'):
+          errors.EnvironmentProcessError, r'environment 0 .* raised '
+          'EnvironmentSpecError: no video can be recorded'):
         env.initial()
 
   def test_numbers_of_pictures(self):

@@ -31,7 +31,8 @@ class FrameAndInstruction(TypedDict, total=False):
 
 
 # Results of `reset` and `step` of a gymnasium environment.
-RawObservation: TypeAlias = np.ndarray | int | Mapping[str, object]
+RawObservation: TypeAlias = (
+    np.ndarray | int | Mapping[str, object] | tuple[object, ...])
 Reset: TypeAlias = tuple[RawObservation, dict]
 Step: TypeAlias = tuple[RawObservation, float, bool, bool, dict]
 
@@ -248,8 +249,10 @@ def build(level_name: str, factory: Factory) -> gymnasium.Env:
   try:
     return factory()
   except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
+    newest = _newest_version(level_name)
+    hint = '' if newest == level_name else f' The newest version is {newest}.'
     raise errors.MissingDependencyError(
-        f'{level_name} needs a package that is not installed: {e}') from e
+        f'{level_name} needs a package that is not installed: {e}{hint}') from e
 
 
 def no_truncation(num_envs: int) -> np.ndarray:
@@ -280,6 +283,14 @@ def unknown_level(
   if not colon:
     hint = ' Levels of other packages are named module:id.' + hint
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
+
+
+def _newest_version(level_name: str) -> str:
+  """Returns the registered level that differs in the version only."""
+  name = re.sub(r'-v\d+$', '', level_name)
+  return max((level for level in gymnasium.registry
+              if re.fullmatch(re.escape(name) + r'-v\d+', level)),
+             key=_version, default=level_name)
 
 
 def _version(level_name: str) -> int:

@@ -22,6 +22,7 @@ import uuid
 import gymnasium
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.processes import processes
 from scalable_agent.settings import lab_levels
@@ -84,6 +85,7 @@ def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   _check_size(settings)
+  arguments.check_none(level_name, settings.kwargs)
   _check_installed(level_name)
   level = _lab_level(level_name, settings.is_test)
   _check_paths(level_name, level, settings)

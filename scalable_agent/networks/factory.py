@@ -37,7 +37,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
       for frames, `mlp` for vectors and tiny images. `module:function` is a
       function of the user. The function gets the observation spec of the agent
-      (an `ArraySpec` or a dictionary of specs, without instructions) and
+      (an `ArraySpec` or a dictionary of specs, without text and mask) and
       returns a Keras layer or model that maps observations `[N, ...]` to
       features, float `[N, F]`.
     observation_spec: an `ArraySpec`, or a dictionary of specs: frames (uint8 or
