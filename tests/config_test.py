@@ -348,6 +348,19 @@ class AlgorithmsTest(parameterized.TestCase):
   """Tests of settings whose defaults, or whose use, depend on the algorithm."""
 
   @parameterized.parameters(
+      'dmlab30', 'catch,lab/contributed/dmlab30/lasertag_one_opponent_large')
+  def test_levels_that_no_seed_repeats(self, level_name):
+    values = dict(level_name=level_name, num_actor_groups=1)
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'deterministic=True cannot be used with '
+        f'{level_name.split(",")[-1]}: no seed repeats'):
+      config_lib.Config(deterministic=True, **values)
+    config_lib.Config(**values)
+    config_lib.Config(deterministic=True, mode='test', **values)
+    config_lib.Config(deterministic=True, num_actor_groups=1,
+                      level_name='explore_object_rewards_few')
+
+  @parameterized.parameters(
       ('impala', dict(
           total_environment_frames=1_000_000_000, hidden_sizes='64,64',
           num_actor_groups=2, unroll_length=100, num_action_repeats=1,

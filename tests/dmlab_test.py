@@ -38,6 +38,7 @@ from scalable_agent.runs import training
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import lab_levels
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -57,6 +58,11 @@ class _FakeLab:
     self.addCleanup(sys.path.remove, _FAKE)
     self.addCleanup(sys.modules.pop, 'deepmind_lab', None)
     self.lab = importlib.import_module('deepmind_lab')
+
+  def make_dataset(self):
+    directory = self.create_tempdir()
+    directory.create_file('0001.png')
+    return directory.full_path
 
   def make_vec(self, level_names, seeds, settings=_SETTINGS):
     env = environments.make_vec(level_names, seeds, settings)
@@ -166,7 +172,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
 
   @parameterized.parameters('train', 'test')
   def test_settings_reach_lab(self, mode):
-    dataset = self.create_tempdir().full_path
+    dataset = self.make_dataset()
     settings = dataclasses.replace(
         _SETTINGS, dataset_path=dataset, mode=mode)
     env = self.make_vec(['lab/tests/show_config'], [1], settings)
@@ -228,12 +234,31 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
       self.stream([level] * 2, [1, 2], num_steps=3)
     self.assertEmpty(multiprocessing.active_children())
 
-  def test_a_directory_without_the_dataset(self):
+  def test_a_directory_without_images(self):
+    level, directory = 'psychlab_continuous_recognition', self.create_tempdir()
     settings = dataclasses.replace(
-        _SETTINGS, dataset_path=self.create_tempdir().full_path)
-    with self.assertRaisesRegex(errors.EnvironmentProcessError,
-                                'Failed to start environment - "'):
-      self.stream(['psychlab_continuous_recognition'], [1], settings)
+        _SETTINGS, dataset_path=directory.full_path)
+    with mock.patch.object(processes, 'start') as start:
+      self.assert_refused([level], settings, errors.LevelError, (
+          f'^dataset_path={directory.full_path} has no file 0001.png: name the '
+          'directory'))
+    start.assert_not_called()
+    # Lab itself starts, and ends its process at the first image.
+    with mock.patch.object(dmlab, '_check_paths'), self.assertRaisesRegex(
+        errors.EnvironmentProcessError, 'died with exit code -6'):
+      self.stream([level], [1], settings)
+    settings = dataclasses.replace(settings, dataset_path=self.make_dataset())
+    self.assertLen(self.stream([level], [1], settings), 41)
+
+  @parameterized.parameters(True, False)
+  def test_bots_do_not_repeat(self, is_lasertag):
+    level = ('lasertag_one_opponent_small' if is_lasertag
+             else 'explore_object_rewards_few')
+    repeated = [self.frames([level], [1], num_steps=4) for _ in range(2)]
+    self.assertEqual(np.array_equal(*repeated), not is_lasertag)
+    for prefix in '', 'contributed/dmlab30/', 'lab/contributed/dmlab30/':
+      self.assertEqual(lab_levels.not_repeated(['catch', prefix + level]),
+                       [prefix + level] * is_lasertag)
 
   @parameterized.parameters(
       (['explore_goal_location_small'], errors.UnknownLevelError,

@@ -1429,6 +1429,8 @@ _ALGORITHM_SETTINGS = (
 _LAB_LEVELS = (
     ('modules of users are levels of DeepMind Lab',
      "':' not in level_name and", 'True and'),
+    ('suites repeat', 'if name == SUITE or name.removeprefix(',
+     'if name.removeprefix('),
 )
 
 _CHECKPOINTING = (
@@ -1461,6 +1463,8 @@ _DMLAB = (
      'temp_folder=self._temp_folder.name)',
      'temp_folder=tempfile.gettempdir())'),
     ('the folder stays', '      self._temp_folder.cleanup()\n', ''),
+    ('images are not looked for', "_FIRST_IMAGE = '0001.png'",
+     "_FIRST_IMAGE = ''"),
     ('sizes are not checked', 'if size % _SIZE_STEP:', 'if False:'),
     ('all that is missing is Lab',
      "_MISSING.get(e.name or '', f'which {_HOW_TO_INSTALL}')",

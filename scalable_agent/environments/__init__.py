@@ -105,7 +105,7 @@ def make_vec(
     level_names: `E` level names. Different levels must have the same
       observations and actions.
     seeds: `E` ints within `[0, 2**31)`. The same levels, seeds and actions give
-      the same stream.
+      the same stream, except for `lab_levels.NOT_REPEATED`.
     settings: `EnvironmentSettings`; None for the defaults of the levels.
     num_threads: threads for Atari games; 0 for one per core.
     first_index: number of the first environment in the run.

@@ -50,6 +50,7 @@ _DMLAB30 = lab_levels.DMLAB30_PREFIX
 # These show photographs. The other two levels of psychlab draw their images.
 _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
                  _DMLAB30 + 'psychlab_continuous_recognition')
+_FIRST_IMAGE = '0001.png'
 _MAX_INSTRUCTION_LENGTH = 1024
 # The renderer requires widths and heights that are multiples of this number.
 _SIZE_STEP = 4
@@ -258,10 +259,12 @@ def _check_paths(level_name: str, level: str,
   path = settings.dataset_path
   what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
-  # In Lab, the word `dummy` means a dataset of two colours.
-  if path and path != 'dummy' and not os.path.isdir(path):
+  # In Lab, the word `dummy` means a dataset of two colours. Without the images,
+  # Lab starts and plays, and its process ends at the first image.
+  if path and path != 'dummy' and not os.path.isfile(
+      os.path.join(path, _FIRST_IMAGE)):
     raise errors.LevelError(
-        f'dataset_path={path} is no directory: {what_to_do}')
+        f'dataset_path={path} has no file {_FIRST_IMAGE}: {what_to_do}')
   if level in _NEED_DATASET and not path:
     raise errors.LevelError(f'{level_name} needs dataset_path: {what_to_do}')
   try:

@@ -47,7 +47,8 @@ class ActingSettings(Section):
       'unroll begins after all updates that are due. After each checkpoint, '
       'environments restart, replays of unrolls are empty, and the program '
       'compiles again; see --save_checkpoint_frames. Slower. Needs '
-      '--num_actor_groups=1.')
+      '--num_actor_groups=1. Not for lasertag levels of DeepMind Lab: no seed '
+      'repeats these levels.')
   save_checkpoint_frames: int = setting(
       0,
       'Environment frames between checkpoints of a deterministic run. 0: a '

@@ -81,7 +81,8 @@ class EnvironmentSettings(Section):
       'rewards for --hindsight is never restarted.', NOT_NEGATIVE)
   dataset_path: str = setting(
       '',
-      'DeepMind Lab: directory of the images that two psychlab levels need.',
+      'DeepMind Lab: directory of the images that two psychlab levels need. '
+      'The first image is the file 0001.png.',
       IS_LOCAL, path=True)
   level_cache_dir: str = setting(
       '',

@@ -28,6 +28,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 
 import numpy as np
 from scalable_agent.scores import dmlab30
@@ -45,6 +46,7 @@ _NUM_MAPS = 5
 _UNDECORATED = ('tests/empty_room_test', 'tests/event_test')
 _DATASETS = ('psychlab_arbitrary_visuomotor_mapping',
              'psychlab_continuous_recognition')
+_FIRST_IMAGE_FRAME = 3
 _ACTIONS = (('LOOK_LEFT_RIGHT_PIXELS_PER_FRAME', -512, 512),
             ('LOOK_DOWN_UP_PIXELS_PER_FRAME', -512, 512),
             ('STRAFE_LEFT_RIGHT', -1, 1), ('MOVE_BACK_FORWARD', -1, 1),
@@ -153,13 +155,14 @@ class Lab:
     if episode >= 0:
       self._episode = episode
     self.calls.append(('reset', self._episode, seed))
-    self._check_dataset()
     if self._level == 'tests/no_map':
       # Lab calls `exit`, which does not come back to Python.
       _print_error("Didn't find map 'no_map'\n: No such file or directory")
       os._exit(1)
     world = [self._level, self._config['mixerSeed'], self._episode, seed,
              self._num_starts]
+    if self._name.startswith('lasertag_'):
+      world.append(time.monotonic_ns())  # Bots plan routes by the clock.
     if self._makes_maps():
       world.append(self._load_map(seed % _NUM_MAPS))
     self._state = int.from_bytes(
@@ -201,6 +204,8 @@ class Lab:
       if self._level == 'tests/lua_error' and frame == 2:
         _print_error(f"{self._script()}:12: attempt to index a nil value")
         os.abort()
+      if self._name in _DATASETS and frame == _FIRST_IMAGE_FRAME:
+        self._show_image()
       if frame == _NUM_FRAMES.get(self._level, _OTHER_NUM_FRAMES):
         self._status = 'terminated'
         break
@@ -318,12 +323,11 @@ class Lab:
     if error:
       raise RuntimeError(f'Failed to init environment - "{error}"')
 
-  def _check_dataset(self):
-    path = self._config.get('datasetPath', '')
-    if self._name in _DATASETS and path != 'dummy' and not (
-        os.path.isdir(path) and os.listdir(path)):
-      raise RuntimeError('Failed to start environment - "Failed to open '
-                         f"dataset '{path}'\"")
+  def _show_image(self):
+    image = os.path.join(self._config.get('datasetPath', ''), '0001.png')
+    if not os.path.exists(image) and self._config['datasetPath'] != 'dummy':
+      _print_error(f"{self._script()}:12: Failed to load '{image}'")
+      os.abort()
 
   def _script(self):
     return os.path.join(_runfiles_path, 'baselab', 'game_scripts', 'levels',
