@@ -30,6 +30,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import toys
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.processes import processes
@@ -182,6 +183,37 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
         'logLevel': 'WARN',
         'allowHoldOutLevels': 'true' if mode == 'test' else 'false',
         'mixerSeed': str(0x600D5EED) if mode == 'test' else '0'})
+
+  def test_processes_are_replaced_before_they_are_full(self):
+    settings = dataclasses.replace(_SETTINGS, environments_per_process=2)
+    level = 'language_select_described_object'
+    env = self.make_vec([level] * 2, [1, 2], settings)
+    expected = self.frames([level] * 2, [1, 2], num_steps=1)
+    pids = set()
+    # Each process would start 260 Labs, but a process with 240 Labs dies.
+    for _ in range(130):
+      frames = [env.initial().observation['frame'].copy(),
+                env.step(np.zeros([2], np.int32)).observation['frame']]
+      np.testing.assert_array_equal(frames, expected)
+      [process] = multiprocessing.active_children()
+      pids.add(process.pid)
+    self.assertLen(pids, 3)
+
+  def test_no_process_is_left_by_a_close_while_processes_are_replaced(self):
+    env = gymnasium_env.GymnasiumVector(
+        ['catch'], [toys.look_up('catch', _SETTINGS)], [1],
+        dataclasses.replace(_SETTINGS, num_action_repeats=1), max_resets=1)
+    env.initial()
+    make = env._make_workers
+
+    def close_and_make():
+      env.close()
+      return make()
+
+    env._make_workers = close_and_make
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, 'are closed'):
+      env.initial()
+    self.assertEmpty(multiprocessing.active_children())
 
   def test_tests_have_worlds_of_their_own(self):
     tests = dataclasses.replace(_SETTINGS, mode='test')

@@ -1444,6 +1444,13 @@ _CHECKPOINTING = (
      'self.train_time_s = float(self._train_time_s)', 'pass'),
 )
 
+_GYMNASIUM_ENV = (
+    ('processes are never replaced', 'if self._num_resets == self',
+     'if 0 > self'),
+    ('new processes are not closed', 'if self._closed:  # In',
+     'if False:  # In'),
+)
+
 _DMLAB = (
     ('one Lab for all seeds',
      '      self.close()\n      self._random_state = ',
@@ -1848,6 +1855,8 @@ GROUPS = (
     ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
      'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),
+    ('environments/gymnasium_env', _GYMNASIUM_ENV, 'tests/dmlab_test.py', '-k',
+     'replaced'),
     ('environments/dmlab', _DMLAB, 'tests/dmlab_test.py', '-k',
      'Contract or DmLab or Undecorated'),
     ('processes/processes', _PROCESSES,

@@ -81,7 +81,8 @@ class Family(NamedTuple):
 FAMILIES = (
     Family(atari, 'Atari games', atari.AtariVector),
     Family(dmlab, 'levels of DeepMind Lab', functools.partial(
-        gymnasium_env.GymnasiumVector, compiling=dmlab.COMPILING)),
+        gymnasium_env.GymnasiumVector, compiling=dmlab.COMPILING,
+        max_resets=dmlab.MAX_RESETS)),
     Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
     Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
     Family(robotics, 'other levels', gymnasium_env.GymnasiumVector),

@@ -31,6 +31,9 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 COMPILING = (
     'Environments of DeepMind Lab start. Many levels first compile maps, which '
     'takes 2 to 11 s of a core per map; --level_cache_dir keeps the maps.')
+# A closed Lab keeps 7 descriptors and 3 MB, so that a process dies after about
+# 240 Labs. A reset with a seed starts a Lab, or two without an observation.
+MAX_RESETS = 100
 # The reference's actions. The numbers of an action are: look right and down (in
 # pixels per frame), strafe right, move forward, fire, jump, crouch.
 DEFAULT_ACTION_SET = (

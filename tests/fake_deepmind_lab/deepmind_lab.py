@@ -47,6 +47,7 @@ _UNDECORATED = ('tests/empty_room_test', 'tests/event_test')
 _DATASETS = ('psychlab_arbitrary_visuomotor_mapping',
              'psychlab_continuous_recognition')
 _FIRST_IMAGE_FRAME = 3
+_NUM_DESCRIPTORS, _MAX_LABS = 7, 240
 _ACTIONS = (('LOOK_LEFT_RIGHT_PIXELS_PER_FRAME', -512, 512),
             ('LOOK_DOWN_UP_PIXELS_PER_FRAME', -512, 512),
             ('STRAFE_LEFT_RIGHT', -1, 1), ('MOVE_BACK_FORWARD', -1, 1),
@@ -111,10 +112,13 @@ class Lab:
 
   # What was asked of the instances of this process, for tests to read.
   calls = []
+  # Labs that this process has made; the process dies after _MAX_LABS.
+  num_labs = 0
 
   def __init__(self, level, observations, config={}, renderer='software',  # noqa: B006
                level_cache=None, temp_folder=None):
     self._status = 'closed'
+    self._keep_descriptors()
     self._check_types(level, observations, config, renderer)
     self._owns_folder = temp_folder is None
     self._folder = temp_folder or tempfile.mkdtemp(prefix='dmlab_temp_folder_')
@@ -272,6 +276,15 @@ class Lab:
     if was_open:
       self._release()
     return was_open
+
+  def _keep_descriptors(self):
+    """Opens descriptors, which `close` does not close."""
+    Lab.num_labs += 1
+    if Lab.num_labs > _MAX_LABS:
+      _print_error('dlopen: cannot load any more object')
+      os._exit(1)
+    for _ in range(_NUM_DESCRIPTORS):
+      os.open(os.devnull, os.O_RDONLY)
 
   def _release(self):
     self._status = 'closed'
