@@ -9,6 +9,7 @@ import io
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -59,6 +60,7 @@ class _FakeLab:
     self.addCleanup(sys.path.remove, _FAKE)
     self.addCleanup(sys.modules.pop, 'deepmind_lab', None)
     self.lab = importlib.import_module('deepmind_lab')
+    self.addCleanup(lambda: [*map(os.close, self.lab.Lab.descriptors)])
 
   def make_dataset(self):
     directory = self.create_tempdir()
@@ -230,6 +232,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   def test_level_cache(self):
     cache = self.create_tempdir().full_path
     settings = dataclasses.replace(_SETTINGS, level_cache_dir=cache)
+
     levels, seeds = ['explore_goal_locations_small'] * 2, [1, 2]
     expected = self.frames(levels, seeds)
     np.testing.assert_array_equal(self.frames(levels, seeds, settings),
@@ -237,9 +240,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     maps = os.listdir(cache)
     for name in maps:
       self.assertRegex(
-          name, r'^explore_goal_locations_small_noaas_[0-9a-f]{32}$')
-    # One in the constructor, and those of the episodes.
-    self.assertGreaterEqual(len(maps), 3)
+          name, r'^maze_[0-9]_noaas_[0-9a-f]{32}$')
+    self.assertLen(maps, 2)
     np.testing.assert_array_equal(self.frames(levels, seeds, settings),
                                   expected)
     self.assertCountEqual(os.listdir(cache), maps)
@@ -249,16 +251,20 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assertFalse(np.array_equal(self.frames(levels, seeds, settings),
                                     expected))
 
-  def test_prebuilt_maps_are_not_kept(self):
+  @parameterized.parameters(
+      'seekavoid_arena_01', 'rooms_watermaze', 'natlab_fixed_large_map')
+  def test_prebuilt_maps_are_not_kept(self, level):
     cache = self.create_tempdir().full_path
     settings = dataclasses.replace(_SETTINGS, level_cache_dir=cache)
-    self.frames(['seekavoid_arena_01'], [1], settings, num_steps=1)
+    self.frames([level], [1], settings, num_steps=1)
     self.assertEqual(os.listdir(cache), [])
 
   @parameterized.parameters(
       ('lab/tests/exit', 'died with exit code 7'),
       ('lab/tests/no_map', 'died with exit code 1 '),
       ('lab/tests/lua_error', 'died with exit code -6'),
+      ('lab/tests/custom_actions_test', 'tests/custom_actions_test has actions '
+       'of its own, of 9 numbers: only levels with the 7 numbers'),
       ('lab/no_such', 'raised RuntimeError: Failed to init environment - '
        '"Level not found: Failed to open file \'.*/no_such.lua\'"'))
   def test_levels_that_fail(self, level, message):
@@ -374,7 +380,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assertNotIn('\n', str(caught.exception))
 
 
-class DmLabTest(_FakeLab, absltest.TestCase):
+class DmLabTest(_FakeLab, parameterized.TestCase):
   """One environment in this process, and its calls of Lab."""
 
   def make(self, num_action_repeats=4, level_cache_dir=''):
@@ -395,6 +401,7 @@ class DmLabTest(_FakeLab, absltest.TestCase):
     seeds = np.random.RandomState(5).randint(0, 2**31 - 1, size=2)
     start = ('Lab', 'seekavoid_arena_01', ['RGB_INTERLEAVED', 'INSTR'],
              {'width': '12', 'height': '8'}, 'software')
+    start[2].append('FRAMES_REMAINING_AT_60')
     self.assertEqual(self.lab.Lab.calls, [
         start,
         ('reset', 0, seeds[0]),
@@ -433,13 +440,44 @@ class DmLabTest(_FakeLab, absltest.TestCase):
   def test_instructions_are_asked_for_where_they_are_declared(self):
     self.lab.Lab.calls.clear()
     env = dmlab.DmLab(
-        'tests/empty_room_test', {'width': '12', 'height': '8'}, 4)
+        'tests/event_test', {'width': '12', 'height': '8'}, 4)
     observation, _ = env.reset(seed=1)
     self.assertEqual(observation['instruction'], '')
     self.assertEqual(env.step(0)[0]['instruction'], '')
     env.close()
     [started] = [call for call in self.lab.Lab.calls if call[0] == 'Lab']
     self.assertEqual(started[2], ['RGB_INTERLEAVED'])
+    env = dmlab.DmLab(
+        'tests/show_config', {'width': '12', 'height': '8'}, 4)
+    self.assertIn('width', env.reset(seed=1)[0]['instruction'])
+    self.assertEqual(self.lab.Lab.calls[-2][2], ['RGB_INTERLEAVED', 'INSTR'])
+    env.close()
+
+  def test_only_unknown_observations_are_left_out(self):
+    env = self.make()
+    with mock.patch.object(self.lab, 'Lab', side_effect=ValueError('other')):
+      with self.assertRaisesRegex(ValueError, '^other$'):
+        env.reset(seed=1)
+
+  @parameterized.product(repeats=[1, 4, 7, 30, 60], level=[
+      'seekavoid_arena_01', 'tests/goal', 'tests/event_test'])
+  def test_time_limits(self, repeats, level):
+    env = dmlab.DmLab(level, {'width': '12', 'height': '8'}, repeats)
+    env.reset(seed=1)
+    ends = (False, False)
+    num_steps = 0
+    while ends == (False, False):
+      *_, terminated, truncated, _ = env.step(2)
+      ends = terminated, truncated
+      num_steps += 1
+    env.close()
+    num_frames = {'seekavoid_arena_01': 1200, 'tests/goal': 30,
+                  'tests/event_test': 60}[level]
+    self.assertEqual(num_steps, -(-num_frames // repeats))
+    # A step of 60 frames cannot tell the goal from the time limit.
+    is_limit = level == 'seekavoid_arena_01' or (
+        level == 'tests/goal' and repeats == 60)
+    self.assertEqual(ends, (not is_limit, is_limit))
 
   def test_each_lab_has_a_folder_while_it_runs(self):
     folders = []
@@ -468,10 +506,9 @@ class DmLabTest(_FakeLab, absltest.TestCase):
   def test_last_observation_stands_in_at_the_end(self):
     env = self.make()
     last, _ = env.reset(seed=1)
-    terminated = False
-    while not terminated:
+    terminated = truncated = False
+    while not (terminated or truncated):
       observation, _, terminated, truncated, _ = env.step(2)
-      self.assertFalse(truncated)
       last, previous = observation, last
     self.assertIs(last, previous)
 
@@ -497,11 +534,30 @@ class FakeTest(_FakeLab, parameterized.TestCase):
       self.make(config=config)
 
   def test_observations(self):
-    self.assertLen(self.make().observation_spec(), 44)
-    undecorated = self.make('tests/empty_room_test').observation_spec()
+    for level in 'seekavoid_arena_01', 'tests/empty_room_test':
+      spec = self.make(level).observation_spec()
+      self.assertLen(spec, 43)
+      self.assertIn('INSTR', [one['name'] for one in spec])
+    undecorated = self.make('tests/event_test').observation_spec()
     self.assertNotIn('INSTR', [spec['name'] for spec in undecorated])
     with self.assertRaisesRegex(ValueError, "Unknown observation 'INSTR'"):
-      self.make('tests/empty_room_test', ['INSTR'])
+      self.make('tests/event_test', ['INSTR'])
+    names = ['INSTR', 'DEBUG.PLAYERS.ID', 'RGB_INTERLEAVED', 'VEL.ROT']
+    for level, num_players in (
+        ('rooms_watermaze', 1), ('lasertag_three_opponents_small', 4)):
+      lab = self.make('contributed/dmlab30/' + level, names)
+      lab.reset()
+      values = lab.observations()
+      self.assertEqual(list(values), names)  # In the order of asking.
+      self.assertLen(values['DEBUG.PLAYERS.ID'], num_players)
+
+  def test_frames_remaining_count_down(self):
+    lab = self.make(observations=['FRAMES_REMAINING_AT_60'])
+    lab.reset()
+    for number in 1200, 1196, 1192:
+      self.assertEqual(
+          lab.observations()['FRAMES_REMAINING_AT_60'].tolist(), [number])
+      lab.step(np.zeros([7], np.intc), num_steps=4)
 
   def test_methods(self):
     lab = self.make()
@@ -527,44 +583,99 @@ class FakeTest(_FakeLab, parameterized.TestCase):
   def test_lengths_and_rewards(self, level, num_frames):
     lab = self.make(level)
     lab.reset(seed=1)
-    rewards = []
+    rewards, action = [], np.array(dmlab.DEFAULT_ACTION_SET[0], np.intc)
     while lab.is_running():
-      rewards.append(lab.step(np.zeros([7], np.intc), num_steps=4))
+      rewards.append(lab.step(action, num_steps=4))
     self.assertEqual(lab.num_steps(), num_frames)
     self.assertEqual([r for r in rewards if r % 1], [])
     self.assertBetween(np.count_nonzero(rewards), 1, num_frames / 40)
 
-  def test_cache_is_asked_in_the_constructor(self):
-    cache = mock.Mock(fetch=mock.Mock(return_value=False), write=mock.Mock())
-    lab = self.make('contributed/dmlab30/rooms_watermaze', level_cache=cache)
-    cache.fetch.assert_called_once()
+  def test_without_actions_seekavoid_has_no_rewards(self):
+    lab = self.make()
     lab.reset(seed=1)
-    for number in (2, 3):
-      lab.reset(seed=1 + 5 * number)  # They have one map.
+    while lab.is_running():
+      self.assertEqual(lab.step(np.zeros([7], np.intc), num_steps=4), 0)
+
+  def test_cache_is_asked_in_reset(self):
+    cache = mock.Mock(fetch=mock.Mock(return_value=False), write=mock.Mock())
+    lab = self.make('contributed/dmlab30/explore_object_rewards_few',
+                    level_cache=cache)
+    cache.fetch.assert_not_called()
+    for number in (0, 2, 3):
+      lab.reset(seed=1 + 5 * number)  # These episodes have one map.
     keys = [call.args[0] for call in cache.fetch.call_args_list]
-    self.assertLen(set(keys), 2)
+    self.assertLen(keys, 3)
+    self.assertLen(set(keys), 1)
+    self.assertRegex(keys[0], '^maze_1_noaas_[0-9a-f]{32}$')
+
+  @parameterized.parameters('rooms_watermaze', 'natlab_fixed_large_map')
+  def test_levels_with_prebuilt_maps(self, level):
+    cache = mock.Mock()
+    self.make('contributed/dmlab30/' + level, level_cache=cache).reset()
+    cache.fetch.assert_not_called()
+
+  def test_numbers_are_checked(self):
+    self.make(config={'width': '0x60'}, renderer='')
+    for config in {'width': '96 '}, {'fps': 'many'}, {'no_such': '1'}:
+      with self.assertRaises((RuntimeError, TypeError)):
+        self.make(config=config)
+    with self.assertRaisesRegex(RuntimeError, 'Invalid setting: "no_such"'):
+      self.make(config={'no_such': '1'})
+    lab = self.make()
+    lab.reset(seed=2**63 - 1)
+    action = np.zeros([7], np.intc)
+    for call in (lambda: lab.reset(seed=2**63), lambda: lab.reset(2**31),
+                 lambda: lab.step(action, 2**31)):
+      with self.assertRaises(OverflowError):
+        call()
+    lab.step(action.astype('>i4'))
+
+  def test_instances_are_closed_objects(self):
+    lab = self.make()
+    with self.assertRaisesRegex(TypeError, 'cannot pickle'):
+      pickle.dumps(lab)
+    with self.assertRaisesRegex(TypeError, 'not an acceptable base type'):
+      type('Mine', (self.lab.Lab,), {})
+    with self.assertRaises(AttributeError):
+      lab.attribute = 1
+
+  def test_a_closed_lab_keeps_descriptors(self):
+    before = psutil.Process().num_fds()
+    self.make().close()
+    self.assertEqual(psutil.Process().num_fds(), before + 7)
 
   @parameterized.parameters(False, True)
   def test_temporary_folder(self, is_given):
     directory = self.create_tempdir().full_path
     with mock.patch.object(tempfile, 'tempdir', directory):
       kwargs = {'temp_folder': f'{directory}/mine'} if is_given else {}
-      lab = self.make('contributed/dmlab30/rooms_watermaze', **kwargs)
+      lab = self.make('contributed/dmlab30/explore_object_rewards_few',
+                      **kwargs)
+      lab.reset()
     [folder] = os.listdir(directory)
     self.assertEqual(folder.startswith('dmlab_temp_folder_'), not is_given)
     lab.close()
     self.assertEqual(os.listdir(directory), [folder] if is_given else [])
 
-  def test_a_reset_after_close_ends_the_process(self):
+  @parameterized.parameters(
+      ('lab.reset()', -signal.SIGSEGV),
+      ("lab.properties('')", -signal.SIGSEGV),
+      ("lab.read_property('engine.fps')", -signal.SIGSEGV),
+      ("lab.write_property('engine.fps', '1')", -signal.SIGSEGV),
+      # A cache that claims to have copied a map.
+      ('import unittest.mock\n'
+       "deepmind_lab.Lab('contributed/dmlab30/explore_object_rewards_few', [], "
+       'level_cache=unittest.mock.Mock()).reset()', 1))
+  def test_calls_that_end_the_process(self, call, exit_code):
     program = ('import deepmind_lab\n'
                "lab = deepmind_lab.Lab('seekavoid_arena_01', [])\n"
                'lab.reset()\n'
-               'lab.close()\n'
-               'lab.reset()')
+               f'lab.close()\n{call}')
     found = subprocess.run(
-        [sys.executable, '-c', program],
+        [sys.executable, '-c', program], stderr=subprocess.PIPE, text=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join([_FAKE, _ROOT])})
-    self.assertEqual(found.returncode, -signal.SIGSEGV)
+    self.assertEqual(found.returncode, exit_code)
+    self.assertNotIn('Traceback', found.stderr)
 
 
 class LocalLevelCacheTest(absltest.TestCase):

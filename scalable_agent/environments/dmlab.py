@@ -12,6 +12,7 @@ https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 from collections.abc import Iterable, Mapping
 import contextlib
 import functools
+import math
 import os
 import shutil
 import string
@@ -58,6 +59,7 @@ _MAX_INSTRUCTION_LENGTH = 1024
 # The renderer requires widths and heights that are multiples of this number.
 _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
+_FRAMES_LEFT = 'FRAMES_REMAINING_AT_60'
 _HOW_TO_INSTALL = (
     'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
     'PyPI: build its wheel from https://github.com/google-deepmind/lab (with '
@@ -135,6 +137,7 @@ class _Lab(Protocol):
 
   def reset(self, *, seed: int) -> None: ...
   def step(self, action: np.ndarray, *, num_steps: int) -> float: ...
+  def action_spec(self) -> list: ...
   def is_running(self) -> bool: ...
   def observations(self) -> dict: ...
   def close(self) -> None: ...
@@ -144,8 +147,9 @@ class DmLab(gymnasium.Env):
   """An environment of one level. The first `reset` starts Lab.
 
   Observations are `frame`, uint8 `[height, width, 3]`, and `instruction`, which
-  is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
-  not report time limits, so no episode is truncated.
+  is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. An
+  episode is truncated if the level declares `FRAMES_REMAINING_AT_60`, and the
+  last step of the episode reaches the time limit.
   """
   metadata = {'render_fps': 60}
 
@@ -186,7 +190,7 @@ class DmLab(gymnasium.Env):
     if self._lab is None:
       self._lab = self._start()
     self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
-    self._observation = _observation(self._lab)
+    self._observe(self._lab)
     return self._observation, {}
 
   def step(self, action: int) -> base.Step:
@@ -199,10 +203,11 @@ class DmLab(gymnasium.Env):
     assert lab is not None  # Started by `reset`.
     reward = lab.step(self._actions[int(action)],
                       num_steps=self._num_action_repeats)
-    terminated = not lab.is_running()
-    if not terminated:
-      self._observation = _observation(lab)
-    return self._observation, reward, terminated, False, {}
+    ended = not lab.is_running()
+    truncated = ended and self._frames_left <= self._num_action_repeats
+    if not ended:
+      self._observe(lab)
+    return self._observation, reward, ended and not truncated, truncated, {}
 
   def close(self) -> None:
     """Closes DeepMind Lab; may be called again."""
@@ -217,25 +222,38 @@ class DmLab(gymnasium.Env):
     self._temp_folder = tempfile.TemporaryDirectory(
         prefix='lab_', dir=processes.directory(), ignore_cleanup_errors=True)
 
-    def start(*observations: str) -> _Lab:
-      return deepmind_lab.Lab(
-          self._level, list(observations), self._config,
-          level_cache=(LocalLevelCache(self._level_cache_dir)
-                       if self._level_cache_dir else None),
-          temp_folder=self._temp_folder.name)
-
     # Only a running Lab could list the observations of a level. Nearly all
-    # levels have instructions, so only the other levels start Lab twice.
-    try:
-      return start(_FRAME, _INSTRUCTION)
-    except ValueError:  # Unknown observation.
-      return start(_FRAME)
+    # levels have these observations, so only the other levels start Lab again.
+    names = [_FRAME, _INSTRUCTION, _FRAMES_LEFT]
+    while True:
+      try:
+        lab: _Lab = deepmind_lab.Lab(
+            self._level, list(names), self._config,
+            level_cache=(LocalLevelCache(self._level_cache_dir)
+                         if self._level_cache_dir else None),
+            temp_folder=self._temp_folder.name)
+        break
+      except ValueError as e:  # Unknown observation 'NAME'.
+        unknown = [name for name in names[1:] if f"'{name}'" in str(e)]
+        if not unknown:
+          raise
+        names.remove(unknown[0])
+    num_numbers = len(lab.action_spec())
+    if num_numbers != self._actions.shape[1]:
+      raise errors.LevelError(
+          f'{self._level} has actions of its own, of {num_numbers} numbers: '
+          f'only levels with the {self._actions.shape[1]} numbers of DMLab-30 '
+          'can be played.')
+    return lab
 
-
-def _observation(lab: _Lab) -> base.FrameAndInstruction:
-  observations = lab.observations()
-  return {'frame': observations[_FRAME],
-          'instruction': observations.get(_INSTRUCTION, '')}
+  def _observe(self, lab: _Lab) -> None:
+    observations = lab.observations()
+    self._observation: base.FrameAndInstruction = {
+        'frame': observations[_FRAME],
+        'instruction': observations.get(_INSTRUCTION, '')}
+    self._frames_left = float(
+        observations[_FRAMES_LEFT][0] if _FRAMES_LEFT in observations
+        else math.inf)
 
 
 def _check_size(settings: EnvironmentSettings) -> None:
