@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of DeepMind Lab's adapter, on a fake with Lab's API and its checks."""
 
+import builtins
 import contextlib
 import dataclasses
 import glob
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from unittest import mock
 
@@ -31,11 +33,12 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import lab_maps
 from scalable_agent.environments import toys
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.processes import processes
-from scalable_agent.processes import workers
+from scalable_agent.processes import starts
 from scalable_agent.runs import training
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
@@ -714,7 +717,7 @@ class LocalLevelCacheTest(absltest.TestCase):
       with open(target, 'w', encoding='utf-8') as f:
         f.write('o')
       raise OSError('disk full')
-    with mock.patch.object(dmlab.shutil, 'copyfile', copy_half):
+    with mock.patch.object(lab_maps.shutil, 'copyfile', copy_half):
       self.cache.write('key', self.pk3)  # The level plays on.
       self.assertFalse(self.cache.fetch('other', self.pk3))
     self.assertFalse(self.cache.fetch('key', self.pk3))
@@ -728,7 +731,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
   """Maps are compiled when an environment starts."""
 
   def test_says_once_that_maps_are_compiled(self):
-    gymnasium_env._say_once.cache_clear()
+    gymnasium_env._said.clear()
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
       self.make_vec(['catch'], [1]).initial()
@@ -737,10 +740,78 @@ class StartTest(_FakeLab, parameterized.TestCase):
         self.make_vec(['rooms_watermaze'], [1]).initial()
     self.assertEqual(output.getvalue().count('first compile maps'), 1)
 
+  def test_groups_that_start_together_say_so_once(self):
+    gymnasium_env._said.clear()
+    lines, both_run = [], threading.Barrier(2)
+
+    def say():
+      both_run.wait()
+      gymnasium_env._say_once('once')
+
+    def slow_print(text, flush):
+      del flush
+      lines.append(text)
+      time.sleep(0.3)  # As a terminal that lets another thread run.
+
+    with mock.patch.object(builtins, 'print', slow_print):
+      groups = [threading.Thread(target=say) for _ in range(2)]
+      for thread in groups:
+        thread.start()
+      for thread in groups:
+        thread.join()
+    self.assertEqual(lines, ['once'])
+
+  def test_lines_say_how_many_are_ready(self):
+    settings = config_lib.Config(
+        level_name='rooms_watermaze', width=12, height=8, progress_secs=0.3,
+        step_timeout_s=4)
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 0.))
+    env = self.make_vec(['rooms_watermaze', 'lab/tests/compiles'], [1, 2],
+                        settings)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), self.assertRaises(
+        errors.EnvironmentProcessLostError):
+      env.initial()
+    self.assertIn('1 of 2 environments are ready.\n', output.getvalue())
+    self.assertGreater(output.getvalue().count('are ready.'), 1)
+
+  def test_turns(self):
+    directory = self.create_tempdir().full_path
+    first, second, third = (starts.Turns(directory, 2) for _ in range(3))
+    first.take()
+    second.take()
+    waits = threading.Thread(target=third.take, daemon=True)
+    waits.start()
+    waits.join(0.5)
+    self.assertTrue(waits.is_alive())
+    first.free()
+    waits.join()
+    first.free()  # Twice does no harm.
+    second.free()
+    third.free()
+
+  def test_a_map_of_another_process_is_not_compiled_again(self):
+    cache = dmlab.LocalLevelCache(self.create_tempdir().full_path)
+    pk3 = self.create_tempfile('map.pk3', content='one').full_path
+    directory = self.create_tempdir().full_path
+    with mock.patch.object(processes, 'directory', lambda: directory + '/p'):
+      one, other = (lab_maps.TurnsToCompile(cache, 1) for _ in range(2))
+    self.assertFalse(one.fetch('key', pk3))
+    results = []
+    waits = threading.Thread(
+        target=lambda: results.append(other.fetch('key', pk3)), daemon=True)
+    waits.start()
+    one.write('key', pk3)
+    waits.join()
+    self.assertEqual(results, [True])
+    # The turn has ended, too.
+    self.assertFalse(one.fetch('another', pk3))
+    one.free()
+
   def test_time_grows_with_environments_per_core(self):
     settings = dataclasses.replace(_SETTINGS, step_timeout_s=5)
-    self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
-    self.enter_context(mock.patch.object(workers, 'num_cores', lambda: 2))
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))
+    self.enter_context(mock.patch.object(starts, 'num_cores', lambda: 2))
     env = self.make_vec(['lab/tests/compiles'] * 2, [1, 2], settings)
     self.make_vec(['rooms_watermaze'] * 3, [1, 2, 3], settings)
     self.make_vec(['rooms_watermaze'], [1], settings).close()
@@ -755,8 +826,8 @@ class StartTest(_FakeLab, parameterized.TestCase):
     settings = environments.EnvironmentSettings(
         num_action_repeats=1, step_timeout_s=5,
         environments_per_process=per_process)
-    self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
-    self.enter_context(mock.patch.object(workers, 'num_cores', lambda: 64))
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))
+    self.enter_context(mock.patch.object(starts, 'num_cores', lambda: 64))
     level = 'fake/Hangs-v0'
     env = gymnasium_env.GymnasiumVector(
         [level] * 2, [gymnasium_env.look_up(level, settings)] * 2, [0, 1],
@@ -773,7 +844,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
 class LeftoversTest(parameterized.TestCase):
   """Nothing is left of programs that end while maps are compiled."""
 
-  def start(self):
+  def start(self, num_cores=2, num_maps=2):
     """Starts a program; returns it, and its workers, when they compile."""
     # Its name is short enough for sockets.
     self.directory = self.enter_context(
@@ -782,11 +853,13 @@ class LeftoversTest(parameterized.TestCase):
         import multiprocessing
         import signal
         from scalable_agent import environments
+        from scalable_agent.processes import starts
+        starts.num_cores = lambda: {num_cores}
         signal.signal(signal.SIGTERM, lambda *_: exit(7))
         with environments.make_vec(['lab/tests/compiles'] * 2, [1, 2]) as env:
           print(*[p.pid for p in multiprocessing.active_children()], flush=True)
           env.initial()
-        """)
+        """).replace('{num_cores}', str(num_cores))
     program = subprocess.Popen(
         [sys.executable, '-c', program], text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -796,8 +869,35 @@ class LeftoversTest(parameterized.TestCase):
     self.addCleanup(self.end_all)
     workers_of_program = [
         psutil.Process(int(pid)) for pid in program.stdout.readline().split()]
-    self.wait_until(lambda: self.num_maps() == 2, 300)
+    self.wait_until(lambda: self.num_maps() >= min(num_maps, num_cores), 300)
     return program, workers_of_program
+
+  def test_on_one_core_one_process_compiles(self):
+    program, _ = self.start(num_cores=1)
+    time.sleep(1)
+    self.assertEqual(self.num_maps(), 1)
+    program.kill()
+    program.wait(60)
+    self.wait_until(lambda: not self.left())
+
+  @pytest.mark.storm
+  def test_kills_at_any_time(self):
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+      program, (worker, _) = self.start(num_maps=0)
+      time.sleep(rng.uniform(0, 3))
+      victim = rng.choice(
+          ['program', 'terminated', 'group', 'worker', 'server'])
+      if victim == 'program':
+        program.kill()
+      elif victim == 'terminated':
+        program.terminate()
+      elif victim == 'group':
+        os.killpg(program.pid, signal.SIGKILL)
+      else:
+        (worker if victim == 'worker' else worker.parent()).kill()
+      program.wait(60)
+      self.wait_until(lambda: not self.left(), 60)
 
   def num_maps(self):
     """Returns how many maps are being compiled."""

@@ -228,9 +228,9 @@ import os
 import sys
 from scalable_agent.settings import config
 from scalable_agent.runs import training
-from scalable_agent.processes import workers
+from scalable_agent.processes import starts
 import tensorflow as tf
-workers.num_cores = lambda: 2
+starts.num_cores = lambda: 2
 training.run = lambda *args: int(tf.zeros([]))  # Starts the threads.
 threads = tf.config.threading
 for before in sys.argv[2:]:

@@ -25,6 +25,7 @@ from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import lab_maps
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
@@ -81,7 +82,7 @@ class Family(NamedTuple):
 FAMILIES = (
     Family(atari, 'Atari games', atari.AtariVector),
     Family(dmlab, 'levels of DeepMind Lab', functools.partial(
-        gymnasium_env.GymnasiumVector, compiling=dmlab.COMPILING,
+        gymnasium_env.GymnasiumVector, compiling=lab_maps.COMPILING,
         max_resets=dmlab.MAX_RESETS)),
     Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
     Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),

@@ -10,28 +10,24 @@ https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
 from collections.abc import Iterable, Mapping
-import contextlib
 import functools
 import math
 import os
-import shutil
 import string
 import tempfile
 from typing import Protocol
-import uuid
 
 import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments.lab_maps import LocalLevelCache
+from scalable_agent.environments.lab_maps import TurnsToCompile
 from scalable_agent.processes import processes
+from scalable_agent.processes import starts
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
-# A message for the start of environments, which may take minutes.
-COMPILING = (
-    'Environments of DeepMind Lab start. Many levels first compile maps, which '
-    'takes 2 to 11 s of a core per map; --level_cache_dir keeps the maps.')
 # A closed Lab keeps 7 descriptors and 3 MB, so that a process dies after about
 # 240 Labs. A reset with a seed starts a Lab, or two without an observation.
 MAX_RESETS = 100
@@ -94,42 +90,7 @@ def look_up(
   _check_paths(level_name, level, settings)
   return functools.partial(
       DmLab, level, _lab_config(settings), settings.num_action_repeats,
-      settings.level_cache_dir)
-
-
-class LocalLevelCache:
-  """A directory of compiled maps, which many processes may share.
-
-  Some levels make a new map for each episode. Compiling a map takes seconds.
-  Maps are never removed.
-  """
-
-  def __init__(self, cache_dir: str):
-    """Makes the directory if there is none."""
-    os.makedirs(cache_dir, exist_ok=True)
-    self._cache_dir = cache_dir
-
-  def fetch(self, key: str, pk3_path: str) -> bool:
-    """Copies the map of `key` to `pk3_path`; returns whether there is one."""
-    try:
-      shutil.copyfile(os.path.join(self._cache_dir, key), pk3_path)
-    except OSError:  # The map is compiled then.
-      return False
-    return True
-
-  def write(self, key: str, pk3_path: str) -> None:
-    """Copies the map at `pk3_path` to the cache, unless the key is known."""
-    path = os.path.join(self._cache_dir, key)
-    if os.path.exists(path):
-      return
-    # Renamed when complete, so that no process fetches half a map.
-    part = f'{path}.{uuid.uuid4().hex}'
-    try:
-      shutil.copyfile(pk3_path, part)
-      os.replace(part, path)
-    except OSError:  # A full disk, say: the map is compiled again next time.
-      with contextlib.suppress(OSError):
-        os.remove(part)
+      settings.level_cache_dir, starts.num_cores())
 
 
 class _Lab(Protocol):
@@ -154,16 +115,19 @@ class DmLab(gymnasium.Env):
   metadata = {'render_fps': 60}
 
   def __init__(self, level: str, config: Mapping[str, str],
-               num_action_repeats: int, level_cache_dir: str = ''):
+               num_action_repeats: int, level_cache_dir: str = '',
+               max_compilers: int = 0):
     """Makes the environment; `reset` starts Lab.
 
     `config` are settings of Lab, with width and height. Maps are kept in
-    `level_cache_dir`, if any.
+    `level_cache_dir`, if any. At most `max_compilers` processes of the program
+    compile a map at the same time; 0 for no limit.
     """
     self._level = level
     self._config = dict(config)
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
+    self._max_compilers = max_compilers
     # Lab ignores strides, so each action must be contiguous in memory.
     self._actions = np.array(DEFAULT_ACTION_SET, np.intc, order='C')
     self._lab: _Lab | None = None
@@ -189,7 +153,10 @@ class DmLab(gymnasium.Env):
       self._random_state = np.random.RandomState(seed)
     if self._lab is None:
       self._lab = self._start()
-    self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
+    try:
+      self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
+    finally:
+      self._maps.free()
     self._observe(self._lab)
     return self._observation, {}
 
@@ -222,6 +189,9 @@ class DmLab(gymnasium.Env):
     self._temp_folder = tempfile.TemporaryDirectory(
         prefix='lab_', dir=processes.directory(), ignore_cleanup_errors=True)
 
+    cache = (LocalLevelCache(self._level_cache_dir)
+             if self._level_cache_dir else None)
+    self._maps = TurnsToCompile(cache, self._max_compilers)
     # Only a running Lab could list the observations of a level. Nearly all
     # levels have these observations, so only the other levels start Lab again.
     names = [_FRAME, _INSTRUCTION, _FRAMES_LEFT]
@@ -229,9 +199,7 @@ class DmLab(gymnasium.Env):
       try:
         lab: _Lab = deepmind_lab.Lab(
             self._level, list(names), self._config,
-            level_cache=(LocalLevelCache(self._level_cache_dir)
-                         if self._level_cache_dir else None),
-            temp_folder=self._temp_folder.name)
+            level_cache=self._maps, temp_folder=self._temp_folder.name)
         break
       except ValueError as e:  # Unknown observation 'NAME'.
         unknown = [name for name in names[1:] if f"'{name}'" in str(e)]

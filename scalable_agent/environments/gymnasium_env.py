@@ -8,6 +8,7 @@ belong to no other family.
 
 from collections.abc import Iterable, Sequence
 import functools
+import threading
 from typing import NamedTuple
 
 import gymnasium
@@ -23,6 +24,7 @@ from scalable_agent.processes import remote
 from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
 from scalable_agent.settings.environment_settings import EnvironmentSettings
+from scalable_agent.settings.run_settings import RunSettings
 
 # The packages of levels of gymnasium, by the module of the levels.
 _PACKAGES = {
@@ -31,6 +33,10 @@ _PACKAGES = {
 
 # Memory that a process does not share; environments need more.
 _LEAST_PROCESS_BYTES = 5e6
+
+# Lines that this program has printed.
+_said: set[str] = set()
+_say_lock = threading.Lock()
 
 
 def is_level(level_name: str) -> bool:
@@ -110,7 +116,8 @@ class GymnasiumVector:
         self._layout.arrays,
         structs.ArraySpec(common.actions.shape, common.actions.dtype),
         [int(seed) for seed in seeds], settings.step_timeout_s,
-        settings.environments_per_process, bool(compiling))
+        settings.environments_per_process, bool(compiling),
+        _progress_secs(settings) if compiling else 0)
     self._compiling = compiling
     self._max_resets = -(-max_resets // settings.environments_per_process)
     self._num_resets = 0  # Of `_workers`.
@@ -148,9 +155,18 @@ class GymnasiumVector:
     self._workers.close()
 
 
-@functools.cache
 def _say_once(text: str) -> None:
-  print(text, flush=True)
+  with _say_lock:  # Groups start at the same time.
+    is_new = text not in _said
+    _said.add(text)
+  if is_new:
+    print(text, flush=True)
+
+
+def _progress_secs(settings: EnvironmentSettings) -> float:
+  """Returns --progress_secs, or the default outside of runs."""
+  return (settings if isinstance(settings, RunSettings)
+          else RunSettings()).progress_secs
 
 
 def _in_transport(factory: base.Factory) -> gymnasium.Env:

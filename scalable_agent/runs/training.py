@@ -25,8 +25,8 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import sources
 from scalable_agent.networks import layers
 from scalable_agent.processes import signals
+from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
-from scalable_agent.processes import workers
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import log as log_lib
@@ -75,7 +75,7 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
     # Fails if the program has used TensorFlow already: the threads exist.
     with contextlib.suppress(RuntimeError):
       tf.config.threading.set_intra_op_parallelism_threads(
-          num_threads_per_op(config, workers.num_cores()))
+          num_threads_per_op(config, starts.num_cores()))
   # Code of a user may change the directory.
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(

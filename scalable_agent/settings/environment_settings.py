@@ -68,7 +68,7 @@ class EnvironmentSettings(Section):
   step_timeout_s: float = setting(
       300.,
       'Seconds per step after which an environment process counts as hung. '
-      'Starts, and steps of DeepMind Lab (which may compile maps), may take 30 '
+      'Starts, and steps of DeepMind Lab (which may compile maps), may take 60 '
       's x environments / cores longer.', POSITIVE)
   max_environment_restarts: int = setting(
       10,
