@@ -348,6 +348,20 @@ class AlgorithmsTest(parameterized.TestCase):
   """Tests of settings whose defaults, or whose use, depend on the algorithm."""
 
   @parameterized.parameters(
+      ('dmlab30', 'impala', 64), ('lab/lt_chasm,catch', 'impala', 64),
+      ('catch', 'impala', 2), ('ALE/Pong-v5', 'impala', 2),
+      ('rooms_watermaze', 'ddqn', 1))
+  def test_groups(self, level_name, algorithm, num_groups):
+    config = config_lib.Config(level_name=level_name, algorithm=algorithm)
+    self.assertEqual(config.num_actor_groups, num_groups)
+    # Groups of fewer than four environments share policy steps.
+    if num_groups == 64:
+      config = config_lib.Config(level_name=level_name, num_actors=150)
+      spec = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
+      self.assertTrue(config.resolved(
+          spec, on_cpu=True, num_groups=64).dynamic_batching)
+
+  @parameterized.parameters(
       'dmlab30', 'catch,lab/contributed/dmlab30/lasertag_one_opponent_large')
   def test_levels_that_no_seed_repeats(self, level_name):
     values = dict(level_name=level_name, num_actor_groups=1)

@@ -1426,6 +1426,10 @@ _ALGORITHM_SETTINGS = (
      'period is not None and period > 1:', 'period is not None:'),
 )
 
+_ENVIRONMENT_SETTINGS = (
+    ('Lab has few groups', "f'{self.algorithm} on DeepMind Lab')", "'')"),
+)
+
 _LAB_LEVELS = (
     ('modules of users are levels of DeepMind Lab',
      "':' not in level_name and", 'True and'),
@@ -1866,6 +1870,8 @@ GROUPS = (
     ('settings/declare', _DECLARE, 'tests/config_test.py'),
     ('settings/algorithm_settings', _ALGORITHM_SETTINGS,
      'tests/config_test.py'),
+    ('settings/environment_settings', _ENVIRONMENT_SETTINGS,
+     'tests/config_test.py', '-k', 'Algorithms'),
     ('settings/lab_levels', _LAB_LEVELS, 'tests/config_test.py', '-k',
      'Algorithms'),
     ('runs/checkpointing', _CHECKPOINTING, 'tests/checkpointing_test.py'),

@@ -37,7 +37,8 @@ from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import sections
+from scalable_agent.settings import declare
+from scalable_agent.settings import lab_levels
 import tensorflow as tf
 import tree
 
@@ -95,14 +96,16 @@ def make_acting(config: config_lib.Config, part: int) -> local.Local:
   return local.make_around(envs, config, part, share, restarts)
 
 
-def num_threads_per_op(config: sections.ActingSettings, num_cores: int) -> int:
+def num_threads_per_op(config: config_lib.Config, num_cores: int) -> int:
   """Returns the threads of a TensorFlow operation: 1, or 0 for one per core.
 
   Where the learner and the actor threads keep all cores busy, a second thread
   of an operation would only wait for a core.
   """
-  return int(not config.deterministic
-             and num_cores <= config.num_actor_groups + 1)
+  num_acting = config.num_actor_groups
+  if lab_levels.is_level(declare.first_name(config.level_name)):
+    num_acting = min(num_acting, 2)  # More threads wait for environments.
+  return int(not config.deterministic and num_cores <= num_acting + 1)
 
 
 def run(config: config_lib.Config,

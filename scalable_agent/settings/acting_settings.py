@@ -21,10 +21,12 @@ class ActingSettings(Section):
       "environments. The name is from DeepMind's code, where every actor has "
       'one environment.', POSITIVE, COUNT)
   num_actor_groups: int = setting(
-      By(impala=2, others=1),
+      By({'impala on DeepMind Lab': 64, 'impala': 2, 'others': 1}),
       'Number of threads that act. The environments are divided among the '
       'threads, so there are never more groups than environments. While one '
-      'group steps its environments, another group can run the policy.',
+      'group steps its environments, another group can run the policy. All '
+      'environments of a group wait while an environment of the group compiles '
+      'a map (DeepMind Lab).',
       POSITIVE, COUNT)
   unroll_length: int = setting(
       By({'impala': 100, 'ddqn with LSTM': 20, 'Atari': 16, 'others': 2}),

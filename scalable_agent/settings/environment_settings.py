@@ -94,4 +94,6 @@ class EnvironmentSettings(Section):
     level = first_name(getattr(self, 'level_name', ''))  # '' in a section.
     if not level or is_atari(level) or lab_levels.is_level(level):
       keys.insert(0, 'Atari or DeepMind Lab')
+    if lab_levels.is_level(level):
+      keys.insert(0, f'{self.algorithm} on DeepMind Lab')
     return keys
