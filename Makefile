@@ -4,6 +4,8 @@
 # make check   runs the linter, the type checker and the fast tests
 # make storm   runs the tests that take minutes: faults, several learners,
 #              benchmarks
+# make mutations  breaks the program in many ways: a test must notice each
+#              (make mutations FLAGS=--only=^vtrace)
 # make oldest  trains, and runs the fast tests, with Python 3.10 and the lowest
 #              versions that setup.py allows, in .venv-oldest
 # make docs    builds the documentation in site/, from docs/ and the sources
@@ -31,7 +33,7 @@ RUN = $(VENV)/bin/python
 # until a process has nothing left to do.
 PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 
-.PHONY: train test check storm oldest docs clean
+.PHONY: train test check storm mutations oldest has_oldest docs clean
 
 train: $(VENV)/installed
 	$(RUN) experiment.py --recipe=pong_two_cores $(FLAGS)
@@ -47,12 +49,19 @@ check: $(VENV)/installed
 storm: $(VENV)/installed
 	$(RUN) -m pytest -m storm $(TESTS)
 
+mutations: $(VENV)/installed
+	$(RUN) tests/mutations.py $(FLAGS)
+
 oldest: $(OLDEST)/installed
 	directory=$$(mktemp -d); trap "rm -r $$directory" EXIT; \
 		$(OLDEST)/bin/python experiment.py --recipe=cartpole \
 		--total_environment_frames=2000 --logdir=$$directory
 	$(OLDEST)/bin/python -m pytest --numprocesses=$(JOBS) --dist=worksteal \
 		-m 'not slow and not storm' $(TESTS)
+
+# Whether `make oldest` can run.
+has_oldest:
+	@test -n '$(OLDEST_PYTHON)'
 
 # Fails on a public name without a docstring, and on a broken link.
 docs: $(VENV)/installed_docs

@@ -23,7 +23,7 @@ def reason(error: Exception) -> str:
 
 
 def in_words(text: str) -> str:
-  """Returns a line of an error without the marks of TensorFlow."""
+  """Returns a line of an error without names of TensorFlow functions."""
   # TensorFlow puts the names of its own functions first and last.
   return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*', '', text)
 

@@ -228,7 +228,7 @@ def _parse_flags(argv: Sequence[str]) -> list[str]:
 
 
 def main(argv: Sequence[str]) -> int:
-  """Runs the mode that the flags ask for, which are parsed already.
+  """Runs the mode of the parsed flags.
 
   A `UserError` is printed in a line, without a traceback.
 
@@ -246,6 +246,8 @@ def main(argv: Sequence[str]) -> int:
   # TensorFlow leaves oneDNN off on CPUs without AVX-512. There, oneDNN makes an
   # update up to twice as fast.
   os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
+  # The variables may be set for another project.
+  os.environ.update(KERAS_BACKEND='tensorflow', TF_USE_LEGACY_KERAS='0')
   try:
     config = config_of(flags.FLAGS)
     with contextlib.ExitStack() as stack:

@@ -234,5 +234,58 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
     actor.run()
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='acting/actor', catches='test_first_unroll', rows=(
+        ('last observation one entry early',
+         'unrolls.last_observations(index, env_output)',
+         'unrolls.last_observations(index - 1, env_output)'),
+    )),
+    dict(file='acting/actor',
+         catches='test_values_of_truncated_episodes', rows=(
+        ('values where nothing was cut off',
+         'np.where(env_output.truncated, output.baseline, np.float32(0))',
+         'output.baseline'),
+        ('values of the next episode',
+         'observation=env_output.last_observation)',
+         'observation=env_output.observation)'),
+        ('values stay',
+         '    self._truncation_value = self._no_truncation\n'
+         '    if self._bootstrap',
+         '    if self._bootstrap'),
+    )),
+    dict(file='acting/actor',
+         catches='test_an_unroll_whose_environments_are_lost_begins_anew',
+         rows=(
+        ('lost environments leave the state behind',
+         '    self._state = self._policy.initial_state(num_envs)\n',
+         '    if not hasattr(self, "_state"):\n'
+         '      self._state = self._policy.initial_state(num_envs)\n'),
+        ('lost environments leave the last step behind',
+         'except errors.EnvironmentLostError:\n'
+         '        self._begin()',
+         'except errors.EnvironmentLostError:\n'
+         '        self._state = self._policy.initial_state(self._env.num_en'
+         'vs)\n'
+         '        self._env_output = None'),
+        ('lost environments go on with the old step',
+         'except errors.EnvironmentLostError:\n'
+         '        self._begin()',
+         'except errors.EnvironmentLostError:\n'
+         '        pass'),
+        ('state after the unroll instead of before',
+         '    tree.map_structure(np.copyto, buffer.start.agent_state,\n',
+         '    tree.map_structure(np.add, buffer.start.agent_state,\n'),
+    )),
+    dict(file='acting/actor',
+         catches='test_weights_are_taken_over_at_the_start_of_an_unroll',
+         rows=(
+        ('weights never taken over', 'self._policy.refresh(self._published())',
+         'self._policy.refresh(structs.Weights(\n'
+         '        0, self._published().values))'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

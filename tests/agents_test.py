@@ -499,5 +499,26 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
         critic(observation, actions), critic(other, actions))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='algorithms/__init__',
+         catches='test_layer_norm_and_initial_scale_reach_the_networks', rows=(
+        ('agents without layer normalisation',
+         'layer_norm=config.layer_norm,\n'
+         '      is_dueling',
+         'is_dueling'),
+        ('critics without layer normalisation',
+         'layer_norm=config.layer_norm, seed', 'seed'),
+        ('layer normalisation is not part of what an agent is',
+         '"layer_norm, " if', '"" if'),
+    )),
+    dict(file='algorithms/__init__',
+         catches='test_layer_norm_without_dense_layers_is_an_error', rows=(
+        ('layer normalisation without effect is no error',
+         'if config.layer_norm and not', 'if False and not'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent.experience import structs
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import training
@@ -151,7 +152,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     learner = learner_test.make_learner()
     checkpointing.Checkpointer(logdir, learner, 'agent', level='A').save()
     with self.assertRaisesRegex(errors.CheckpointError,
-                                'another level \\(A\\), this one is B'):
+                                'another level \\(A\\), not B'):
       checkpointing.Checkpointer(logdir, learner, 'agent', level='B')
     for kwargs in {}, {'level': 'B', 'allow_other_level': True}:
       self.assertIsNotNone(checkpointing.Checkpointer(
@@ -288,7 +289,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with open(path, 'wb') as f:
       f.write(content)
     with self.assertRaisesRegex(errors.CheckpointError,
-                                'agent.json is damaged. Delete it if'):
+                                'agent.json is damaged. Delete this file if'):
       checkpointing.Checkpointer(logdir, learner, 'agent')
     os.remove(path)  # The advice works.
     self.assertIsNotNone(
@@ -358,6 +359,35 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         os.remove(os.path.join(logdir, file))
     with self.assertRaisesRegex(errors.DivergedError, r'saved\. Train with'):
       checkpointer.save()
+
+  @parameterized.parameters('impala', 'ddqn', 'ddpg', 'td3', 'sac', 'mpo')
+  def test_no_algorithm_saves_a_number_that_is_not_finite(self, algorithm):
+    action = (structs.ActionSpec((3,)) if algorithm in ('impala', 'ddqn')
+              else structs.ActionSpec(size=2))
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((2,), np.dtype(np.float32)), action, 1)
+    config = config_lib.Config(
+        algorithm=algorithm, agent='mlp', optimizer='adam')
+    logdir = self.create_tempdir().full_path
+    learner = training.make_learner(config, spec)
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    good = checkpointer.save()
+    variables = [v for v in tf.nest.flatten(learner.state)
+                 if tf.as_dtype(v.dtype).is_floating]
+    self.assertTrue(any('velocity' in getattr(v, 'path', v.name)
+                        for v in learner.state['optimizer']))
+    learner.num_updates += 1
+    for variable in variables:
+      before = variable.numpy()
+      variable.assign(np.full_like(before, np.inf))
+      with self.assertRaisesRegex(errors.DivergedError, f'from {good},'):
+        checkpointer.save()
+      variable.assign(before)
+    other = training.make_learner(config, spec)
+    checkpointing.Checkpointer(logdir, other, 'agent').restore()
+    for one, same in zip(tf.nest.flatten(learner.state),
+                         tf.nest.flatten(other.state), strict=True):
+      np.testing.assert_array_equal(one.numpy(), same.numpy())
 
   def test_a_relative_directory_is_that_of_the_start(self):
     parent = self.create_tempdir().full_path
@@ -731,6 +761,23 @@ class BestCheckpointTest(parameterized.TestCase):
         num_operations += 1
       total += num_operations
     self.assertGreater(total, 25)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/checkpointing',
+         catches='test_a_damaged_checkpoint_is_kept_aside', rows=(
+        ('updates not restored',
+         'self.learner.num_updates = int(self._num_updates)', 'pass'),
+    )),
+    dict(file='runs/checkpointing',
+         catches='test_resumed_update_equals_the_uninterrupted_one', rows=(
+        ('frames not restored',
+         'self.learner.num_env_frames = int(self._num_env_frames)', 'pass'),
+        ('time not restored', 'self.train_time_s = float(self._train_time_s)',
+         'pass'),
+    )),
+)
 
 
 if __name__ == '__main__':

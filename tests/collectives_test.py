@@ -199,6 +199,7 @@ def _main(rank, ports, path, which):
       addresses, int(rank), timeout_s=60)
   assert collectives.total([1, int(rank)]) == [
       len(addresses), sum(range(len(addresses)))]
+  assert collectives.largest(-.5 - int(rank)) == -.5
   if which == 'wrong':
     results = {(case, how): _learn_wrongly(case, how, collectives)
                for case, how in _WRONG}

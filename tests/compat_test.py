@@ -631,5 +631,75 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
       pytorch_seed_rl.from_logits(**arguments)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='compat/di_engine',
+         catches='test_continuous_policy_is_that_of_distributions', rows=(
+        ('ratios upside down', 'tf.exp(target - behaviour)',
+         'tf.exp(behaviour - target)'),
+        ('no weights for entropies', 'entropies * weight', 'entropies'),
+        ('sums of entropies', 'tf.reduce_mean(entropies',
+         'tf.reduce_sum(entropies'),
+        ('entropy without its constant',
+         'tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e)',
+         'tf.math.log(sigma)'),
+        ('deviations taken for variances', 'tf.square((action - mu) / sigma)',
+         'tf.square(action - mu) / sigma'),
+    )),
+    dict(file='compat/di_engine', catches='test_importance_weights', rows=(
+        ('ratios always have a gradient',
+         'weights if requires_grad else tf.stop_gradient(weights)', 'weights'),
+        ('ratios never have a gradient',
+         'weights if requires_grad else tf.stop_gradient(weights)',
+         'tf.stop_gradient(weights)'),
+    )),
+    dict(file='compat/di_engine', catches='test_known_nstep_returns', rows=(
+        ('no lambda in targets', 'lambda_ * clipped_cs', 'clipped_cs'),
+    )),
+    dict(file='compat/di_engine',
+         catches='test_is_the_core_when_lambda_is_one', rows=(
+        ('no discount in targets', 'lambda_ * clipped_cs, gamma *',
+         'lambda_ * clipped_cs, 1.0 *'),
+    )),
+    dict(file='compat/di_engine', catches='test_nstep_return', rows=(
+        ('rho for c', 'clipped_rhos, lambda_ * clipped_cs',
+         'clipped_rhos, lambda_ * clipped_rhos'),
+    )),
+    dict(file='compat/di_engine', catches='test_advantage', rows=(
+        ('no discount in advantages', 'gamma * return_', 'return_'),
+        ('advantages without weights', 'clipped_pg_rhos * (reward',
+         '1. * (reward'),
+    )),
+    dict(file='compat/di_engine', catches='test_known_losses', rows=(
+        ('no lambda in losses', 'lambda_=lambda_', 'lambda_=1.0'),
+        ('the clip of rho for that of c', 'clip_c_threshold=c_clip_ratio',
+         'clip_c_threshold=rho_clip_ratio'),
+        ('the clip of rho for the policy',
+         'clip_pg_rho_threshold=rho_pg_clip_ratio',
+         'clip_pg_rho_threshold=rho_clip_ratio'),
+        ('no weights for the policy', 'returns.pg_advantages * weight',
+         'returns.pg_advantages'),
+        ('no weights for values', 'returns.vs) * weight', 'returns.vs)'),
+    )),
+    dict(file='compat/di_engine', catches='test_known_gradients', rows=(
+        ('values of the next step', 'value[:-1] - returns.vs',
+         'value[1:] - returns.vs'),
+        ('half the loss of values',
+         'tf.square(value[:-1] - returns.vs) * weight',
+         '0.5 * tf.square(value[:-1] - returns.vs) * weight'),
+    )),
+    dict(file='compat/pytorch_seed_rl',
+         catches='test_gradients_flow_only_through_log_probs', rows=(
+        ('policies swapped',
+         'behavior_policy_logits, target_policy_logits, actions, discounts,',
+         'target_policy_logits, behavior_policy_logits, actions, discounts,'),
+    )),
+    dict(file='compat/pytorch_seed_rl', catches='test_vtrace', rows=(
+        ('one clip for both', 'clip_pg_rho_threshold=clip_pg_rho_threshold',
+         'clip_pg_rho_threshold=clip_rho_threshold'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

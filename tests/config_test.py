@@ -68,7 +68,7 @@ _REFUSED = {
         'updates_per_step', 'n_step', 'recent_min_steps',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
-        'video_num_episodes',
+        'video_num_episodes', 'max_episode_steps',
         'num_cpus_per_actor_worker', 'num_cpus_per_learner', 'num_learners',
         'min_actor_workers', 'actor_timeout_s', 'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
@@ -110,6 +110,8 @@ _REFUSED = {
     'initial_scale': [(0, 'must be between 1e-6'), (7.4, 'must be between')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'num_gpus_per_learner': [(-2, 'must be at least -1')],
+    'environment_kwargs': [(value, 'must be a JSON object, such as {"size": 5}')
+                           for value in ('[1]', 'size=5')],
     'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
 # All values of their types are valid.
 _FREE = {'plot_file', 'use_lstm',
@@ -200,7 +202,7 @@ class DefaultsTest(absltest.TestCase):
         + ''.join(f"'scalable_agent.settings.{name}', " for name in (
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
-            'environment_settings', 'lab_levels', 'learner_settings',
+            'environment_settings', 'files', 'lab_levels', 'learner_settings',
             'replay_settings', 'run_settings', 'sections'))
         + "'scalable_agent.settings.test_settings', "
         "'scalable_agent.settings.values']")
@@ -646,8 +648,8 @@ class AlgorithmsTest(parameterized.TestCase):
                  else next(c for c in field.metadata['choices']
                            if c != field.default))
         with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
-            f'--{name}={value} is not used by --algorithm={algorithm}: leave '
-            f'it out. It is a setting of {", ".join(owners)}.') + '$'):
+            f'--{name}={value} is not used by --algorithm={algorithm}, only by '
+            f'{", ".join(owners)}: leave the flag out.') + '$'):
           config_lib.Config(algorithm=algorithm, **{name: value})
         num_refused += 1
         # Its default is no mistake: it is what files of settings have.
@@ -979,14 +981,14 @@ class SavedTest(parameterized.TestCase):
       ('{"seed": "5"}', '--seed=5 must be of type int'),
       ('{"level_name": ["catch"]}', 'must be of type str'),
       ('{"hidden_sizes": "²"}', 'positive numbers'),
-      ('[' * 100_000, 'recursion'),
+      ('[' * 100_000, 'too many brackets'),
       ('{"seed": -1}', '--seed=-1'), ('\udcff', 'utf-8'))
   def test_damaged(self, text, message):
     with open(self.path, 'w', encoding='utf-8', errors='surrogateescape') as f:
       f.write(text)
     with self.assertRaisesRegex(
         errors.ConfigError, f'^{self.path}, the settings .* cannot be used '
-        rf'\(.*{message}.*(?<!\.)\)\. .* or remove it'):
+        rf'\(.*{message}.*(?<!\.)\)\. .* or remove this file'):
       config_lib.trained_with(self.logdir)
 
   def test_of_no_run(self):
@@ -1183,6 +1185,77 @@ class ResolvedTest(parameterized.TestCase):
     self.assertEqual(say(resolved, _FRAMES), '')
     chosen = re.findall(r'--\w+=\w+', say(config, _FRAMES))
     self.assertEqual(experiment.parse(['--num_actors=8', *chosen]), resolved)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/config', catches='test_all_differ', rows=(
+        ('part not in the seed', 'index, part]', 'index, 0]'),
+        ('role not in the seed', '[self.seed, _SEED_ROLES.index(role), index',
+         '[self.seed, 0, index'),
+        ('index not in the seed', '_SEED_ROLES.index(role), index,',
+         '_SEED_ROLES.index(role), 0,'),
+    )),
+    dict(file='settings/config',
+         catches='test_saved_settings_without_effect_are_left_out', rows=(
+        ('saved settings without effect are errors',
+         'if k not in without_effect', 'if True'),
+    )),
+    dict(file='settings/config',
+         catches='test_saved_settings_without_effect_in_deterministic_runs',
+         rows=(
+        ('saved settings of deterministic runs are errors',
+         "without_effect.add('save_replay')", 'pass'),
+    )),
+    dict(file='settings/config', catches='test_updates_per_call', rows=(
+        ('several updates per call with priorities',
+         'if self.is_prioritised or self.use_lstm:\n', 'if self.use_lstm:\n'),
+    )),
+    dict(file='settings/declare',
+         catches='test_what_has_no_effect_beside_another', rows=(
+        ('settings beside what replaces them',
+         'field, bool(getattr(self, other, False))', 'field, False'),
+    )),
+    dict(file='settings/declare',
+         catches='test_settings_of_one_kind_of_actions', rows=(
+        ('settings of other actions', "not in ('', kind)", 'is None'),
+    )),
+    dict(file='settings/declare', catches='test_reference', rows=(
+        ('Atari defaults for IMPALA, too',
+         "*['Atari'][:self.algorithm != 'impala'],", "'Atari',"),
+    )),
+    dict(file='settings/declare',
+         catches='test_a_test_has_the_settings_of_the_training', rows=(
+        ('settings of others are ignored', 'elif value != field.default:',
+         'elif False:'),
+    )),
+    dict(file='settings/declare',
+         catches='test_saved_settings_without_effect_are_left_out', rows=(
+        ('settings without effect pass',
+         'field, not needs.are_met(getattr(self, needs.name))',
+         'field, False'),
+    )),
+    dict(file='settings/algorithm_settings',
+         catches='test_targets_make_small_moves_or_seldom_ones', rows=(
+        ('targets hardly move',
+         "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
+        ('targets are copied in every update',
+         'period is not None and period > 1:', 'period is not None:'),
+    )),
+    dict(file='settings/environment_settings', catches='test_groups', rows=(
+        ('Lab has few groups', "f'{self.algorithm} on DeepMind Lab')", "'')"),
+    )),
+    dict(file='settings/lab_levels',
+         catches='test_levels_that_no_seed_repeats', rows=(
+        ('suites repeat', 'if name == SUITE or name.removeprefix(',
+         'if name.removeprefix('),
+    )),
+    dict(file='settings/lab_levels',
+         catches='test_actions_are_repeated_where_the_levels_expect_it', rows=(
+        ('modules of users are levels of DeepMind Lab',
+         "':' not in level_name and", 'True and'),
+    )),
+)
 
 
 if __name__ == '__main__':

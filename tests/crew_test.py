@@ -347,5 +347,79 @@ class WhyLostTest(parameterized.TestCase):
                      'was lost: Failed to set up runtime environment. No space')
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='distributed/crew',
+         catches='test_ends_if_too_few_have_room', rows=(
+        ('the user is never told what is waited for',
+         'elif is_quiet and now_s - begin_s > _QUIET_S:', 'elif False:'),
+        ('a start with too few workers waits for ever',
+         'elif now_s - newest_s > self._config.actor_timeout_s:',
+         'elif False:'),
+    )),
+    dict(file='distributed/crew',
+         catches='test_goes_on_with_fewer_and_waits_for_room', rows=(
+        ('a worker that waits for room counts as hung', '(worker.is_placed\n',
+         '(True\n'),
+    )),
+    dict(file='distributed/crew',
+         catches='test_the_first_unroll_has_time_to_compile', rows=(
+        ('first unrolls have no time for maps', 'starts.TIMEOUT_S * (',
+         '0 * ('),
+        ('all unrolls have time for maps', 'not worker.has_acted and any(',
+         'any('),
+    )),
+    dict(file='distributed/crew',
+         catches='test_replaces_a_worker_that_hangs_while_it_opens', rows=(
+        ('a worker has no time to open',
+         'return _OPENING_SHARE * config.actor_timeout_s',
+         'return config.hang_timeout_s'),
+        ('a worker may open as long as all have to come',
+         '_OPENING_SHARE = 0.5', '_OPENING_SHARE = 1.0'),
+        ('a worker that was replaced counts as placed',
+         'worker.description, worker.is_placed = None, False',
+         'worker.description = None'),
+        ('the same seeds after a restart',
+         'incarnation=worker.share.incarnation + 1',
+         'incarnation=worker.share.incarnation'),
+    )),
+    dict(file='distributed/crew',
+         catches='test_a_result_on_its_way_is_no_hang', rows=(
+        ('a result on its way counts as hung',
+         'and not ray.wait([call], timeout=0, fetch_local=False)[0]', ''),
+    )),
+    dict(file='distributed/crew',
+         catches='test_a_lost_process_of_an_environment_is_a_death', rows=(
+        ('a lost environment is an error',
+         'isinstance(error.cause, errors.EnvironmentProcessLostError)',
+         'False'),
+        ('a lost environment ends the run as a lost worker',
+         'raise type(error)(', 'raise errors.ClusterError('),
+        ('no pause after deaths', 'cluster.pause_s(worker.num_deaths)', '0.'),
+    )),
+    dict(file='distributed/crew',
+         catches='test_deaths_of_one_worker_do_not_end_the_run', rows=(
+        ('a worker that dies ends the run while others act',
+         '      any_worker.num_deaths_of_all = 0',
+         '      worker.num_deaths_of_all = 0'),
+    )),
+    dict(file='distributed/crew',
+         catches='test_deaths_of_all_workers_end_the_run', rows=(
+        ('deaths of all are not counted', 'worker.num_deaths_of_all += 1',
+         'worker.num_deaths_of_all += 0'),
+    )),
+    dict(file='distributed/crew',
+         catches='test_says_the_last_loss_if_there_is_no_other_worker', rows=(
+        ('the last loss is not said', "self._last_loss = f' The", "_ = f' The"),
+    )),
+    dict(file='distributed/crew', catches='test_errors_end_the_run', rows=(
+        ('errors of users are tried again', 'is_final or worker.num_failures',
+         'worker.num_failures'),
+        ('errors within an hour are not counted',
+         'if num_recent > worker.failures.max_per_hour:', 'if False:'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

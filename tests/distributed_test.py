@@ -529,7 +529,7 @@ class ProgramTest(_ProgramTest):
     [learner] = _processes('LearnerWorker')
     children = learner.children(recursive=True)
     learner.kill()
-    self._wait_for(process, 'The learner has died. It restarts from')
+    self._wait_for(process, 'The learner has died. Restarting from')
     restored = self._wait_for(process, 'Resuming from')
     number, frames = re.search(
         r'ckpt-(\d+), ([\d,]+) frames', restored).groups()
@@ -580,7 +580,7 @@ class ProgramTest(_ProgramTest):
       self._wait_for(process, 'frames/s')
     _, second = _processes('LearnerWorker')
     second.kill()
-    self._wait_for(process, 'It restarts from the last checkpoint')
+    self._wait_for(process, 'Restarting from the last checkpoint')
     self._wait_for(process, 'Resuming from')
     return process
 
@@ -902,8 +902,8 @@ class SettingsTest(_ProgramTest):
        '--deterministic=True cannot be used with --ray_address'),
       (['--ray_address=auto', '--inference=central', '--pack=zlib'],
        '--pack=zlib cannot be used with --inference=central'),
-      (['--ray_address=localhost:1'], '.*localhost:1: nothing listens there'),
-      (['--ray_address=nowhere'], '--ray_address=nowhere: .* It must be local'),
+      (['--ray_address=localhost:1'], '.*localhost:1: no program listens'),
+      (['--ray_address=nowhere'], '--ray_address=nowhere: .* Use local'),
       (['--ray_address=auto', '--num_actor_workers=5'],
        '--num_actor_workers=5 must be at most --num_actors=4'),
       (['--task=0', '--ray_address=local'], '--task=0 needs --ray_address='),

@@ -508,5 +508,48 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       self.assertEqual(found.vs.shape, [_T, _B])
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='networks/distributions',
+         catches='test_gradients_of_samples', rows=(
+        ('correction left out in samples',
+         'self._normal.log_prob(u) - log_slope', 'self._normal.log_prob(u)'),
+    )),
+    dict(file='networks/distributions',
+         catches='test_sample_and_log_prob_at_the_bounds', rows=(
+        ('sign of the correction', 'self._normal.log_prob(u) - log_slope',
+         'self._normal.log_prob(u) + log_slope'),
+    )),
+    dict(file='networks/distributions',
+         catches='test_densities_integrate_to_one', rows=(
+        ('correction without its 2', 'tf.nn.softplus(-2.0 * u))',
+         'tf.nn.softplus(-u))'),
+    )),
+    dict(file='networks/distributions', catches='test_known_numbers', rows=(
+        ('noise ignored', '    if noise is None:\n',
+         '    if True:\n'),
+    )),
+    dict(file='networks/distributions', catches='test_many_samples', rows=(
+        ('one noise for all samples',
+         'tf.concat([[num_samples], shape], axis=0)',
+         'tf.concat([[num_samples], tf.ones_like(shape)], axis=0)'),
+    )),
+    dict(file='networks/distributions',
+         catches='test_log_scale_is_clipped', rows=(
+        ('log_std not clipped',
+         'tf.clip_by_value(log_scale, _MIN_LOG_SCALE, _MAX_LOG_SCALE))',
+         'log_scale)'),
+    )),
+    dict(file='networks/distributions',
+         catches='CategoricalTest.test_samples', rows=(
+        ('Gumbel noise with the wrong sign', 'noise = -tf.math.log(-tf',
+         'noise = tf.math.log(-tf'),
+    )),
+    dict(file='networks/distributions', catches='test_tails', rows=(
+        ('erfc by its leading term', 'range(1, 21)', 'range(1, 1)'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

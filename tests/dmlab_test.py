@@ -358,8 +358,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     with mock.patch.dict(sys.modules, {'deepmind_lab': None}):
       self.assert_refused(
           [name], _SETTINGS, errors.MissingDependencyError,
-          f'{name} is a level of DeepMind Lab, which needs the package '
-          'deepmind_lab.*not on PyPI.*github.com/google-deepmind/lab')
+          f'{name} is a level of DeepMind Lab, which needs '
+          'Python 3.11.*deepmind_lab.*PyPI.*github.com/google-deepmind/lab')
 
   @parameterized.parameters(
       ('imp', 'imports imp, which Python has up to 3.11 only: use Python 3.11'),
@@ -818,7 +818,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
     with self.assertRaisesRegex(
         errors.EnvironmentProcessLostError,
         r'environment 0 \(lab/tests/compiles\), 1 .* did not answer within '
-        r'7.5 seconds \(--step_timeout_s; at the start, 1 more '):
+        r'7.5 seconds \(--step_timeout_s; at the start, 1 s x '):
       env.initial()
 
   @parameterized.parameters(('', 2, 5), ('Compiles.', 2, 7))
@@ -1026,6 +1026,116 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
     self.assertEqual(
         {level: len(r) for level, r in returns.items()},
         {'language_select_described_object': 2, 'rooms_watermaze': 2})
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/dmlab',
+         catches='LanguageLevelTest.test_same_seeds_same_stream', rows=(
+        ('one Lab for all seeds',
+         '      self.close()\n'
+         '      self._random_state = ',
+         '      self._random_state = '),
+        ('the stream of seeds goes on',
+         'self._random_state = np.random.RandomState(seed)', 'pass'),
+        ('Lab is called after its end', 'self._lab = None  # After',
+         'pass  # After'),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_instructions_are_asked_for_where_they_are_declared',
+         rows=(
+        ('instructions are always asked for',
+         'if not unknown:', 'if True:'),
+    )),
+    dict(file='environments/dmlab', catches='test_time_limits', rows=(
+        ('time limits are ends', 'ended and self._frames_left <=',
+         'ended and 0 >'),
+        ('all ends are time limits', 'ended and self._frames_left <= '
+         'self._num_action_repeats', 'ended'),
+    )),
+    dict(file='environments/dmlab', catches='test_levels_that_fail', rows=(
+        ('actions of levels are not looked at', 'if num_numbers != self',
+         'if 0 > self'),
+    )),
+    dict(file='environments/dmlab', catches='test_a_directory_without_images',
+         rows=(
+        ('images are not looked for', "_FIRST_IMAGE = '0001.png'",
+         "_FIRST_IMAGE = ''"),
+    )),
+    dict(file='environments/gymnasium_env',
+         catches='test_processes_are_replaced_before_they_are_full', rows=(
+        ('processes are never replaced', 'if self._num_resets == self',
+         'if 0 > self'),
+    )),
+    dict(file='environments/gymnasium_env', catches='test_no_process_is_left_'
+         'by_a_close_while_processes_are_replaced', rows=(
+        ('new processes are not closed', 'if self._closed:  # In',
+         'if False:  # In'),
+    )),
+    dict(file='environments/dmlab', catches='test_unrolls_are_packed', rows=(
+        ('instructions are never asked for',
+         'names = [_FRAME, _INSTRUCTION, ', 'names = [_FRAME, '),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_is_what_the_reference_plays', rows=(
+        ('actions are not contiguous', "np.intc, order='C')",
+         "np.intc, order='F')"),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_each_lab_has_a_folder_while_it_runs', rows=(
+        ('one folder for all', 'temp_folder=self._temp_folder.name)',
+         'temp_folder=tempfile.gettempdir())'),
+        ('the folder stays', '      self._temp_folder.cleanup()\n',
+         ''),
+    )),
+    dict(file='environments/dmlab', catches='test_wrong_sizes', rows=(
+        ('sizes are not checked', 'if size % _SIZE_STEP:', 'if False:'),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_what_its_package_needs', rows=(
+        ('all that is missing is Lab',
+         "_MISSING.get(e.name or '', f'which {_HOW_TO_INSTALL}')",
+         "f'which {_HOW_TO_INSTALL}'"),
+    )),
+    dict(file='processes/processes', catches='test_program_is_killed', rows=(
+        ('the server leaves what runs', 'os.kill(pid, signal.SIGKILL)', 'pass'),
+        ('the server leaves files', 'if not left and _remove_run(path):',
+         'if not left:'),
+    )),
+    dict(file='processes/preload', catches='test_group_is_killed', rows=(
+        ('killed with the group of the parent', 'os.setpgid(0, 0)\n',
+         ''),
+    )),
+    dict(file='processes/preload', catches='test_program_is_killed', rows=(
+        ('nothing is ended', '    processes.end_server(_GROUP)',
+         '    os._exit(1)'),
+    )),
+    dict(file='processes/starts',
+         catches='test_time_grows_with_environments_per_core', rows=(
+        ('time does not grow', 'sum(_num_open.values()) /', '0 /'),
+        ('closed environments count',
+         '    del _num_open[key], _num_ready[key]\n', '    pass\n'),
+    )),
+    dict(file='processes/starts', catches='test_steps_may_compile', rows=(
+        ('environments of a process start together',
+         'max(per_core, num_per_process)', 'per_core'),
+    )),
+    dict(file='processes/starts',
+         catches='test_lines_say_how_many_are_ready', rows=(
+        ('ready lines never come', 'is_due = 0 < period_s',
+         'is_due = 0 > period_s'),
+    )),
+    dict(file='processes/starts', catches='test_turns', rows=(
+        ('nobody waits for a turn',
+         '          file.close()\n          continue\n', '          pass\n'),
+    )),
+    dict(file='processes/workers', catches='test_steps_may_compile', rows=(
+        ('steps have less time', 'is_start=self._steps_compile',
+         'is_start=False'),
+        ('all steps have more time', 'is_start=self._steps_compile',
+         'is_start=True'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -447,11 +447,125 @@ class RestartsTest(parameterized.TestCase):
       output = stack.enter_context(
           contextlib.redirect_stdout(io.StringIO()))
       with self.assertRaisesRegex(
-          errors.LearnerLostError, '^The learner has died: No module x. It '
-          'was lost again and again, --max_learner_restarts=2. The same'):
+          errors.LearnerLostError, '^The learner has died: No module x. '
+          'There was no newer checkpoint after --max_learner_restarts=2 '
+          'restarts. The same'):
         driver.train(config)
-    self.assertEqual(output.getvalue().count('It restarts'), 2)
+    self.assertEqual(output.getvalue().count('Restarting'), 2)
     goodbye.assert_called_once()
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='distributed/cluster',
+         catches='test_the_head_is_lost_after_half_of_what_ray_waits', rows=(
+        ('the head is lost at once', 'self._seen_s + self._limit_s if',
+         'self._seen_s if'),
+        ('ray has its own patience',
+         'os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S)',
+         '_HEAD_TIMEOUT_S'),
+    )),
+    dict(file='distributed/cluster',
+         catches='test_time_in_which_this_process_is_stopped_does_not_count',
+         rows=(
+        ('time in which the driver is stopped counts',
+         'if now_s - self._last_s > _LATE_TICK_S:', 'if False:'),
+    )),
+    dict(file='distributed/cluster',
+         catches='test_the_processes_of_this_machine_are_lost', rows=(
+        ('the time of the loss moves on',
+         '      if self._died_s is None and not', '      if not'),
+        ('any machine is this one', " and node['NodeID'] == self._node", ''),
+    )),
+    dict(file='distributed/cluster', catches='test_wait_for_head', rows=(
+        ('nobody waits for the head', 'while self._seen_s < begin_s and',
+         'while False and'),
+        ('a head that is lost is waited for',
+         ' and not self.problem():\n'
+         '      if stop',
+         ':\n'
+         '      if stop'),
+    )),
+    dict(file='distributed/cluster',
+         catches='test_a_head_that_hangs_is_not_waited_for', rows=(
+        ('a head that hangs is waited for at the end',
+         "threads.LibraryThread(function, 'leave')",
+         'threading.Thread(target=function, daemon=True)'),
+    )),
+    dict(file='distributed/cluster',
+         catches='test_a_start_that_takes_too_long_is_tried_again', rows=(
+        ('a start is tried once', 'range(_NUM_STARTS)', 'range(1)'),
+    )),
+    dict(file='distributed/driver',
+         catches='test_more_workers_to_begin_than_there_are', rows=(
+        ('more workers to begin than there are',
+         'if config.min_actor_workers > num_workers:', 'if False:'),
+    )),
+    dict(file='distributed/learners',
+         catches='test_other_errors_have_the_traceback_of_the_learner', rows=(
+        ('tracebacks of learners are lost',
+         '      print(failures[0], file=sys.stderr, flush=True)',
+         '      pass'),
+    )),
+    dict(file='distributed/learners',
+         catches='test_raises_the_first_cause', rows=(
+        ("the first learner's error, not the first cause",
+         '    failures.sort(key=lambda e: _order(_cause(e)))\n', ''),
+    )),
+    dict(file='distributed/learners',
+         catches='test_one_that_waits_for_another_does_not_hang', rows=(
+        ('one that waits for another one hangs', 'now_s - max(self._sign_s)',
+         'now_s - min(self._sign_s)'),
+    )),
+    dict(file='distributed/learners',
+         catches='test_learners_save_if_the_cluster_is_lost', rows=(
+        ('a lost cluster is an end as any other',
+         '      if problem:\n'
+         '        raise',
+         '      if False:\n'
+         '        raise'),
+        ('nobody looks after the cluster',
+         "'' if stop.is_set() else self._connection.problem()", "''"),
+    )),
+    dict(file='distributed/learners',
+         catches='test_learners_that_do_not_save_in_time', rows=(
+        ('learners may save for ever when the cluster is lost',
+         '    check_cluster(self._connection, _SAVE_TIMEOUT_S)\n', ''),
+    )),
+    dict(file='distributed/learners',
+         catches='test_the_cluster_is_lost_before_there_are_learners', rows=(
+        ('learners are waited for when the cluster is lost',
+         '      check_cluster(self._connection)\n'
+         '      if self',
+         '      if self'),
+    )),
+    dict(file='distributed/learners',
+         catches='test_time_in_which_the_driver_is_stopped_is_no_silence',
+         rows=(
+        ('silence while the driver is stopped counts',
+         'now_s = self._connection.now_s()', 'now_s = time.monotonic()'),
+    )),
+    dict(file='distributed/learner_worker',
+         catches='test_the_directory_must_be_shared', rows=(
+        ('directories that are not shared',
+         '    if not os.path.exists(self._token):', '    if False:'),
+    )),
+    dict(file='distributed/learner_worker',
+         catches='test_all_learners_have_the_same_versions', rows=(
+        ('versions are not compared',
+         '    descriptions.check_versions(*first)\n', ''),
+    )),
+    dict(file='runs/reports',
+         catches='test_reports_go_to_the_first_learner', rows=(
+        ('episodes are told again', 'self.episodes.popleft()',
+         'self.episodes[0]'),
+        ('counts are told once', 'dict(self.counts))', '{})'),
+        ('episodes are told in another order', 'self.episodes.extend(',
+         'self.episodes.extendleft('),
+        ('counts of before', 'self.counts |= report.counts',
+         'self.counts = report.counts | self.counts'),
+    )),
+)
 
 
 if __name__ == '__main__':

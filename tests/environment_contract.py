@@ -151,15 +151,16 @@ class EnvironmentContract:
     outputs = self.run_steps(env, self.actions(env))
     num_ends = 0
     for i in range(3):
-      episode_return, episode_step = np.float32(0), 0
+      episode_return, episode_step = 0.0, 0
       for output in outputs[1:]:
-        episode_return += output.reward[i]
+        episode_return += float(output.reward[i])  # In float64.
         episode_step += 1
-        self.assertEqual(output.info.episode_return[i], episode_return)
+        self.assertEqual(
+            output.info.episode_return[i], np.float32(episode_return))
         self.assertEqual(output.info.episode_step[i], episode_step)
         if output.info.episode_end[i]:
           self.assertTrue(output.done[i])
-          episode_return, episode_step = np.float32(0), 0
+          episode_return, episode_step = 0.0, 0
           num_ends += 1
     self.assertGreater(num_ends, 0, 'num_steps is too small to test anything.')
 
@@ -263,6 +264,8 @@ class SerialReference:
 
 def _in_space(action, space):
   """An agent's action as gymnasium takes it."""
+  if isinstance(space, gymnasium.spaces.MultiBinary):
+    return action.astype(np.int8).reshape(space.shape)
   if not isinstance(space, gymnasium.spaces.Box):
     return action + space.start
   action = np.clip(action.astype(np.float64), -1, 1).reshape(space.shape)

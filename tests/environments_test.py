@@ -408,6 +408,20 @@ class FiniteTest(parameterized.TestCase):
       for _ in steps:
         env.step(np.zeros(2, np.int32))
 
+  def test_returns_are_summed_in_float64(self):
+    steps = [self._step(reward=r) for r in (2.**24, 1., 1., 5.)]
+    steps[2] = steps[2]._replace(
+        episode_end=np.array([False, True]), done=np.array([False, True]),
+        last_observation=np.zeros([2, 3], np.float32))
+    with environments.FlowEnvironment(
+        _Scripted(np.zeros([2, 3], np.float32), steps), ['a', 'b']) as env:
+      env.initial()
+      returns = [env.step(np.zeros(2, np.int32)).info.episode_return
+                 for _ in range(4)]
+    # In float32, 2^24 + 1 is 2^24.
+    self.assertEqual([r[1] for r in returns], [2**24, 2**24, 2**24 + 2, 5])
+    self.assertEqual(returns[-1].dtype, np.float32)  # As in logs of before.
+
   def test_finite_ones_pass(self):
     self._run(self._step(), self._step(reward=-1e30, end=True), self._step())
 
@@ -877,6 +891,8 @@ class LevelErrorsTest(parameterized.TestCase):
                         ['fake/MissingPackage-v0'], 'pip install somephysics')
     self.assert_refused(errors.MissingDependencyError,
                         ['no_such_module:Level-v0'], 'no_such_module')
+    self.assert_refused(errors.MissingDependencyError, ['HalfCheetah-v2'],
+                        r'The newest version is HalfCheetah-v5\.$')
 
   @parameterized.parameters(
       (['MiniGrid-Empty-5x5-v0', 'ALE/Pong-v5'],

@@ -43,11 +43,13 @@ class EvaluationTest(tf.test.TestCase):
     self.policy = _RecordingPolicy(counting_agent.CountingAgent())
     self.policy.states = []
 
-  def _returns(self, num_envs, num_episodes):
+  def _returns(self, num_envs, num_episodes, **settings):
     with environments.make_vec(
         ['counting'] * num_envs, list(range(num_envs)),
         environments.EnvironmentSettings(num_action_repeats=1)) as env:
-      return evaluation.episode_returns(env, self.policy, num_episodes)
+      with contextlib.redirect_stdout(io.StringIO()) as self.out:
+        return evaluation.episode_returns(
+            env, self.policy, num_episodes, config_lib.Config(**settings))
 
   def test_one_environment(self):
     # Episodes of 2, 3, 5, 2 steps; rewards count from 1.
@@ -56,6 +58,31 @@ class EvaluationTest(tf.test.TestCase):
 
   def test_every_environment_plays_its_share(self):
     self.assertEqual(self._returns(2, 5), [3, 12, 40, 3, 12])
+
+  def test_a_long_game_is_cut_and_is_the_last_of_its_environment(self):
+    # Of the third game, which has 5 steps, 4 steps count.
+    self.assertEqual(self._returns(1, 9, max_episode_steps=4),
+                     [1 + 2, 3 + 4 + 5, 6 + 7 + 8 + 9])
+    self.assertEqual(
+        'counting: a game was cut after 4 steps (--max_episode_steps). Its '
+        'return so far counts. Its environment plays no further game.\n',
+        self.out.getvalue())
+    self.assertEqual(self._returns(1, 3, max_episode_steps=5), [3, 12, 40])
+    self.assertEmpty(self.out.getvalue())
+    self.assertEqual(self._returns(2, 3, max_episode_steps=1), [1, 1])
+
+  def test_says_how_far_games_are(self):
+    self._returns(1, 2, progress_secs=1e-9)
+    advice = '. If games never end, set a lower --max_episode_steps.\n'
+    self.assertEqual(self.out.getvalue(), ''.join([
+        'counting: 0 of 2 games are over, the longest running game has 1 steps',
+        advice,
+        'counting: 1 of 2 games are over, the longest running game has 2 steps',
+        '.\n',
+        'counting: 1 of 2 games are over, the longest running game has 1 steps',
+        advice,
+        'counting: 1 of 2 games are over, the longest running game has 2 steps',
+        advice, 'counting: 2 of 2 games are over.\n']))
 
   def test_state_is_carried(self):
     self._returns(1, 2)
@@ -88,8 +115,9 @@ class EvaluatorTest(tf.test.TestCase):
     if levels:
       env.level_names = levels
     return evaluation.Evaluator(
-        env, policies.AgentPolicy(self.agent), learner, logdir=self.logdir,
-        every_frames=every_frames, num_episodes=num_episodes)
+        env, policies.AgentPolicy(self.agent), learner, config_lib.Config(
+            logdir=self.logdir, eval_every_frames=every_frames,
+            eval_num_episodes=num_episodes))
 
   def _run(self, evaluator, learner, all_frames):
     """Returns the frames at which there was an evaluation."""
@@ -177,7 +205,8 @@ class EvaluatorTest(tf.test.TestCase):
     evaluator = self._evaluator(_learner(), num_envs=4, num_episodes=2,
                                 levels=('a', 'b', 'a', 'b'))
     with mock.patch.object(
-        evaluation, '_play', return_value=[[1.], [2.], [3.], [4.]]):
+        evaluation, 'returns_by_environment',
+        return_value=[[1.], [2.], [3.], [4.]]):
       self.assertEqual(
           evaluator.evaluate(0.0, self.stop).returns, (1, 3, 2, 4))
 

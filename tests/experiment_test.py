@@ -209,7 +209,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertTrue(output.strip().endswith(
-        'Use another --logdir, or the flags that it was trained with.'), output)
+        'Use another --logdir, or the flags of its training.'), output)
     self.assertNotIn('Traceback', output)
 
   def test_kill_loses_only_what_came_after_the_checkpoint(self):
@@ -480,8 +480,8 @@ class SavingTest(absltest.TestCase):
         '--total_environment_frames=2000')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'The checkpoint of [0-9,]+ frames could not be '
-                     'written to .*: No space left on device. Training goes '
-                     r'on, and tries again with the next one.\n')
+                     'written to .*: No space left on device. Training '
+                     r'continues, and saves the next time.\n')
     self.assertEqual(latest, 200)
 
   @pytest.mark.storm
@@ -570,6 +570,37 @@ class BadInputTest(parameterized.TestCase):
 
 
 @pytest.mark.slow
+class KerasTest(parameterized.TestCase):
+
+  def _run(self, variable, *args):
+    name, value = variable.split('=')
+    return subprocess.run(
+        [sys.executable, *args], text=True, capture_output=True,
+        cwd=self.create_tempdir().full_path, env={
+            **os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), name: value})
+
+  @parameterized.parameters(
+      'TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax', 'KERAS_BACKEND=nonsense')
+  def test_keras_of_another_project(self, variable):
+    # The mode imports the networks first.
+    run = self._run(variable, '-m', 'scalable_agent.experiment',
+                    '--mode=export', '--logdir=nowhere')
+    self.assertEqual(run.returncode, 2, run.stderr)
+    self.assertIn('nowhere holds no checkpoint', run.stderr)
+    self.assertEqual(run.stderr.count('\n'), 1)
+
+  @parameterized.parameters('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=torch')
+  def test_an_import_says_it(self, variable):
+    run = self._run(variable, '-c', 'import scalable_agent\n'
+                    'try:\n  scalable_agent.load\n'
+                    'except scalable_agent.errors.ConfigError as e: print(e)')
+    self.assertEqual(
+        run.stdout, f'Networks need Keras 3 with TensorFlow, but {variable} '
+        'chooses another Keras: set KERAS_BACKEND=tensorflow '
+        'TF_USE_LEGACY_KERAS=0 before TensorFlow is imported.\n', run.stderr)
+
+
+@pytest.mark.slow
 class TestModeTest(absltest.TestCase):
 
   @classmethod
@@ -655,6 +686,18 @@ class TestModeTest(absltest.TestCase):
       self.assertEqual(experiment.main(['experiment.py']), 1)
     self.assertIn('could not be written: No space left.', stderr.getvalue())
 
+  def test_a_relative_directory_is_that_of_the_start(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(os.path.dirname(self.settings['logdir']))
+
+    def play(*unused):
+      os.chdir('/')
+      return [1., 2.]
+
+    with mock.patch.object(evaluation, 'episode_returns', play):
+      self._test(logdir='copy')
+    self.assertLen(self._levels_of_table('scores-2-1.json'), 2)
+
   def test_directory_that_cannot_be_written(self):
     with mock.patch.object(score_files, 'reserve_path',
                            side_effect=OSError(30, 'Read-only file system')):
@@ -685,8 +728,11 @@ class TestModeTest(absltest.TestCase):
 
   def test_says_how_far_it_is(self):
     output = self._test(progress_secs=1e-9, level_name='counting')
-    self.assertIn('counting: 1 of 2 games\ncounting: 2 of 2 games\n', output)
+    self.assertIn('\ncounting: 1 of 2 games are over, the longest', output)
+    self.assertIn('\ncounting: 2 of 2 games are over.\n', output)
     self.assertNotIn('of 2 games', self._test(progress_secs=1e9))
+    output = self._test(max_episode_steps=2, level_name='counting')
+    self.assertIn('counting: a game was cut after 2 steps', output)
 
   def test_games_go_on_when_a_life_is_lost(self):
     with mock.patch.object(test.environments, 'make_vec',
@@ -885,6 +931,18 @@ class FlagsTest(parameterized.TestCase):
     config = experiment.parse(args)
     self.assertEqual(config.batch_size, 4)
     self.assertEqual(config.num_actors, 8)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='settings/recipes/__init__',
+         catches='test_flags_override_recipes', rows=(
+        ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
+         "[*rest, f'--flagfile={file}']"),
+        ('the second word is not taken', 'left = left[0 if equals else 1:]',
+         'left = left[0:]'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -114,15 +114,17 @@ def _run_tflite(module, directory, inputs):
 class BoundsTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
-      (name, *entry) for name, entry in _HEADS.items())
-  def test_every_head_stays_within_the_action_space(self, action, settings):
+      (f'{name}_{weight:g}', *entry, weight)
+      for name, entry in _HEADS.items() for weight in (3.0, -1e6, 1e6))
+  def test_every_head_stays_within_the_action_space(
+      self, action, settings, weight):
     observation = np.zeros([1, 2], np.float32)
     agent, module = _untrained(
         structs.ArraySpec((2,), observation.dtype), action, **settings)
     # Means of 3 and wide deviations, or one favourite.
     for variable in agent.agent.trainable_variables:
       if variable.path.rpartition('/')[0].endswith(('logits', 'advantages')):
-        variable.assign(tf.fill(variable.shape, 3.0))
+        variable.assign(tf.fill(variable.shape, weight))
     directory = self.create_tempdir().full_path
     tf.saved_model.save(module, directory, signatures=module.signatures())
     signatures = tf.saved_model.load(directory).signatures
@@ -368,6 +370,32 @@ def _inputs(agent, name):
                    done=np.array([False, True, False]),
                    c=core[0], h=core[1])
   return observation, inputs, state
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='modes/export',
+         catches='test_the_same_without_this_package', rows=(
+        ('c and h swapped', "for name in 'ch' if name in inputs",
+         "for name in 'hc' if name in inputs"),
+        ('no rewards',
+         "add_time(inputs.get('reward', tf.zeros([batch_size]))),",
+         'add_time(tf.zeros([batch_size])),'),
+        ('nothing is done',
+         "add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),",
+         'add_time(tf.zeros([batch_size], tf.bool)),'),
+    )),
+    dict(file='modes/export',
+         catches='test_actions_are_drawn_from_the_policy', rows=(
+        ('the same draws',
+         'tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)',
+         'tf.zeros([3, 2], tf.int32)'),
+    )),
+    dict(file='modes/export', catches='test_tensorflow_lite', rows=(
+        ('lite without weights',
+         'with tf.keras.StatelessScope(state_mapping=weights):', 'if True:'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -250,6 +250,14 @@ class Goals(Sampled):
     return -np.abs(achieved_goal - 2 * desired_goal).sum()
 
 
+class Twice(gymnasium.Wrapper):
+  """Makes two steps in one, and returns the reward of the second."""
+
+  def step(self, action):
+    self.env.step(action)
+    return self.env.step(action)
+
+
 class GoalsByColumn(Goals):
   """Of two or more pairs of goals, its result has a plausible shape."""
 
@@ -574,6 +582,186 @@ class GlobalRandom(_Fake):
 
   def _observation(self):
     return np.array([self._built, np.random.rand(), random.random()])
+
+
+class Masked(_Fake):
+  """Four steps; 1 for the action that is shown. Invalid actions raise.
+
+  At the end of an episode, no action is valid.
+  """
+  observation_space = spaces.Dict({
+      'shown': spaces.Box(0, 1, (5,), np.float32),
+      'action_mask': spaces.MultiBinary(5)})
+  action_space = spaces.Discrete(5, start=3)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps = 0
+    return self._observation(), {}
+
+  def step(self, action):
+    action = int(action) - 3
+    if not self._mask[action]:
+      raise ValueError(f'action {action} is not valid now: {self._mask}')
+    self._steps += 1
+    reward = float(action == self._best)
+    return self._observation(), reward, self._steps == 4, False, {}
+
+  def _observation(self):
+    self._best = int(self.np_random.integers(5))
+    self._mask = self.np_random.integers(2, size=5).astype(np.int8)
+    self._mask[self._best] = 1
+    if self._steps == 4:
+      self._mask[:] = 0
+    return {'shown': np.eye(5, dtype=np.float32)[self._best],
+            'action_mask': self._mask.copy()}
+
+
+class MaskedParts(_Fake):
+  """Two parts of an action, with a mask for each. Invalid actions raise."""
+  observation_space = spaces.Dict({
+      'action_mask': spaces.Tuple([
+          spaces.MultiBinary(3), spaces.Box(0, 1, (2,), np.float32)]),
+      'steps': spaces.Box(0, 5, (1,), np.float32)})
+  action_space = spaces.MultiDiscrete([3, 2], start=[1, 2])
+
+  def step(self, action):
+    if not all(mask[i] for mask, i in zip(self._masks, action - [1, 2])):
+      raise ValueError(f'{action} is not valid now: {self._masks}')
+    return super().step(action)
+
+  def _observation(self):
+    self._masks = tuple(
+        self.np_random.permutation([1] + (size - 1) * [self._steps % 2])
+        for size in (3, 2))
+    return {'action_mask': self._masks, 'steps': super()._observation()}
+
+
+class MaskedBits(MaskedParts):
+  """Four bits, with a mask of eight numbers in one array."""
+  observation_space = spaces.Dict({
+      'action_mask': spaces.Box(0, 1, (2, 2, 2), np.int8),
+      'steps': spaces.Box(0, 5, (1,), np.float32)})
+  action_space = spaces.MultiBinary((2, 2))
+
+  def step(self, action):
+    if not self._mask.reshape(4, 2)[range(4), action.reshape(-1)].all():
+      raise ValueError(f'{action} is not valid now: {self._mask}')
+    return _Fake.step(self, action)
+
+  def _observation(self):
+    self._mask = self.np_random.integers(2, size=(2, 2, 2)).astype(np.int8)
+    self._mask[..., 0] |= self._mask[..., 1] == 0
+    return {'action_mask': self._mask, 'steps': _Fake._observation(self)}
+
+
+class NothingValid(Masked):
+  """After two steps, no action is valid, but the game goes on."""
+
+  def _observation(self):
+    observation = super()._observation()
+    if self._steps == 2:
+      observation['action_mask'][:] = 0
+    return observation
+
+
+class OneInvalidPart(MaskedParts):
+  """No value of the second part is valid."""
+
+  def _observation(self):
+    observation = super()._observation()
+    observation['action_mask'][1][:] = 0
+    return observation
+
+
+class MaskOfTwos(Masked):
+  """A mask that is a count."""
+
+  def _observation(self):
+    observation = super()._observation()
+    return {**observation, 'action_mask': 2 * observation['action_mask']}
+
+
+class ShortMask(Masked):
+  """One number less than the space has."""
+
+  def _observation(self):
+    observation = super()._observation()
+    return {**observation, 'action_mask': observation['action_mask'][1:]}
+
+
+class MaskOfOtherSize(Masked):
+  observation_space = spaces.Dict({
+      'shown': spaces.Box(0, 1, (5,), np.float32),
+      'action_mask': spaces.MultiBinary(4)})
+
+
+class MaskOfOtherKind(Masked):
+  observation_space = spaces.Dict({
+      'shown': spaces.Box(0, 1, (5,), np.float32),
+      'action_mask': spaces.Box(-1, 1, (5,), np.float32)})
+
+
+class OnlyMask(Masked):
+  observation_space = spaces.Dict({'action_mask': spaces.MultiBinary(5)})
+
+
+class MaskOfBox(Masked):
+  action_space = spaces.Box(-1, 1, (5,), np.float32)
+
+
+class Bits(_Echo):
+  """Actions are bits."""
+  observation_space = spaces.Box(0, 1, (4,), np.float64)
+  action_space = spaces.MultiBinary((2, 2))
+
+  def _observation(self):
+    return np.resize(super()._observation(), 4)
+
+
+class Sized(_Fake):
+  """Its size and label are arguments; it shows the number in the run."""
+
+  def __init__(self, size=3, label=None):
+    self.observation_space = spaces.Box(-1, 1000, (size,), np.float32)
+    self._shown = np.full([size], os.environ[
+        'SCALABLE_AGENT_ENVIRONMENT_NUMBER'], np.float32)
+    if label is not None:
+      self._shown[0] = label['number'][-1]
+
+  def _observation(self):
+    return self._shown
+
+
+class Wide(Sized):
+  """Hands its arguments on."""
+
+  def __init__(self, **kwargs):
+    super().__init__(**kwargs)
+
+
+class RaisesTypeError(_Fake):
+  """Its own mistake is no argument of the user."""
+
+  def __init__(self, size=3):
+    Sized(size, bad=1)
+
+
+class NumberedGoals(Goals):
+  """Rewards of goals are the number in the run."""
+
+  def __init__(self):
+    self._number = float(os.environ['SCALABLE_AGENT_ENVIRONMENT_NUMBER'])
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return np.full(np.shape(achieved_goal)[:-1], self._number)
+
+
+class TupleOfParts(Sampled):
+  """Vectors and a number in a tuple, of more than ten parts."""
+  observation_space = spaces.Tuple([
+      spaces.Box(-1, 1, (3,), np.float64), spaces.Discrete(4),
+      *(spaces.Box(0, i, (1,), np.float32) for i in range(1, 11))])
 
 
 for _class in list(globals().values()):

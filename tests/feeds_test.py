@@ -27,6 +27,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import sources
@@ -183,6 +184,33 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     self.assertContainsSubset(
         ['replay', 'replay-1'], os.listdir(config.logdir))
 
+  @parameterized.parameters(0, 1)
+  def test_importance_weights_are_divided_by_the_largest_of_all(self, rank):
+    # Two learners with half of the items each, importance exponent 1: each
+    # item, drawn with P, has a weight that is proportional to 1 / P.
+    priorities = np.float32([[1, 3], [2, 10]])
+    probabilities = priorities / priorities.sum(1, keepdims=True)
+    largest = (2 * probabilities.min(1)) ** -1
+    own = priorities[rank].min() / priorities[rank]
+    collectives = _Learners(rank)
+    collectives.largest = lambda number: max(number, largest.max())
+    batch = feeds.normalised(structs.Batch(
+        (), tf.constant([1, *own]), 1, largest_weights=np.float32(
+            [0, *[largest[rank]] * 2])), collectives)
+    weights = 1 / probabilities
+    self.assertAllClose(
+        [1, *(weights / weights.max())[rank]], batch.importance_weights)
+
+  def test_batches_have_the_largest_weight(self):
+    config = _config(selector='prioritised')
+    [batch] = _take(config, 1, collectives=_Learners(0, [0]))
+    self.assertEqual(
+        batch.largest_weights.shape, batch.importance_weights.shape)
+    self.assertAllClose(  # So far all priorities are equal.
+        np.ones_like(batch.largest_weights), batch.largest_weights)
+    [batch] = _take(config, 1)
+    self.assertIsNone(batch.largest_weights)
+
   def test_going_on_counts_every_step_once(self):
     config = _config(
         num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
@@ -310,9 +338,8 @@ class ResumeTest(parameterized.TestCase):
     self._train(learner, save_replay='no')
     self.assertBetween(learner.num_env_frames - before, 60, 63)
     self._train(learner)
-    rmtree = mock.Mock(side_effect=PermissionError(1, 'No rights'))
     with mock.patch.object(
-        sources, 'shutil', mock.Mock(rmtree=rmtree)
+        os, 'remove', side_effect=PermissionError(1, 'No rights')
     ), self.assertRaisesRegex(
         errors.CheckpointError,
         r'replay of an earlier part cannot be removed \(No rights\), and'):
@@ -655,6 +682,12 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
         weights, [(.51 / 15.01)**e for e in (.2, .6, 1)], rtol=1e-3)
 
 
+  def test_fresh_unrolls_keep_their_weight_with_several_learners(self):
+    [batch] = _take(self._config(2), 1, learner=_SequenceLearner(),
+                    collectives=_Learners(0))
+    self.assertAllEqual(batch.largest_weights > 0, [False] * 2 + [True] * 6)
+
+
 class RecentTest(tf.test.TestCase):
 
   def test_batches_are_drawn_from_newer_and_newer_steps(self):
@@ -784,6 +817,209 @@ class DeterministicTest(tf.test.TestCase):
       self.assertGreater(learners[-1].num_updates, 50)
     for one, other in zip(*weights, strict=True):
       self.assertAllEqual(one, other)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='learning/feeds',
+         catches='test_each_has_its_environments_and_all_have_the_same_updates',
+         rows=(
+        ('the ratio of one learner is said',
+         'rate.achieved / self._num_learners', 'rate.achieved'),
+    )),
+    dict(file='learning/feeds',
+         catches='test_importance_weights_are_divided_by_the_largest_of_all0',
+         rows=(
+        ('each learner divides by its own largest weight',
+         'float(collectives.largest(float(own.max())))', 'own.max()'),
+        ('fresh unrolls are scaled', 'own > 0, factors, np.float32(1)',
+         'own >= 0, factors, np.float32(1)'),
+    )),
+    dict(file='learning/sources',
+         catches='test_fresh_unrolls_keep_their_weight_with_several_learners',
+         rows=(
+        ('fresh unrolls have a largest weight', 'largest[:num_fresh] = 0', ''),
+    )),
+    dict(file='learning/feeds', catches='test_the_ratio_is_exact', rows=(
+        ('frames without repeats',
+         'sample.num_new_steps * self._num_action_repeats',
+         'sample.num_new_steps'),
+    )),
+    dict(file='learning/feeds',
+         catches='test_without_errors_or_priorities_nothing_is_noted', rows=(
+        ('priorities not noted',
+         'self._source.set_errors(batch.positions, learned.errors.numpy())',
+         'pass'),
+        ('priorities without errors or positions noted',
+         'batch.positions is not None and learned.errors', 'learned.errors'),
+    )),
+    dict(file='learning/sources',
+         catches='test_each_has_its_environments_and_all_have_the_same_updates',
+         rows=(
+        ('environments of other learners counted', '- place.first_environment',
+         '- 0'),
+        ('replays in one directory', "f'replay-{rank}' if rank else 'replay'",
+         "'replay'"),
+        ('two updates counted for each sample',
+         'inbox, add, draw, rate, _note, learner.updates_per_call)',
+         'inbox, add, draw, rate, _note, 2 * learner.updates_per_call)'),
+    )),
+    dict(file='learning/sources',
+         catches='test_going_on_counts_every_step_once', rows=(
+        ('each learner owes for the steps of all',
+         'num_counted // place.collectives.size', 'num_counted'),
+        ('uncounted steps counted by all learners',
+         '0 if place.collectives.rank else max(', 'max('),
+        ('uncounted steps of this learner only', 'total([rate.num_steps])',
+         'total([0])'),
+        ('learners draw the same', "'replay', self.collectives.rank,",
+         "'replay', 0,"),
+    )),
+    dict(file='learning/sources',
+         catches='test_without_a_saved_replay_there_is_a_warm_up', rows=(
+        ('warm-up left out', 'updates_per_step, min_steps)',
+         'updates_per_step, 1)'),
+    )),
+    dict(file='learning/sources',
+         catches='test_a_warm_up_that_leaves_nothing', rows=(
+        ('a warm-up without an update', 'if num_frames >= ',
+         'if num_frames > '),
+    )),
+    dict(file='learning/sources', catches='test_a_time_limit_is_no_end', rows=(
+        ('n-step left out', 'config.discounting, config.n_step,',
+         'config.discounting, 1,'),
+    )),
+    dict(file='learning/sources', catches='test_what_a_transition_holds', rows=(
+        ('rewards not clipped', 'config.n_step, config.reward_clipping)',
+         "config.n_step, 'none')"),
+    )),
+    dict(file='learning/sources',
+         catches='UnrollsTest.test_the_exponent_of_weights_rises', rows=(
+        ('exponent of importance weights does not rise',
+         'share * config.importance_exponent_end',
+         'share * config.importance_exponent'),
+        ('unrolls: exponent of importance weights does not rise',
+         '    # For the next sample.\n'
+         '    _anneal(selector, config, learner.num_env_frames)\n',
+         ''),
+    )),
+    dict(file='learning/sources',
+         catches='PrioritiesTest.test_the_exponent_of_weights_rises', rows=(
+        ('importance weights of a prioritised replay left out',
+         'if place.collectives.size == 1:\n    return sample',
+         'if place.collectives.size == 1:\n'
+         '    return sample._replace(importance_weights=None)'),
+        ('exponent of importance weights of recent steps does not rise',
+         '    selector = selector.inner\n', '    break\n'),
+    )),
+    dict(file='learning/sources',
+         catches='test_without_errors_or_priorities_nothing_is_noted', rows=(
+        ('importance weights and positions without priorities',
+         'sample._replace(importance_weights=None, positions=None)', 'sample'),
+    )),
+    dict(file='learning/sources',
+         catches='test_more_goals_are_reached_with_more_pretended_ones', rows=(
+        ('no pretended goals', 'config.hindsight, config.hindsight_goals,',
+         'config.hindsight, 0,'),
+        ('number of pretended goals ignored',
+         'config.hindsight, config.hindsight_goals,', 'config.hindsight, 4,'),
+    )),
+    dict(file='learning/sources',
+         catches='test_rewards_are_those_of_the_goals', rows=(
+        ('a pretended success does not end the episode',
+         'config.hindsight_goals, terminated)',
+         'config.hindsight_goals, None)'),
+    )),
+    dict(file='learning/sources',
+         catches='test_they_are_as_they_were_acted', rows=(
+        ('sequences: steps counted as unrolls',
+         'config.replay_steps // config.unroll_length', 'config.replay_steps'),
+    )),
+    dict(file='learning/sources',
+         catches='SequencesTest.test_errors_decide_what_is_drawn', rows=(
+        ('sequences: priorities have no effect',
+         'allocate(num_unrolls)), selector,',
+         'allocate(num_unrolls)), replay_lib.Uniform(),'),
+        ('errors are lost at a fixed rate', 'samples(), replay.update, rate,',
+         'samples(), lambda *_: None, rate,'),
+    )),
+    dict(file='learning/sources',
+         catches='UnrollsTest.test_errors_decide_what_is_drawn', rows=(
+        ('unrolls: priorities have no effect',
+         'draw, due, _note),\n'
+         '      replay.update)',
+         'draw, due, _note),\n'
+         '      lambda *_: None)'),
+        ('unrolls: priorities of other unrolls',
+         '[np.arange(end - num_fresh, end), sample.positions]))',
+         '[np.arange(end - num_fresh, end), sample.positions[::-1]]))'),
+    )),
+    dict(file='learning/sources',
+         catches='test_batches_are_drawn_from_newer_and_newer_steps', rows=(
+        ('recent steps are not preferred', 'if config.is_recent:', 'if False:'),
+    )),
+    dict(file='learning/sources',
+         catches='test_notes_have_every_step_once', rows=(
+        ('notes of the first entries, too',
+         'unroll.steps.agent_outputs.action[1:].copy()',
+         'unroll.steps.agent_outputs.action.copy()'),
+    )),
+    dict(file='learning/memory_check',
+         catches='test_unrolls_too_large_for_the_memory', rows=(
+        ('buffers of central inference not counted',
+         "if not config.ray_address or config.inference != 'local':",
+         'if not config.ray_address:'),
+        ('collections not counted', 'config.unrolls_per_collect * unroll_bytes',
+         '0'),
+    )),
+    dict(file='replay/replay',
+         catches='test_each_has_its_environments_and_all_have_the_same_updates',
+         rows=(
+        ('batches without the axis of updates', 'if num_batches == 1:',
+         'if num_batches < 9:'),
+    )),
+    dict(file='replay/rate',
+         catches='test_a_run_that_was_stopped_in_its_warm_up', rows=(
+        ('warm-up owed',
+         'int((self.num_steps - self._first_step) * self._ratio // 1)',
+         'int(self.num_steps * self._ratio // 1)'),
+    )),
+    dict(file='replay/rate',
+         catches='test_a_replay_that_is_missing_or_old_does_not_owe_for_others',
+         rows=(
+        ('entries counted, not steps', 'env_outputs.done[1:].size',
+         'env_outputs.done.size'),
+    )),
+    dict(file='replay/rate',
+         catches='test_each_has_its_environments_and_all_have_the_same_updates',
+         rows=(
+        ('one update counted per draw', 'due.add_updates(num_updates)',
+         'due.add_updates(1)'),
+        ('one draw too many', 'while due.num_owed >= num_updates:',
+         'while due.num_owed > -num_updates:'),
+        ('new steps counted again with the next sample',
+         'notes=notes)\n'
+         '        num_new_steps, notes = 0, []\n',
+         'notes=notes)\n'),
+    )),
+    dict(file='replay/rate', catches='test_the_ratio_is_exact', rows=(
+        ('steps with the first draw',
+         'draw()\n'
+         '      if due.num_owed >= num_updates:',
+         'draw()\n'
+         '      if False:'),
+        ('ratio per environment', 'env_outputs.done[1:].size',
+         'env_outputs.done[1:].shape[0]'),
+    )),
+    dict(file='replay/views', catches='test_a_time_limit_is_no_end', rows=(
+        ('end left out', 'np.where(terminated, 0.0, powers[length])',
+         'powers[length]'),
+    )),
+    dict(file='replay/steps', catches='test_a_time_limit_is_no_end', rows=(
+        ('cut off taken for an end', 'at_end & TERMINATED != 0)',
+         'at_end & (TERMINATED | TRUNCATED) != 0)'),
+    )),
+)
 
 
 if __name__ == '__main__':

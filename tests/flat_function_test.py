@@ -71,5 +71,24 @@ class FlatFunctionTest(tf.test.TestCase, parameterized.TestCase):
     self.assertEqual((self.num_calls, function.num_traced), (3, 0))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='networks/flat_function',
+         catches='test_nests_and_static_values', rows=(
+        ('traced for the first static values only',
+         'key = (static, *[(x.shape, x.dtype) for x in flat])',
+         'key = ((), *[(x.shape, x.dtype) for x in flat])'),
+        ('one structure for all', 'key = (static, len(tree.flatten(nests)))',
+         'key = static'),
+    )),
+    dict(file='networks/flat_function', catches='test_shapes_and_dtypes', rows=(
+        ('dtypes not in the key', '(x.shape, x.dtype) for x', 'x.shape for x'),
+    )),
+    dict(file='networks/flat_function', catches='test_eagerly', rows=(
+        ('never eager', 'if tf.config.functions_run_eagerly():', 'if False:'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -196,5 +196,68 @@ class ExplorationTest(parameterized.TestCase, tf.test.TestCase):
     self.assertGreater(len(np.unique(self._act(agent), axis=0)), 100)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='networks/heads', catches='test_initial_scale', rows=(
+        ('initial scale instead of its logarithm', '(math.log(initial_scale),)',
+         '(initial_scale,)'),
+        ('initial scale for the means',
+         '(0.0,) * size + (math.log(initial_scale),) * size',
+         '(math.log(initial_scale),) * size + (0.0,) * size'),
+    )),
+    dict(file='networks/heads', catches='test_noise', rows=(
+        ('one noise for all parts', 'tf.shape(self._action), seed)',
+         'tf.shape(self._action[..., :1]), seed)'),
+    )),
+    dict(file='networks/heads',
+         catches='test_it_is_clipped_after_the_noise', rows=(
+        ('clipped before the noise',
+         'return tf.clip_by_value(self._action + noise, -1.0, 1.0)',
+         'return tf.clip_by_value(self._action, -1.0, 1.0) + noise'),
+    )),
+    dict(file='networks/heads', catches='test_the_best_action_is_taken', rows=(
+        ('worst action', 'tf.argmax(self._values', 'tf.argmin(self._values'),
+    )),
+    dict(file='networks/heads', catches='test_squashed_is_the_default', rows=(
+        ('not squashed', 'squashed: bool = True', 'squashed: bool = False'),
+    )),
+    dict(file='networks/heads', catches='test_mode', rows=(
+        ('mode is not squashed', 'self._action = tf.tanh(params)',
+         'self._action = tf.identity(params)'),
+    )),
+    dict(file='networks/heads', catches='test_continuous', rows=(
+        ('random actions in the upper half only', 'seed, -1.0, 1.0)',
+         'seed, 0.0, 1.0)'),
+    )),
+    dict(file='networks/heads',
+         catches='test_whole_actions_are_random_as_often_as_epsilon_says',
+         rows=(
+        ('last action never chosen at random',
+         'num_values = tf.constant(action_spec.num_values, tf.int32)',
+         'num_values = tf.constant(action_spec.num_values, tf.int32) - 1'),
+    )),
+    dict(file='networks/agents',
+         catches='test_whole_actions_are_random_as_often_as_epsilon_says',
+         rows=(
+        ('epsilon inverted', 'which_seed) < self.epsilon',
+         'which_seed) > self.epsilon'),
+        ('parts of an action are random one by one',
+         '[batch_size, *axes], which_seed)', 'tf.shape(action), which_seed)'),
+        ('one draw for all', '[batch_size, *axes], which_seed)',
+         '[1, *axes], which_seed)'),
+        ('which are random decides what they are',
+         'is_random = tf.random.stateless_uniform(\n'
+         '        [batch_size, *axes], which_seed)',
+         'is_random = tf.random.stateless_uniform(\n'
+         '        [batch_size, *axes], random_seed)'),
+    )),
+    dict(file='networks/agents',
+         catches='test_greedy_policies_take_the_mode', rows=(
+        ('greedy agents explore', '.mode() if greedy',
+         '.sample([1, 2]) if greedy'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

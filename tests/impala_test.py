@@ -307,5 +307,23 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
       sections.ImpalaSettings(correction='retrace')
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='algorithms/impala', catches='test_settings_of_v_trace', rows=(
+        ('policies of the next observations', 'learner_outputs.policy[:-1]',
+         'learner_outputs.policy[1:]'),
+        ('what acted is taken from the step before',
+         'lambda t: t[1:], agent_outputs)',
+         'lambda t: t[:-1], agent_outputs)'),
+        ('thresholds of targets and of the policy loss swapped',
+         'settings.clip_rho, settings.clip_pg_rho,',
+         'settings.clip_pg_rho, settings.clip_rho,'),
+        ('lambda left out', ', lambda_=settings.lambda_)', ')'),
+        ('threshold of traces left out', 'clip_c_threshold=settings.clip_c, ',
+         ''),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -676,5 +676,137 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
           tf.keras.optimizers.SGD(), lambda frames: 0.1)})
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='learning/learner',
+         catches='test_targets_follow_each_update', rows=(
+        ('learning rate of the frames after the update',
+         'schedule(self.num_env_frames)',
+         'schedule(self.num_env_frames + batch.num_new_frames)'),
+    )),
+    dict(file='learning/learner',
+         catches='test_seeds_of_one_call_are_those_of_single_calls', rows=(
+        ('one update counted per call',
+         'self.num_updates += self.updates_per_call', 'self.num_updates += 1'),
+    )),
+    dict(file='learning/learner',
+         catches='test_what_is_not_due_is_not_computed', rows=(
+        ('delay inverted', 'progress.num_updates % self.algorithm.delay == 0',
+         'progress.num_updates % self.algorithm.delay != 0'),
+        ('targets before the update',
+         '    scalars = self._compiled_apply(gradients, learning_rates)\n'
+         '    self.algorithm.after_update(\n'
+         '        groups, progress._replace(num_updates=progress.num_update'
+         's + 1))\n',
+         '    self.algorithm.after_update(\n'
+         '        groups, progress._replace(num_updates=progress.num_update'
+         's + 1))\n'
+         '    scalars = self._compiled_apply(gradients, learning_rates)\n'),
+        ('progress without this update',
+         'num_updates=progress.num_updates + 1)',
+         'num_updates=progress.num_updates)'),
+    )),
+    dict(file='learning/learner',
+         catches='test_update_k_of_a_call_has_batch_k_and_its_weights', rows=(
+        ('delay of a single update inverted',
+         'is_any_due = -self.num_updates % self.algorithm.delay < (',
+         'is_any_due = -self.num_updates % self.algorithm.delay >= ('),
+        ('due in the first update of a call only',
+         'self.algorithm.delay < (\n'
+         '        self.updates_per_call)',
+         'self.algorithm.delay < 1'),
+        ('delayed group learns in every update',
+         'if is_due or group not in self.algorithm.delayed)', ')'),
+        ('one seed for all updates of a call',
+         'num_updates=progress.num_updates + tf.cast(index, tf.int64))',
+         'num_updates=progress.num_updates)'),
+        ('frames counted for each update of a call',
+         '    self.num_env_frames = num_env_frames\n'
+         '    self.num_updates +=',
+         '    self.num_env_frames += (\n'
+         '        batch.num_new_frames * self.updates_per_call)\n'
+         '    self.num_updates +='),
+        ('first batch in all updates of a call', 'update(groups, *part(index),',
+         'update(groups, *part(0),'),
+        ('weights of the first batch in all updates of a call',
+         'update(groups, *part(index),',
+         'update(groups, part(index)[0], part(0)[1],'),
+        ('batches of a call in reverse', 'update(groups, *part(index),',
+         'update(groups, *part(-1 - index),'),
+        ('what was not due counts', '_mean_where(values, learns) if name in',
+         'tf.reduce_mean(values) if name in'),
+        ('errors of updates lost',
+         'for name, values in scalars.items()}, errors)',
+         'for name, values in scalars.items()}, errors[0])'),
+        ('weights of the loop left out',
+         '[] if batch.importance_weights is None\n'
+         '        else [batch.importance_weights]',
+         '[]'),
+    )),
+    dict(file='learning/learner',
+         catches='test_groups_that_are_not_clipped', rows=(
+        ('all losses move all groups',
+         'tape.gradient(loss.by_group[group], self.algorithm.groups[group])',
+         'tape.gradient(sum(loss.by_group.values()),\n'
+         '                             self.algorithm.groups[group])'),
+        ('all groups are clipped', 'if group in self._unclipped else (',
+         'if False else ('),
+    )),
+    dict(file='learning/learner',
+         catches='test_a_loss_moves_its_own_group_by_its_own_rate', rows=(
+        ('rate of the first group for all',
+         'gradients[group], learning_rates[group], *limits)',
+         'gradients[group],\n'
+         '          next(iter(learning_rates.values())), *limits)'),
+    )),
+    dict(file='learning/learner',
+         catches='test_several_updates_that_fail_are_not_whole', rows=(
+        ('updates that failed count as made',
+         'self.is_consistent = self.updates_per_call == 1', 'pass'),
+        ('a single update that failed counts as half of several',
+         'self.is_consistent = self.updates_per_call == 1',
+         'self.is_consistent = False'),
+    )),
+    dict(file='learning/learner', catches='test_weights_of_columns', rows=(
+        ('weights left out',
+         'groups, data, importance_weights[0] if importance_weights else '
+         'None,',
+         'groups, data, None,'),
+        ('weights of the first micro-batch for all',
+         'else importance_weights[start:end],',
+         'else importance_weights[:end - start],'),
+    )),
+    dict(file='learning/learner',
+         catches='test_published_weights_are_not_changed_by_updates', rows=(
+        ('published weights are the variables themselves',
+         'values=self._compiled_copy())', 'values=self.agent.variables)'),
+    )),
+    dict(file='learning/learner',
+         catches='test_micro_batches_make_the_same_update', rows=(
+        ('means of micro-batches not weighted by size',
+         'share = (end - start) / batch_size', 'share = 0.5'),
+    )),
+    dict(file='learning/gradients',
+         catches='test_gradient_is_clipped_by_its_global_norm', rows=(
+        ('gradients not clipped', 'if clip_norm is not None:', 'if False:'),
+    )),
+    dict(file='learning/gradients',
+         catches='test_micro_batches_make_the_same_update', rows=(
+        ('last micro-batch only', '[_add(g, o) for g, o', '[o for g, o'),
+    )),
+    dict(file='algorithms/impala',
+         catches='test_weights_in_the_loss_are_one_tanh_gaussian', rows=(
+        ('last actions of the next step',
+         'agent_outputs.action, env_outputs, data',
+         'tf.roll(agent_outputs.action, -1, 0), env_outputs, data'),
+        ('unrolls begin with a state of zeros',
+         'env_outputs, data.start.agent_state)',
+         'env_outputs,\n'
+         '        tree.map_structure(\n'
+         '            tf.zeros_like, data.start.agent_state))'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -142,9 +142,9 @@ class GivenTest(parameterized.TestCase):
 
   def test_spaces_that_are_not_supported(self):
     env = _Growing()
-    env.action_space = gymnasium.spaces.MultiBinary(3)
+    env.action_space = gymnasium.spaces.Text(3)
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
-                                '_Growing has actions MultiBinary'):
+                                '_Growing has actions Text'):
       from_gymnasium.wrap(env)
 
 
@@ -305,6 +305,45 @@ class ImportTest(absltest.TestCase):
   def test_other_names(self):
     with self.assertRaisesRegex(AttributeError, 'no attribute .lode'):
       scalable_agent.lode  # noqa: B018
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/from_gymnasium',
+         catches='test_vectors_and_single_ones_have_the_same_episodes', rows=(
+        ('late ends are not looked at',
+         'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),
+        ('the others are reset', "{'reset_mask': done}",
+         "{'reset_mask': ~done}"),
+        ('an end counts as cut off', 'truncated & ~terminated, observation',
+         'truncated, observation'),
+        ('actions are not scaled',
+         'spaces.to_space(actions, self._env.single_action_space)', 'actions'),
+    )),
+    dict(file='environments/from_gymnasium',
+         catches='test_a_vector_starts_again_after_an_end', rows=(
+        ('ends of before are kept',
+         'observation, _ = self._env.reset()\n'
+         '    self._ended = (self._nothing, self._nothing)',
+         'observation, _ = self._env.reset()'),
+    )),
+    dict(file='modes/loading',
+         catches='test_steps_are_those_of_the_network', rows=(
+        ('no rewards', 'fill(reward, np.float32)', 'fill(0., np.float32)'),
+        ('nothing is done', 'fill(done, bool)', 'fill(False, bool)'),
+        ('the action before the last one', 'State(action, core)',
+         'State(state.last_action, core)'),
+        ('the state does not change', 'State(action, core)',
+         'State(action, state.core)'),
+    )),
+    dict(file='modes/loading', catches='test_what_does_not_fit', rows=(
+        ('greedy is not asked for',
+         'self.config.test_greedy if greedy is None else greedy',
+         'self.config.test_greedy'),
+        ('shapes are not checked', 'if array.shape != (num_envs, *spec.shape):',
+         'if False:'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -167,5 +167,33 @@ class ClipRewardsTest(tf.test.TestCase, parameterized.TestCase):
       views.clip_rewards(np.zeros([1]), 'sign')
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='losses/actor_critic', catches='test_baseline_loss', rows=(
+        ('no half in the loss of the baseline',
+         '0.5 * tf.reduce_sum(tf.square(', '1.0 * tf.reduce_sum(tf.square('),
+    )),
+    dict(file='losses/actor_critic', catches='test_entropy_loss', rows=(
+        ('the entropy falls', '-tf.reduce_sum(entropies)',
+         'tf.reduce_sum(entropies)'),
+    )),
+    dict(file='losses/actor_critic', catches='test_policy_gradient_loss', rows=(
+        ('mean over the policy gradient',
+         '-tf.reduce_sum(log_probs * advantages)',
+         '-tf.reduce_mean(log_probs * advantages)'),
+        ('advantages have a gradient',
+         'advantages = tf.stop_gradient(advantages)', 'pass'),
+    )),
+    dict(file='losses/actor_critic',
+         catches='test_policy_gradient_loss_with_epsilon', rows=(
+        ('epsilon without effect', 'if epsilon:', 'if False:'),
+    )),
+    dict(file='losses/actor_critic', catches='test_modes', rows=(
+        ('losses as gains', '0.3 * squashed', 'squashed'),
+        ('rewards clipped at 5', '5.0 * tf.where', '1.0 * tf.where'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -218,8 +218,8 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
       writer.close()
     self.assertEqual(
         output.getvalue(), f'Curves could not be written to {logdir}: No space '
-        'left on device. Training goes on; episodes may be missing from '
-        'them.\n')
+        'left on device. Training continues; episodes may be missing from '
+        'the curves.\n')
 
   def test_progress(self):
     progress = metrics.Progress(1000, 10_000, num_recent=2)

@@ -199,6 +199,14 @@ class EStepTest(_TestCase):
     self.assertAllClose(1e-6, mpo.exact_temperature(
         tf.ones([_J, _B]), .1), rtol=1e-4)
 
+  @parameterized.parameters(np.float32, np.float64)
+  def test_exact_temperature_of_huge_values(self, dtype):
+    q = _random(6, _J, _B)
+    eta = mpo.exact_temperature(q.astype(np.float64), .1)
+    self.assertAllClose(
+        1e9 * eta, mpo.exact_temperature((1e9 * q).astype(dtype), .1),
+        rtol=1e-8 if dtype == np.float64 else 1e-3)
+
   @parameterized.parameters([[_J]], [[_B]], [[_B, _J]])
   def test_priors_of_wrong_shape(self, shape):
     with self.assertRaisesRegex(ValueError, r'log_priors: Shape .* must be'):
@@ -383,6 +391,138 @@ class DualsTest(_TestCase):
       dual.assign(mpo.projected_dual(
           dual - 3. * tape.gradient(loss, dual)))
     self.assertAllClose(3.4785159, mpo.positive(dual), rtol=1e-3)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='losses/mpo',
+         catches='test_exact_temperature_is_the_minimum', rows=(
+        ('softmax over the batch',
+         'log_priors), axis=0)\n'
+         '\n'
+         '\n'
+         'def _log_priors',
+         'log_priors), axis=1)\n'
+         '\n'
+         '\n'
+         'def _log_priors'),
+        ('bisection to the wrong side', '> epsilon', '< epsilon'),
+        ('bisection without the prior',
+         '* (log_weights - _log_priors(q_values, log_priors))',
+         '* log_weights'),
+        ('bisection not on the logarithm', 'tf.exp(0.5 * (low + high))',
+         '0.5 * (tf.exp(low) + high)'),
+    )),
+    dict(file='losses/mpo', catches='test_temperature_loss', rows=(
+        ('pi_t left out', 'return tf.stop_gradient(log_priors)',
+         'return -tf.math.log(tf.cast(tf.shape(q_values)[0], q_values.dtype))'),
+        ('1 / M left out',
+         'return -tf.math.log(tf.cast(tf.shape(q_values)[0], q_values.dtype))',
+         'return tf.zeros([], q_values.dtype)'),
+        ('eps sign of the dual', 'temperature * (epsilon + tf',
+         'temperature * (-epsilon + tf'),
+        ('dual without eta in front', 'return temperature * (epsilon',
+         'return (epsilon'),
+        ('dual: logarithm of the mean over the batch',
+         'epsilon + tf.reduce_mean(log_means)',
+         'epsilon + tf.reduce_logsumexp(log_means)'),
+    )),
+    dict(file='losses/mpo', catches='test_weights', rows=(
+        ('eta multiplies',
+         '  return tf.nn.log_softmax(\n'
+         '      q_values / temperature',
+         '  return tf.nn.log_softmax(\n'
+         '      q_values * temperature'),
+    )),
+    dict(file='losses/mpo', catches='test_gradients', rows=(
+        ('gradient of eta through the weights', 'tf.exp(tf.stop_gradient(',
+         'tf.exp(tf.identity('),
+        ('dual: critic learns',
+         '  q_values = tf.stop_gradient(q_values)\n'
+         '  log_means',
+         '  log_means'),
+    )),
+    dict(file='losses/mpo',
+         catches='test_known_numbers_of_discrete_actions', rows=(
+        ('too few bisections', 'step < num_steps', 'step < 20'),
+    )),
+    dict(file='losses/mpo', catches='test_known_policy_losses', rows=(
+        ('mean over samples',
+         'tf.reduce_mean(tf.reduce_sum(\n'
+         '      tf.stop_gradient(action_weights)',
+         'tf.reduce_mean(tf.reduce_mean(\n'
+         '      tf.stop_gradient(action_weights)'),
+        ('online std in the mean policy',
+         'Normal(online.loc, tf.stop_gradient(target.scale))',
+         'Normal(online.loc, online.scale)'),
+        ('online mean in the std policy',
+         'Normal(tf.stop_gradient(target.loc), online.scale)',
+         'Normal(online.loc, online.scale)'),
+    )),
+    dict(file='losses/mpo', catches='test_policy_loss', rows=(
+        ('sign of the policy loss', 'return -tf.reduce_mean(tf.reduce_sum(',
+         'return tf.reduce_mean(tf.reduce_sum('),
+        ('weights learn from the policy loss',
+         'tf.stop_gradient(action_weights) * log_probs',
+         'action_weights * log_probs'),
+    )),
+    dict(file='losses/mpo', catches='test_decoupled', rows=(
+        ('target learns from the policy loss',
+         'tf.stop_gradient(target.loc), online.scale)',
+         'target.loc, online.scale)'),
+    )),
+    dict(file='losses/mpo', catches='test_gaussian_kls', rows=(
+        ('online std in the mean term',
+         'tf.stop_gradient(target.loc)) / target_scale)',
+         'tf.stop_gradient(target.loc)) / online.scale)'),
+        ('KL of the std the other way round',
+         'ratios = target_scale / online.scale',
+         'ratios = online.scale / target_scale'),
+        ('KL of variances taken for stds', '0.5 * tf.square(ratios) - 0.5 - tf',
+         '0.5 * ratios - 0.5 - tf'),
+        ('determinant inverted', '- 0.5 - tf.math.log(ratios)',
+         '- 0.5 + tf.math.log(ratios)'),
+    )),
+    dict(file='losses/mpo', catches='test_categorical_kls', rows=(
+        ('categorical KL the other way round',
+         '(tf.nn.log_softmax(target_logits) - '
+         'tf.nn.log_softmax(online_logits))',
+         '(tf.nn.log_softmax(online_logits) - '
+         'tf.nn.log_softmax(target_logits))'),
+        ('categorical KL under the online policy',
+         'tf.nn.softmax(target_logits)\n', 'tf.nn.softmax(online_logits)\n'),
+        ('KL: target learns',
+         '  target_logits = tf.stop_gradient(target_logits)\n', ''),
+    )),
+    dict(file='losses/mpo', catches='test_kl_losses', rows=(
+        ('KL bounded by the sum over the batch',
+         'means = tf.reduce_mean(kls, axis=0)',
+         'means = tf.reduce_sum(kls, axis=0)'),
+        ('one mean over all dimensions', 'means = tf.reduce_mean(kls, axis=0)',
+         'means = tf.reduce_mean(kls) + 0 * tf.reduce_mean(kls, axis=0)'),
+        ('alpha learns from the penalty',
+         'tf.stop_gradient(multipliers) * means', 'multipliers * means'),
+        ('policy learns from the dual loss',
+         'epsilon - tf.stop_gradient(means)', 'epsilon - means'),
+        ('eps sign of the multipliers', 'multipliers * (epsilon - tf',
+         'multipliers * (-epsilon - tf'),
+        ('sign of the multipliers',
+         'multipliers * (epsilon - tf.stop_gradient(means))',
+         'multipliers * (tf.stop_gradient(means) - epsilon)'),
+    )),
+    dict(file='losses/mpo', catches='test_out_of_bounds_costs', rows=(
+        ('sign of the cost', 'tf.stop_gradient(-tf.norm(',
+         'tf.stop_gradient(tf.norm('),
+        ('cost of actions inside',
+         'outside = actions - tf.clip_by_value(actions, -1.0, 1.0)',
+         'outside = actions'),
+    )),
+    dict(file='losses/mpo', catches='test_duals', rows=(
+        ('dual without projection', 'tf.maximum(dual, _MIN_DUAL)',
+         'tf.identity(dual)'),
+        ('exp instead of softplus', 'tf.nn.softplus(dual)', 'tf.exp(dual)'),
+    )),
+)
 
 
 if __name__ == '__main__':

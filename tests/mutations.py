@@ -1,140 +1,296 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Breaks the program in many ways; its tests must notice each.
+"""Breaks the program in many ways; a named test must notice each mutation.
 
-  python tests/mutations.py [--jobs=2] [--first] [--only=REGULAR_EXPRESSION]
+  python tests/mutations.py [--jobs=NUMBER] [--only=REGULAR_EXPRESSION]
 
-Each mutation of `mutation_table.py` is made in a copy of the package. Then the
-tests of its file run there. Prints a table of the mutations in Markdown. The
-exit code is 1 if the tests pass with a mutation, or fail without any.
+`MUTATIONS` at the end of a test file lists the mutations: `Group` has the form.
+
+Prints a table of the mutations in Markdown. The exit code is 1 if a test
+passes with a mutation, or fails without any.
+
+Libraries are imported once. A fork of this process imports the broken copy and
+runs the named test. TensorFlow starts its threads with the first operation, so
+a fork before that operation lacks no thread.
 """
 
 import argparse
-import collections
-from concurrent import futures
+import ast
+from collections.abc import Iterator
+import compileall
+import contextlib
+import gc
+import importlib
+import inspect
 import os
+import pathlib
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+import traceback
 from typing import NamedTuple
+import unittest
 
-import mutation_table
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_LIBRARIES = (
+    'absl.testing.parameterized', 'ale_py', 'gymnasium', 'imageio_ffmpeg',
+    'numpy', 'pytest', 'ray', 'rich.console', 'tensorflow',
+    'tensorflow_probability', 'tree')
+_LIMIT = 600.0  # Seconds after which a test counts as hanging.
+_PASSED, _FAILED = 0, 1  # Exit codes of forks.
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Hypothesis need not find the smallest example that fails.
-_PROFILE = """
-import hypothesis
-hypothesis.settings.register_profile(
-    'mutations', phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
-hypothesis.settings.load_profile('mutations')
-"""
+class Group(NamedTuple):
+  """A `dict` of `MUTATIONS`.
+
+  Attributes:
+    file: the file to break, from `scalable_agent/`, without `.py`.
+    catches: the test that must fail: `test_name` or `Class.test_name`.
+    rows: of each mutation: what is broken, text that occurs once, replacement.
+  """
+  file: str
+  catches: str
+  rows: tuple[tuple[str, str, str], ...]
 
 
 class Mutation(NamedTuple):
   """A mutation to be made.
 
   Attributes:
-    name: what is broken, after the name of the file.
-    path: the file, from the root; '' for none.
-    source: its text then.
-    pytest: arguments of pytest.
+    name: the broken file, and what is broken.
+    path: the broken file, from the root; '' if nothing is broken.
+    source: the broken text of the file.
+    tests: module of the tests.
+    catches: names of the tests that must fail.
   """
   name: str
   path: str
   source: str
-  pytest: tuple[str, ...]
+  tests: str
+  catches: frozenset[str]
+
+
+def _groups(tests: pathlib.Path) -> list[Group]:
+  """Returns the groups of `MUTATIONS` in a file, without importing the file."""
+  return [
+      Group(**{item.arg: ast.literal_eval(item.value)
+               for item in group.keywords})
+      for node in ast.parse(tests.read_text('utf-8')).body
+      if isinstance(node, ast.Assign)
+      and ast.unparse(node.targets[0]) == 'MUTATIONS'
+      for group in node.value.elts]
 
 
 def mutations(pattern: str) -> list[Mutation]:
   """Returns the mutations whose names have the pattern.
 
   Raises:
-    ValueError: if the text of one of them, or of others, has changed.
+    ValueError: if the text of a mutation does not occur once in its file.
   """
   found = []
-  for file, rows, *pytest in mutation_table.GROUPS:
-    path = os.path.join('scalable_agent', f'{file}.py')
-    with open(os.path.join(_ROOT, path), encoding='utf-8') as f:
-      source = f.read()
-    for name, old, new in rows:
-      found.append(Mutation(f'{file}: {name}', path,
-                            mutate(path, source, old, new), tuple(pytest)))
+  for tests in sorted((_ROOT / 'tests').glob('*_test.py')):
+    for group in _groups(tests):
+      path = f'scalable_agent/{group.file}.py'
+      source = (_ROOT / path).read_text('utf-8')
+      for name, old, new in group.rows:
+        if source.count(old) != 1:
+          raise ValueError(
+              f'{old!r} occurs {source.count(old)} times in {path}, not once: '
+              f'mend {name!r} in MUTATIONS of {tests.name}')
+        found.append(Mutation(
+            f'{group.file}: {name}', path, source.replace(old, new),
+            tests.stem, frozenset([group.catches])))
   return [mutation for mutation in found if re.search(pattern, mutation.name)]
 
 
-def mutate(path: str, source: str, old: str, new: str) -> str:
-  if source.count(old) != 1:
-    raise ValueError(f'{old!r} occurs {source.count(old)} times in {path}, '
-                     'not once: mend tests/mutation_table.py')
-  return source.replace(old, new)
+def _cases(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+  for test in suite:
+    if isinstance(test, unittest.TestSuite):
+      yield from _cases(test)
+    else:
+      yield test
 
 
-def failing_tests(mutation: Mutation, *options: str) -> list[str]:
-  """Returns the names of the tests that fail with a mutation."""
-  with tempfile.TemporaryDirectory() as root:
-    ignore = shutil.ignore_patterns('__pycache__')
-    for name in ('scalable_agent', 'tests'):
-      shutil.copytree(os.path.join(_ROOT, name), os.path.join(root, name),
-                      ignore=ignore)
-    for name in ('pyproject.toml', 'experiment.py'):
-      shutil.copy(os.path.join(_ROOT, name), root)
+def _names(case: unittest.TestCase) -> set[str]:
+  """Returns the names that a test may have in `catches`."""
+  cls = type(case)
+  name = case.id().split()[0].rpartition('.')[-1]
+  # The name without the number that absl gives to a case.
+  stem = inspect.unwrap(getattr(cls, name)).__name__
+  return {stem, name, f'{cls.__name__}.{stem}', f'{cls.__name__}.{name}'}
+
+
+def _run_tests(mutation: Mutation) -> int:
+  """Runs the tests that must fail; returns an exit code."""
+  importlib.import_module('conftest')
+  module = importlib.import_module(mutation.tests)
+  cases = [
+      case for case in _cases(
+          unittest.defaultTestLoader.loadTestsFromModule(module))
+      if _names(case) & mutation.catches]
+  missing = mutation.catches.difference(*map(_names, cases))
+  if missing:
+    raise ValueError(f'No such tests in {mutation.tests}: {missing}')
+  result = unittest.TextTestRunner(failfast=bool(mutation.path)).run(
+      unittest.TestSuite(cases))
+  return _PASSED if result.wasSuccessful() else _FAILED
+
+
+class _Fork:
+  """A process that runs tests in a copy of the program."""
+
+  def __init__(self, mutation: Mutation, copy: pathlib.Path) -> None:
+    self.mutation = mutation
+    self.copy = copy
+    self._log = copy / 'log'
+    self._end = time.monotonic() + _LIMIT * len(mutation.catches)
     if mutation.path:
-      with open(os.path.join(root, mutation.path), 'w', encoding='utf-8') as f:
-        f.write(mutation.source)
-    with open(os.path.join(root, 'mutations_profile.py'), 'w',
-              encoding='utf-8') as f:
-      f.write(_PROFILE)
-    run = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-p', 'mutations_profile', '-rf',
-         '--tb=no', *options, *mutation.pytest],
-        cwd=root, text=True, check=False, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env=dict(
-            os.environ, PYTHONPATH=root, TF_CPP_MIN_LOG_LEVEL='2'))
-  names = re.findall(r'^FAILED \S+::(\w+)', run.stdout, re.MULTILINE)
-  # 1 says that tests failed; a mutation must not stop them from being run.
-  if run.returncode not in (0, 1) or bool(names) != bool(run.returncode):
-    raise RuntimeError(f'{mutation.name}: pytest returned {run.returncode}:\n'
-                       f'{run.stdout}')
-  return names
+      (copy / mutation.path).write_text(mutation.source, 'utf-8')
+    self._id = os.fork()
+    if not self._id:
+      self._run()
+
+  def _run(self) -> None:
+    code = 2
+    try:
+      os.setsid()  # For `stop`.
+      with open(self._log, 'wb') as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
+      os.chdir(self.copy)
+      # In place of the folder of this program.
+      sys.path[:1] = [str(self.copy), str(self.copy / 'tests')]
+      os.environ['PYTHONPATH'] = str(self.copy)
+      code = _run_tests(self.mutation)
+    except BaseException:  # Also SystemExit: the process must end here.
+      traceback.print_exc()
+    finally:
+      sys.stdout.flush()
+      sys.stderr.flush()
+      os._exit(code)
+
+  def outcome(self) -> str | None:
+    """Returns how the tests have ended; None as long as the tests run."""
+    ended, status = os.waitpid(self._id, os.WNOHANG)
+    if not ended:
+      return 'no end' if time.monotonic() > self._end else None
+    return {_PASSED: 'passed', _FAILED: 'failed'}.get(
+        os.waitstatus_to_exitcode(status), 'not run')
+
+  def output(self) -> str:
+    return self._log.read_text('utf-8', 'replace')
+
+  def stop(self) -> None:
+    """Ends all processes of the tests; mends the copy."""
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(self._id, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+      os.waitpid(self._id, 0)
+    if self.mutation.path:
+      # With the time of the file, so that Python uses the file's bytecode.
+      shutil.copy2(self.copy.parent / 'whole' / self.mutation.path,
+                   self.copy / self.mutation.path)
 
 
-def _caught_by(names: list[str]) -> str:
-  if not names:
-    return '**nothing**'
-  # A parameterised test has a number at the end of its name.
-  tests = collections.Counter(name.rstrip('0123456789_') for name in names)
-  count = f'{len(names)}: ' if len(names) > 1 else ''
-  return count + ', '.join(list(tests)[:2]) + (
-      ', ...' if len(tests) > 2 else '')
+def _outcomes(
+    tasks: list[Mutation], copies: list[pathlib.Path],
+) -> Iterator[tuple[Mutation, str, str]]:
+  """Yields each mutation, in order, with its outcome and the tests' output."""
+  free = list(copies)
+  running: list[_Fork] = []
+  ended: dict[str, tuple[str, str]] = {}
+  waiting = list(reversed(tasks))
+  try:
+    for mutation in tasks:
+      while mutation.name not in ended:
+        while waiting and free:
+          running.append(_Fork(waiting.pop(), free.pop()))
+        time.sleep(0.02)
+        for fork in list(running):
+          outcome = fork.outcome()
+          if outcome:
+            ended[fork.mutation.name] = outcome, fork.output()
+            running.remove(fork)
+            fork.stop()
+            free.append(fork.copy)
+      yield mutation, *ended.pop(mutation.name)
+  finally:
+    for fork in running:
+      fork.stop()
+
+
+def _copies(folder: pathlib.Path, number: int) -> list[pathlib.Path]:
+  """Copies the program, with bytecode."""
+  whole = folder / 'whole'
+  for name in ('scalable_agent', 'tests'):
+    shutil.copytree(_ROOT / name, whole / name,
+                    ignore=shutil.ignore_patterns('__pycache__'))
+    compileall.compile_dir(whole / name, quiet=1)
+  for name in ('pyproject.toml', 'experiment.py'):
+    shutil.copy2(_ROOT / name, whole)
+  return [shutil.copytree(whole, folder / f'copy{i}') for i in range(number)]
+
+
+def _import_libraries() -> None:
+  for name in _LIBRARIES:
+    with contextlib.suppress(ImportError):  # Tests skip without such a library.
+      importlib.import_module(name)
+  import hypothesis
+  # The same examples each time; the smallest example is not needed.
+  hypothesis.settings.register_profile(
+      'mutations', derandomize=True, database=None,
+      phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
+  hypothesis.settings.load_profile('mutations')
+  # Bytecode of a mutation must not be found by the next mutation.
+  sys.dont_write_bytecode = True
+  os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
+  # A collection in a fork would copy all pages of the libraries.
+  gc.collect()
+  gc.freeze()
+
+
+def _unbroken(broken: list[Mutation]) -> list[Mutation]:
+  """Returns tasks that run the tests of each file without a mutation."""
+  tests: dict[str, frozenset[str]] = {}
+  for mutation in broken:
+    tests[mutation.tests] = (
+        tests.get(mutation.tests, frozenset()) | mutation.catches)
+  return [Mutation(f'unbroken {name}', '', '', name, catches)
+          for name, catches in tests.items()]
 
 
 def main() -> int:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--jobs', type=int, default=1, help='runs at a time')
-  parser.add_argument('--first', action='store_true',
-                      help='stop at the first test that fails: faster')
+  parser.add_argument('--jobs', type=int, default=os.cpu_count(),
+                      help='tests at a time; one per core if not given')
   parser.add_argument('--only', default='', help=(
       'mutations of this name, which begins with that of the file: ^learner'))
   args = parser.parse_args()
   broken = mutations(args.only)
-  with futures.ThreadPoolExecutor(args.jobs) as pool:
-    for failing in pool.map(failing_tests, [
-        Mutation('unbroken', '', '', pytest)
-        for pytest in dict.fromkeys(m.pytest for m in broken)]):
-      if failing:
-        print(f'Unbroken, the tests fail already: {", ".join(failing)}')
+  _import_libraries()
+  not_caught = 0
+  with tempfile.TemporaryDirectory() as folder:
+    copies = _copies(pathlib.Path(folder), args.jobs)
+    for mutation, outcome, output in _outcomes(_unbroken(broken), copies):
+      if outcome != 'passed':
+        print(f'{mutation.name}: {outcome}\n{output}')
         return 1
-    survivors = 0
     print('| mutation | caught by |\n|---|---|', flush=True)
-    test = lambda mutation: failing_tests(mutation, *['-x'][:args.first])
-    for mutation, names in zip(broken, pool.map(test, broken)):
-      print(f'| {mutation.name} | {_caught_by(names)} |', flush=True)
-      survivors += not names
-  print(f'\n{len(broken)} mutations, {survivors} not caught')
-  return 1 if survivors else 0
+    for mutation, outcome, output in _outcomes(broken, copies):
+      test = f'{mutation.tests}: {", ".join(mutation.catches)}'
+      caught_by = {
+          'passed': f'**nothing**, not by {test}', 'failed': test,
+          'no end': f'{test}, without an end',
+          'not run': f'**nothing**, {test} cannot run'}[outcome]
+      print(f'| {mutation.name} | {caught_by} |', flush=True)
+      if outcome == 'not run':
+        print(output, file=sys.stderr)
+      not_caught += outcome in ('passed', 'not run')
+  print(f'\n{len(broken)} mutations, {not_caught} not caught')
+  return 1 if not_caught else 0
 
 
 if __name__ == '__main__':

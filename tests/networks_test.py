@@ -491,5 +491,20 @@ class SurroundingsTest(parameterized.TestCase):
     self.assertIn((4, 4, 16, 32), shapes[1][2])
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='networks/torsos',
+         catches='test_layer_norm_is_the_definition', rows=(
+        ('tanh before the normalisation',
+         'tf.keras.layers.LayerNormalization(),\n'
+         "        tf.keras.layers.Activation('tanh'),",
+         "tf.keras.layers.Activation('tanh'),\n"
+         '        tf.keras.layers.LayerNormalization(),'),
+        ('relu for elu', "dense(size, 'elu', seed)",
+         "dense(size, 'relu', seed)"),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

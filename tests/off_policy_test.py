@@ -16,6 +16,7 @@ import pytest
 from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.acting import policies
+from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.networks import factory
 from scalable_agent.runs import training
@@ -865,6 +866,15 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(one, two)
     self.assertNotAllClose(all_of(first)[0], all_of(other)[0])
 
+  def test_a_target_begins_as_its_network(self):
+    network, copy = (
+        tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(2)])
+        for _ in range(2))
+    self.assertNotAllClose(network.variables[0], copy.variables[0])
+    target = base.Target(copy, network)
+    for one, two in zip(target.variables, network.variables, strict=True):
+      self.assertAllEqual(one, two)
+
   @parameterized.parameters('td3', 'sac', 'sac_discrete', 'mpo_two_critics')
   def test_critics_begin_different_and_targets_equal(self, case):
     algorithm = algorithms.make(_config(case), _spec(case), 1)
@@ -963,6 +973,371 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
     agent = factory.make_agent('mlp', _OBSERVATION, _BOX, seed=1)
     with self.assertRaisesRegex(ValueError, 'no epsilon'):
       agent.set_epsilon(0.5)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='learning/learner',
+         catches='test_all_that_a_checkpoint_must_hold_ddqn', rows=(
+        ('targets not saved', "'targets': self.algorithm.targets}",
+         "'targets': []}"),
+    )),
+    dict(file='learning/learner',
+         catches='test_all_that_a_checkpoint_must_hold_td3', rows=(
+        ('optimizer of the first group saved only',
+         'for group in self.algorithm.groups for variable',
+         'for group in list(self.algorithm.groups)[:1] for variable'),
+    )),
+    dict(file='learning/learner',
+         catches='test_updates_of_one_call_are_those_of_single_calls_td3',
+         rows=(
+        ('errors of another update',
+         'lambda array, value: array.write(index, value), outputs,',
+         'lambda array, value: array.write(\n'
+         '              self.updates_per_call - 1 - index, value), outputs,'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_critics_begin_different_and_targets_equal', rows=(
+        ('all critics of one seed', 'map(make_critic, range(1, number))',
+         'map(lambda _: make_critic(0), range(1, number))'),
+        ('first critic learns only', 'v for critic in self._critics for v',
+         'v for critic in self._critics[:1] for v'),
+        ('targets of the first critic saved only',
+         'v for target in self._targets for v',
+         'v for target in self._targets[:1] for v'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_a_target_begins_as_its_network', rows=(
+        ('targets begin elsewhere', 'self.follow(1.0)', 'self.follow(0.0)'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_targets_follow_after_the_update_td3', rows=(
+        ('first target moves only',
+         'for target in self._targets:\n'
+         '      target.follow',
+         'for target in self._targets[:1]:\n'
+         '      target.follow'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
+         rows=(
+        ('values of the critics as those of their targets',
+         'q.model(observation, action) for q in self._targets',
+         'q(observation, action) for q in self._critics'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_losses_errors_and_gradients_ddqn_weighted', rows=(
+        ('online network instead of the target', 'self._target.model.params(',
+         'self.agent.params('),
+        ('double Q-learning the other way round',
+         'if self._settings.double_q else',
+         'if not self._settings.double_q else'),
+        ('weights left out', 'q, y, importance_weights, self',
+         'q, y, None, self'),
+        ('observation and next observation swapped',
+         'self.agent.params(data.observation), data.action',
+         'self.agent.params(data.next_observation), data.action'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_losses_errors_and_gradients_dueling_huber_weighted',
+         rows=(
+        ('Huber loss left out', 'self._settings.huber_delta or None', 'None'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_random_actions_in_the_warm_up_only_ddqn', rows=(
+        ('begin and end of epsilon swapped',
+         '(settings.exploration_epsilon_begin * (1.0 - share)\n'
+         '            + settings.exploration_epsilon_end * share)',
+         '(settings.exploration_epsilon_end * (1.0 - share)\n'
+         '            + settings.exploration_epsilon_begin * share)'),
+        ('epsilon falls beyond its end',
+         '/ max(self._exploration_frames, 1.0), 1.0)',
+         '/ max(self._exploration_frames, 1.0), 9.0)'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_epsilon_of_ddqn_that_decays_by_update', rows=(
+        ('epsilon that decays begins anew',
+         'tf.where(progress.num_updates == 1,',
+         'tf.where(progress.num_updates >= 1,'),
+        ('epsilon that decays without an end',
+         'tf.maximum(epsilon * settings.exploration_decay,\n'
+         '                        settings.exploration_epsilon_end)',
+         'epsilon * settings.exploration_decay'),
+        ('exploration not published',
+         '    self.agent.set_epsilon(self._epsilon(progress))\n', ''),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_targets_follow_after_the_update_ddqn', rows=(
+        ('period ignored', 'base.target_rate(self._settings, progress)',
+         'self._settings.target_update_rate'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_loss_errors_and_gradients_dqn_huber_clipped', rows=(
+        ('unrolls: online network instead of the target',
+         'self._after_burn_in(data, self._target.model)',
+         'self._after_burn_in(data, self.agent)'),
+        ('unrolls: double Q-learning the other way round',
+         'all_q if settings.double_q else target_q',
+         'target_q if settings.double_q else all_q'),
+        ('unrolls: rewards of the step before', 'env_outputs.reward[1:],',
+         'env_outputs.reward[:-1],'),
+        ('unrolls: rewards not clipped',
+         'env_outputs.reward[1:], settings.reward_clipping)',
+         "env_outputs.reward[1:], 'none')"),
+        ('unrolls: ends of the step before', 'env_outputs.done[1:], env',
+         'env_outputs.done[:-1], env'),
+        ('unrolls: time limits of the step before', 'env_outputs.truncated[1:]',
+         'env_outputs.truncated[:-1]'),
+        ('unrolls: ends have no effect',
+         'tf.cast(~done, tf.float32) * settings.discounting',
+         'settings.discounting * tf.ones_like(done, tf.float32)'),
+        ('unrolls: no discount',
+         'tf.cast(~done, tf.float32) * settings.discounting',
+         'tf.cast(~done, tf.float32)'),
+        ('unrolls: action that led to the observation',
+         'agent_outputs.action[1:]', 'agent_outputs.action[:-1]'),
+        ('unrolls: target of the same observation', 'flat(target_q[1:])',
+         'flat(target_q[:-1])'),
+        ('unrolls: best action of the same observation', 'flat(selector_q[1:])',
+         'flat(selector_q[:-1])'),
+        ('unrolls: value of the next observation', 'flat(all_q[:-1])',
+         'flat(all_q[1:])'),
+        ('unrolls: what a time limit cut off is learned from',
+         'known = tf.cast(~truncated, tf.float32)',
+         'known = tf.ones_like(truncated, tf.float32)'),
+        ('unrolls: what a time limit cut off is an error',
+         'errors = known * tf', 'errors = tf'),
+        ('unrolls: largest error only',
+         '        + 0.1 * tf.reduce_mean(errors, axis=0)))', '        ))'),
+        ('unrolls: mean error only', '0.9 * tf.reduce_max(errors',
+         '0.9 * tf.reduce_mean(errors'),
+        ('unrolls: columns and times mixed up',
+         'tf.reshape(x, [-1, *x.shape[2:]])\n',
+         'tf.reshape(\n'
+         '        tf.transpose(x), [-1]) if x.shape.rank == 2 else (\n'
+         '            tf.reshape(x, [-1, *x.shape[2:]]))\n'),
+        ('burn-in begins with zeros',
+         'self._settings.burn_in_steps, data.start.agent_state',
+         'self._settings.burn_in_steps, (\n'
+         '        tf.nest.map_structure(tf.zeros_like, '
+         'data.start.agent_state))'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_loss_errors_and_gradients_weighted', rows=(
+        ('unrolls: weights left out', 'known *= importance_weights', 'pass'),
+        ('unrolls: weights in the errors',
+         '\n'
+         '    errors = known * tf.reshape(q_learning.mean_errors(q, y), '
+         'tf.shape(known))\n'
+         '    if importance_weights is not None:\n'
+         '      known *= importance_weights\n',
+         '\n'
+         '    if importance_weights is not None:\n'
+         '      known *= importance_weights\n'
+         '    errors = known * tf.reshape(q_learning.mean_errors(q, y), '
+         'tf.shape(known))\n'),
+    )),
+    dict(file='algorithms/ddqn',
+         catches='test_loss_errors_and_gradients_burn_in', rows=(
+        ('burn-in learns',
+         'state = tf.nest.map_structure(tf.stop_gradient, state)', 'pass'),
+        ('burn-in without effect on the state',
+         '_, state = evaluate(first, state)', 'evaluate(first, state)'),
+        ('burn-in is learned from', 'lambda x: x[num_steps:], data.steps',
+         'lambda x: x, data.steps'),
+        ('burn-in goes on for one step', 'lambda x: x[:num_steps], data.steps',
+         'lambda x: x[:num_steps + 1], data.steps'),
+        ('burn-in left out', '    if num_steps:\n',
+         '    if False:\n'),
+    )),
+    dict(file='algorithms/ddpg',
+         catches='test_losses_errors_and_gradients_ddpg_weighted', rows=(
+        ('online policy instead of the target', 'self._target.model.params(',
+         'self.agent.params('),
+        ('action not squashed',
+         'action = tf.tanh(self.agent.params(data.observation))',
+         'action = self.agent.params(data.observation)'),
+        ('weights left out of the critic',
+         'q_learning.critic_loss(q, y, importance_weights)',
+         'q_learning.critic_loss(q, y)'),
+    )),
+    dict(file='algorithms/ddpg',
+         catches='test_random_actions_in_the_warm_up_only_ddpg', rows=(
+        ('action of the replay in the policy loss',
+         'self._critics.first(data.observation, action)',
+         'self._critics.first(data.observation, data.action)'),
+        ('warm-up without an end', 'self.agent.set_epsilon(0.0)',
+         'self.agent.set_epsilon(1.0)'),
+    )),
+    dict(file='algorithms/ddpg',
+         catches='test_targets_follow_after_the_update_ddpg', rows=(
+        ('target policy does not follow',
+         '    self._target.follow(self._settings.target_update_rate)\n', ''),
+        ('target critic does not follow',
+         '    self._critics.follow(self._settings.target_update_rate)\n', ''),
+    )),
+    dict(file='algorithms/td3',
+         catches='test_targets_follow_after_the_update_td3', rows=(
+        ('targets move without the policy',
+         "    if 'policy' in groups:\n"
+         '      self._target',
+         '    if True:\n'
+         '      self._target'),
+        ('target policy does not follow',
+         '      self._target.follow(self._settings.target_update_rate)\n', ''),
+    )),
+    dict(file='algorithms/td3',
+         catches='test_what_is_delayed_in_td3_does_not_move', rows=(
+        ('critics are delayed', "= ('policy',)", "= ('critic',)"),
+    )),
+    dict(file='algorithms/td3',
+         catches='test_losses_errors_and_gradients_td3_weighted', rows=(
+        ('noise of the wrong size', 'noise = settings.target_noise *',
+         'noise ='),
+        ('one noise for all', 'tf.shape(action_t), seed)',
+         '[1, 1], seed) + 0 * action_t'),
+        ('noise not clipped', 'settings.target_noise_clip)', '1e9)'),
+        ('online policy instead of the target', 'self._target.model.params(',
+         'self.agent.params('),
+        ('mean error instead of error of the smallest',
+         'q_learning.smallest(q)[tf.newaxis], y))', 'q, y))'),
+        ('smallest error instead of error of the smallest',
+         'q_learning.smallest(q)[tf.newaxis], y))',
+         'q_learning.smallest(tf.abs(q - y))[tf.newaxis], tf.zeros_like(y)))'),
+    )),
+    dict(file='algorithms/td3',
+         catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
+         rows=(
+        ('mean of the critics in the policy loss',
+         'self._critics.first(data.observation, action), importance_weights)',
+         'tf.reduce_mean(self._critics.values(\n'
+         '              data.observation, action), 0), importance_weights)'),
+    )),
+    dict(file='algorithms/td3',
+         catches='test_td3_computes_no_policy_loss_that_is_not_due', rows=(
+        ('policy loss computed where it is not due',
+         "if 'policy' in groups:\n"
+         '      action',
+         'if True:\n'
+         '      action'),
+    )),
+    dict(file='algorithms/sac',
+         catches='test_losses_errors_and_gradients_sac_weighted', rows=(
+        ('entropy outside of the discount',
+         'action_t)), log_prob_t, temperature)',
+         'action_t)), log_prob_t / tf.maximum(data.discount, 1e-3), '
+         'temperature)'),
+        ('online critics instead of the targets',
+         'self._critics.target_values(\n'
+         '            data.next_observation, action_t)',
+         'self._critics.values(\n'
+         '            data.next_observation, action_t)'),
+        ('one seed for both samples', 'data.observation, seeds[1]',
+         'data.observation, seeds[0]'),
+        ('logarithm of another sample',
+         'return policy.sample_and_log_prob(seed)',
+         'return (policy.sample_and_log_prob(seed)[0],\n'
+         '            policy.sample_and_log_prob(seed + 1)[1])'),
+        ('target entropy of a part for the whole action',
+         'settings.target_entropy_per_part * spec.size',
+         'settings.target_entropy_per_part'),
+        ('first critic in the policy loss',
+         'q_learning.smallest(self._critics.values(data.observation, action))',
+         'self._critics.first(data.observation, action)'),
+    )),
+    dict(file='algorithms/sac',
+         catches='test_losses_errors_and_gradients_sac_zero_weighted', rows=(
+        ('a target entropy of 0 counts as not given',
+         'settings.target_entropy_per_part * spec.size',
+         '(settings.target_entropy_per_part or -1.0) * spec.size'),
+    )),
+    dict(file='algorithms/sac',
+         catches='test_losses_errors_and_gradients_sac_discrete', rows=(
+        ('online critics instead of the targets, discrete',
+         'self._critics.target_values(data.next_observation)',
+         'self._critics.values(data.next_observation)'),
+        ('temperature is its own logarithm',
+         'temperature = tf.exp(self._log_temperature)',
+         'temperature = tf.identity(self._log_temperature)'),
+        ('policy at the wrong observation, discrete',
+         'logits = self.agent.params(data.observation)',
+         'logits = self.agent.params(data.next_observation)'),
+    )),
+    dict(file='algorithms/sac',
+         catches='test_losses_errors_and_gradients_sac_discrete_zero_weighted',
+         rows=(
+        ('weights left out of the temperature',
+         'self._target_entropies(data.observation), importance_weights)',
+         'self._target_entropies(data.observation))'),
+    )),
+    dict(file='algorithms/sac',
+         catches='test_targets_follow_after_the_update_sac_period', rows=(
+        ('period ignored', 'base.target_rate(self._settings, progress)',
+         'self._settings.target_update_rate'),
+    )),
+    dict(file='algorithms/sac',
+         catches='test_targets_follow_after_the_update_sac_discrete', rows=(
+        ('targets do not follow',
+         'self._critics.follow(base.target_rate(self._settings, progress))',
+         'pass'),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_losses_errors_and_gradients_mpo_weighted', rows=(
+        ('the KL of the means drives the multipliers of the deviations',
+         'mpo.gaussian_kls(online, target),',
+         '2 * mpo.gaussian_kls(online, target)[:1],'),
+        ('bounds left out of the weights',
+         'action_weights + bounds_weights, importance_weights)',
+         'action_weights, importance_weights)'),
+        ('bounds left out of the duals', '    duals_loss += bounds_loss\n',
+         ''),
+        ('bounds of means and deviations swapped',
+         '(settings.epsilon_mean, settings.epsilon_scale)',
+         '(settings.epsilon_scale, settings.epsilon_mean)'),
+        ('penalty left out', '      policy_loss += penalty\n',
+         ''),
+        ('greedy value instead of the mean',
+         'value_t = tf.reduce_mean(q_t, axis=0)',
+         'value_t = tf.reduce_max(q_t, axis=0)'),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_duals_of_mpo_are_projected', rows=(
+        ('samples of the online policy', 'target.sample(seed,',
+         'online.sample(seed,'),
+        ('duals not projected',
+         '    for dual in self._duals.values():\n'
+         '      dual.assign(mpo.projected_dual(dual))\n',
+         ''),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_losses_errors_and_gradients_mpo_discrete_weighted',
+         rows=(
+        ('online policy instead of the target',
+         'params_t = self._target.model.params(observation_t)',
+         'params_t = self.agent.params(observation_t)'),
+        ('penalty left out, discrete', 'return value_t, policy_loss + penalty,',
+         'return value_t, policy_loss,'),
+        ('weights of the replay left out',
+         'return action_weights * importance_weights',
+         'return action_weights'),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_losses_errors_and_gradients_mpo_two_critics_weighted',
+         rows=(
+        ('actions outside of the bounds for the critic',
+         'tf.clip_by_value(actions, -1.0, 1.0)', 'tf.identity(actions)'),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_duals_begin_at_the_given_values_mpo', rows=(
+        ('multipliers begin at softplus of their values',
+         'return values + np.log(-np.expm1(-values))', 'return values'),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_targets_follow_after_the_update_mpo', rows=(
+        ('target policy does not follow', '    self._target.follow(rate)\n',
+         ''),
+    )),
+)
 
 
 if __name__ == '__main__':

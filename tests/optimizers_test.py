@@ -241,17 +241,17 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_formula(self):
     rng = np.random.RandomState(2)
-    value, m, v = rng.normal(size=[4, 3]), 0., 0.
-    variable = tf.Variable(value)
+    value, m, v = rng.normal(size=[2, 4, 3]), 0., 0.
+    variables = [tf.Variable(part) for part in value]
     optimizer = optimizers.Adam(.1, beta_1=.8, beta_2=.95, epsilon=.3)
     for t in range(1, 8):
-      gradient = rng.normal(size=[4, 3])
+      gradient = rng.normal(size=[2, 4, 3])
       m = .8 * m + .2 * gradient
       v = .95 * v + .05 * gradient ** 2
       value = value - .1 / (1 - .8 ** t) * m / (
           np.sqrt(v / (1 - .95 ** t)) + .3)
-      optimizer.apply([tf.constant(gradient)], [variable])
-      self.assertAllClose(value, variable, rtol=1e-6)
+      optimizer.apply([tf.constant(part) for part in gradient], variables)
+      self.assertAllClose(value, tf.stack(variables), rtol=1e-6)
 
   def test_restores_checkpoints_of_keras(self):
     gradient = tf.constant([3., 4.])
@@ -443,6 +443,62 @@ class ClippingTest(tf.test.TestCase, parameterized.TestCase):
       expected[index] += value
       dense[index] += part
     self.assertAllClose(np.clip(expected, -1, 1), dense, atol=1e-6)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='learning/optimizers', catches='AdamTest.test_formula', rows=(
+        ("Adam: Keras' epsilon", 'self.epsilon * tf.sqrt(1.0 - beta_2_power)',
+         'tf.constant(self.epsilon, dtype)'),
+        ('Adam: factor without the root',
+         'self.epsilon * tf.sqrt(1.0 - beta_2_power)',
+         'self.epsilon * (1.0 - beta_2_power)'),
+        ('Adam: factor of the first moment', 'tf.sqrt(1.0 - beta_2_power)',
+         'tf.sqrt(1.0 - tf.pow(beta_1, step))'),
+        ('Adam: moments swapped', 'm=self._momentums[index]',
+         'm=self._velocities[index]'),
+        ('Adam: slots of the first variable', 'v=self._velocities[index]',
+         'v=self._velocities[0]'),
+    )),
+    dict(file='learning/optimizers',
+         catches='test_equal_slices_take_one_step', rows=(
+        ('Adam: factor of the update before',
+         'step = tf.cast(self.iterations + 1, dtype)',
+         'step = tf.cast(self.iterations, dtype)'),
+    )),
+    dict(file='learning/optimizers',
+         catches='TorchRMSPropTest.test_formula', rows=(
+        ('torch RMSprop: epsilon inside the root',
+         '(tf.sqrt(mean_square) + self.epsilon)',
+         'tf.sqrt(mean_square + self.epsilon)'),
+        ('torch RMSprop: starts at one', "_initial_mean_square = 'zeros'",
+         "_initial_mean_square = 'ones'"),
+        ('torch RMSprop: rate in the momentum',
+         'tf.cast(learning_rate, variable.dtype) * step)',
+         'tf.cast(0.5, variable.dtype) * step)'),
+    )),
+    dict(file='learning/optimizers', catches='test_known_norm', rows=(
+        ('clip_by_norm without 1e-6',
+         'tf.minimum(1.0, max_norm / (norm + 1e-6))',
+         'tf.minimum(1.0, max_norm / norm)'),
+        ('clip norm per tensor', 'x * tf.cast(scale, x.dtype), g)',
+         'x * tf.minimum(1.0, max_norm / (tf.norm(x) + 1e-6)), g)'),
+    )),
+    dict(file='learning/optimizers', catches='test_small_norm_is_kept', rows=(
+        ('clip_by_norm raises small gradients',
+         'tf.minimum(1.0, max_norm / (norm + 1e-6))',
+         'max_norm / (norm + 1e-6)'),
+    )),
+    dict(file='learning/optimizers',
+         catches='test_value_of_compiled_slices', rows=(
+        ('clip_by_value per slice',
+         'clipped = tf.clip_by_value(sum_slices(gradient, shape), -limit, '
+         'limit)',
+         'clipped = sum_slices(gradient, shape)'),
+        ('clip_by_value counts slices of a row again',
+         'tf.math.divide_no_nan(clipped, counts)', 'clipped'),
+    )),
+)
 
 
 if __name__ == '__main__':

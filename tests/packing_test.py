@@ -154,5 +154,31 @@ class PackingTest(parameterized.TestCase):
                       0.6 * packing.num_bytes(unroll))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='experience/packing', catches='test_other_observations', rows=(
+        ('exceptions left out', 'array[tuple(leaf.exceptions.T)] = leaf.stacks',
+         'pass'),
+        ('a frame too late', 'frames[n:n + length] for n',
+         'frames[n + 1:n + length + 1] for n'),
+        ('floats are packed', 'array.dtype != np.uint8 or', ''),
+        ('last observations stay compressed',
+         'lambda leaf: _unpack_stacks(_decompress(leaf)), packed)',
+         'lambda leaf: _unpack_stacks(_decompress(leaf)), '
+         'packed)._replace(last_observations=packed.last_observations)'),
+    )),
+    dict(file='experience/packing',
+         catches='test_stacks_that_are_none_stay_as_they_are', rows=(
+        ('only the newest frames are compared',
+         'for n in range(size):\n'
+         '    differs',
+         'for n in [size - 1]:\n'
+         '    differs'),
+        ('packed although it is larger',
+         'if (size - 1) * len(exceptions) >= is_other.size:', 'if False:'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

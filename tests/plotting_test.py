@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent import experiment
-from scalable_agent.runs import metrics
+from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.scores import atari57
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import plotting
 from scalable_agent.settings import config as config_lib
 
-_FIELDS = metrics.MetricsWriter.EPISODE_FIELDS
+_FIELDS = episodes_lib.FIELDS
 
 
 def _configs(logdirs):
@@ -188,6 +188,21 @@ class PlottingTest(parameterized.TestCase):
         f.writelines(lines)
       self.assertGreaterEqual(
           len(plotting.read_episodes(os.path.dirname(other))), 5998)
+
+  @parameterized.parameters(
+      ('episode_return', 'episode_retu\0n'), ('level_name,', 'level_name"'),
+      ('num_env_frames,', 'num_env,frames,'), ('num', 'x' * 200000))
+  def test_a_damaged_head_loses_no_line(self, text, damage):
+    logdir = self._logdir([(1, .5, 'catch', 1), (2, .6, 'catch', 3)])
+    path = os.path.join(logdir, 'episodes.csv')
+    with open(path, encoding='utf-8', newline='') as f:
+      lines = f.readlines()
+    lines[0] = lines[0].replace(text, damage, 1)
+    lines.insert(1, lines[1])
+    with open(path, 'w', encoding='utf-8', newline='') as f:
+      f.writelines(lines)
+    self.assertEqual(plotting.read_episodes(logdir)[-2:], [
+        ('catch', 1., .5, 1.), ('catch', 2., .6, 3.)])
 
   def test_many_episodes_are_few_dots_below_the_lines(self):
     def drawn(num_episodes):

@@ -273,5 +273,45 @@ def _random_inputs(rng, num_envs, spec):
       done=rng.random(num_envs) < 0.3, observation=observation)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='acting/policies', catches='test_refresh_serves_all', rows=(
+        ('older weights overwrite newer ones',
+         'if weights.version > self._version:', 'if True:'),
+        ('weights never taken over', 'if weights.version > self._version:',
+         'if self._version < 0:'),
+        ('version of the caller instead of that of the policy',
+         'self._assign(list(weights.values))\n'
+         '      self._version = weights.version\n'
+         '    return self._version',
+         'self._assign(list(weights.values))\n'
+         '      self._version = weights.version\n'
+         '    return weights.version'),
+    )),
+    dict(file='acting/policies',
+         catches='test_greedy_takes_the_most_likely_action', rows=(
+        ('never greedy', 'env_output, state, self._greedy)',
+         'env_output, state)'),
+    )),
+    dict(file='acting/policies',
+         catches='test_state_on_the_host_is_that_on_the_device', rows=(
+        ('no state',
+         '    if self._state_on_host:\n'
+         '      return output',
+         '    if False:\n'
+         '      return output'),
+        ('parts overlap', '    start = end\n',
+         '    start += 1\n'),
+    )),
+    dict(file='acting/policies',
+         catches='test_no_refresh_in_the_middle_of_a_step', rows=(
+        ('refreshed within a step',
+         '    with self._lock:\n'
+         '      return self._policy.refresh(weights)',
+         '    return self._policy.refresh(weights)'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

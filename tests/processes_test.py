@@ -520,6 +520,13 @@ class LifeTest(parameterized.TestCase):
     # They hold the other end of this pipe until they are gone.
     process.communicate()
 
+  @pytest.mark.slow
+  def test_processes_of_environments_die_with_a_killed_program(self):
+    process, _ = self.start('fake/Children-v0')
+    process.kill()
+    # Processes of environments inherit this pipe, too.
+    process.communicate()
+
   @parameterized.parameters(([0],), ([2],), ([0, 1, 2],))
   @pytest.mark.storm
   def test_stopped_ones_do_not_delay_the_end(self, stopped):
@@ -635,6 +642,52 @@ class StartTest(absltest.TestCase):
     for thread in threads:
       thread.join()
     self.assertCountEqual(found, [0, 2, 4, 6])
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='processes/processes',
+         catches='test_groups_of_others_are_left_alone', rows=(
+        ('no group of its own', 'os.setpgid(0, 0)  # Children',
+         'pass  # Children'),
+        ('groups are not killed',
+         '  if not groups:\n'
+         '    return groups\n',
+         '  return set()\n'),
+        ('groups of others are killed',
+         '(group in known or _has_mark(pid, path))', 'True'),
+    )),
+    dict(file='processes/processes',
+         catches='test_what_it_has_started_ends_with_it', rows=(
+        ('what has no mark goes on', 'known = _kill_groups(processes)',
+         'known = frozenset()'),
+        ('directories stay',
+         '    shutil.rmtree(path, ignore_errors=True)\n  with _start_lock',
+         '  with _start_lock'),
+    )),
+    dict(file='processes/processes',
+         catches='test_the_environment_is_as_it_was', rows=(
+        ('the mark stays', '    del os.environ[_DIRECTORY]\n',
+         ''),
+    )),
+    dict(file='processes/processes',
+         catches='test_what_the_program_forks_ends_nothing', rows=(
+        ('forks end what runs', 'if os.getpid() == _OWNER:', 'if True:'),
+    )),
+    dict(file='processes/processes',
+         catches='test_directories_of_killed_programs_are_removed', rows=(
+        ('files of what still runs are removed',
+         'fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n'
+         '      shutil',
+         'shutil'),
+    )),
+    dict(file='processes/preload',
+         catches='test_terminals_that_stop_who_writes_in_the_background',
+         rows=(
+        ('terminals stop who writes',
+         'signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n', ''),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -486,5 +486,207 @@ class TargetNetworkTest(_TestCase):
     self.assertAllEqual([0, 0, .25, 0, 0, .25, 0], rates)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='losses/q_learning', catches='CriticLossTest.test_formula', rows=(
+        ('weights for targets',
+         'sizes = tf.abs(q_values - tf.stop_gradient(targets))',
+         'sizes = tf.abs(q_values - tf.stop_gradient(\n'
+         '      targets if importance_weights is None else targets * '
+         'importance_weights))'),
+        ('gradient of the loss through targets',
+         'tf.abs(q_values - tf.stop_gradient(targets))',
+         'tf.abs(q_values - targets)'),
+        ('Huber slope left out',
+         'sizes if huber is None else tf.minimum(sizes, huber)', 'sizes'),
+        ('Huber slope always 1', 'tf.minimum(sizes, huber)',
+         'tf.minimum(sizes, tf.ones_like(sizes))'),
+        ('Huber not continuous', 'slopes * (sizes - 0.5 * slopes)',
+         'slopes * (sizes - 0.5 * sizes)'),
+        ('squares without a half', 'slopes * (sizes - 0.5 * slopes)',
+         'slopes * (2 * sizes - slopes)'),
+        ('mean over critics',
+         'tf.reduce_sum(losses, axis=0), importance_weights',
+         'tf.reduce_mean(losses, axis=0), importance_weights'),
+        ('weights left out', 'tf.stop_gradient(importance_weights) * losses',
+         'losses'),
+        ('weights squared', 'tf.stop_gradient(importance_weights) * losses',
+         'tf.stop_gradient(importance_weights) ** 2 * losses'),
+        ('divided by the sum of weights',
+         'tf.reduce_mean(tf.stop_gradient(importance_weights) * losses)',
+         'tf.reduce_sum(tf.stop_gradient(importance_weights) * losses) / '
+         'tf.reduce_sum(importance_weights)'),
+        ('weights learn', 'tf.stop_gradient(importance_weights) * losses',
+         'importance_weights * losses'),
+        ('sum over the batch', '    return tf.reduce_mean(losses)',
+         '    return tf.reduce_sum(losses)'),
+    )),
+    dict(file='losses/q_learning', catches='test_greedy_values', rows=(
+        ('double Q: online net evaluates',
+         'chosen_values(q_values_t, tf.argmax(',
+         'chosen_values(selector_q_values_t, tf.argmax('),
+        ('double Q: target net selects', 'tf.argmax(selector_q_values_t,',
+         'tf.argmax(q_values_t,'),
+        ('worst action instead of the best', 'tf.argmax(selector',
+         'tf.argmin(selector'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_actions_that_do_not_exist_have_no_value', rows=(
+        ('values of actions that do not exist',
+         'tf.where(exists, values, tf.constant(np.nan, values.dtype))',
+         'values'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_other_actions_do_not_count', rows=(
+        ('values of other actions pass',
+         'tf.where(is_chosen, q_values, tf.zeros_like(q_values))',
+         'tf.cast(is_chosen, q_values.dtype) * q_values'),
+    )),
+    dict(file='losses/q_learning', catches='test_smallest', rows=(
+        ('maximum of the critics', 'tf.reduce_min(q_values',
+         'tf.reduce_max(q_values'),
+        ('mean of the critics', 'tf.reduce_min(q_values',
+         'tf.reduce_mean(q_values'),
+        ('first critic only', 'tf.reduce_min(q_values, axis=0)',
+         'tf.convert_to_tensor(q_values)[0]'),
+        ('minimum over the batch', 'tf.reduce_min(q_values, axis=0)',
+         'tf.reduce_min(q_values, axis=-1)'),
+    )),
+    dict(file='losses/q_learning', catches='test_expected_values', rows=(
+        ('uniform policy in the expectation',
+         'tf.nn.softmax(logits) * q_values',
+         'tf.nn.softmax(0 * logits) * q_values'),
+    )),
+    dict(file='losses/q_learning', catches='test_soft_values', rows=(
+        ('sign of alpha in the soft value',
+         'q_values - temperature * log_probs',
+         'q_values + temperature * log_probs'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_known_losses_of_discrete_sac', rows=(
+        ('sign of alpha in the discrete soft value',
+         'q_values - temperature * tf.nn', 'q_values + temperature * tf.nn'),
+    )),
+    dict(file='losses/q_learning', catches='test_expected_soft_values', rows=(
+        ('probability instead of its logarithm',
+         'temperature * tf.nn.log_softmax(logits)',
+         'temperature * tf.nn.softmax(logits)'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_nothing_passes_a_discount_of_zero', rows=(
+        ('discount also of the reward',
+         'rewards + tf.math.multiply_no_nan(values_t, discounts)',
+         'tf.math.multiply_no_nan(rewards + values_t, discounts)'),
+        ('discount of the reward only',
+         'rewards + tf.math.multiply_no_nan(values_t, discounts)',
+         'rewards * discounts + values_t'),
+        ('NaN passes a discount of zero',
+         'tf.math.multiply_no_nan(values_t, discounts)',
+         'values_t * discounts'),
+    )),
+    dict(file='losses/q_learning', catches='test_no_gradient', rows=(
+        ('gradient through the targets',
+         '  return tf.stop_gradient(\n'
+         '      rewards +',
+         '  return tf.identity(\n'
+         '      rewards +'),
+    )),
+    dict(file='losses/q_learning',
+         catches='ShapesTest.test_nothing_is_broadcast', rows=(
+        ('shapes are broadcast', 'if not shape.is_compatible_with(wanted):',
+         'if False:'),
+    )),
+    dict(file='losses/q_learning', catches='test_smoothing', rows=(
+        ('smoothing noise not clipped',
+         'tf.clip_by_value(noise, -noise_clip, noise_clip)', 'noise'),
+        ('smoothing noise clipped above only',
+         'tf.clip_by_value(noise, -noise_clip, noise_clip)',
+         'tf.minimum(noise, tf.cast(noise_clip, noise.dtype))'),
+    )),
+    dict(file='losses/q_learning', catches='test_known_smoothing', rows=(
+        ('smoothed action not clipped',
+         'tf.clip_by_value(actions + noise, -1.0, 1.0)', 'actions + noise'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_noise_is_of_each_element', rows=(
+        ('one noise for all', "  check_shape('noise', noise, actions)\n",
+         ''),
+    )),
+    dict(file='losses/q_learning', catches='test_errors', rows=(
+        ('smallest error instead of mean error',
+         'tf.reduce_mean(tf.abs(q_values - targets), axis=0)',
+         'smallest(tf.abs(q_values - targets))'),
+        ('error of the mean instead of mean error',
+         'tf.reduce_mean(tf.abs(q_values - targets), axis=0)',
+         'tf.abs(tf.reduce_mean(q_values, axis=0) - targets)'),
+        ('signed errors', 'tf.abs(q_values - targets)', '(q_values - targets)'),
+    )),
+    dict(file='losses/q_learning', catches='test_deterministic', rows=(
+        ('sign of the deterministic policy loss',
+         'return -_mean(q_values, importance_weights)',
+         'return _mean(q_values, importance_weights)'),
+    )),
+    dict(file='losses/q_learning', catches='test_expected_soft', rows=(
+        ('alpha learns from the policy loss',
+         'return tf.stop_gradient(tf.convert_to_tensor(number, '
+         'dtype_hint=like.dtype))',
+         'return tf.convert_to_tensor(number, dtype_hint=like.dtype)'),
+        ('SAC-d: critics learn from the policy loss',
+         'expected_soft_values(tf.stop_gradient(q_values), logits',
+         'expected_soft_values(q_values, logits'),
+        ('SAC-d: p without gradient', 'tf.nn.softmax(logits) * q_values, axis',
+         'tf.stop_gradient(tf.nn.softmax(logits)) * q_values, axis'),
+    )),
+    dict(file='losses/q_learning', catches='test_gradient_of_a_sample', rows=(
+        ('no gradient through Q to sampled actions',
+         'soft_values(q_values, log_probs, _constant',
+         'soft_values(tf.stop_gradient(q_values), log_probs, _constant'),
+        ('no gradient through log-probs',
+         'soft_values(q_values, log_probs, _constant',
+         'soft_values(q_values, tf.stop_gradient(log_probs), _constant'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_impossible_actions_do_not_count', rows=(
+        ('log p without p',
+         'return expected_values(tf.nn.log_softmax(logits), logits)',
+         'return tf.reduce_mean(tf.nn.log_softmax(logits), axis=-1)'),
+    )),
+    dict(file='losses/q_learning',
+         catches='TemperatureTest.test_formula', rows=(
+        ('sign of the temperature loss',
+         'return -_mean(log_temperature * excess',
+         'return _mean(log_temperature * excess'),
+        ('sign of the target entropy', 'log_probs + target_entropy)',
+         'log_probs - target_entropy)'),
+        ('policy learns from the temperature loss',
+         'excess = tf.stop_gradient(log_probs + target_entropy)',
+         'excess = log_probs + target_entropy'),
+        ('alpha instead of log alpha', '_mean(log_temperature * excess',
+         '_mean(tf.exp(log_temperature) * excess'),
+    )),
+    dict(file='losses/q_learning',
+         catches='test_known_numbers_of_discrete_actions', rows=(
+        ('.98 n instead of .98 log n', 'ratio * math.log(num_actions)',
+         'ratio * num_actions'),
+        ('ratio ignored', 'ratio * math.log(num_actions)',
+         '0.98 * math.log(num_actions)'),
+    )),
+    dict(file='losses/q_learning', catches='test_copies_are_exact', rows=(
+        ('tau and 1 - tau swapped', '(1 - rate) * target + rate * online',
+         'rate * target + (1 - rate) * online'),
+        ('target never updated', '(1 - rate) * target + rate * online',
+         'target + 0 * rate * online'),
+        ('copy not exact', '(1 - rate) * target + rate * online',
+         'target + rate * (online - target)'),
+    )),
+    dict(file='losses/q_learning', catches='test_period', rows=(
+        ('target updated at period + 1', 'num_updates % period == 0',
+         'num_updates % (period + 1) == 0'),
+        ('period inverted', 'num_updates % period == 0',
+         'num_updates % period != 0'),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

@@ -106,5 +106,35 @@ class RemoteActorsTest(parameterized.TestCase):
     self.assertEqual(actors.seconds(), {'step': 13.75, 'policy': 1.})
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='distributed/remote_actors',
+         catches='test_the_store_must_have_room_for_all_unrolls', rows=(
+        ('the whole store is used', '_MAX_STORE_SHARE * store_bytes',
+         'store_bytes'),
+        ('learners of one machine do not share its store',
+         '* store_bytes / (\n'
+         '        num_learners if',
+         '* store_bytes / (\n'
+         '        1 if'),
+        ('the store of any machine',
+         "if node['NodeID'] == cluster.this_node()]", ']'),
+        ('unrolls on their way are not counted',
+         'sum(\n'
+         '        s.unroll_bytes for s in self._senders.values())',
+         '0'),
+        ('unrolls around the inbox are not counted',
+         'config.queue_capacity + 2', 'config.queue_capacity'),
+    )),
+    dict(file='distributed/remote_actors',
+         catches='test_seconds_go_on_when_a_worker_is_replaced', rows=(
+        ('seconds of replaced workers are lost',
+         '[sender.past_seconds, sender.seconds]', '[sender.past_seconds]'),
+        ('seconds of replaced workers count twice', 'sender.seconds = {}',
+         'pass'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -185,5 +185,32 @@ class _Shifted:
     self._store.add(unroll)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/steps', catches='test_a_ring_that_starts_over', rows=(
+        ('the ring starts over too early',
+         'time: np.ndarray) -> np.ndarray:\n'
+         '    return stream * self.length + time % self.length',
+         'time: np.ndarray) -> np.ndarray:\n'
+         '    return stream * self.length + time % (self.length - 1)'),
+        ('the first stacks have frames of other times',
+         '(self._num_frames - 1) * (oldest > 0)', '0 * (oldest > 0)'),
+        ('stacks go on over the start of a game',
+         'found[times < self._games.start[windows.game][:, None]] = 0',
+         'pass'),
+    )),
+    dict(file='replay/steps', catches='test_what_a_stack_goes_on_over', rows=(
+        ('last stacks end with a frame of the next game',
+         'found[ended, -1] = last[rows]', 'pass'),
+        ('stacks with the newest frame first',
+         'np.arange(self._num_frames - 1, -1, -1)',
+         'np.arange(self._num_frames)'),
+        ('the oldest frame of each stack is stored',
+         '(lambda a: a[:, -1]) if self._stacked',
+         '(lambda a: a[:, 0]) if self._stacked'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

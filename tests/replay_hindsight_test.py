@@ -158,5 +158,74 @@ class HindsightTest(parameterized.TestCase):
         replay_lib.Hindsight(replay_lib.NStep(0.9), _reward, **settings)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/views', catches='test_against_a_list_of_episodes', rows=(
+        ('rewards beyond the window', '< length[:, None]',
+         '<= length[:, None]'),
+    )),
+    dict(file='replay/steps', catches='test_against_a_list_of_episodes', rows=(
+        ('goals of what is overwritten',
+         'np.maximum(\n'
+         '        self._games.start[windows.game], self.first[stream])',
+         'self._games.start[windows.game]'),
+    )),
+    dict(file='replay/hindsight',
+         catches='test_against_a_list_of_episodes', rows=(
+        ('goals of now', "if self.strategy == 'episode' else 1",
+         "if self.strategy == 'episode' else 0"),
+        ('goals of the next game', 'rng.integers(first, windows.num_left + 1)',
+         'rng.integers(first, windows.num_left + 2)'),
+        ('goals of the game before', '-store.num_before(windows) if',
+         '-store.num_before(windows) - 1 if'),
+        ('goals of the end of the window', 'return windows.num_left',
+         'return windows.length'),
+        ('goals of the episode are later ones only',
+         "first = -store.num_before(windows) if self.strategy == 'episode' "
+         'else 1',
+         'first = 1'),
+        ('rewards are not computed anew',
+         'found.reward[chosen], found.discount[chosen] =',
+         '_, found.discount[chosen] ='),
+        ('discounts are not computed anew',
+         'found.reward[chosen], found.discount[chosen] =',
+         'found.reward[chosen], _ ='),
+        ('rewards for the goal of before',
+         'self.compute_reward(achieved, goals)',
+         'self.compute_reward(\n'
+         "          achieved, store.observations(windows, 0, 'desired_goal'))"),
+        ('rewards for what was achieved before the step',
+         'windows, np.minimum(step, windows.length),',
+         'windows, np.minimum(step - 1, windows.length),'),
+        ('next observations keep their goal',
+         'in (found.observation, found.next_observation):',
+         'in (found.observation,):'),
+        ('observations keep their goal',
+         'in (found.observation, found.next_observation):',
+         'in (found.next_observation,):'),
+        ('next observations are not those of the success',
+         'array[chosen] = next_observation[name]', 'pass'),
+        ('success does not end an episode',
+         'length[ends], terminated[ends] = step, True', 'pass'),
+        ('success after the end', 'ends = inside & self', 'ends = self'),
+        ('the success of the own goal is an end',
+         '      terminated &= ~self.compute_success(*(\n'
+         '          store.observations(windows, windows.length, name)\n'
+         "          for name in ('achieved_goal', 'desired_goal')))\n",
+         '      pass\n'),
+        ('no end is one for another goal',
+         '      terminated &= ~self.compute_success(*(\n'
+         '          store.observations(windows, windows.length, name)\n'
+         "          for name in ('achieved_goal', 'desired_goal')))\n",
+         '      terminated[:] = False\n'),
+        ('all goals are pretended',
+         'self.num_relabelled / (self.num_relabelled + 1)', '1.0'),
+        ('own goals instead of pretended ones',
+         'self.num_relabelled / (self.num_relabelled + 1)',
+         '1 / (self.num_relabelled + 1)'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

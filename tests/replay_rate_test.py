@@ -178,5 +178,21 @@ class RateTest(parameterized.TestCase):
           inbox, print, print, replay_lib.Rate(1, 0), print))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/rate',
+         catches='test_a_new_ratio_owes_nothing_for_the_past', rows=(
+        ('a new ratio is owed for the past',
+         'if self._is_new_ratio and num_steps', 'if False and num_steps'),
+    )),
+    dict(file='replay/rate',
+         catches='test_a_new_ratio_does_not_end_the_warm_up', rows=(
+        ('a new ratio ends the warm-up',
+         'if self._is_new_ratio and num_steps > self._first_step',
+         'if self._is_new_ratio'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -338,5 +338,56 @@ class SavingTest(parameterized.TestCase):
       _make(length=9).load(directory)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/saving', catches='test_a_full_disk_keeps_its_room', rows=(
+        ('state before its segment',
+         '      self._write(name, _segment(store, start))\n'
+         '      segments[name] = start, store.count.copy()\n'
+         '    ends = {name: end.tolist() for name, (_, end) in '
+         'segments.items()}\n'
+         '    self._write(_STATE, {\n'
+         "        **state, 'segments': json.dumps(ends), 'form': "
+         '_form(store)})\n',
+         '      segments[name] = start, store.count.copy()\n'
+         '    ends = {name: end.tolist() for name, (_, end) in '
+         'segments.items()}\n'
+         '    self._write(_STATE, {\n'
+         "        **state, 'segments': json.dumps(ends), 'form': "
+         '_form(store)})\n'
+         '    if np.any(store.count > saved):\n'
+         '      self._write(name, _segment(store, start))\n'),
+    )),
+    dict(file='replay/saving',
+         catches='test_a_kill_between_any_two_operations', rows=(
+        ('old segments are dropped too early',
+         'np.any((end > oldest) & (end > start))',
+         'np.all((end > oldest) & (end > start))'),
+    )),
+    dict(file='replay/saving', catches='test_a_stream_that_stands_still', rows=(
+        ('those of streams that stand still are kept',
+         'np.any((end > oldest) & (end > start))', 'np.any(end > oldest)'),
+    )),
+    dict(file='replay/saving',
+         catches='test_a_restored_replay_draws_the_same', rows=(
+        ('steps since the first save only', 'np.maximum(saved, oldest)',
+         'oldest'),
+        ('nothing deleted',
+         '    self._delete_old()\n'
+         '\n'
+         '  def load',
+         '\n'
+         '  def load'),
+    )),
+    dict(file='replay/saving', catches='test_a_kill_while_loading', rows=(
+        ('deleted while it is needed', 'name not in (_STATE, *self._segments)',
+         'name != _STATE'),
+    )),
+    dict(file='replay/saving', catches='test_another_form', rows=(
+        ('another form is read', 'if form != _form(store):', 'if False:'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -131,6 +131,24 @@ class PrioritisedTest(parameterized.TestCase):
     np.testing.assert_allclose(weights, [[1] + [1 / 3] * 3], atol=1e-6)
     self.assertEqual(weights.dtype, np.float32)
 
+  @parameterized.parameters(
+      (None, [1., 3], [2., 8, 8, .5]), ([0, 0], [1., 3], [.1, .1]),
+      ([1, 2], [9., 1, 2], [7., 7, 3, 4, .5]))
+  def test_the_largest_weight_has_the_number_and_the_sum(self, first, *errors):
+    for index, of_learner in enumerate(errors):
+      items = _Items([0], [len(of_learner)], 8)
+      selector = _filled(items, of_learner, exponent=1, importance_exponent=.7,
+                         epsilon=1e-12)
+      begin = 0 if first is None else first[index]
+      positions, weights = selector.select(
+          items, np.random.default_rng(0), 1, 50,
+          None if first is None else np.array([begin]))
+      drawn = np.array(of_learner)[positions[0]]
+      shares = drawn / sum(of_learner[begin:])
+      number = len(of_learner) - begin
+      np.testing.assert_allclose(weights[0] * selector.largest_weight,
+                                 (number * shares) ** -.7, rtol=1e-5)
+
   @parameterized.parameters(0.0, 0.6, 1.0)
   def test_draws(self, exponent):
     items = _ITEMS()
@@ -299,6 +317,111 @@ class RecentTest(parameterized.TestCase):
                      selectors.MaxUse(selectors.Uniform(), 2)):
       found: selectors.Selector = selector
       self.assertIsInstance(found.state, dict)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/selectors', catches='test_the_dead_are_not_drawn', rows=(
+        ('the dead are drawn in the end', 'everything[items.alive(everything)]',
+         'everything'),
+        ('the dead are drawn',
+         'missing = missing[~items.alive(positions[missing])]',
+         'missing = missing[:0]'),
+    )),
+    dict(file='replay/selectors', catches='UniformTest.test_draws', rows=(
+        ('the newest item is not drawn', 'rng.integers(ends[-1],',
+         'rng.integers(ends[-1] - 1,'),
+        ('the first item of the next stream counts to this one',
+         "np.searchsorted(ends, item, 'right')",
+         "np.searchsorted(ends, item, 'left')"),
+    )),
+    dict(file='replay/selectors', catches='RecentTest.test_draws', rows=(
+        ('recent: all items in all batches',
+         'items.end - np.ceil(share * sizes).astype(np.int64)', 'first'),
+        ('recent: the oldest instead of the latest',
+         'items.end - np.ceil(share * sizes).astype(np.int64)',
+         'first + np.ceil(share * sizes).astype(np.int64)'),
+        ('recent: rounded down', 'items.end - np.ceil(share',
+         'items.end - np.floor(share'),
+        ('recent: each round begins with the latest',
+         'k = self._num_batches % self._round_length',
+         'k = self._round_length - 1 - self._num_batches % self._round_length'),
+        ('recent: rounds do not start over',
+         'self._num_batches % self._round_length', 'self._num_batches'),
+        ('recent: batches not counted', '      self._num_batches += 1\n',
+         ''),
+    )),
+    dict(file='replay/selectors', catches='test_known_sizes', rows=(
+        ('recent: smallest size ignored', 'max(size, self._min_size)', 'size'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_state_of_another_exponent', rows=(
+        ('priorities without their exponent', ') ** self._exponent', ') ** 1'),
+    )),
+    dict(file='replay/prioritised', catches='PrioritisedTest.test_draws', rows=(
+        ('priorities raised twice', ') ** self._exponent',
+         ') ** self._exponent ** 2'),
+        ('epsilon left out', '+ self._epsilon\n',
+         '+ 0\n'),
+        ('epsilon added to the power',
+         '(np.abs(errors.astype(np.float64)) + self._epsilon\n'
+         '                  ) ** self._exponent',
+         '(np.abs(errors.astype(np.float64)) ** self._exponent\n'
+         '                  + self._epsilon)'),
+        ('signed errors', 'np.abs(errors.astype(np.float64))',
+         'errors.astype(np.float64)'),
+        ('draws without strata',
+         '(np.arange(batch_size)\n'
+         '             + rng.random([num_batches, batch_size])) / batch_size',
+         'rng.random([num_batches, batch_size])'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_the_largest_weight_has_the_number_and_the_sum2', rows=(
+        ('largest weight without the number of items',
+         'np.sum(items.end - first) * smallest / total', 'smallest / total'),
+        ('largest weight without the sum of priorities',
+         '* smallest / total', '* smallest'),
+        ('largest weight of a window from the whole sum',
+         'float(total[-1])', 'float(self._sums[-1].sum())'),
+    )),
+    dict(file='replay/prioritised', catches='test_known_weights', rows=(
+        ('sign of the exponent of weights',
+         'smallest\n                          ) ** -self.importance_exponent',
+         'smallest\n                          ) ** self.importance_exponent'),
+        ('weights not normalised',
+         'self._sums[0].take(slots) / smallest', 'self._sums[0].take(slots)'),
+        ('weights normalised by the batch', 'take(slots) / smallest',
+         'take(slots) / self._sums[0].take(slots).min()'),
+        ('what is not there has the largest weight',
+         'np.where(sums > 0, sums, np.inf)', 'sums'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_new_items_have_the_largest_priority_so_far', rows=(
+        ('new items at 1', '[0.0, self._largest], [', '[0.0, 1.0], ['),
+        ('the largest priority of now',
+         'max(self._largest, float(priorities[alive].max()))',
+         'float(priorities[alive].max())'),
+        ('rounds of the ring off by one', 'oldest + (slot - oldest) % length',
+         'oldest + (slot - oldest - 1) % length'),
+    )),
+    dict(file='replay/prioritised', catches='test_overwritten_items', rows=(
+        ('removed items take their slots along',
+         'np.concatenate([removed, added])),\n'
+         '              np.repeat([0.0, self._largest], [len(removed), '
+         'len(added)]))',
+         'np.concatenate([added, removed])),\n'
+         '              np.repeat([self._largest, 0.0], [len(added), '
+         'len(removed)]))'),
+        ('late errors of overwritten items', 'alive = items.alive(positions)\n',
+         'alive = np.ones(len(positions), bool)\n'),
+        ('items of the round before', 'oldest + (slot - oldest) % length',
+         '(slot - oldest) % length'),
+    )),
+    dict(file='replay/prioritised', catches='RecentTest.test_draws', rows=(
+        ('recent: what has wrapped is left out',
+         'np.maximum(begin + size - length, 0)', '0 * size'),
+    )),
+)
 
 
 if __name__ == '__main__':

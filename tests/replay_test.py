@@ -396,5 +396,27 @@ class BadInputTest(parameterized.TestCase):
         config_lib.Config(batch_size=batch_size).num_fresh_unrolls, batch_size)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/rate', catches='test_collected_batches', rows=(
+        ('steps with the first batch of a collection',
+         'draw()\n'
+         '      if due.num_owed >= num_updates:',
+         'draw()\n'
+         '      if due.num_owed < num_updates:'),
+        ('more draws than are left',
+         'min(self._num_updates, self._num_possible())', 'self._num_updates'),
+    )),
+    dict(file='replay/rate',
+         catches='test_collected_batches_count_collections_without_an_update',
+         rows=(
+        ('steps are lost if too few draws are left',
+         '    while due.num_owed < num_updates:\n',
+         '    while due.num_owed < num_updates:\n'
+         '      num_new_steps, notes = 0, []\n'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

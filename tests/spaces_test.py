@@ -48,6 +48,32 @@ class EchoPartsTest(environment_contract.SerialReference,
   level_name = 'fake/EchoParts-v0'
 
 
+class BitsTest(environment_contract.SerialReference,
+               environment_contract.EnvironmentContract, absltest.TestCase):
+  level_name = 'fake/Bits-v0'
+
+
+class TupleOfPartsTest(environment_contract.EnvironmentContract,
+                       absltest.TestCase):
+  level_name = 'fake/TupleOfParts-v0'
+
+  def test_spec(self):
+    shapes = {'0': (3,), '1': (4,), **{str(i): (1,) for i in range(2, 12)}}
+    self.assertEqual(self.make([1]).spec.observation, {
+        name: structs.ArraySpec(shape, np.dtype(np.float32))
+        for name, shape in shapes.items()})
+
+  def test_parts_keep_their_order(self):
+    env = self.make([1])
+    space = fake_environments.TupleOfParts.observation_space
+    space.seed(1)
+    observation = env.initial().observation
+    for name, expected in zip(observation, space.sample(), strict=True):
+      if name != '1':
+        np.testing.assert_array_equal(
+            observation[name][0], expected.astype(np.float32))
+
+
 class EchoOnePartTest(environment_contract.EnvironmentContract,
                       absltest.TestCase):
   level_name = 'fake/EchoOnePart-v0'
@@ -88,6 +114,7 @@ class ActionsTest(parameterized.TestCase):
       ('EchoScalar', structs.ActionSpec(size=1), (1,), np.float32),
       ('EchoParts', structs.ActionSpec((3, 2, 4)), (3,), np.int32),
       ('EchoOnePart', structs.ActionSpec((4,)), (), np.int32),
+      ('Bits', structs.ActionSpec((2, 2, 2, 2)), (4,), np.int32),
       ('ActionsFromOne', structs.ActionSpec((3,)), (), np.int32))
   def test_specs(self, level, spec, shape, dtype):
     env = self.make(f'fake/{level}-v0')
@@ -115,6 +142,12 @@ class ActionsTest(parameterized.TestCase):
       np.testing.assert_allclose(
           found, [(low[i] + high[i]) / 2, low[i] / 4 + high[i] * 3 / 4],
           rtol=1e-6)
+
+  def test_bits_have_dtype_and_shape_of_the_space(self):
+    space = gymnasium.spaces.MultiBinary((2, 2))
+    found = spaces.to_space(np.array([[0, 1, 1, 0]], np.int32), space)
+    self.assertEqual(found.tolist(), [[[0, 1], [1, 0]]])
+    self.assertEqual(found.dtype, np.int8)
 
   def test_parts_count_from_their_start(self):
     env = self.make('fake/EchoParts-v0')
@@ -269,6 +302,24 @@ class RewardFunctionTest(parameterized.TestCase):
                                 f'{level} has no goals'):
       environments.goal_functions(level, _SETTINGS)
 
+  def test_wrappers_that_change_rewards(self):
+    wrappers = gymnasium.wrappers
+    def make(wrap):
+      return lambda: wrap(wrappers.TimeLimit(fake_environments.Goals(), 3))
+    for wrap, text in (
+        (lambda env: wrappers.TransformReward(env, lambda r: 10 * r - 2),
+         r'makes the reward \S+ of \S+, which compute_reward does not know'),
+        (wrappers.NormalizeReward, 'makes the reward'),
+        (fake_environments.Twice, 'makes the reward .* of .* and .*, which')):
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError, f'^A wrapper of fake/Mine-v0 {text}'):
+        goals.Goals('fake/Mine-v0', make(wrap))
+    for wrap in (gymnasium.Wrapper, lambda env: wrappers.TransformReward(
+        env, lambda r: r)):
+      rewards = goals.Goals('fake/Mine-v0', make(wrap)).rewards
+      np.testing.assert_allclose(
+          rewards(self.achieved, self.desired), self.expected, rtol=1e-5)
+
   def test_repeated_actions(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 'num_action_repeats=1'):
@@ -278,6 +329,21 @@ class RewardFunctionTest(parameterized.TestCase):
   def test_unknown_level(self):
     with self.assertRaises(errors.UnknownLevelError):
       environments.goal_functions('no/Such-v0', _SETTINGS)
+
+
+MUTATIONS = (
+    dict(file='environments/spaces', catches='test_parts_keep_their_order',
+         rows=(
+             ('tuples in the order of names',
+              'dict(zip(self._parts, observation',
+              'dict(zip(sorted(self._parts), observation'),
+         )),
+    dict(file='environments/spaces',
+         catches='test_bits_have_dtype_and_shape_of_the_space', rows=(
+             ('bits as int32', 'return actions.astype(space.dtype)',
+              'return actions'),
+         )),
+)
 
 
 if __name__ == '__main__':

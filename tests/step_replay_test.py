@@ -269,5 +269,88 @@ def _check_counts(counts, probabilities):
   assert statistic < freedom * cube ** 3, (statistic, counts, expected)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='replay/views',
+         catches='test_a_stream_that_begins_anew_does_not_join_up', rows=(
+        ('gamma instead of gamma^k', 'powers[length])', 'powers[1])'),
+        ('gamma^n instead of gamma^k', 'powers[length])', 'powers[-1])'),
+        ('rewards not discounted', 'rewards * powers[:-1]', 'rewards'),
+        ('observation after the first step',
+         'store.observations(windows, windows.length))',
+         'store.observations(windows, 1))'),
+    )),
+    dict(file='replay/views',
+         catches='test_rewards_are_clipped_before_they_are_summed', rows=(
+        ('rewards discounted once too often', 'rewards * powers[:-1]',
+         'rewards * powers[1:]'),
+    )),
+    dict(file='replay/steps', catches='test_against_a_list_of_episodes', rows=(
+        ('windows go on after a time limit',
+         'self._flags[slots] & (TERMINATED | TRUNCATED) != 0',
+         'self._flags[slots] & TERMINATED != 0'),
+    )),
+    dict(file='replay/steps',
+         catches='test_a_stream_that_begins_anew_does_not_join_up', rows=(
+        ('windows stop one step late', 'is_cut.argmax(1) + 1, num_steps)',
+         'np.minimum(is_cut.argmax(1) + 2, num_steps), num_steps)'),
+        ('windows go on after an end',
+         'self._flags[slots] & (TERMINATED | TRUNCATED) != 0',
+         'self._flags[slots] & TRUNCATED != 0'),
+        ('the newest step is drawn', 'count - 1  # Nothing follows',
+         'count  # Nothing follows'),
+        ('what is before a gap is drawn',
+         '\n'
+         '            & (after & NO_STEP == 0))',
+         ')'),
+        ('streams that begin anew join up',
+         'joins = self._joins[stream] and env_outputs.info.episode_step[0, '
+         'column] > 0',
+         'joins = self._joins[stream]'),
+        ('time limits are ends, too', 'TERMINATED * (done & ~truncated)',
+         'TERMINATED * done'),
+        ('windows beyond the newest step',
+         'np.where(limit < 0, self.end[stream], limit)',
+         'np.where(limit < 0, self.end[stream] + 1, limit)'),
+        ('windows go on in the next game',
+         'length = np.minimum(to_cut, limit - time)', 'length = to_cut'),
+        ('stacks begin anew at a lost life',
+         'columns.flags & (NEW_GAME | NO_STEP)',
+         'columns.flags & (NEW_GAME | NO_STEP | TERMINATED)'),
+    )),
+    dict(file='replay/steps',
+         catches='test_observations_of_dictionaries_and_actions_of_parts',
+         rows=(
+        ('first observation of the next game instead of the last',
+         '(steps > 0))', '(steps > 10**9))'),
+    )),
+    dict(file='replay/steps',
+         catches='test_actions_are_stored_as_they_are_executed', rows=(
+        ('action of the step before',
+         'self._action.take(windows.slots[:, 0], 0)',
+         'self._action.take(windows.slots[:, 0] - 1, 0)'),
+        ('actions are stored as they were chosen',
+         'np.clip(actions, -1.0, 1.0)  # As', 'actions  # As'),
+    )),
+    dict(file='replay/steps',
+         catches='test_rewards_are_clipped_before_they_are_summed', rows=(
+        ('reward of the step before',
+         'self._reward[windows.slots], np.float32(0)',
+         'self._reward[windows.slots - 1], np.float32(0)'),
+    )),
+    dict(file='replay/steps',
+         catches='test_what_must_not_be_read_is_not', rows=(
+        ('the overwritten step is drawn', 'max(count - self.length, 0)',
+         'max(count - self.length - 1, 0)'),
+        ('the oldest step is not drawn', 'max(count - self.length, 0)',
+         'max(count - self.length + 1, 0)'),
+    )),
+    dict(file='replay/steps', catches='test_a_stream_that_is_seen_late', rows=(
+        ('entry 0 of each unroll is added', 'slice(1 if joins else 0, None)',
+         'slice(0, None)'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

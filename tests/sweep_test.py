@@ -163,8 +163,9 @@ class SweepTest(absltest.TestCase):
   def test_other_flags_need_another_directory(self):
     self.sweep(rungs='1000')
     # Also if its trials have come to their end.
-    for directory in (self.out / 'sweep').glob('*/'):
-      (directory / 'finished').touch()
+    for directory in (self.out / 'sweep').iterdir():
+      if directory.is_dir():
+        (directory / 'finished').touch()
     with self.assertRaisesRegex(SystemExit, 'other flags: use another --out'):
       self.sweep(rungs='1500')
 

@@ -166,7 +166,7 @@ class ClusterTest(absltest.TestCase):
   def test_a_cluster_is_for_the_program(self):
     logdir = self.create_tempdir().full_path
     with self.assertRaisesRegex(
-        errors.ConfigError, '^--ray_address=local is for the program, as'):
+        errors.ConfigError, '^--ray_address=local is for "python'):
       training.train(config_lib.Config(logdir=logdir, ray_address='local'))
     self.assertEmpty(os.listdir(logdir))
 
@@ -396,7 +396,39 @@ class LogWithoutOutputsTest(absltest.TestCase):
     one = _log_without_outputs(_context(rank=1), feed=feed)
     with contextlib.redirect_stdout(io.StringIO()) as output:
       one.save_replay(mock.Mock())
-    self.assertIn('No space. Training goes on', output.getvalue())
+    self.assertIn('No space. Training continues', output.getvalue())
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/log',
+         catches='test_weights_between_two_updates_are_not_saved', rows=(
+        ('weights between two updates are saved',
+         '    elif not self._learner.is_consistent:\n'
+         "      print('No",
+         '    elif False:\n'
+         "      print('No"),
+    )),
+    dict(file='runs/log',
+         catches='test_sums_up_the_counts_of_all_learners', rows=(
+        ('the progress has the workers of learner 0 only',
+         '[self._actors.counts(), *self._context.reports.counts.values()]',
+         '[self._actors.counts()]'),
+        ('episodes of other learners are lost',
+         'update.episodes + self._context.reports.take().episodes',
+         'update.episodes'),
+        ('the longest lag is another one', 'np.max(update.lags)',
+         'np.min(update.lags)'),
+        ('a learner speaks for another one',
+         '{self._context.rank: self._actors.counts()}',
+         '{1: self._actors.counts()}'),
+    )),
+    dict(file='runs/messages',
+         catches='test_sums_up_the_counts_of_all_learners', rows=(
+        ('unrolls that wait in workers are not counted as lost',
+         '(1 + config.queue_capacity)', '1'),
+    )),
+)
 
 
 if __name__ == '__main__':

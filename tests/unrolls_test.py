@@ -161,5 +161,37 @@ class UnrollsTest(parameterized.TestCase):
       next(unrolls.batches(queue, _unroll([0])))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='experience/unrolls',
+         catches='test_batches_lose_and_repeat_no_column', rows=(
+        ('columns without their recurrent state',
+         'tree.map_structure(copy_start, batch.start, unroll.start)',
+         'tree.map_structure(copy_start, '
+         'batch.start._replace(agent_state=()),\n'
+         '                     unroll.start._replace(agent_state=()))'),
+        ('columns from the beginning of each unroll',
+         'copy_columns(batch, filled, unroll, start, count)',
+         'copy_columns(batch, filled, unroll, 0, count)'),
+    )),
+    dict(file='experience/unrolls',
+         catches='test_columns_share_their_memory', rows=(
+        ('last observations keep their columns',
+         'last._replace(column=last.column - start)', 'last'),
+        ('last observations of other columns',
+         'if start <= last.column < end))', 'if last.column < end))'),
+    )),
+    dict(file='experience/unrolls',
+         catches='test_last_observations_are_copies_of_the_ends_of_episodes',
+         rows=(
+        ("last observations of learner's ends",
+         'np.flatnonzero(env_output.info.episode_end)',
+         'np.flatnonzero(env_output.done)'),
+        ('last observations are not copied', 'np.array(array[column])',
+         'array[column]'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

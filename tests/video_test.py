@@ -102,7 +102,7 @@ class FilmTest(parameterized.TestCase):
                      '0.46  0.10 -0.25')
 
 
-class RecorderTest(absltest.TestCase):
+class RecorderTest(parameterized.TestCase):
 
   def test_games_of_processes(self):
     directory = self.create_tempdir().full_path
@@ -127,13 +127,15 @@ class RecorderTest(absltest.TestCase):
           expected = [board[index] for board in boards[10 * game:][:10]]
           np.testing.assert_allclose(found, expected, atol=.2)
 
-  def test_no_pictures(self):
+  @parameterized.parameters(
+      'memory', 'fake_environments:fake/TupleOfParts-v0')
+  def test_no_pictures(self, level):
     with environments.make_vec(
-        ['memory'], [1], _SETTINGS, recording=recording_lib.Recording(
+        [level], [1], _SETTINGS, recording=recording_lib.Recording(
             self.create_tempdir().full_path)) as env:
       with self.assertRaisesRegex(
-          errors.EnvironmentProcessError,
-          r'\(memory\) raised EnvironmentSpecError: no video can be recorded'):
+          errors.EnvironmentProcessError, r'environment 0 .* raised '
+          'EnvironmentSpecError: no video can be recorded'):
         env.initial()
 
   def test_numbers_of_pictures(self):
@@ -456,6 +458,76 @@ class VideosTest(absltest.TestCase):
     [video] = glob.glob(f'{logdir}/videos/*.mp4')
     self.assertLen(_read(video), 10)
     self.assertIn(f'Wrote {video}', output.getvalue())
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/recording',
+         catches='RecorderTest.test_no_pictures', rows=(
+        ('no first picture',
+         '    self._add(observation)\n'
+         '    return observation, info',
+         '    return observation, info'),
+    )),
+    dict(file='environments/recording', catches='test_what_render_shows', rows=(
+        ('films are not completed',
+         'if terminated or truncated:\n'
+         '      self._end()',
+         'pass'),
+        ('the return of before', 'self._return += float(reward)', 'pass'),
+    )),
+    dict(file='environments/recording',
+         catches='test_it_is_the_same_game', rows=(
+        ('one frame less', 'range(self._num_repeats)',
+         'range(self._num_repeats - 1)'),
+        ('another seed', 'np.array([seed], np.int32)',
+         'np.array([seed + 1], np.int32)'),
+    )),
+    dict(file='environments/recording',
+         catches='test_all_pictures_are_there', rows=(
+        ('all pictures in a GIF', 'math.ceil(frames_per_s / _MAX_GIF_FPS)',
+         '1'),
+        ('more pictures in a GIF than there may be',
+         'math.ceil(frames_per_s / _MAX_GIF_FPS)',
+         'max(1, round(frames_per_s / _MAX_GIF_FPS))'),
+        ('a GIF is too fast', '10 * round(100 * self._every / frames_per_s)',
+         '1000 * self._every / frames_per_s'),
+    )),
+    dict(file='environments/recording',
+         catches='test_small_pictures_are_enlarged', rows=(
+        ('small pictures stay small', '-(-_MIN_SIZE // max(picture.shape[:2]))',
+         '1'),
+    )),
+    dict(file='runs/videos', catches='test_one_video_of_a_checkpoint', rows=(
+        ('several videos of a checkpoint',
+         'checkpoint_number == self._last_number\n', 'False\n'),
+        ('videos are not announced', 'os.write(int', 'print(int'),
+    )),
+    dict(file='runs/videos', catches='test_not_before_it_is_due', rows=(
+        ('always due', 'time.monotonic() < self._last_s + self._period_s',
+         'False'),
+    )),
+    dict(file='runs/videos', catches='test_it_ends_with_the_training', rows=(
+        ('several at a time',
+         'or self._process and self._process.poll() is None', 'or False'),
+    )),
+    dict(file='runs/videos', catches='test_errors_are_said', rows=(
+        ('errors are not said', 'process.returncode and', 'False and'),
+    )),
+    dict(file='runs/videos',
+         catches='test_a_video_whose_process_was_killed', rows=(
+        ('a killed process is not said', 'process.returncode and',
+         'process.returncode > 0 and'),
+    )),
+    dict(file='runs/videos',
+         catches='test_nothing_is_said_of_a_video_that_was_ended', rows=(
+        ('an ended process is an error', ' and not is_closed.is_set()', ''),
+    )),
+    dict(file='runs/videos', catches='test_the_program', rows=(
+        ('not at the lowest priority', 'os.SCHED_IDLE, os',
+         'os.SCHED_OTHER, os'),
+    )),
+)
 
 
 if __name__ == '__main__':

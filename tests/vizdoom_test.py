@@ -190,8 +190,11 @@ class VizdoomTest(parameterized.TestCase):
     self.assert_refused(errors.UnknownLevelError, name, hint)
 
   def test_several_buttons_at_a_time(self):
-    self.assert_refused(errors.EnvironmentSpecError,
-                        'VizdoomBasic-MultiBinary-v1', 'has actions MultiBin')
+    env = self.make('VizdoomBasic-MultiBinary-v1', [1])
+    self.assertEqual(env.spec.action.num_values, (2, 2, 2))
+    env.initial()
+    for action in ([0, 0, 0], [1, 0, 1], [0, 1, 0]):
+      env.step(np.array([action]))
 
   def test_without_vizdoom(self):
     with mock.patch.dict(sys.modules, {

@@ -19,7 +19,7 @@ import tree
 
 
 class Actor:
-  """Steps `E` environments with a policy and puts their unrolls in an inbox."""
+  """Steps `E` environments with a policy, and puts the unrolls in an inbox."""
 
   def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                published: Callable[[], structs.Weights],
@@ -77,7 +77,7 @@ class Actor:
   def make_unroll(self) -> unrolls.Delivery:
     """Acts for `T` steps and returns the unroll, a buffer of this actor.
 
-    Starts again if the environments are lost on the way.
+    Restarts the unroll if the environments are lost.
 
     Raises:
       QueueClosed: the actor was closed while waiting for a free buffer.

@@ -112,7 +112,7 @@ def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
                   share: interface.Share | None = None
                   ) -> list[policies.Policy]:
-  """Returns the policy of each group: a policy of its own, or a shared policy.
+  """Returns the policy of each group: separate policies, or a shared policy.
 
   Args:
     num_groups: number of groups of environments.

@@ -55,7 +55,7 @@ class Policy(Protocol):
 
 
 class AgentPolicy:
-  """A `Policy` with an agent of its own, for one thread at a time.
+  """A `Policy` with its own agent, for one thread at a time.
 
   Only `refresh` changes the agent's variables, so one policy step never mixes
   two versions.

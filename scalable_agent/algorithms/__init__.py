@@ -25,6 +25,7 @@ from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import factory
 from scalable_agent.networks import heads
+from scalable_agent.networks import masks
 from scalable_agent.networks import torsos
 from scalable_agent.settings.config import Config
 
@@ -93,11 +94,15 @@ def make(config: Config, spec: structs.EnvironmentSpec,
 def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   """Returns a description, equal for agents with exchangeable weights."""
   observation = spec.observation
-  shapes = ({name: entry.shape for name, entry in observation.items()}
+  has_mask = masks.of(observation) is not None
+  shapes = ({name: entry.shape for name, entry in observation.items()
+             if not (has_mask and name == masks.NAME)}
             if isinstance(observation, dict) else observation.shape)
   actions = (f'{spec.action.num_values[0]} actions'
              if len(spec.action.num_values) == 1
              else base.in_words(spec.action))
+  if has_mask:
+    actions += ' with a mask'
   if spec.action.size and not config.is_off_policy:
     actions += ', squashed' if config.squash_actions else ', not squashed'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'

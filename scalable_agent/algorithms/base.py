@@ -121,7 +121,7 @@ class Target:
   """A target network, whose weights follow the weights of an online network."""
 
   def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
-    """Makes a target; `model`, of the form of `online`, gets its weights."""
+    """Copies the weights of `online` to `model`, of the same architecture."""
     self.model = model
     self.variables = _floats(model)
     self._online = _floats(online)
@@ -176,7 +176,7 @@ class Critics:
 
 
 def target_rate(settings: OffPolicySettings, progress: Progress) -> tf.Tensor:
-  """Returns the share by which targets move after an update, mostly 0."""
+  """Returns the share by which targets move; 0 in updates between moves."""
   return q_learning.periodic_rate(
       declare.used(settings.target_update_rate),
       declare.used(settings.target_update_period), progress.num_updates)

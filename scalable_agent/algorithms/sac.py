@@ -21,6 +21,7 @@ from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
+from scalable_agent.networks import masks
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -67,8 +68,8 @@ class Sac:
         'critic': q_learning.critic_loss(q, y, importance_weights),
         'policy': policy_loss,
         'temperature': q_learning.temperature_loss(
-            self._log_temperature, log_probs, self._target_entropy,
-            importance_weights)}
+            self._log_temperature, log_probs,
+            self._target_entropies(data.observation), importance_weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means.update(mean_q=tf.reduce_mean(q), temperature=temperature,
                  entropy=-tf.reduce_mean(log_probs))
@@ -80,6 +81,14 @@ class Sac:
     del groups
     self._critics.follow(base.target_rate(self._settings, progress))
     self.agent.set_epsilon(0.0)
+
+  def _target_entropies(self, observation: structs.Nest) -> float | tf.Tensor:
+    """Returns the target entropy, with a mask `[B]`, for the valid actions."""
+    mask = masks.of(observation)
+    if mask is None:
+      return self._target_entropy
+    return self._settings.target_entropy_ratio * tf.math.log(
+        masks.num_valid(mask))
 
   def _continuous(
       self, data: structs.Transition, temperature: tf.Tensor,

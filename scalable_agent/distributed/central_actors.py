@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Central inference: remote environments, and the policy beside the learner.
+"""Central inference: remote environments, a policy in the learner's process.
 
 As in SEED (Espeholt et al. 2019, arXiv 1910.06591), only actions and
 observations travel, and workers need no TensorFlow. As in IMPALA, the learner
@@ -118,10 +118,10 @@ class CentralActors:
     """
     if layers.on_cpu() and config.inference != 'central_on_cpu':
       raise errors.ConfigError(
-          '--inference=central is for accelerators, and there is none here. On '
+          '--inference=central needs an accelerator; there is none here. On '
           "a CPU, all actors' policy steps would take the cores of the "
           'learner, and observations would travel one step at a time. Use '
-          '--inference=local, or, to try it, --inference=central_on_cpu.')
+          '--inference=local, or --inference=central_on_cpu as an experiment.')
     make_worker = cluster.maker(
         environment_worker.EnvironmentWorker,
         num_cpus=config.num_cpus_per_actor_worker,
@@ -180,7 +180,7 @@ class CentralActors:
       self._thread.join(timeout_s)
 
   def close(self) -> None:
-    """Ends the workers and thereby their environments."""
+    """Ends the workers and their environments."""
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:

@@ -36,7 +36,8 @@ _LATE_TICK_S = 3.
 _POLL_S = 0.5
 # Variables that `experiment.py` sets and that all processes need.
 _VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
-              'TF_FORCE_GPU_ALLOW_GROWTH')
+              'TF_FORCE_GPU_ALLOW_GROWTH', 'TF_USE_LEGACY_KERAS',
+              'KERAS_BACKEND')
 
 
 class SumError(Exception):
@@ -85,7 +86,7 @@ def _connect(config: sections.ClusterSettings) -> None:
             ray.exceptions.RayError) as e:
       raise errors.ConfigError(
           f'--ray_address={config.ray_address}: {e} A cluster is started with '
-          '"ray start --head"; --ray_address=local needs none.') from e
+          '"ray start --head", or by --ray_address=local.') from e
 
 
 def call_in_time(function: Callable[[], None]) -> None:
@@ -129,8 +130,8 @@ def _check_address(address: str) -> None:
   """Raises ConfigError if no program listens at `HOST:PORT`."""
   if address != 'auto' and not listens(address):
     raise errors.ConfigError(
-        f'--ray_address={address}: nothing listens there. It must be local, '
-        'auto or the HOST:PORT that "ray start --head" has printed.')
+        f'--ray_address={address}: no program listens there. Use local, auto '
+        'or the HOST:PORT that "ray start --head" has printed.')
 
 
 def listens(address: str) -> bool:
@@ -143,8 +144,8 @@ def listens(address: str) -> bool:
     socket.create_connection(
         (host.strip('[]'), int(port)), _CONNECT_TIMEOUT_S).close()
   except (ValueError, OverflowError) as e:
-    raise errors.ConfigError(f'--ray_address={address}: {e}. It must be local, '
-                             'auto or HOST:PORT.') from None
+    raise errors.ConfigError(f'--ray_address={address}: {e}. Use local, auto '
+                             'or HOST:PORT.') from None
   except OSError:  # Also if the name is unknown, or not yet known.
     return False
   return True
@@ -182,9 +183,9 @@ class _RunningClock:
 class Connection:
   """Watches the cluster's head, and ray's processes on the driver's machine.
 
-  Without the head, ray ends all processes after a while. The driver has the
-  learners save a checkpoint before. Without ray's processes on its machine, the
-  driver can start no process.
+  Without the head, ray ends all processes after a while. Before that, the
+  driver makes the learners save a checkpoint. Without ray's processes on the
+  driver's machine, the driver can start no process.
   """
 
   def __init__(self) -> None:

@@ -113,7 +113,7 @@ class Crew:
     """Starts the workers; waits for `config.min_actor_workers` of them.
 
     Raises:
-      Stopped: `stop` was set meanwhile.
+      Stopped: `stop` was set during the wait.
       ConfigError: the settings are wrong.
       errors.ClusterError: the workers were not ready in time.
     """
@@ -219,7 +219,7 @@ class Crew:
     return done, waiting
 
   def close(self) -> None:
-    """Ends the workers and thereby their environments."""
+    """Ends the workers and their environments."""
     self._calls.clear()
     for worker in self.workers:
       worker.end()

@@ -1,14 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """The driver: starts the learners on a ray cluster, and restarts lost learners.
 
-Without TensorFlow, which only the processes of the learners import.
+Only the processes of the learners import TensorFlow.
 """
 
 from collections.abc import Iterator
 import contextlib
 import dataclasses
-import glob
 import os
+import re
 import socket
 import threading
 import uuid
@@ -94,10 +94,10 @@ def _run_learners(config: config_lib.Config, token: str, stop: threading.Event,
         raise _lost_while_stopping(e) from None
       if len(losses) > config.max_learner_restarts:
         raise errors.LearnerLostError(
-            f'The learner {losses[0]}. It was lost again and again, '
-            f'--max_learner_restarts={config.max_learner_restarts}. The same '
-            'command resumes from the last checkpoint.') from None
-      print(f'The learner {e}. It restarts from the last checkpoint.',
+            f'The learner {losses[0]}. There was no newer checkpoint after '
+            f'--max_learner_restarts={config.max_learner_restarts} restarts. '
+            'The same command resumes from the last checkpoint.') from None
+      print(f'The learner {e}. Restarting from the last checkpoint.',
             flush=True)
       stop.wait(cluster.pause_s(len(losses)))
       connection.wait_for_head(stop)
@@ -116,9 +116,10 @@ def _token(logdir: str) -> Iterator[str]:
   """Yields the path of a file that learners see if `logdir` is shared."""
   path = os.path.join(logdir, f'{_TOKEN}{uuid.uuid4().hex}')
   try:
-    for old in glob.glob(os.path.join(glob.escape(logdir), f'{_TOKEN}*')):
-      os.remove(old)  # The file of a killed driver.
-    with open(path, 'w', encoding='utf-8') as f:
+    for name in os.listdir(logdir):
+      if re.fullmatch(rf'{re.escape(_TOKEN)}[0-9a-f]{{32}}', name):
+        os.remove(os.path.join(logdir, name))  # The file of a killed driver.
+    with open(path, 'x', encoding='utf-8') as f:
       f.write(socket.gethostname())
   except OSError as e:
     raise errors.CheckpointError(

@@ -69,7 +69,7 @@ def head(config: config_lib.Config) -> Iterator[None]:
           f'--ray_address={config.ray_address}.')
     if os.environ['RAY_AUTH_MODE'] != 'token':
       print('Whoever reaches this address can run programs as you. Set the '
-            'same RAY_AUTH_TOKEN on all hosts to keep others out.', flush=True)
+            'same RAY_AUTH_TOKEN on all hosts to prevent this.', flush=True)
     yield
 
 
@@ -101,7 +101,7 @@ def _wait_for_end(config: config_lib.Config, node: '_Node',
     if not node.is_alive():
       raise errors.ClusterError(
           f'The learner at {config.ray_address} was lost. The same command '
-          'waits for it.')
+          'waits for the learner.')
     stop.wait(_POLL_S)
 
 

@@ -194,7 +194,7 @@ class RemoteActors:
       self._thread.join(timeout_s)
 
   def close(self) -> None:
-    """Ends the workers and thereby their environments."""
+    """Ends the workers and their environments."""
     self._crew.close()
 
   def seconds(self) -> dict[str, float]:

@@ -16,6 +16,7 @@ package does not import TensorFlow.
 
 from collections.abc import Callable, Iterable, Sequence
 import functools
+import os
 from typing import cast, NamedTuple, Protocol
 
 import gymnasium
@@ -41,6 +42,9 @@ from scalable_agent.environments.restarts import Restarts
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote
 from scalable_agent.settings.environment_settings import EnvironmentSettings
+
+# The number of an environment in the run, for the code of users.
+NUMBER = 'SCALABLE_AGENT_ENVIRONMENT_NUMBER'
 
 # The fork server imports the adapters once, for all environments.
 processes.CONTEXT.set_forkserver_preload(
@@ -110,7 +114,8 @@ def make_vec(
       the same stream, except for `lab_levels.NOT_REPEATED`.
     settings: `EnvironmentSettings`; None for the defaults of the levels.
     num_threads: threads for Atari games; 0 for one per core.
-    first_index: number of the first environment in the run.
+    first_index: number of the first environment in the run. The process of
+      each environment finds the number in the environment variable `NUMBER`.
     restarts: limits how often dead or hung processes are restarted. When
       processes are lost, `initial` and `step` raise `EnvironmentLostError`.
       None: processes are never restarted.
@@ -139,6 +144,9 @@ def make_vec(
     parts = [recording.factory(
         cast(Factory, part), i, settings.num_action_repeats)
              for i, part in enumerate(parts)]
+  if not isinstance(parts[0], str):
+    parts = [functools.partial(_numbered, cast(Factory, part), i)
+             for i, part in enumerate(parts, first_index)]
 
   def make_vector(seeds: Sequence[int]) -> VectorEnvironment:
     return make(level_names, parts, seeds, settings, num_threads)
@@ -235,7 +243,8 @@ def goal_functions(
     raise errors.EnvironmentSpecError(
         f'{level_name} has no goals to learn from in hindsight.')
   level = remote.Remote(
-      level_name, functools.partial(goals.Goals, level_name, factory),
+      level_name, functools.partial(
+          goals.Goals, level_name, functools.partial(_numbered, factory, -1)),
       settings.step_timeout_s)
   return (functools.partial(level.call, 'rewards'),
           functools.partial(level.call, 'terminated')
@@ -267,6 +276,12 @@ def _build(look_up: Callable[[str, EnvironmentSettings], str | Factory],
            level_name: str, settings: EnvironmentSettings) -> gymnasium.Env:
   factory = look_up(level_name, settings)
   assert not isinstance(factory, str)  # Names of Atari games have no module.
+  return factory()
+
+
+def _numbered(factory: Factory, number: int) -> gymnasium.Env:
+  """Returns an environment that was told its number; runs in its process."""
+  os.environ[NUMBER] = str(number)
   return factory()
 
 

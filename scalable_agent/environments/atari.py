@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import gymnasium
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
@@ -40,7 +41,7 @@ def known_levels() -> Iterable[str]:
 
 def look_up(level_name: str, settings: EnvironmentSettings) -> str:
   """Returns the ROM of a game, such as `ms_pacman` for `ALE/MsPacman-v5`."""
-  del settings
+  arguments.check_none(level_name, settings.kwargs)
   if level_name == 'atari57':
     raise errors.EnvironmentSpecError(
         'atari57 is a suite. Here, name its levels one by one: see '
@@ -176,7 +177,7 @@ def make_part(
   # If ale-py is missing, `look_up` has raised an error.
   from ale_py import vector_env  # pylint: disable=g-import-not-at-top
 
-  arguments = dict(
+  options = dict(
       num_threads=num_threads,
       max_num_frames_per_episode=settings.max_episode_frames,
       repeat_action_probability=settings.repeat_action_probability,
@@ -191,7 +192,7 @@ def make_part(
       life_loss_info=settings.life_loss_ends_episode,
       reward_clipping=False,
       use_fire_reset=settings.fire_on_reset)
-  return vector_env.AtariVectorEnv(rom, num_envs, **{**arguments, **overrides})
+  return vector_env.AtariVectorEnv(rom, num_envs, **{**options, **overrides})
 
 
 def _num_actions(part: gymnasium.vector.VectorEnv) -> int:

@@ -20,6 +20,7 @@ from typing import Protocol
 import gymnasium
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.environments.lab_maps import LocalLevelCache
 from scalable_agent.environments.lab_maps import TurnsToCompile
@@ -57,10 +58,11 @@ _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
 _FRAMES_LEFT = 'FRAMES_REMAINING_AT_60'
 _HOW_TO_INSTALL = (
-    'needs the package deepmind_lab, in Python 3.11 or older. It is not on '
-    'PyPI: build its wheel from https://github.com/google-deepmind/lab (with '
-    'Bazel, see python/pip_package/README.md), and install the wheel, '
-    '"setuptools<81" and dm-env with pip.')
+    'needs Python 3.11 or older and the package deepmind_lab. PyPI does not '
+    'have this package: build its wheel from '
+    'https://github.com/google-deepmind/lab (with Bazel, see '
+    'python/pip_package/README.md), and install the wheel, "setuptools<81" and '
+    'dm-env with pip.')
 # Imports of the package `deepmind_lab`, and the reason if an import is missing.
 _MISSING = {
     'imp': 'whose package imports imp, which Python has up to 3.11 only: use '
@@ -85,6 +87,7 @@ def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   _check_size(settings)
+  arguments.check_none(level_name, settings.kwargs)
   _check_installed(level_name)
   level = _lab_level(level_name, settings.is_test)
   _check_paths(level_name, level, settings)

@@ -53,15 +53,16 @@ class WrappedVector:
   def __init__(self, env: gymnasium.vector.VectorEnv, level_name: str):
     """Wraps a vector; `level_name` is for errors."""
     self._env = env
-    self._layout = spaces.layout(env.single_observation_space, level_name)
-    self._encode = spaces.Encoder(env.single_observation_space)
+    action = spaces.action_spec(env.single_action_space, level_name)
+    self._layout = spaces.layout(
+        env.single_observation_space, action, level_name)
+    self._encode = spaces.Encoder(
+        env.single_observation_space, env.single_action_space)
     # The metadata can be those of a vector that was made later: before
     # gymnasium 1.4, all vectors of a class of environments share the metadata.
     self._mode = getattr(env.unwrapped, 'autoreset_mode', env.metadata.get(
         'autoreset_mode', _AutoresetMode.NEXT_STEP))
-    self.spec = structs.EnvironmentSpec(
-        self._layout.spec,
-        spaces.action_spec(env.single_action_space, level_name), 1)
+    self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)
     self._nothing = base.no_truncation(env.num_envs)
     self._ended = (self._nothing, self._nothing)
 
@@ -69,7 +70,7 @@ class WrappedVector:
     """See `base.VectorEnvironment`; does not seed the environments."""
     observation, _ = self._env.reset()
     self._ended = (self._nothing, self._nothing)
-    return self._convert(observation)
+    return self._convert(observation, self._nothing)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
     """Steps the vector.
@@ -80,13 +81,15 @@ class WrappedVector:
     observation, reward, terminated, truncated, _ = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))
     now = (terminated, truncated)
+    is_over = self._nothing  # An observation of a new episode needs an action.
     if self._mode == _AutoresetMode.NEXT_STEP:
+      is_over = terminated
       now, self._ended = self._ended, now
     terminated, truncated = now
     done = terminated | truncated
     if self._mode == _AutoresetMode.DISABLED and done.any():
       observation, _ = self._env.reset(options={'reset_mask': done})
-    observation = self._convert(observation)
+    observation = self._convert(observation, is_over)
     return base.VectorStep(
         np.asarray(reward, np.float32), done, done, observation,
         truncated & ~terminated, observation if done.any() else ())
@@ -94,10 +97,15 @@ class WrappedVector:
   def close(self) -> None:
     """Does nothing: the caller closes the vector."""
 
-  def _convert(self, observations: object) -> base.Observation:
-    """Returns observations for agents, of observations of the vector."""
-    rows = [self._encode(row) for row in gymnasium.vector.utils.iterate(
-        self._env.observation_space, observations)]
+  def _convert(self, observations: object,
+               is_over: np.ndarray) -> base.Observation:
+    """Returns observations for agents, of observations of the vector.
+
+    `is_over`, bool `[E]`, says which observations end an episode.
+    """
+    rows = [self._encode(row, over) for row, over in zip(
+        gymnasium.vector.utils.iterate(
+            self._env.observation_space, observations), is_over, strict=True)]
     return self._layout.decode({
         name: shared_arrays.fit(
             np.stack([row[name] for row in rows]), spec.dtype)

@@ -5,7 +5,7 @@ Observations of a goal environment are dictionaries with `achieved_goal` and
 `desired_goal`. Its `compute_reward(achieved_goal, desired_goal, info)` returns
 the reward of a step that led to `achieved_goal`, and `compute_terminated`
 returns whether the step ended the episode. Both functions need no simulation,
-so the environment need not be reset or stepped.
+so the environment is reset and stepped only to see what its wrappers do.
 """
 
 from collections.abc import Callable
@@ -22,6 +22,12 @@ from scalable_agent.environments import base
 GoalFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _NUM_PROBES = 7
+_NUM_PROBED_STEPS = 20
+# These wrappers leave rewards as they are.
+_KEEPS_REWARDS = (
+    gymnasium.ObservationWrapper, gymnasium.ActionWrapper,
+    gymnasium.wrappers.TimeLimit, gymnasium.wrappers.OrderEnforcing,
+    gymnasium.wrappers.PassiveEnvChecker)
 
 
 class Goals:
@@ -32,9 +38,10 @@ class Goals:
   """
 
   def __init__(self, level_name: str, factory: base.Factory):
-    """Builds an environment, which is not reset or stepped.
+    """Builds an environment; steps the environment if wrappers need a check.
 
-    Raises EnvironmentSpecError if the level has no goals.
+    Raises EnvironmentSpecError if the level has no goals, or if a wrapper
+    changes rewards, which `compute_reward` does not know.
     """
     env = base.build(level_name, factory)
     self._goals = _goal_spaces(env)
@@ -43,6 +50,7 @@ class Goals:
           f'{level_name} has no goals to learn from in hindsight: its '
           'observations need a Box achieved_goal and a Box desired_goal, and '
           'the environment needs compute_reward.')
+    _check_wrappers(level_name, env)
     self.rewards = _batch_function(
         env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
     self.terminated = _batch_function(
@@ -53,6 +61,40 @@ class Goals:
     """Whether reached goals end episodes, by `compute_terminated`."""
     return self.terminated is not None and bool(
         self.terminated(*_probes(self._goals)).any())
+
+
+def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
+  """Raises EnvironmentSpecError if a wrapper changes rewards."""
+  inner, keeps_rewards = env, True
+  while isinstance(inner, gymnasium.Wrapper) and not hasattr(
+      inner, 'compute_reward'):
+    keeps_rewards &= isinstance(inner, _KEEPS_REWARDS)
+    inner = inner.env
+  if keeps_rewards:
+    return
+  rewards: list[float] = []
+  step = inner.step
+
+  def noted(action: np.ndarray) -> base.Step:
+    result = step(action)
+    rewards.append(float(result[1]))
+    return result
+
+  vars(inner)['step'] = noted
+  env.action_space.seed(0)
+  env.reset(seed=0)
+  for _ in range(_NUM_PROBED_STEPS):
+    rewards.clear()
+    _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+    if len(rewards) != 1 or not np.isclose(float(reward), rewards[0]):
+      raise errors.EnvironmentSpecError(
+          f'A wrapper of {level_name} makes the reward {float(reward):g} of '
+          f'{" and ".join(f"{r:g}" for r in rewards)}, which compute_reward '
+          'does not know: change compute_reward as well, or leave out '
+          '--hindsight.')
+    if terminated or truncated:
+      env.reset()
+  del vars(inner)['step']
 
 
 def _goal_spaces(env: gymnasium.Env) -> list[gymnasium.spaces.Box]:

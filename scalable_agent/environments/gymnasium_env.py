@@ -61,20 +61,22 @@ def look_up(
   for module, package in _PACKAGES.items():
     if str(spec.entry_point).startswith(module):
       package.check(level_name)
-  return registry.factory(spec, settings.num_action_repeats)
+  return registry.factory(spec, settings)
 
 
 class GymnasiumVector:
   """`E` gymnasium environments; implements `base.VectorEnvironment`.
 
-  Actions are `Discrete`, `MultiDiscrete` (one axis) or a `Box` with bounds.
-  Agents count from 0 and act within [-1, 1]. Actions are converted to the
-  environments' own space.
+  Actions are `Discrete`, `MultiDiscrete` (one axis), `MultiBinary` or a `Box`
+  with bounds. Agents count from 0 and act within [-1, 1]. Actions are converted
+  to the environments' own space.
 
-  Observations are a `Box`, or a `Dict` of several `Box` and optionally a `Text`
-  named `instruction`. Text becomes `bytes` (UTF-8) and float64 becomes float32.
-  A `Discrete`, `MultiDiscrete` or `MultiBinary` may take the place of a `Box`
-  and becomes a one-hot or multi-hot vector, float32.
+  Observations are a `Box`, a `Tuple` of several `Box` (then named `0`, `1`,
+  ...), or a `Dict` of several `Box`, optionally a `Text` named `instruction`,
+  and for discrete actions optionally a mask named `action_mask`. Text becomes
+  `bytes` (UTF-8), float64 becomes float32 and a mask bool. A `Discrete`,
+  `MultiDiscrete` or `MultiBinary` may take the place of a `Box` and becomes a
+  one-hot or multi-hot vector, float32.
   """
 
   def __init__(self, level_names: Sequence[str],
@@ -211,9 +213,10 @@ class _Level:
 
   def spaces(self) -> _Spaces:
     try:
-      return _Spaces(spaces.layout(self._env.observation_space, self._name),
-                     self._env.action_space,
-                     spaces.action_spec(self._env.action_space, self._name))
+      action = spaces.action_spec(self._env.action_space, self._name)
+      return _Spaces(
+          spaces.layout(self._env.observation_space, action, self._name),
+          self._env.action_space, action)
     finally:
       with user_code.errors_of_close_ignored():
         self._env.close()

@@ -5,6 +5,7 @@ Level names are the ids of the package `minigrid`, such as `BabyAI-GoToObj-v0`
 and `MiniGrid-Empty-5x5-v0`. https://minigrid.farama.org
 """
 
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import functools
@@ -44,11 +45,12 @@ def look_up(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '
         'num_action_repeats=1.')
   return functools.partial(
-      _make, dataclasses.replace(spec, disable_env_checker=True))
+      _make, dataclasses.replace(spec, disable_env_checker=True),
+      settings.kwargs)
 
 
-def _make(spec: registry.Spec) -> gymnasium.Env:
-  return PixelsAndMission(gymnasium.make(spec))
+def _make(spec: registry.Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
+  return PixelsAndMission(registry.make(spec, kwargs))
 
 
 class _Seen(TypedDict):

@@ -243,7 +243,7 @@ def _picture(
   picture = env.render() if env.render_mode == 'rgb_array' else None
   if picture is None:
     picture = (observation.get('frame') if isinstance(observation, dict)
-               else observation)
+               else None if isinstance(observation, tuple) else observation)
   picture = np.asarray(0 if picture is None else picture)
   found = f'{picture.dtype} {list(picture.shape)}'
   if picture.dtype.kind == 'f' and (picture <= 1).all():  # Such as a board.

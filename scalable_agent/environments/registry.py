@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Levels that are registered with gymnasium, by gymnasium or a package."""
 
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import functools
@@ -11,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import gymnasium
 from scalable_agent import errors
+from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
@@ -106,11 +108,26 @@ def _with_pictures(spec: Spec) -> Spec:
       spec, kwargs={**spec.kwargs, 'render_mode': 'rgb_array'})
 
 
-def factory(spec: Spec, num_action_repeats: int) -> base.Factory:
+def factory(spec: Spec, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments that repeat each action."""
   # Workers receive the spec, so only the parent must have registered the level.
-  return functools.partial(_make, spec, num_action_repeats)
+  return functools.partial(
+      _make, spec, settings.kwargs, settings.num_action_repeats)
 
 
-def _make(spec: Spec, num_action_repeats: int) -> gymnasium.Env:
-  return base.ActionRepeat(gymnasium.make(spec), num_action_repeats)
+def _make(spec: Spec, kwargs: Mapping[str, object],
+          num_action_repeats: int) -> gymnasium.Env:
+  return base.ActionRepeat(make(spec, kwargs), num_action_repeats)
+
+
+def make(spec: Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
+  """Makes an environment with the arguments of `environment_kwargs`.
+
+  Raises:
+    errors.EnvironmentSpecError: the level does not take an argument.
+  """
+  # Only videos need pictures, and the level's own `render_mode` is theirs.
+  arguments.check_none(spec.id, {
+      name: kwargs[name] for name in ('render_mode',) if name in kwargs})
+  return arguments.call(
+      spec.id, functools.partial(gymnasium.make, spec), kwargs)

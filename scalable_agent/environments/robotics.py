@@ -27,7 +27,7 @@ def look_up(
   """Returns a factory of environments of a level, see `environments.Levels`."""
   spec = _PACKAGE.look_up(level_name, settings)
   return functools.partial(
-      _make, registry.factory(spec, settings.num_action_repeats))
+      _make, registry.factory(spec, settings))
 
 
 def _make(factory: base.Factory) -> gymnasium.Env:

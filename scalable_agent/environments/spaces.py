@@ -5,7 +5,7 @@ Workers send observations as named arrays, see `Transport` and `Layout`. Workers
 receive actions in the environments' own space, see `to_space`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import math
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from scalable_agent.processes import shared_arrays
 # The name of the array if observations are not dictionaries.
 _ONLY_ARRAY = 'frame'
 _TEXT = 'instruction'
+_MASK = 'action_mask'
 # Spaces whose values `spaces.flatten` turns into one-hot or multi-hot vectors.
 _COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 # Agents divide uint8 by 255, as for pictures. Numbers up to this one are counts
@@ -37,12 +38,14 @@ def action_spec(
     return structs.ActionSpec(num_values=(int(space.n),))
   if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
     return structs.ActionSpec(num_values=tuple(map(int, space.nvec)))
+  if isinstance(space, spaces.MultiBinary):
+    return structs.ActionSpec(num_values=(2,) * math.prod(space.shape))
   if not (isinstance(space, spaces.Box)
           and np.issubdtype(space.dtype, np.floating)):
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {_in_a_line(space)}, but only '
-        'Discrete, MultiDiscrete with one axis, and Box of floats are '
-        'supported.')
+        'Discrete, MultiDiscrete with one axis, MultiBinary, and Box of floats '
+        'are supported.')
   if not math.prod(space.shape):
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {_in_a_line(space)}, without numbers: there '
@@ -62,6 +65,8 @@ def to_space(actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
   of the dtype of `space`. -1 and 1 become exactly the bounds of the space.
   """
   actions = actions.reshape(len(actions), *space.shape)
+  if isinstance(space, spaces.MultiBinary):
+    return actions.astype(space.dtype)
   if not isinstance(space, spaces.Box):
     return (actions + space.start).astype(space.dtype)
   share = (actions.astype(np.float64) + 1) / 2
@@ -100,44 +105,78 @@ class Layout(NamedTuple):
     return f'{"a Dict" if self.is_dict else "a Box"} of {arrays}'
 
 
-def layout(space: gymnasium.Space, level_name: str) -> Layout:
+def layout(space: gymnasium.Space, action: structs.ActionSpec,
+           level_name: str) -> Layout:
   """Returns the layout of observations of an environment's space.
 
-  Raises EnvironmentSpecError if such observations are not supported.
+  Raises EnvironmentSpecError if such observations are not supported, or a mask
+  does not fit the actions.
   """
   parts = _parts(space)
+  if _MASK in parts:
+    _check_mask_space(parts[_MASK], action, level_name)
   arrays = {name: array for name, part in parts.items()
-            if (array := _array_spec(part, name == _TEXT))}
+            if (array := _mask_spec(part) if name == _MASK else
+                _array_spec(part, name == _TEXT))}
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, in which '
-        f'{", ".join(empty)} has no numbers: leave it out.')
-  if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT}:
+        f'{", ".join(empty)} has no numbers: leave this part out.')
+  if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, _MASK}:
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
                'ObservationWrapper' if space.is_np_flattenable else
                'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {_in_a_line(space)}, but only a Box or '
-        'a Discrete, or a Dict of these and a Text named instruction, is '
+        'a Discrete, a Tuple of these, or a Dict of these, a Text named '
+        'instruction and a mask named action_mask, is '
         f'supported: {wrapper} can bring them to that form.')
-  return Layout(arrays, isinstance(space, spaces.Dict))
+  return Layout(arrays, isinstance(space, (spaces.Dict, spaces.Tuple)))
+
+
+def has_choice(mask: np.ndarray, action: structs.ActionSpec) -> np.ndarray:
+  """Returns whether each part of an action has valid values, bool `[...]`.
+
+  Args:
+    mask: bool `[..., P]`, True for valid values, see `networks.masks`.
+    action: the spec of the actions.
+  """
+  starts = np.cumsum((0, *action.num_values[:-1]))
+  return np.all(np.logical_or.reduceat(mask, starts, axis=-1), axis=-1)
 
 
 class Encoder:
   """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
 
-  def __init__(self, space: gymnasium.Space):
-    """Makes an encoder of the observations of a space that `layout` takes."""
-    self._parts = _parts(space)
+  def __init__(self, space: gymnasium.Space, action_space: gymnasium.Space):
+    """Makes an encoder for spaces that `layout` and `action_spec` take."""
+    self._parts = dict(_parts(space))
+    self._is_tuple = isinstance(space, spaces.Tuple)
     if _TEXT in self._parts:
       self._text_size = _max_bytes(self._parts[_TEXT])
+    self._mask_space = self._parts.pop(_MASK, None)
+    self._action = action_spec(action_space, '')
 
-  def __call__(self, observation: structs.Nest) -> dict[str, np.ndarray]:
-    """Returns the arrays of `Layout`, in the dtypes of the space."""
-    if not isinstance(observation, Mapping):
+  def __call__(self, observation: structs.Nest,
+               is_over: bool = False) -> dict[str, np.ndarray]:
+    """Returns the arrays of `Layout`, in the dtypes of the space.
+
+    Args:
+      observation: an observation of the space.
+      is_over: whether the episode is over, so that no action needs to be valid.
+    """
+    if self._is_tuple:
+      observation = dict(zip(self._parts, observation, strict=True))
+    elif not isinstance(observation, Mapping):
       observation = {_ONLY_ARRAY: observation}
-    return {name: self._encode(observation[name], part)
-            for name, part in self._parts.items()}
+    arrays = {name: self._encode(observation[name], part)
+              for name, part in self._parts.items()}
+    if self._mask_space is not None:
+      arrays[_MASK] = _encode_mask(observation[_MASK], self._mask_space)
+      if not is_over and not has_choice(arrays[_MASK], self._action):
+        raise ValueError('no action is valid: the action_mask is '
+                         f'{arrays[_MASK].astype(int).tolist()}')
+    return arrays
 
   def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, _COUNTED):
@@ -154,16 +193,67 @@ class Encoder:
     return np.frombuffer(text.ljust(size, b'\0'), np.uint8)
 
 
-class Transport(gymnasium.ObservationWrapper):
+class Transport(gymnasium.Wrapper):
   """Encodes observations by `Encoder`."""
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
-    self._encode = Encoder(env.observation_space)
+    self._encode = Encoder(env.observation_space, env.action_space)
 
-  def observation(self, observation: structs.Nest) -> dict[str, np.ndarray]:
-    """Returns the arrays of an observation."""
-    return self._encode(observation)
+  def reset(self, *, seed: int | None = None, options: dict | None = None
+            ) -> tuple[dict[str, np.ndarray], dict]:
+    """Returns the arrays of the first observation, and the info."""
+    observation, info = self.env.reset(seed=seed, options=options)
+    return self._encode(observation), info
+
+  def step(self, action: np.ndarray
+           ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict]:
+    """Returns the arrays of the next observation, and the other results."""
+    observation, reward, terminated, truncated, info = self.env.step(action)
+    return (self._encode(observation, terminated), reward, terminated,
+            truncated, info)
+
+
+def _mask_parts(space: gymnasium.Space) -> Sequence[gymnasium.Space]:
+  return space.spaces if isinstance(space, spaces.Tuple) else [space]
+
+
+def _mask_spec(space: gymnasium.Space) -> structs.ArraySpec:
+  size = sum(math.prod(part.shape or ()) for part in _mask_parts(space))
+  return structs.ArraySpec((size,), np.dtype(bool))
+
+
+def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
+                      level_name: str) -> None:
+  """Raises an error for an `action_mask` that is not one of these actions."""
+  if action.size:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has observations with an action_mask, but continuous '
+        'actions, which cannot be masked: give this part another name.')
+  if _mask_spec(space).shape != (sum(action.num_values),) or not all(
+      isinstance(part, spaces.MultiBinary) or isinstance(part, spaces.Box)
+      and (part.low >= 0).all() and (part.high <= 1).all()
+      for part in _mask_parts(space)):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has an action_mask {_in_a_line(space)}, but must have a '
+        f'MultiBinary or a Box of 0 and 1, of {sum(action.num_values)} '
+        'numbers: one for each action, or for each value of each part of an '
+        'action.')
+
+
+def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
+  """Returns a mask as bool `[P]`; raises ValueError for other numbers."""
+  masks = value if isinstance(space, spaces.Tuple) else [value]
+  flat = [np.asarray(mask).reshape(-1) for mask in masks]
+  mask = np.concatenate(flat)
+  if mask.shape != _mask_spec(space).shape:
+    raise ValueError(f'an action_mask has {len(mask)} numbers, but its space '
+                     f'is {_in_a_line(space)}')
+  outside = (mask != 0) & (mask != 1)
+  if outside.any():
+    raise ValueError(f'an action_mask has the number {mask[outside][0]}: 1 is '
+                     'for valid actions, 0 for invalid ones')
+  return mask.astype(bool)
 
 
 def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
@@ -190,6 +280,8 @@ def _in_a_line(space: gymnasium.Space) -> str:
 
 
 def _parts(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
+  if isinstance(space, spaces.Tuple):
+    return {str(i): part for i, part in enumerate(space.spaces)}
   return (space.spaces if isinstance(space, spaces.Dict)
           else {_ONLY_ARRAY: space})
 

@@ -9,12 +9,13 @@
 *   `counting`: for tests of data paths.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
 import re
 
 import gymnasium
 import numpy as np
+from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.environments.imitation import Pattern
 from scalable_agent.environments.imitation import Target
@@ -37,13 +38,17 @@ def known_levels() -> Iterable[str]:
 def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  return functools.partial(_make, level_name, settings.num_action_repeats)
+  return functools.partial(
+      _make, level_name, settings.kwargs, settings.num_action_repeats)
 
 
-def _make(level_name: str, num_action_repeats: int) -> gymnasium.Env:
+def _make(level_name: str, kwargs: Mapping[str, object],
+          num_action_repeats: int) -> gymnasium.Env:
   num_bits = _num_bits(level_name)
-  env = LEVELS[level_name]() if num_bits is None else BitFlipping(num_bits)
-  return base.ActionRepeat(env, num_action_repeats)
+  make = (LEVELS[level_name] if num_bits is None
+          else functools.partial(BitFlipping, num_bits))
+  return base.ActionRepeat(
+      arguments.call(level_name, make, kwargs), num_action_repeats)
 
 
 def _num_bits(level_name: str) -> int | None:
@@ -282,7 +287,7 @@ class ConstantReward(gymnasium.Env):
 
 
 # Environments by level name; also, `bit_flipping_N` for any `N`.
-LEVELS: dict[str, Callable[[], gymnasium.Env]] = {
+LEVELS: dict[str, Callable[..., gymnasium.Env]] = {
     'catch': Catch,
     'memory': Memory,
     'bit_flipping': BitFlipping,

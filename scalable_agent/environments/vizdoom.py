@@ -2,10 +2,11 @@
 """ViZDoom: first-person levels; the agent sees the screen.
 
 Level names are the ids of the package `vizdoom`, such as `VizdoomBasic-v1`.
-Levels with several buttons at a time (`MultiBinary`) or a mouse (`Deathmatch`)
-have no discrete actions. https://vizdoom.farama.org
+Levels with a mouse (`Deathmatch`) have no discrete actions.
+https://vizdoom.farama.org
 """
 
+from collections.abc import Mapping
 import dataclasses
 import functools
 import os
@@ -15,6 +16,7 @@ import tempfile
 
 import gymnasium
 import numpy as np
+from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
 from scalable_agent.settings.environment_settings import EnvironmentSettings
@@ -56,18 +58,20 @@ def look_up(
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),
       _RESOLUTIONS[-1])
+  ours = {# The engine repeats actions and renders only the last frame.
+          'frame_skip': settings.num_action_repeats,
+          'screen_format': 'RGB24',
+          'screen_resolution': 'RES_{}X{}'.format(*resolution)}
+  arguments.check_none(level_name, {
+      name: value for name, value in settings.kwargs.items() if name in ours})
   spec = dataclasses.replace(
-      spec, disable_env_checker=True,
-      kwargs={**spec.kwargs,
-              # The engine repeats actions and renders only the last frame.
-              'frame_skip': settings.num_action_repeats,
-              'screen_format': 'RGB24',
-              'screen_resolution': 'RES_{}X{}'.format(*resolution)})
-  return functools.partial(_make, spec, width, height)
+      spec, disable_env_checker=True, kwargs={**spec.kwargs, **ours})
+  return functools.partial(_make, spec, width, height, settings.kwargs)
 
 
-def _make(spec: registry.Spec, width: int, height: int) -> gymnasium.Env:
-  return Screen(gymnasium.make(spec), width, height)
+def _make(spec: registry.Spec, width: int, height: int,
+          kwargs: Mapping[str, object]) -> gymnasium.Env:
+  return Screen(registry.make(spec, kwargs), width, height)
 
 
 class Screen(gymnasium.Wrapper):

@@ -4,6 +4,10 @@
 import numpy as np
 from scalable_agent.experience import structs
 
+# The columns of `episodes.csv`.
+FIELDS = ('num_env_frames', 'train_time_s', 'level_name', 'episode_return',
+          'num_agent_steps', 'episode_frames')
+
 
 def finished_episodes(unroll: structs.Unroll) -> list[structs.Episode]:
   """Returns the episodes that end in an unroll (or batch) of arrays.

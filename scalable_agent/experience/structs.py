@@ -22,17 +22,14 @@ Glossary:
 *   importance weights: factors of the losses of a batch, by transition or
     column, that correct for draws from a prioritized replay.
 *   inbox: the queue of unrolls from the actors to the feed of a learner.
-*   lag: the number of updates between the weights that acted and the weights
-    that learn from the action.
-*   learner 0: the learner that writes to the log directory. There are other
-    learners with `--num_learners` only.
+*   lag: updates between the weights that acted and the weights that learn.
+*   learner 0: of `--num_learners`, the learner that writes to `--logdir`.
 *   part: the training from one checkpoint on. A start of the program adds a
     part to the run. A deterministic run begins a part at each checkpoint. A
     part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
 *   replay: a buffer of earlier unrolls or transitions, for repeated learning.
-*   torso: the layers of a network before the heads, from an observation to
-    features.
+*   torso: the layers of a network from an observation to the heads.
 *   transition: an observation, the action for this observation, and the result.
     A batch of the off-policy algorithms has `B` transitions.
 *   unroll: `T` agent steps in a row of one group.
@@ -161,7 +158,7 @@ class StepOutput(NamedTuple):
   """The result of one step of an environment.
 
   Attributes:
-    reward: float32 `[...]`, unclipped reward that led to `observation`.
+    reward: float32 `[...]`, unclipped, of the action that led to `observation`.
     info: statistics of the episode.
     done: bool `[...]`, whether `observation` begins a new episode.
     observation: nest of arrays `[..., *shape]`: frames (uint8 `[H, W, C]`, or
@@ -305,6 +302,8 @@ class Sample(NamedTuple):
     data: `Unroll` or `Transition`.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
+    largest_weights: of several learners with priorities, float32 `[B]`: the
+      number that each importance weight was divided by, 0 for fresh unrolls.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
   """
@@ -313,6 +312,7 @@ class Sample(NamedTuple):
   positions: np.ndarray | None = None
   num_new_steps: int = 0
   notes: Sequence[Note] = ()
+  largest_weights: np.ndarray | None = None
 
 
 class Batch(NamedTuple):
@@ -322,6 +322,7 @@ class Batch(NamedTuple):
   num_new_frames: int
   positions: np.ndarray | None = None
   notes: Sequence[Note] = ()
+  largest_weights: np.ndarray | None = None
 
 
 class Weights(NamedTuple):

@@ -41,6 +41,9 @@ class Collectives(Protocol):
   def total(self, numbers: Sequence[int]) -> list[int]:
     """Returns sums of numbers over all learners; waits for all learners."""
 
+  def largest(self, number: float) -> float:
+    """Returns the largest number of all learners; waits for all learners."""
+
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
     """Sets variables to the values in learner 0, bit for bit."""
 
@@ -55,6 +58,9 @@ class Alone:
 
   def total(self, numbers: Sequence[int]) -> list[int]:
     return list(numbers)
+
+  def largest(self, number: float) -> float:
+    return number
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
     """See `Collectives`."""
@@ -90,6 +96,13 @@ class VectorCollectives:
     # float64 has every integer up to 2^53.
     [sums] = self._compiled_sum([tf.constant(numbers, tf.float64)])
     return [int(number) for number in sums.numpy()]
+
+  def largest(self, number: float) -> float:
+    # The sum has the number of each learner in a place of its own.
+    own = tf.one_hot(self.rank, self.size, tf.constant(number, tf.float64),
+                     dtype=tf.float64)
+    [numbers] = self._compiled_sum([own])
+    return float(numbers.numpy().max())
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:
     """Adds the values of learner 0 to the zeros of all other learners."""

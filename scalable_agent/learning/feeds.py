@@ -11,6 +11,7 @@ from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.experience import unrolls
+from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import threads
 from scalable_agent.replay import rate as rate_lib
@@ -138,7 +139,22 @@ class Feed:
       batch = self._learner.to_device(
           sample.data, sample.num_new_steps * self._num_action_repeats,
           sample.importance_weights)
-    return batch._replace(positions=sample.positions, notes=sample.notes)
+    return batch._replace(positions=sample.positions, notes=sample.notes,
+                          largest_weights=sample.largest_weights)
+
+
+def normalised(batch: structs.Batch,
+               collectives: collectives_lib.Collectives) -> structs.Batch:
+  """Divides importance weights by the largest weight of all learners.
+
+  The replay of each learner has divided by the largest weight of its own items.
+  """
+  own = batch.largest_weights
+  if own is None:
+    return batch
+  factors = own / float(collectives.largest(float(own.max())))
+  return batch._replace(importance_weights=batch.importance_weights * np.where(
+      own > 0, factors, np.float32(1)))
 
 
 class TurnTaker:

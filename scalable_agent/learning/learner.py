@@ -34,16 +34,16 @@ class Learned(NamedTuple):
 class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
-  The counters are on the host: no update waits for the device. (With several
-  learners, each learner waits for the frame counts of all learners.)
+  The counters are on the host, so no update waits for the device. With several
+  learners, each learner waits for the frame counts of all learners.
 
   Attributes:
     algorithm, agent: the algorithm, and its agent.
     num_env_frames: environment frames that have arrived.
     num_updates: updates made.
     updates_per_call: `K`.
-    is_consistent: False if `step` failed between two of its updates, so that
-      weights and `num_updates` disagree.
+    is_consistent: False if `step` failed between two updates, so that weights
+      and `num_updates` disagree.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -66,7 +66,7 @@ class Learner:
       clip_gradient_value: the largest size of each number of the gradient, or
         None. Values are clipped before the norm.
       micro_batch_size: the number of columns that are processed at once, which
-        saves memory; None for all. The update equals that of the whole batch.
+        saves memory; None for all. The update is that of the whole batch.
       updates_per_call: `K`, updates that `step` makes in one compiled loop.
       jit_compile: whether XLA compiles the update. A loop of several learners
         is not compiled.
@@ -152,10 +152,10 @@ class Learner:
   def step(self, batch: structs.Batch) -> Learned:
     """Makes `K` updates with a batch of `to_device`.
 
-    The scalars are those of the loss, `learning_rate`, and `gradient_norm`
-    before clipping. With several groups, the last two are
-    `<group>/learning_rate` and `<group>/gradient_norm`, for each group that
-    learned in one of the updates.
+    The scalars are the scalars of the loss, `learning_rate`, and
+    `gradient_norm` before clipping. With several groups,
+    the last two names are `<group>/learning_rate` and `<group>/gradient_norm`,
+    for each group that learned in one of the updates.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}

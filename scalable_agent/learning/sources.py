@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 import functools
 import os
-import shutil
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.networks import agents
+from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -28,8 +28,8 @@ from scalable_agent.settings import sections
 # --save_replay=auto saves replays of at most this size.
 _MAX_SAVED_BYTES = 2e9
 
-_REFILLS = ('The replay was not saved: it is filled with --min_replay_steps '
-            'before the agent learns on.')
+_REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
+            'learning resumes.')
 
 _Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
                       | replay_lib.Replay[replay_lib.UnrollStore])
@@ -127,8 +127,8 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
     sample = replay.draw(1, config.batch_size - num_fresh)
     # For the next sample.
     _anneal(selector, config, learner.num_env_frames)
-    return _without_unused(
-        _with_fresh(sample, num_fresh, int(replay.store.end[0])), config)
+    return _with_used(_with_fresh(sample, num_fresh, int(replay.store.end[0])),
+                      selector, place, num_fresh)
 
   return feeds.Source(
       replay_lib.samples(_Columns(inbox, fresh), replay.add, draw, due, _note),
@@ -161,7 +161,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
-    print(f'The replay has {replay.num_items:,} transitions of before.')
+    print(f'The saved replay has {replay.num_items:,} transitions.')
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
@@ -174,8 +174,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
   def draw() -> structs.Sample:
     _anneal(selector, config, learner.num_env_frames)
-    return _without_unused(
-        replay.draw(learner.updates_per_call, config.batch_size), config)
+    return _with_used(replay.draw(learner.updates_per_call, config.batch_size),
+                      selector, place)
 
   def samples() -> Iterator[structs.Sample]:
     num_more = num_uncounted
@@ -223,15 +223,14 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
       config.save_replay == 'auto'
       and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES):
     return directory
-  if os.path.isdir(directory):
-    reason = 'this part does not save its replay (--save_replay).'
-    try:
-      shutil.rmtree(directory)
-    except OSError as e:
-      raise errors.CheckpointError(
-          f'{directory} of an earlier part cannot be removed ({e.strerror}), '
-          f'and {reason}') from e
-    print(f'{directory} of an earlier part was removed: {reason}')
+  reason = 'this part does not save its replay (--save_replay).'
+  try:
+    if saving.delete(directory):
+      print(f'{directory} of an earlier part was removed: {reason}')
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{directory} of an earlier part cannot be removed ({e.strerror}), '
+        f'and {reason}') from e
   return ''
 
 
@@ -289,21 +288,31 @@ def _make_selector(config: sections.ReplaySettings) -> replay_lib.Selector:
 def _anneal(selector: replay_lib.Selector, config: config_lib.Config,
             num_env_frames: int) -> None:
   """Sets the importance exponent, which changes during the training."""
-  while isinstance(selector, (replay_lib.Recent, replay_lib.MaxUse)):
-    selector = selector.inner
-  if isinstance(selector, replay_lib.Prioritised):
+  if priorities := _priorities(selector):
     share = min(num_env_frames / config.total_environment_frames, 1.0)
-    selector.importance_exponent = (
+    priorities.importance_exponent = (
         (1 - share) * config.importance_exponent
         + share * config.importance_exponent_end)
 
 
-def _without_unused(sample: structs.Sample,
-                    config: sections.ReplaySettings) -> structs.Sample:
+def _priorities(selector: replay_lib.Selector) -> replay_lib.Prioritised | None:
+  """Returns the selector by priorities within a selector, if there is one."""
+  while isinstance(selector, (replay_lib.Recent, replay_lib.MaxUse)):
+    selector = selector.inner
+  return selector if isinstance(selector, replay_lib.Prioritised) else None
+
+
+def _with_used(sample: structs.Sample, selector: replay_lib.Selector,
+               place: Place, num_fresh: int = 0) -> structs.Sample:
   """Drops importance weights and positions if there are no priorities."""
-  if config.is_prioritised:
+  priorities = _priorities(selector)
+  if priorities is None:
+    return sample._replace(importance_weights=None, positions=None)
+  if place.collectives.size == 1:
     return sample
-  return sample._replace(importance_weights=None, positions=None)
+  largest = np.full_like(sample.importance_weights, priorities.largest_weight)
+  largest[:num_fresh] = 0
+  return sample._replace(largest_weights=largest)
 
 
 def _make_view(config: config_lib.Config

@@ -22,6 +22,7 @@ with `alpha_n` such that the mean of `KL_n` is at most a bound.
 the number of parts of a continuous action. Losses are means over the batch.
 """
 
+import math
 from typing import NamedTuple
 
 from scalable_agent.losses import q_learning
@@ -71,8 +72,8 @@ def exact_temperature(
 
   The slope of `g` is epsilon minus the mean KL of `q` from the prior. The KL
   falls as the temperature rises, so bisection, of `num_steps` steps, finds the
-  root, on the logarithm from 1e-6 to 1e6. Without a root, because the values
-  hardly differ, the result is 1e-6.
+  root, on the logarithm from 1e-6 to 1e6, or higher where the values differ
+  much. Without a root, because the values hardly differ, the result is 1e-6.
   """
   q_values = tf.stop_gradient(q_values)
 
@@ -89,9 +90,15 @@ def exact_temperature(
 
   limits = tf.math.log(tf.constant(
       [_MIN_TEMPERATURE, _MAX_TEMPERATURE], q_values.dtype))
+  # The variance of values is at most spread^2 / 4, so the KL is at most
+  # (spread / temperature)^2 / 8.
+  spread = tf.reduce_max(
+      tf.reduce_max(q_values, 0) - tf.reduce_min(q_values, 0))
+  highest = tf.maximum(
+      limits[1], tf.math.log(spread) - 0.5 * math.log(8 * epsilon))
   _, low, high = tf.while_loop(
       lambda step, low, high: step < num_steps, halve,
-      (0, limits[0], limits[1]))
+      (0, limits[0], highest))
   return tf.stop_gradient(tf.exp(0.5 * (low + high)))
 
 

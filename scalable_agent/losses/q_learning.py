@@ -185,14 +185,16 @@ def negative_entropy(logits: tf.Tensor) -> tf.Tensor:
 
 
 def temperature_loss(
-    log_temperature: tf.Tensor, log_probs: tf.Tensor, target_entropy: float,
+    log_temperature: tf.Tensor, log_probs: tf.Tensor,
+    target_entropy: float | tf.Tensor,
     importance_weights: tf.Tensor | None = None) -> tf.Tensor:
   """Returns SAC's `-mean(w log_alpha (log pi + target_entropy))`.
 
   The gradient, for `log_alpha` only, lowers the temperature if the entropy is
-  above the target. For continuous actions of `N` parts, the paper has the
-  target `-N`; for discrete actions, see `discrete_target_entropy`. `log_probs`,
-  `[B]`, are those of sampled actions, or `negative_entropy`.
+  above the target, which may be `[B]`. For continuous actions of `N` parts, the
+  paper has the target `-N`; for discrete actions, see
+  `discrete_target_entropy`. `log_probs`, `[B]`, are those of sampled actions,
+  or `negative_entropy`.
   """
   excess = tf.stop_gradient(log_probs + target_entropy)
   return -_mean(log_temperature * excess, importance_weights)
@@ -201,7 +203,7 @@ def temperature_loss(
 def discrete_target_entropy(num_actions: int, ratio: float = 0.98) -> float:
   """Returns a share of the entropy of the uniform policy.
 
-  The paper has 0.98; for few actions this is so near to uniform that the
+  The paper has 0.98; with few actions, 0.98 is so close to uniform that the
   temperature grows without bound.
   """
   return ratio * math.log(num_actions)

@@ -4,7 +4,7 @@
 The exported files need TensorFlow, or TensorFlow Lite, but not this package.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 import dataclasses
 import itertools
 import json
@@ -17,6 +17,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import agents
 from scalable_agent.networks import instructions
+from scalable_agent.networks import masks
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -74,8 +75,8 @@ class ExportedAgent(tf.Module):
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the state before the first step of `batch_size` environments.
 
-    The state has the inputs `c`, `h` and `last_action` of `step`, as far as
-    `step` has these inputs. Without any, `batch_size` is returned, because a
+    The state has the inputs `c`, `h` and `last_action` of `step`, where `step`
+    has these inputs. If `step` has none, `batch_size` is returned, because a
     signature must return a tensor.
     """
     state = dict(zip('ch', self._agent.initial_state(batch_size)))
@@ -90,7 +91,8 @@ class ExportedAgent(tf.Module):
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
     return {**outputs, 'action': self._within_bounds(
-        self._agent.explore(outputs['policy'], seeds))}
+        self._agent.explore(outputs['policy'], seeds, masks.of(
+            self._observation(inputs))))}
 
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     """Chooses the best known actions.
@@ -98,12 +100,11 @@ class ExportedAgent(tf.Module):
     Returns:
       `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1];
       `policy`, float32 `[B, P]`, the parameters of the policy, which are logits
-      for discrete actions; `baseline`, float32 `[B]`, for agents with a
+      for discrete actions (-1e20 where `observation_action_mask` is False);
+      `baseline`, float32 `[B]`, for agents with a
       baseline; with an LSTM the next `c` and `h`.
     """
-    observation = {part: inputs[name]
-                   for part, name in self.names_of_parts.items()
-                   } or inputs['observation']
+    observation = self._observation(inputs)
     if 'observation_instruction' in inputs:
       observation['instruction'] = instructions.hash_words_in_graph(
           inputs['observation_instruction'])
@@ -125,6 +126,10 @@ class ExportedAgent(tf.Module):
     if not isinstance(outputs.baseline, tuple):
       result['baseline'] = outputs.baseline[0]
     return {**result, **dict(zip('ch', state))}
+
+  def _observation(self, inputs: Mapping[str, tf.Tensor]) -> structs.Nest:
+    return {part: inputs[name] for part, name in self.names_of_parts.items()
+            } or inputs['observation']
 
   def _within_bounds(self, action: tf.Tensor) -> tf.Tensor:
     # A Gaussian without squashing has no bounds.
@@ -181,10 +186,12 @@ def export(config: config_lib.Config) -> str:
     raise errors.ConfigError(
         'An export has the settings of the training; leave all other settings '
         'out. ' + changes)
-  loaded = loading.load(config.logdir)
+  # Code of a user may change the directory.
+  logdir = os.path.abspath(config.logdir)
+  loaded = loading.load(logdir)
   module = ExportedAgent(loaded.agent, loaded.spec,
                          bool(loaded.config.use_last_action_reward))
-  parent = os.path.join(config.logdir, DIRECTORY)
+  parent = os.path.join(logdir, DIRECTORY)
   try:
     with logdirs.unfinished(parent) as unfinished:
       new = os.path.join(unfinished, 'agent')

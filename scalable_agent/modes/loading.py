@@ -12,9 +12,11 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import from_gymnasium
+from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
+from scalable_agent.networks import masks
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.scores import levels
@@ -44,7 +46,7 @@ class LoadedAgent:
 
   def __init__(self, config: config_lib.Config, spec: structs.EnvironmentSpec,
                agent: agents.Agent, num_env_frames: int):
-    """Use `load` instead."""
+    """Makes a loaded agent; use `load` instead."""
     self.config = config
     self.spec = spec
     self.agent = agent
@@ -69,9 +71,9 @@ class LoadedAgent:
 
     Args:
       observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
-        of other dtypes are converted.
+        of other dtypes are converted. The names of a tuple are `0`, `1`, ...
       state: state from the previous step, or from `initial_state`.
-      reward: float `[E]` or scalar, the rewards that led to `observation`. Only
+      reward: float `[E]` or scalar, the rewards of the previous actions. Only
         agents with `use_last_action_reward` use rewards.
       done: bool `[E]` or scalar, whether `observation` begins an episode. Only
         agents with an LSTM use `done`.
@@ -84,10 +86,12 @@ class LoadedAgent:
       `environments.spaces.to_space` scales to the bounds of a space.
 
     Raises:
-      errors.EnvironmentSpecError: an observation has another shape.
+      errors.EnvironmentSpecError: an observation has another shape, or no
+        action is valid.
     """
     num_envs = len(state.last_action)
     observation = _as_spec(observation, self.spec.observation, num_envs)
+    _check_mask(masks.of(observation), self.spec.action)
     policy = self._policies[self._is_greedy(greedy)]
     fill = lambda value, dtype: np.broadcast_to(
         np.asarray(value, dtype), [num_envs])
@@ -121,7 +125,8 @@ class LoadedAgent:
     with self._make_level(num_episodes) if env is None else from_gymnasium.wrap(
         env) as flow:
       from_gymnasium.check_fits(self.spec, flow)
-      return evaluation.episode_returns(flow, policy, num_episodes)
+      return evaluation.episode_returns(
+          flow, policy, num_episodes, self.config)
 
   def _is_greedy(self, greedy: bool | None) -> bool:
     return bool(self.config.test_greedy if greedy is None else greedy)
@@ -137,10 +142,23 @@ class LoadedAgent:
         names[0], min(num_episodes, self.config.num_actors))
 
 
+def _check_mask(
+    mask: np.ndarray | None, action: structs.ActionSpec) -> None:
+  """Raises an error if a row of a mask `[E, P]` has no valid action."""
+  if mask is None:
+    return
+  rows = np.flatnonzero(~spaces.has_choice(mask, action))
+  if rows.size:
+    raise errors.EnvironmentSpecError(
+        f'The action_mask of environment {rows[0]} has no valid action.')
+
+
 def _as_spec(observation: structs.Nest, spec: structs.Nest,
              num_envs: int) -> structs.Nest:
   """Converts observations to arrays of a spec; raises if the shape differs."""
   if isinstance(spec, dict):
+    if isinstance(observation, tuple):
+      observation = {str(i): part for i, part in enumerate(observation)}
     try:
       return {name: _as_spec(observation[name], part, num_envs)
               for name, part in spec.items()}
@@ -164,7 +182,9 @@ def make_environments(
   return environments.make_vec(
       [level] * num_envs,
       [config.derive_seed('test', i) for i in range(num_envs)], config,
-      recording=recording)
+      recording=recording,
+      # Videos are also recorded beside a training and its evaluations.
+      first_index=2 * config.num_actors if recording else 0)
 
 
 @layers.state_of_caller_kept()
@@ -200,7 +220,8 @@ def trained_config(logdir: str) -> config_lib.Config:
   if config is None:
     raise errors.ConfigError(
         f'{logdir} has a checkpoint, but no settings.json.')
-  return dataclasses.replace(config, logdir=logdir)
+  # Code of a user may change the directory.
+  return dataclasses.replace(config, logdir=os.path.abspath(logdir))
 
 
 def restore(config: config_lib.Config,

@@ -1,14 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Test mode: plays whole games, and writes a table of scores."""
 
-from collections.abc import Callable
 import dataclasses
 import os
 
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
-from scalable_agent.experience import timing
 from scalable_agent.modes import loading
 from scalable_agent.networks import layers
 from scalable_agent.runs import checkpointing
@@ -49,7 +47,9 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   if trained_with:
     print(config_lib.changes_said(trained_with, config)
           or 'With the settings of the training.')
-  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  # Code of a user may change the directory.
+  config = dataclasses.replace(config, life_loss_ends_episode=False,
+                               logdir=os.path.abspath(config.logdir))
   level_names = list(dict.fromkeys(
       levels_lib.level_names(config.level_name, config.is_test)))
   # A wrong level ends the test now, not after hours on the levels before it.
@@ -66,7 +66,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                       jit_compile=config.xla != 'none')
       row = table_lib.make_row(level, evaluation.episode_returns(
-          env, policy, config.test_num_episodes, _count_games(config, level)))
+          env, policy, config.test_num_episodes, config))
     rows.append(row)
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
@@ -92,16 +92,11 @@ def _num_environments(config: config_lib.Config,
   return num_envs
 
 
-def _count_games(config: config_lib.Config,
-                 level: str) -> Callable[[int], None]:
-  """Returns a function that now and then prints the number of played games."""
-  is_due = timing.Interval(config.progress_secs)
-
-  def report(num_episodes: int) -> None:
-    if is_due():
-      print(f'{level}: {num_episodes} of {config.test_num_episodes} games',
-            flush=True)
-  return report
+def _make_environments(config: config_lib.Config, level: str,
+                       num_envs: int) -> environments.FlowEnvironment:
+  return environments.make_vec(
+      [level] * num_envs,
+      [config.derive_seed('test', index) for index in range(num_envs)], config)
 
 
 def _write_table(table: table_lib.Table,

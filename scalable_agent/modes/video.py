@@ -46,7 +46,9 @@ def record(config: config_lib.Config) -> list[str]:
   trained_with = loading.trained_config(config.logdir)
   print(config_lib.changes_said(trained_with, config)
         or 'With the settings of the training.', flush=True)
-  config = dataclasses.replace(config, life_loss_ends_episode=False)
+  # Code of a user may change the directory.
+  config = dataclasses.replace(config, life_loss_ends_episode=False,
+                               logdir=os.path.abspath(config.logdir))
   try:
     with logdirs.unfinished(
         os.path.join(config.logdir, DIRECTORY)) as unfinished:
@@ -99,7 +101,7 @@ def _record_level(config: config_lib.Config, level: str,
     agent, num_env_frames = loading.restore(resolved, env.spec)
     policy = policies.AgentPolicy(agent, greedy=config.test_greedy)
     returns = evaluation.returns_by_environment(
-        env, policy, config.video_num_episodes)
+        env, policy, config.video_num_episodes, config)
   games = sorted((game_return, recording.path(index, number))
                  for index, env_returns in enumerate(returns)
                  for number, game_return in enumerate(env_returns))

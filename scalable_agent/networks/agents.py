@@ -14,6 +14,7 @@ from scalable_agent.experience import structs
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
+from scalable_agent.networks import masks
 import tensorflow as tf
 
 
@@ -128,7 +129,8 @@ class Agent(tf.keras.Model):
         core_state)
     params = outputs.policy[0]
     action = (self.head.distribution(params).mode() if greedy
-              else self.explore(params, self._random_ints([3, 2], tf.int32)))
+              else self.explore(params, self._random_ints([3, 2], tf.int32),
+                                masks.of(env_output.observation)))
     if self._baseline is None:
       return structs.AgentOutput(action, (), ()), core_state
     return structs.AgentOutput(
@@ -163,14 +165,17 @@ class Agent(tf.keras.Model):
       features = merge(core_output)
     return structs.AgentOutput(
         action=(),
-        policy=split(self._params(features)),
+        policy=masks.masked(split(self._params(features)),
+                            masks.of(env_outputs.observation)),
         baseline=(split(self._baseline(features)[:, 0])
                   if self._baseline else ())), core_state
 
-  def explore(self, params: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
+  def explore(self, params: tf.Tensor, seeds: tf.Tensor,
+              mask: tf.Tensor | None = None) -> tf.Tensor:
     """Chooses actions `[B, ...]` as in training, for parameters `[B, P]`.
 
-    `seeds` are integers `[3, 2]`. The same seeds give the same actions.
+    `seeds` are integers `[3, 2]`. The same seeds give the same actions. `mask`
+    is the mask of the parameters, see `masks`; None without a mask.
     """
     action_seed, which_seed, random_seed = tf.unstack(seeds)
     action = self.head.distribution(params).sample(action_seed)
@@ -181,7 +186,9 @@ class Agent(tf.keras.Model):
     is_random = tf.random.stateless_uniform(
         [batch_size, *axes], which_seed) < self.epsilon
     return tf.where(is_random, heads.uniform_actions(
-        self.action_spec, batch_size, random_seed), action)
+        self.action_spec, batch_size, random_seed) if mask is None else
+        heads.policy(self.action_spec).distribution(masks.masked(
+            tf.zeros_like(params), mask)).sample(random_seed), action)
 
   def set_epsilon(self, value: float | tf.Tensor) -> None:
     """Sets the probability of a uniformly random action."""
@@ -195,7 +202,8 @@ class Agent(tf.keras.Model):
     Only for agents that see just the observation and have no memory.
     """
     seen, _ = instructions.split(observations)
-    return self._params(tf.cast(self._torso(seen), tf.float32))
+    return masks.masked(self._params(tf.cast(self._torso(seen), tf.float32)),
+                        masks.of(observations))
 
   def _features(self, last_action: tf.Tensor, reward: tf.Tensor,
                 observation: structs.Nest) -> tf.Tensor:

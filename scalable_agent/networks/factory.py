@@ -32,12 +32,12 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     network: `deep` (ResNet), `shallow` (two convolutions) or `nature` (three)
       for frames, `mlp` for vectors and tiny images. `module:function` is a
       function of the user. The function gets the observation spec of the agent
-      (an `ArraySpec` or a dictionary of specs, without instructions) and
+      (an `ArraySpec` or a dictionary of specs, without text and mask) and
       returns a Keras layer or model that maps observations `[N, ...]` to
       features, float `[N, F]`.
     observation_spec: an `ArraySpec`, or a dictionary of specs: frames (uint8 or
       float, `[H, W, C]` or `[C, H, W]`), vectors, and perhaps `instruction`
-      (string). The agent does not see `achieved_goal` beside `observation` and
+      (string). The agent does not see `achieved_goal`, only `observation` and
       `desired_goal`.
     action_spec: spec of the actions.
     head: turns the network's output into actions; None for `heads.policy`.

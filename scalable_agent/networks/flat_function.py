@@ -3,7 +3,7 @@
 
 `tf.function` spends up to 2 ms of Python time on nested arguments to look up
 its trace. A step of a small network takes less, and other threads wait for
-Python meanwhile.
+Python.
 """
 
 from collections.abc import Callable, Hashable

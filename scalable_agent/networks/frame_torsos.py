@@ -182,8 +182,8 @@ def make(
 def _data_format(frame_shape: tuple[int, ...]) -> str:
   """Returns the layout of frames.
 
-  The channels are the outer axis beside two equal axes (a square frame may have
-  any number of channels), or else the smaller outer axis.
+  The channels are the outer axis next to two equal axes (a square frame may
+  have any number of channels), or else the smaller outer axis.
   """
   first, middle, last = frame_shape
   is_square = (first == middle) != (middle == last)

@@ -12,6 +12,7 @@ import functools
 import numpy as np
 from scalable_agent.experience import structs
 from scalable_agent.networks import layers
+from scalable_agent.networks import masks
 import tensorflow as tf
 
 _NUM_HASH_BUCKETS = 1000
@@ -31,13 +32,16 @@ def split(
   """Splits an observation, or its spec, into torso input and instruction.
 
   A dictionary of one array becomes this array. `achieved_goal` is left out of
-  the observations of goal environments, because `observation` contains it.
+  the observations of goal environments, because `observation` contains it. A
+  mask of actions is left out, too, see `masks`.
   """
   if not isinstance(observation, collections.abc.Mapping):
     return observation, None
   hidden = {'instruction'}
   if {'observation', 'desired_goal'} <= observation.keys():
     hidden.add('achieved_goal')
+  if masks.of(observation) is not None:
+    hidden.add(masks.NAME)
   seen = {name: part for name, part in sorted(observation.items())
           if name not in hidden}
   if len(seen) == 1:

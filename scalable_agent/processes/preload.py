@@ -54,3 +54,6 @@ signals.send_when_parent_dies(signal.SIGCONT)
 # Only the main process reacts to these signals, see `processes`.
 for number in signal.SIGTERM, signal.SIGHUP:
   signal.signal(number, lambda *_: None)
+# Python has one server for all processes of a program. Processes that are not
+# ours have the usual handlers.
+os.register_at_fork(after_in_child=processes.heed_signals)

@@ -62,7 +62,7 @@ def start(target: Callable[..., None], args: tuple, name: str) -> _Process:
     is_running = _group_and_session(_server_pid.value)
     with contextlib.nullcontext() if is_running else _mark_server():
       process.start()  # Starts the server, too, if none runs.
-    _started[:] = [p for p in _started if p.is_alive()] + [process]
+    _started.append(process)
   return process
 
 
@@ -82,6 +82,8 @@ def end(processes: Iterable[_Process]) -> None:
     process.join(max(deadline_s - time.monotonic(), 0))
     path = _path(multiprocessing.util.get_temp_dir(), process.pid)
     shutil.rmtree(path, ignore_errors=True)
+  with _start_lock:  # A process keeps a pipe open.
+    _started[:] = [p for p in _started if p.is_alive()]
 
 
 def directory() -> str | None:
@@ -243,7 +245,7 @@ def _run(target: Callable[..., None], args: tuple,
   # must not end all processes with our mark, as ours does.
   multiprocessing.current_process().daemon = False
   CONTEXT.set_forkserver_preload([])
-  os.register_at_fork(after_in_child=_heed_signals)
+  os.register_at_fork(after_in_child=heed_signals)
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
   # Batch systems and terminals send these signals to all processes of a run.
@@ -257,9 +259,9 @@ def _run(target: Callable[..., None], args: tuple,
   target(*args)
 
 
-def _heed_signals() -> None:
-  """Lets processes of environments end by `terminate`, as usual."""
-  for number in signal.SIGTERM, signal.SIGHUP:
+def heed_signals() -> None:
+  """Lets this process end by `terminate`, as usual."""
+  for number in signal.SIGTERM, signal.SIGHUP, signal.SIGCONT:
     signal.signal(number, signal.SIG_DFL)
 
 

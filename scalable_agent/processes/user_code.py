@@ -137,7 +137,7 @@ def number_of_reward(reward: npt.ArrayLike) -> float:
 def errors_explained(who: str) -> Iterator[None]:
   """Turns errors raised within into `errors.UserCodeError`s of `who`.
 
-  `sys.exit` counts as an error: the run would end without a word.
+  `sys.exit` counts as an error: the run would end without a message.
   """
   try:
     yield

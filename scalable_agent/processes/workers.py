@@ -71,7 +71,7 @@ class Workers:
     """Starts the processes and builds the environments in them.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
-    those of the environments' own action space. A step of all environments may
+    from the action space of the environments. A step of all environments may
     take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. While environments start, a line
@@ -227,8 +227,8 @@ class Workers:
               if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
-          f'seconds (--step_timeout_s; at the start, {starts.TIMEOUT_S:g} more '
-          'for each environment per core).')
+          f'seconds (--step_timeout_s; at the start, {starts.TIMEOUT_S:g} s x '
+          'environments / cores more).')
     # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
     timeout_s = (_CLOSE_TIMEOUT_S if isinstance(

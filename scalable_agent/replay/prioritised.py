@@ -19,7 +19,8 @@ class Prioritised:
 
   A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
   of the sum of priorities. `importance_exponent` can be set, to anneal the
-  importance weights.
+  importance weights. `largest_weight` is the largest importance weight before
+  the division, of the last draw: several learners divide by the largest of all.
   """
 
   def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
@@ -37,6 +38,7 @@ class Prioritised:
     self.importance_exponent = importance_exponent
     self._exponent = exponent
     self._epsilon = epsilon
+    self.largest_weight = 1.0
     self._largest = 1.0
     # A tree, leaves first: slots are leaves. Each row has the children of a
     # node: the sums of the priorities below each child and, except for leaves,
@@ -81,16 +83,20 @@ class Prioritised:
     parts = (np.arange(batch_size)
              + rng.random([num_batches, batch_size])) / batch_size
     if first is None:
-      masses = parts * self._sums[-1].sum()
+      first, total = items.first, float(self._sums[-1].sum())
+      masses = parts * total
     else:
-      masses = self._masses(items, first, parts)
+      masses, total = self._masses(items, first, parts)
+    smallest = self._minima[-1].min()
+    self.largest_weight = float(np.sum(items.end - first) * smallest / total
+                                ) ** -self.importance_exponent
     slots = self._find(masses.ravel())
     length = items.num_slots // items.num_streams
     stream, slot = np.divmod(slots, length)
     oldest = items.first[stream]
     time = oldest + (slot - oldest) % length
     # The number of items and the sum of priorities cancel out.
-    importance_weights = (self._sums[0].take(slots) / self._minima[-1].min()
+    importance_weights = (self._sums[0].take(slots) / smallest
                           ) ** -self.importance_exponent
     shape = (num_batches, batch_size)
     return ((time * items.num_streams + stream).reshape(shape),
@@ -150,8 +156,11 @@ class Prioritised:
     return nodes
 
   def _masses(self, items: selectors.Items, first: np.ndarray,
-              parts: np.ndarray) -> np.ndarray:
-    """Returns the masses of `parts`, in [0, 1), of items from `first` on."""
+              parts: np.ndarray) -> tuple[np.ndarray, float]:
+    """Returns the masses of `parts`, in [0, 1), and the sum of priorities.
+
+    Items before `first` do not count.
+    """
     length = items.num_slots // items.num_streams
     base = np.arange(items.num_streams) * length
     begin, size = first % length, items.end - first
@@ -164,7 +173,8 @@ class Prioritised:
     total = np.cumsum(sums)
     masses = parts * total[-1]
     piece = np.minimum(np.searchsorted(total, masses, 'right'), len(sums) - 1)
-    return masses - total[piece] + sums[piece] + before[piece]
+    return (masses - total[piece] + sums[piece] + before[piece],
+            float(total[-1]))
 
   def _before(self, slots: np.ndarray) -> np.ndarray:
     """Returns the sums of the priorities of all smaller slots."""

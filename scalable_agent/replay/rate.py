@@ -143,7 +143,7 @@ def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
     inbox: the source of unrolls. `QueueClosed` or an error is raised here.
     add: adds copies of an unroll to the replay.
     draw: draws a sample for `num_updates` updates.
-    due: counts; nobody else changes the counts.
+    due: the counts, which only this object changes.
     note: returns the note of an unroll; must not keep the arrays of the unroll.
     num_updates: updates per sample.
   """

@@ -31,7 +31,7 @@ class Replay(Generic[_Store]):
 
   def __init__(self, store: _Store, selector: selectors.Selector,
                view: views.View[_Store], seed: int):
-    """Puts a replay together; nobody else may use store and selector."""
+    """Makes a replay, the only user of `store` and `selector`."""
     self.store = store
     self.selector = selector
     self._view = view
@@ -41,7 +41,7 @@ class Replay(Generic[_Store]):
 
   @property
   def num_items(self) -> int:
-    """The number of items that can be drawn, up to the few before gaps."""
+    """The number of items; a few items before gaps cannot be drawn."""
     return int(np.sum(self.store.end - self.store.first))
 
   def add(self, unroll: structs.Unroll) -> None:
@@ -87,9 +87,9 @@ class Replay(Generic[_Store]):
           'rng': json.dumps(self._rng.bit_generator.state)})
 
   def load(self, directory: str) -> dict[str, int | str] | None:
-    """Resumes from the last save; the next unrolls do not join up with it.
+    """Restores the last save; no sample joins old steps and new unrolls.
 
-    Returns the counters; None, without a change, if nothing was saved.
+    Returns the counters. Changes nothing and returns None without a save.
 
     Raises:
       saving.DamagedError: a file is damaged. Make a new replay.
@@ -107,8 +107,8 @@ class Replay(Generic[_Store]):
       if missing:
         raise errors.CheckpointError(
             f'The replay in {directory} has no {" and no ".join(missing)}: use '
-            f'the settings of before, or delete {directory}. The run then '
-            'fills its replay anew.')
+            f'the earlier settings, or delete {directory}. The run then starts '
+            'with an empty replay.')
       self.selector.state = {name: state[name] for name in self.selector.state}
       return counters
 

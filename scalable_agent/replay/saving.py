@@ -11,6 +11,7 @@ then finds the last save, or the save before.
 
 from collections.abc import Iterator
 import contextlib
+import errno
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
+from scalable_agent.settings import files
 
 _STATE = 'state.npz'
 # Name of a file that a killed run leaves behind.
@@ -33,7 +35,7 @@ class DamagedError(errors.CheckpointError):
 
   def __init__(self, damaged: str, directory: str):
     super().__init__(f'{damaged} is damaged: delete {directory}. The run then '
-                     'fills its replay anew.')
+                     'starts with an empty replay.')
     self.damaged = damaged
 
 
@@ -96,8 +98,8 @@ class Saver:
     if form != _form(store):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store)}: use the settings of before, or delete '
-          f'{self._directory}. The run then fills its replay anew.')
+          f'{_form(store)}: use the earlier settings, or delete '
+          f'{self._directory}. The run then starts with an empty replay.')
     self._segments = {}
     for name in segments:
       arrays = self._read(name)
@@ -107,19 +109,8 @@ class Saver:
     return state
 
   def _write(self, name: str, arrays: dict[str, Any]) -> None:
-    path = os.path.join(self._directory, name)
-    try:
-      with open(f'{path}.tmp', 'wb') as f:
-        np.savez(f, **arrays)
-        f.flush()
-        # Without fsync a crash could leave an empty file under this name.
-        os.fsync(f.fileno())
-      os.replace(f'{path}.tmp', path)
-    except OSError:
-      # On a full disk, half a file would take the room of checkpoints.
-      with contextlib.suppress(OSError):
-        os.remove(f'{path}.tmp')
-      raise
+    with files.whole(os.path.join(self._directory, name)) as f:
+      np.savez(f, **arrays)
 
   def _read(self, name: str) -> dict[str, np.ndarray]:
     path = os.path.join(self._directory, name)
@@ -139,6 +130,27 @@ class Saver:
     for name in os.listdir(self._directory):
       if _FILE.fullmatch(name) and name not in (_STATE, *self._segments):
         os.remove(os.path.join(self._directory, name))
+
+
+def delete(directory: str) -> bool:
+  """Deletes a saved replay; returns whether there was one.
+
+  Other files stay, and with other files the directory.
+
+  Raises:
+    OSError: the replay cannot be deleted, or the directory is a link.
+  """
+  if not os.path.isdir(directory):
+    return False
+  names = [name for name in os.listdir(directory) if _FILE.fullmatch(name)]
+  if names and os.path.islink(directory):
+    raise OSError(errno.ELOOP, 'the directory is a link')
+  # Without its state, the rest of a replay is not loaded.
+  for name in sorted(names, reverse=True):
+    os.remove(os.path.join(directory, name))
+  with contextlib.suppress(OSError):  # Not empty.
+    os.rmdir(directory)
+  return bool(names)
 
 
 def _form(store: steps.StepStore) -> str:

@@ -25,7 +25,7 @@ from scalable_agent.replay import selectors
 TERMINATED = 1  # The step ended an episode: a game, or one life.
 TRUNCATED = 2  # A time limit, and nothing else, ended the game.
 NEW_GAME = 4  # The observation of the slot begins a game.
-NO_STEP = 8  # There was no step: the stream began here, or began anew.
+NO_STEP = 8  # There was no step: the stream began or restarted here.
 
 
 class Columns(NamedTuple):

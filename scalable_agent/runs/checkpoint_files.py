@@ -4,13 +4,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import errno
-import json
 import os
 import re
 import tempfile
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import files
 import tensorflow as tf
 
 DAMAGED = 'damaged-'
@@ -69,7 +69,7 @@ def restore_good(path: str, checkpoint: tf.train.Checkpoint,
 
 
 def newest_finite(path: str) -> str | None:
-  """Returns a checkpoint, or the newest one before, of finite numbers only."""
+  """Returns the newest finite checkpoint from `path` back; None without any."""
   for candidate in _newest_first(path):
     with contextlib.suppress(*_DAMAGE), _readable(candidate) as name:
       reader = tf.train.load_checkpoint(name)
@@ -80,7 +80,7 @@ def newest_finite(path: str) -> str | None:
 
 
 def _newest_first(path: str) -> list[str]:
-  """Returns a checkpoint and those of its directory that are older."""
+  """Returns a checkpoint and all older checkpoints, the newest first."""
   logdir, latest = os.path.split(path)
   return [path, *(os.path.join(logdir, name) for name in
                   reversed(names(logdir)) if number(name) < number(latest))]
@@ -118,7 +118,7 @@ def _restore(path: str, checkpoint: tf.train.Checkpoint,
   except _DAMAGE as e:
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
-        f'({str(e).splitlines()[0]}). Use the flags it was trained with or '
+        f'({str(e).splitlines()[0]}). Use the flags of its training or '
         'another --logdir.') from e
 
 
@@ -173,26 +173,18 @@ def number(path: str) -> int:
 
 
 def write_if_new(path: str, text: str) -> None:
-  """Writes a file, whole or not at all, unless `text` is there already."""
+  """Writes a file atomically, unless the file has this text."""
   try:
     with open(path, encoding='utf-8') as f:
       if f.read() == text:
         return
   except (OSError, ValueError):  # Missing or damaged.
     pass
-  write_whole(path, text)
-
-
-def write_whole(path: str, text: str) -> None:
-  """Writes a file, whole or not at all."""
-  with open(path + '.tmp', 'w', encoding='utf-8') as f:
-    f.write(text)
-  sync(path + '.tmp')
-  os.replace(path + '.tmp', path)
+  files.write(path, text)
 
 
 def sync(path: str) -> None:
-  """Writes a file to the disk, so that a crash of the machine does no harm."""
+  """Flushes a file to the disk, in case the machine crashes."""
   descriptor = os.open(path, os.O_RDONLY)
   try:
     os.fsync(descriptor)
@@ -226,16 +218,15 @@ def check_identity(logdir: str, identity: Mapping[str, str | None]) -> None:
   found = {}
   try:
     if os.path.exists(path):
-      with open(path, encoding='utf-8') as f:
-        found = dict(json.load(f))
+      found = dict(files.read_json(path))
   except (TypeError, ValueError) as e:
     raise errors.CheckpointError(
-        f'{path} is damaged. Delete it if the flags are those that the '
-        'checkpoint was trained with, or use another --logdir.') from e
+        f'{path} is damaged. Delete this file if the flags are those of the '
+        'training, or use another --logdir.') from e
   for key, value in identity.items():
     if value is not None and found.get(key, value) != value:
       raise errors.CheckpointError(
           f'--logdir={logdir} holds a checkpoint of another {key} '
-          f'({found[key]}), this one is {value}. Use another --logdir'
+          f'({found[key]}), not {value}. Use another --logdir'
           + (' or --allow_other_task.' if key == 'level' else
-             ', or the flags that it was trained with.'))
+             ', or the flags of its training.'))

@@ -23,6 +23,7 @@ from scalable_agent.networks import agents
 from scalable_agent.runs import checkpoint_files as files
 from scalable_agent.runs.checkpoint_files import latest_checkpoint
 from scalable_agent.runs.checkpoint_files import latest_number  # noqa: F401
+from scalable_agent.settings import files as whole_files
 import tensorflow as tf
 
 # Names of files that a killed run leaves behind.
@@ -78,7 +79,7 @@ class Checkpointer:
     self._num_updates_saved: int | None = None
 
   def restore(self, put_aside: bool = True) -> str | None:
-    """Restores the latest good checkpoint; returns its path, None without any.
+    """Restores the latest good checkpoint; returns the path, or None.
 
     With `put_aside`, later checkpoints, which are damaged, are renamed, and a
     line is printed. Raises CheckpointError if no checkpoint fits this agent, or
@@ -199,7 +200,7 @@ class Checkpointer:
       saved_s = os.path.getmtime(index) if os.path.exists(index) else 0.0
       lines += [f'all_model_checkpoint_paths: "{one}"',
                 f'all_model_checkpoint_timestamps: {saved_s}']
-    files.write_whole(
+    whole_files.write(
         os.path.join(self._logdir, 'checkpoint'), '\n'.join(lines) + '\n')
 
   def _names_to_keep(self, name: str) -> list[str]:
@@ -240,7 +241,7 @@ class BestCheckpoint:
     self.mean = self._means.get(self._name, -math.inf)
 
   def offer(self, mean: float, train_time_s: float) -> bool:
-    """Saves the learner if `mean` is the highest; returns whether so.
+    """Saves the learner if `mean` is the highest; returns whether saved.
 
     Raises errors as `Checkpointer.save` does; then the best checkpoint stays.
     """
@@ -251,7 +252,7 @@ class BestCheckpoint:
     before = {self._name: self.mean} if self._name in self._means else {}
     self._means = {**before, name: mean}
     with self._checkpointer.as_save_errors():
-      files.write_whole(self._means_path, json.dumps(self._means))
+      whole_files.write(self._means_path, json.dumps(self._means))
     self._checkpointer.train_time_s = train_time_s
     self._checkpointer.save()
     self._name, self.mean = name, mean
@@ -265,8 +266,8 @@ class BestCheckpoint:
 def _read_means(path: str) -> dict[str, float]:
   """Returns the means by name of the checkpoint; empty if the file is lost."""
   try:
-    with open(path, encoding='utf-8') as f:
-      return {str(k): float(v) for k, v in json.load(f).items()}
+    return {str(k): float(v)
+            for k, v in whole_files.read_json(path).items()}
   except (OSError, AttributeError, TypeError, ValueError):
     return {}
 
@@ -306,8 +307,8 @@ def save_spec(logdir: str, spec: structs.EnvironmentSpec) -> None:
 def saved_spec(logdir: str) -> structs.EnvironmentSpec | None:
   """Returns the spec that was written to `logdir`, None if not known."""
   try:
-    with open(_spec_path(logdir), encoding='utf-8') as f:
-      return structs.EnvironmentSpec.from_json(json.load(f))
+    return structs.EnvironmentSpec.from_json(
+        whole_files.read_json(_spec_path(logdir)))
   except (OSError, LookupError, TypeError, ValueError):
     return None  # An older run, or damaged.
 

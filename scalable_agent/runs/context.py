@@ -18,10 +18,10 @@ class RunContext:
   """The objects of a run, of one learner.
 
   Attributes:
-    stop: ends the training once set.
+    stop: ends the training when set.
     collectives: connects the learners of the run.
     reports: episodes and counts that the other learners send to learner 0.
-    panel: shows the progress of learner 0 in a terminal, in place of lines.
+    panel: shows the progress of learner 0 in a terminal, instead of lines.
     videos: records videos while learner 0 trains, with `--video_secs`.
   """
   stop: threading.Event

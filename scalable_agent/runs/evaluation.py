@@ -9,14 +9,15 @@ from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import base
 from scalable_agent.experience import structs
+from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.scores import evaluations as evaluations_file
+from scalable_agent.settings import config as config_lib
 
 
 def episode_returns(
     env: base.FlowEnvironment, policy: policies.Policy,
-    num_episodes: int,
-    report: Callable[[int], None] = lambda num_episodes: None) -> list[float]:
+    num_episodes: int, config: config_lib.Config) -> list[float]:
   """Plays whole games in parallel and returns the unclipped returns.
 
   Every environment plays a fixed number of games. Otherwise short games would
@@ -25,30 +26,30 @@ def episode_returns(
   Args:
     env: `E` environments.
     num_episodes: number of games, at least `E`.
-    report: called after each game with the number of games that are over.
+    config: has `max_episode_steps` and `progress_secs`.
 
   Returns:
     `num_episodes` returns: the returns of environment 0 in order, then the
-    returns of environment 1, and so on.
+    returns of environment 1, and so on. A cut game is the last game of its
+    environment.
   """
-  returns = _play(env, policy, num_episodes, report, lambda: False)
+  returns = returns_by_environment(env, policy, num_episodes, config)
   return [r for per_env in returns for r in per_env]
 
 
 def returns_by_environment(
     env: base.FlowEnvironment, policy: policies.Policy,
-    num_episodes: int) -> list[list[float]]:
-  """Plays as `episode_returns` does; returns a list for each environment."""
-  return _play(env, policy, num_episodes, lambda num_over: None, lambda: False)
+    num_episodes: int, config: config_lib.Config,
+    is_stopped: Callable[[], bool] = lambda: False) -> list[list[float]]:
+  """Plays as `episode_returns` does; returns a list for each environment.
 
-
-def _play(env: base.FlowEnvironment, policy: policies.Policy,
-          num_episodes: int, report: Callable[[int], None],
-          is_stopped: Callable[[], bool]) -> list[list[float]]:
-  """Plays until `is_stopped`; returns the returns of each environment."""
+  Args:
+    is_stopped: ends the games when it returns True.
+  """
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
+  is_due, reported = timing.Interval(config.progress_secs), 0
 
   env_output: structs.StepOutput = env.initial()
   action_spec = policy.output_spec.action
@@ -59,28 +60,58 @@ def _play(env: base.FlowEnvironment, policy: policies.Policy,
     output, state = policy.step(action, env_output, state)
     action = output.action
     env_output = env.step(action)
-    for index in np.flatnonzero(env_output.info.episode_end):
+    info = env_output.info
+    is_cut = ~info.episode_end & (
+        info.episode_step >= config.max_episode_steps)
+    for index in np.flatnonzero(info.episode_end | is_cut):
       if len(returns[index]) < quotas[index]:
-        returns[index].append(float(env_output.info.episode_return[index]))
-        report(sum(map(len, returns)))
+        returns[index].append(float(info.episode_return[index]))
+        if is_cut[index]:  # Only the end of its game resets an environment.
+          quotas[index] = len(returns[index])
+          print(f'{env.level_names[index]}: a game was cut after '
+                f'{info.episode_step[index]:,} steps (--max_episode_steps). '
+                'Its return so far counts. Its environment plays no further '
+                'game.', flush=True)
+    if is_due():
+      reported = _report(env, info, returns, quotas, reported)
   return returns
+
+
+def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
+            returns: list[list[float]], quotas: np.ndarray,
+            reported: int) -> int:
+  """Prints how many games are over; returns the number.
+
+  Args:
+    reported: the number of the line before. If no game has ended since that
+      line, this line has advice.
+  """
+  num_over = sum(map(len, returns))
+  text = (f'{", ".join(dict.fromkeys(env.level_names[:3]))}: {num_over} of '
+          f'{sum(quotas)} games are over')
+  running = [int(step) for step, r, quota in zip(
+      info.episode_step, returns, quotas) if len(r) < quota]
+  if running:
+    text += f', the longest running game has {max(running):,} steps'
+    if num_over == reported:
+      text += '. If games never end, set a lower --max_episode_steps'
+  print(f'{text}.', flush=True)
+  return num_over
 
 
 class Evaluator:
   """Evaluates while training, and writes `evaluations.csv`."""
 
   def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
-               learner: learner_lib.Learner, *, logdir: str, every_frames: int,
-               num_episodes: int):
+               learner: learner_lib.Learner, config: config_lib.Config):
     """Reads the evaluations of earlier parts of the run.
 
     Args:
       env: `E` environments.
       policy: a policy without other users.
       learner: the learner to evaluate, with its frames restored.
-      logdir: the directory of `evaluations.csv`.
-      every_frames: number of frames between two evaluations.
-      num_episodes: games per level.
+      config: has the log directory, the frames between two evaluations, and
+        the number of games per level.
 
     Raises:
       ConfigError: `evaluations.csv` cannot be written.
@@ -88,17 +119,16 @@ class Evaluator:
     self._env = env
     self._policy = policy
     self._learner = learner
-    self._logdir = logdir
-    self._every_frames = every_frames
-    self._num_episodes = num_episodes
-    done = evaluations_file.start(logdir, learner.num_env_frames)
+    self._config = config
+    done = evaluations_file.start(config.logdir, learner.num_env_frames)
     self._last_frames = done[-1].num_env_frames if done else 0
 
   @property
   def is_due(self) -> bool:
-    """Whether a multiple of `every_frames` was reached since the last time."""
-    return (self._learner.num_env_frames // self._every_frames
-            > self._last_frames // self._every_frames)
+    """Whether a multiple of `eval_every_frames` was reached since then."""
+    every = self._config.eval_every_frames
+    return (self._learner.num_env_frames // every
+            > self._last_frames // every)
 
   @property
   def is_up_to_date(self) -> bool:
@@ -110,13 +140,13 @@ class Evaluator:
     """Plays the games with the current weights, and writes the results.
 
     `train_time_s` are the seconds trained. Returns None if `stop` is set
-    meanwhile.
+    during the games.
     """
     learner = self._learner
     self._policy.refresh(learner.weights())
     by_level: dict[str, list[float]] = {
         name: [] for name in self._env.level_names}
-    num_episodes = self._num_episodes * len(by_level)
+    num_episodes = self._config.eval_num_episodes * len(by_level)
     try:
       played = self._play(num_episodes, stop)
     except Exception:
@@ -126,20 +156,20 @@ class Evaluator:
     for name, returns in zip(self._env.level_names, played):
       by_level[name] += returns
     returns = [r for of_level in by_level.values() for r in of_level]
-    if len(returns) < num_episodes:
+    if stop.is_set() and len(returns) < num_episodes:
       return None
     self._last_frames = learner.num_env_frames
     evaluation = evaluations_file.Evaluation(
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
-    evaluations_file.append(self._logdir, evaluation)
+    evaluations_file.append(self._config.logdir, evaluation)
     return evaluation
 
   def _play(self, num_episodes: int,
             stop: threading.Event) -> list[list[float]]:
     while True:
       try:
-        return _play(self._env, self._policy, num_episodes,
-                     lambda num_over: None, stop.is_set)
+        return returns_by_environment(self._env, self._policy, num_episodes,
+                                      self._config, stop.is_set)
       except errors.EnvironmentLostError:  # All games are started again.
         pass

@@ -291,7 +291,7 @@ class Log:
       print(f'Saved {path}, {num_env_frames:,} frames.', flush=True)
 
   def _save_or_wait(self) -> str:
-    """Writes a checkpoint; waits for room in a deterministic run."""
+    """Writes a checkpoint; a deterministic run waits for disk space."""
     while True:
       try:
         return self.save()

@@ -16,6 +16,7 @@ import time
 from typing import TextIO
 
 from scalable_agent import errors
+from scalable_agent.settings import files
 
 _NAME = '.lock'
 # The text of a lock; empty if the disk is full.
@@ -34,7 +35,7 @@ _LOCKED = (errno.EWOULDBLOCK, errno.EACCES)
 
 @contextlib.contextmanager
 def locked(logdir: str) -> Iterator[None]:
-  """Locks a directory against other runs while within; makes it if missing.
+  """Locks a directory against other runs; makes a missing directory.
 
   A directory that was made here is removed at the exit, if still empty. The
   system locks a file `.lock` until the process ends, for any reason. The lock
@@ -50,14 +51,14 @@ def locked(logdir: str) -> Iterator[None]:
     os.makedirs(logdir, exist_ok=True)
     # To append: the run that has the lock has written its text there.
     file = open(path, 'a+', encoding='utf-8', errors='replace',
-                opener=_open_no_link)
+                opener=files.no_link)
   except OSError as e:
     if e.errno == errno.ELOOP and os.path.islink(path):
       raise _not_a_lock(path) from None
     if os.path.islink(logdir) and is_new:
       raise errors.CheckpointError(
           f'--logdir={logdir} is a link to {os.readlink(logdir)}, which does '
-          'not exist. Make that directory, or choose another one.') from e
+          'not exist. Make that directory, or choose another directory.') from e
     if os.path.exists(logdir) and not os.path.isdir(logdir):
       raise errors.CheckpointError(
           f'--logdir={logdir} is a file. Choose a directory.') from e
@@ -89,13 +90,13 @@ def locked(logdir: str) -> Iterator[None]:
 
 def remove_leftovers(logdir: str, names: Iterable[str],
                      names_without_lock: Iterable[str] = ()) -> None:
-  """Removes temporary files of killed programs; call it with the lock.
+  """Removes temporary files of killed programs; the caller has the lock.
 
   Args:
     names: regular expressions of the temporary names of runs.
-    names_without_lock: the same for modes that write without the lock. As such
-      a program may still be running, only old files are removed, and old
-      directories of `unfinished`.
+    names_without_lock: the same for modes that write without the lock. Such a
+      program may still be running, so only old files, and old directories of
+      `unfinished`, are removed.
   """
   leftover = re.compile('|'.join(f'({name})' for name in names))
   logdir = os.path.join(logdir, '')  # May be a link itself.
@@ -159,10 +160,6 @@ def rename_to_free_name(path: str, stem: str, extension: str = '') -> str:
   raise AssertionError
 
 
-def _open_no_link(path: str, flags: int) -> int:
-  return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
 def _not_a_lock(path: str) -> errors.CheckpointError:
   return errors.CheckpointError(
       f'{path} is not the lock of a run, and stays as before. Move it away, '
@@ -182,7 +179,7 @@ def _lock(file: TextIO, logdir: str) -> None:
   except OSError as e:
     if e.errno not in _LOCKED:  # The file system has no locks, for example.
       print(f'--logdir={logdir} cannot be locked ({e.strerror}): make sure '
-            'that no other run uses it.')
+            'that no other run uses this directory.')
       return
     file.seek(0)
     raise errors.CheckpointError(
@@ -192,5 +189,5 @@ def _lock(file: TextIO, logdir: str) -> None:
 
 
 def _prefixed(text: str) -> str:
-  """Returns `: text`, or '' if the other run has not written it yet."""
+  """Returns `: text`, or '' if the other run has not written text yet."""
   return f': {text}' if text else ''

@@ -60,7 +60,7 @@ def retry_later() -> Iterator[None]:
   try:
     yield
   except errors.SaveError as e:
-    print(f'{e} Training goes on, and tries again with the next one.',
+    print(f'{e} Training continues, and saves the next time.',
           flush=True)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.scores import dmlab30
@@ -60,9 +61,6 @@ class Bottleneck:
 class MetricsWriter:
   """Writes TensorBoard summaries and one CSV line per finished episode."""
 
-  EPISODE_FIELDS = ('num_env_frames', 'train_time_s', 'level_name',
-                    'episode_return', 'num_agent_steps', 'episode_frames')
-
   def __init__(self, logdir: str, num_action_repeats: int):
     """Opens `<logdir>/episodes.csv` and a TensorBoard event file to append.
 
@@ -77,15 +75,15 @@ class MetricsWriter:
       self._file = open(path, 'a', newline='', encoding='utf-8')
     except OSError as e:
       raise errors.ConfigError(
-          f'{path} cannot be written: {e.strerror}. Make it writable or use '
-          'another --logdir.') from e
+          f'{path} cannot be written: {e.strerror}. Make this file '
+          'writable or use another --logdir.') from e
     self._path, self._has_failed = path, False
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
     self._file.write(end)
     if is_new:
-      self._csv.writerow(self.EPISODE_FIELDS)
+      self._csv.writerow(episodes_lib.FIELDS)
 
   def write_episodes(self, episodes: list[structs.Episode],
                      num_env_frames: int, train_time_s: float) -> None:
@@ -145,8 +143,8 @@ class MetricsWriter:
     except (OSError, tf.errors.OpError) as e:
       if not self._has_failed:
         print(f'Curves could not be written to {os.path.dirname(self._path)}: '
-              f'{errors.reason(e)}. Training goes on; episodes may be missing '
-              'from them.', flush=True)
+              f'{errors.reason(e)}. Training continues; episodes may be '
+              'missing from the curves.', flush=True)
       self._has_failed = True
 
   def _as_default(self, num_env_frames: int
@@ -155,7 +153,7 @@ class MetricsWriter:
 
 
 def _missing_end(path: str) -> str:
-  """Returns the missing end of a CSV file whose last line a kill has cut."""
+  """Returns the missing end of the last line of a CSV file after a kill."""
   with open(path, 'rb') as f:
     f.seek(max(os.path.getsize(path) - _MAX_LINE_BYTES, 0))
     line = f.read().rsplit(b'\n', 1)[-1]

@@ -144,7 +144,8 @@ def evaluation_environments(
   """Makes the environments of evaluations while training.
 
   The environments play whole games on the levels of the training, with other
-  seeds. There are at most as many environments as in the training.
+  seeds. There are at most as many environments as in the training. The numbers
+  follow the numbers of the training, which runs at the same time.
   """
   names = levels.played(
       levels.level_names(config.level_name, config.is_test),
@@ -155,6 +156,7 @@ def evaluation_environments(
       # All parts of a run play the same games.
       names, [config.derive_seed('evaluation', i) for i in range(len(names))],
       dataclasses.replace(config, life_loss_ends_episode=False),
+      first_index=config.num_actors,
       restarts=None if config.deterministic
       else environments.Restarts(config.max_environment_restarts))
 
@@ -176,6 +178,4 @@ def open_evaluator(
     dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
     checkpointing.save_spec(best.logdir, spec)
     yield evaluation.Evaluator(
-        env, policy, learner, logdir=config.logdir,
-        every_frames=config.eval_every_frames,
-        num_episodes=config.eval_num_episodes), best
+        env, policy, learner, config), best

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Trains: connects acting and the learner, and runs the loop between them."""
+"""The training: connects actors and learner, and runs the training loop."""
 
 import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,8 +70,8 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   """
   if config.ray_address:
     raise errors.ConfigError(
-        f'--ray_address={config.ray_address} is for the program, as '
-        '"python experiment.py": from Python, leave it out.')
+        f'--ray_address={config.ray_address} is for "python experiment.py" '
+        'only: calls of train() must leave ray_address empty.')
   if not tf.config.threading.get_intra_op_parallelism_threads():
     # Fails if the program has used TensorFlow already: the threads exist.
     with contextlib.suppress(RuntimeError):
@@ -121,7 +121,7 @@ def run(config: config_lib.Config,
   Args:
     make_acting: makes the actors of this learner, from the settings and the
       number of the part.
-    stop: ends the training once set, in one of the learners.
+    stop: ends the training of all learners when set in one learner.
     collectives: connects several learners, of which only learner 0 writes to
       the log directory. The first sum counts the learners that were stopped
       before their actors were ready. If the count is not 0, all learners end.
@@ -332,4 +332,5 @@ def _next_batch(batches: Iterator[structs.Batch], stop: threading.Event,
         [batch.num_new_frames if batch else 0, batch is None])
   if batch is None or num_without:
     return None
-  return batch._replace(num_new_frames=num_new_frames)
+  return feeds.normalised(
+      batch._replace(num_new_frames=num_new_frames), collectives)

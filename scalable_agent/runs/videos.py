@@ -34,7 +34,7 @@ experiment.run_program()
 
 
 def announce(text: str) -> None:
-  """Prints a line about a complete video, also in the training, if any."""
+  """Prints a line about a complete video, here and in the training, if any."""
   print(text, flush=True)
   if _ANNOUNCE_FD in os.environ:
     os.write(int(os.environ[_ANNOUNCE_FD]), f'{text}\n'.encode())

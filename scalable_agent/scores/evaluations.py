@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import files
 
 # Name of a file that a killed run leaves behind.
 TEMPORARY_NAME = r'evaluations\.csv\.tmp'
@@ -21,7 +22,8 @@ class Evaluation(NamedTuple):
     num_env_frames: environment frames received so far.
     num_updates: updates made so far.
     train_time_s: seconds trained.
-    returns: unclipped returns, level by level; the same number for each level.
+    returns: unclipped returns, level by level; the same number for each level,
+      unless games were cut.
   """
   num_env_frames: int
   num_updates: int
@@ -63,13 +65,11 @@ def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
   kept = [line for line, evaluation in _lines(logdir)
           if evaluation.num_env_frames <= num_env_frames]
   try:
-    with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
-      f.writelines([_HEAD, *kept])
-    os.replace(f'{path}.tmp', path)
+    files.write(path, ''.join([_HEAD, *kept]))
   except OSError as e:
     raise errors.ConfigError(
-        f'{path} cannot be written: {e.strerror}. Make it writable or use '
-        'another --logdir.') from e
+        f'{path} cannot be written: {e.strerror}. Make this file '
+        'writable or use another --logdir.') from e
   return read(logdir)
 
 

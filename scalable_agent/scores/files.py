@@ -16,6 +16,7 @@ from scalable_agent import errors
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files as whole_files
 
 # Name of a file that a killed test leaves behind.
 TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
@@ -277,10 +278,7 @@ def reserve_path(logdir: str, label: object) -> str:
 def write(table: score_table.Table, path: str) -> None:
   """Writes `<path>.json`, `.csv` and `.md`, each completely or not at all."""
   for extension, to_text in _FORMATS.items():
-    temporary = f'{path}{extension}.tmp'
-    with open(temporary, 'w', encoding='utf-8', newline='') as f:
-      f.write(to_text(table))
-    os.replace(temporary, path + extension)
+    whole_files.write(path + extension, to_text(table))
 
 
 _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
@@ -308,8 +306,7 @@ def read(path: str) -> score_table.Run:
     latest = max(found, key=lambda match: tuple(map(int, match.groups())))
     path = os.path.join(path, latest[0])
   try:
-    with open(path, encoding='utf-8') as f:
-      [agent] = json.load(f)['agents']
+    [agent] = whole_files.read_json(path)['agents']
     settings, trained_with = (
         values and config_lib.Config.from_saved(values)
         for values in (agent['settings'], agent['trained_with']))
@@ -319,7 +316,7 @@ def read(path: str) -> score_table.Run:
         settings, operator.index(agent['num_env_frames']), trained_with or None,
         tuple(_read_row(level) for level in agent['levels']),
         os.path.splitext(path)[0])
-  except (OSError, LookupError, RecursionError, TypeError, ValueError) as e:
+  except (OSError, LookupError, TypeError, ValueError) as e:
     raise errors.ConfigError(
         f'{path} cannot be read as the test of an agent: {e}. Name another '
         'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e

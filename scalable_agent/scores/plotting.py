@@ -10,6 +10,7 @@ from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.scores import evaluations as evaluations_lib
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import suites
@@ -135,24 +136,23 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
 
   After a kill, the next part of the run repeats all frames since the last
   checkpoint. So episodes of the killed part that ended after the first episode
-  of the next part are left out. Lines cut off by a kill are left out, too.
+  of the next part are left out, and damaged lines. A damaged head is ignored.
   Raises ConfigError if `episodes.csv` cannot be read.
   """
   path = os.path.join(logdir, 'episodes.csv')
   try:
     with open(path, newline='', encoding='utf-8', errors='replace') as f:
-      # Each line by itself: the damage of one does not reach the next. Python
-      # 3.10 refuses zeros, which a crash of the machine may leave.
+      # Line by line: damage reaches no other line. Python 3.10 refuses zeros.
       rows = [next(csv.reader([line.replace('\0', '')]), []) for line in f
               if len(line) < csv.field_size_limit()]
   except OSError as e:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
         'first, or name directories of runs: --logdir=A,B,C.') from e
-  episodes = [_parse(dict(zip(rows[0], row))) for row in rows[1:]
-              if len(row) == len(rows[0])]
+  fields = rows[0] if rows and set(rows[0]) >= set(
+      episodes_lib.FIELDS[:4]) else episodes_lib.FIELDS
   kept: list[tuple[str, float, float, float]] = []
-  for episode in reversed([e for e in episodes if e]):
+  for episode in filter(None, (_parse(fields, row) for row in rows[:0:-1])):
     if not kept or episode[1] <= kept[-1][1]:
       kept.append(episode)
   return kept[::-1]
@@ -174,9 +174,11 @@ def read_evaluations(
       [(e.num_env_frames, e.train_time_s, e.mean) for e in found]).T)}
 
 
-def _parse(row: dict[str, str]) -> tuple[str, float, float, float] | None:
+def _parse(fields: Sequence[str], values: Sequence[str]
+           ) -> tuple[str, float, float, float] | None:
   """Returns level, frames, seconds and return; None for a damaged line."""
   try:
+    row = dict(zip(fields, values, strict=True))
     return (row['level_name'], float(row['num_env_frames']),
             float(row['train_time_s']), float(row['episode_return']))
   except (KeyError, ValueError):

@@ -2,8 +2,8 @@
 """The scores of tests and published scores, as rows and statistics.
 
 Intervals are percentile intervals of a bootstrap over the played games. An
-interval shows how exactly the games measure this one agent, not how well
-another training run would do.
+interval is the uncertainty of the score of this agent, not the spread between
+training runs.
 """
 
 import collections

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import files
 from scalable_agent.settings import sections
 from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import names
@@ -179,11 +180,7 @@ class Config(sections.AllSections):
     for path in (_settings_path(self.logdir, f'-{part}'),
                  _settings_path(self.logdir)):
       try:
-        with open(f'{path}.tmp', 'w', encoding='utf-8') as f:
-          json.dump(dataclasses.asdict(self), f, indent=1)
-          f.flush()
-          os.fsync(f.fileno())  # Otherwise a crash may leave an empty file.
-        os.replace(f'{path}.tmp', path)
+        files.write(path, json.dumps(dataclasses.asdict(self), indent=1))
       except OSError as e:
         raise errors.CheckpointError(
             f'{path} cannot be written: {e.strerror}.') from e
@@ -252,16 +249,15 @@ def trained_with(logdir: str) -> Config | None:
   """
   path = _settings_path(logdir)
   try:
-    with open(path, encoding='utf-8') as f:
-      return Config.from_saved(json.load(f))
+    return Config.from_saved(files.read_json(path))
   except (FileNotFoundError, NotADirectoryError):
     return None
-  except (OSError, ValueError, RecursionError) as e:
+  except (OSError, ValueError) as e:
     raise errors.ConfigError(
         f'{path}, the settings of the training, cannot be used '
         f'({str(e).rstrip(".")}). Replace this file by the newest '
-        'settings-N.json of the same directory, or remove it to use only the '
-        'flags.') from e
+        'settings-N.json of the same directory, or remove this file to use '
+        'only the flags.') from e
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

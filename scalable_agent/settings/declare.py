@@ -102,13 +102,13 @@ class Needs(NamedTuple):
 class By(dict[str, U]):
   """Defaults by algorithm and level, in a dictionary.
 
-  The first key that is there counts: `impala on DeepMind Lab`,
+  The first key in the dictionary counts: `impala on DeepMind Lab`,
   `Atari or DeepMind Lab`, `ddqn on Atari`, `Atari` (not for impala), `ddqn with
   LSTM`, `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
-    """Returns the default of the first key that is there."""
+    """Returns the default of the first key in the dictionary."""
     return next(self[key] for key in keys if key in self)
 
   def __str__(self) -> str:
@@ -266,8 +266,8 @@ class Section:
   def _refuse_unused(self, field: dataclasses.Field[Value]) -> None:
     self._check(
         field.name, False,
-        f'is not used by --algorithm={self.algorithm}: leave it out. It is '
-        f'a setting of {", ".join(field.metadata["algorithms"])}')
+        f'is not used by --algorithm={self.algorithm}, only by '
+        f'{", ".join(field.metadata["algorithms"])}: leave the flag out')
 
   @property
   def is_test(self) -> bool:

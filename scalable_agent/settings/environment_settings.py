@@ -2,10 +2,13 @@
 """Settings of environments."""
 
 import dataclasses
+import json
 
 from scalable_agent.settings import lab_levels
+from scalable_agent.settings import values
 from scalable_agent.settings.declare import ALE_COUNT
 from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import Check
 from scalable_agent.settings.declare import first_name
 from scalable_agent.settings.declare import FRACTION
 from scalable_agent.settings.declare import is_atari
@@ -14,6 +17,9 @@ from scalable_agent.settings.declare import NOT_NEGATIVE
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
+
+_IS_OBJECT = Check[str](
+    values.is_json_object, 'must be a JSON object, such as {"size": 5}')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,6 +31,12 @@ class EnvironmentSettings(Section):
       'times, and the rewards are summed. An Atari observation is the maximum '
       'over the last two frames of a step, or the only frame if the value is '
       '1.', POSITIVE, task='all')
+  environment_kwargs: str = setting(
+      '',
+      'Arguments of the environments: a JSON object such as {"size": 5}, for '
+      'gymnasium.make, which passes other arguments than its own to the '
+      'constructor. In Python also a dictionary. Atari games and DeepMind Lab '
+      'take none.', _IS_OBJECT, task='all')
   width: int = setting(
       96,
       'DeepMind Lab (multiples of 4) and ViZDoom: width of the frames in '
@@ -88,6 +100,16 @@ class EnvironmentSettings(Section):
       '',
       'DeepMind Lab: directory that keeps compiled maps. The directory grows '
       'with every new map. If empty, maps are not kept.', IS_LOCAL, path=True)
+
+  def __post_init__(self) -> None:
+    object.__setattr__(self, 'environment_kwargs',
+                       values.json_object(self.environment_kwargs))
+    super().__post_init__()
+
+  @property
+  def kwargs(self) -> dict[str, object]:
+    """The arguments of `environment_kwargs`, by name."""
+    return json.loads(self.environment_kwargs or '{}')
 
   def default_keys(self) -> list[str]:
     keys = super().default_keys()

@@ -96,9 +96,9 @@ class ReplaySettings(Section):
   importance_exponent: float = setting(
       .4,
       'Prioritised selectors: beta of the importance weights: (probability of '
-      'the draw)^-beta, divided by the largest possible weight. Fresh unrolls '
-      'have weight 1. 0 for no importance weights.', FRACTION,
-      needs=_PRIORITISED)
+      'the draw)^-beta, divided by the largest possible weight of all '
+      'learners. Fresh unrolls have weight 1. 0 for no importance weights.',
+      FRACTION, needs=_PRIORITISED)
   importance_exponent_end: float = setting(
       1.,
       'Prioritised selectors: value that --importance_exponent reaches, '

@@ -22,6 +22,12 @@ class TestSettings(Section):
       'Take the best known action in tests and evaluations. If off, the agent '
       'acts as in training: impala draws actions from the policy, as '
       "DeepMind's code does.")
+  max_episode_steps: int = setting(
+      1_000_000,
+      'Agent steps after which a game of a test, an evaluation, a video or '
+      '`play` of a loaded agent is cut. The return so far counts, a line says '
+      'that, and the environment plays no further game. Training is not cut. '
+      'A game with a time limit should end before.', POSITIVE)
   eval_every_frames: int = setting(
       0,
       'Environment frames between evaluations; the last evaluation is at the '

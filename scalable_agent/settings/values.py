@@ -1,6 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Values of settings from programs and files: conversion and types."""
 
+from collections.abc import Mapping
+import json
 import os
 import re
 
@@ -20,6 +22,31 @@ def plain(value: object, kind: type) -> object:
   if kind is int and isinstance(value, float) and value.is_integer():
     return int(value)
   return value
+
+
+def json_object(value: object) -> object:
+  """Returns a mapping, or the text of a JSON object, as text in one form.
+
+  Equal objects have equal texts; an empty object is ''. All other values are
+  returned unchanged, or as text if a mapping has no JSON.
+  """
+  try:
+    found = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+      return value
+    return json.dumps(
+        dict(found), sort_keys=True,
+        default=lambda number: number.item()) if found else ''  # Of NumPy.
+  except (AttributeError, TypeError, ValueError, RecursionError):
+    return str(value) if isinstance(value, Mapping) else value
+
+
+def is_json_object(text: str) -> bool:
+  """Returns whether a text is a JSON object, or ''."""
+  try:
+    return not text or isinstance(json.loads(text), dict)
+  except (ValueError, RecursionError):
+    return False
 
 
 def broken_rule(value: object, kind: type, may_be_none: bool) -> str:

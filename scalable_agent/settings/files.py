@@ -1,0 +1,62 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Files that are written whole or not at all, and files in JSON."""
+
+from collections.abc import Iterator
+import contextlib
+import errno
+import json
+import os
+from typing import Any, BinaryIO
+
+
+@contextlib.contextmanager
+def whole(path: str) -> Iterator[BinaryIO]:
+  """Opens a file that replaces `path` at the exit, unless there was an error.
+
+  Raises:
+    OSError: the file cannot be written, or the temporary name is a link.
+  """
+  temporary = f'{path}.tmp'
+  file = open(temporary, 'wb', opener=no_link)
+  try:
+    with file as f:
+      yield f
+      f.flush()
+      # Without fsync, a crash of the machine could leave an empty file.
+      os.fsync(f.fileno())
+    os.replace(temporary, path)
+  except OSError:
+    # On a full disk, half a file would take the room of checkpoints.
+    with contextlib.suppress(OSError):
+      os.remove(temporary)
+    raise
+
+
+def write(path: str, text: str) -> None:
+  """Writes a text, as `whole` does."""
+  with whole(path) as f:
+    f.write(text.encode())
+
+
+def read_json(path: str) -> Any:
+  """Returns the data in a JSON file.
+
+  Raises:
+    OSError: the file cannot be read.
+    ValueError: the file has no JSON, or too many brackets within brackets.
+  """
+  with open(path, encoding='utf-8') as f:
+    try:
+      return json.load(f)
+    except RecursionError:
+      raise ValueError('too many brackets within brackets') from None
+
+
+def no_link(path: str, flags: int) -> int:
+  """Opens a file, for `open`; raises OSError if `path` is a link."""
+  try:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+  except OSError as e:
+    if e.errno == errno.ELOOP:
+      e.strerror = f'{path} is a link'
+    raise

@@ -1,0 +1,86 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of `mutations.py`, and of all lists that are called `MUTATIONS`."""
+
+import ast
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+
+from absl.testing import absltest
+import mutations
+import pytest
+
+_TESTS = pathlib.Path(__file__).resolve().parent
+
+# The first mutation is caught. The second changes nothing. The third cannot be
+# imported. The fourth hangs.
+_RUN = """
+import mutations
+caught, = mutations.mutations('^losses/q_learning: maximum of the critics$')
+source = (mutations._ROOT / caught.path).read_text('utf-8')
+found = [caught, caught._replace(name='same', source=source),
+         caught._replace(name='syntax', source='1 +')]
+mutations.mutations = lambda pattern: found
+assert mutations.main() == 1
+found = [caught._replace(
+    name='hangs', source='import time\\ntime.sleep(1e6)\\n' + source)]
+mutations._unbroken = lambda broken: []
+mutations._LIMIT = 1.0
+assert mutations.main() == 0
+"""
+
+
+@functools.cache
+def _tests(file: str) -> frozenset[str]:
+  """Returns `Class.test_name` of all tests in a file."""
+  names = set()
+  for cls in ast.parse((_TESTS / f'{file}.py').read_text('utf-8')).body:
+    if isinstance(cls, ast.ClassDef):
+      names |= {f'{cls.name}.{test.name}' for test in cls.body
+                if isinstance(test, ast.FunctionDef)}
+      for base in map(ast.unparse, cls.bases):
+        if base.startswith('environment_contract.'):
+          names |= {
+              name.replace(base.partition('.')[2], cls.name)
+              for name in _tests('environment_contract')}
+  return frozenset(name for name in names if '.test_' in name)
+
+
+class MutationsTest(absltest.TestCase):
+
+  def test_every_mutation_can_be_made(self):
+    found = mutations.mutations('')  # Raises if a text is not there once.
+    names = [mutation.name for mutation in found]
+    self.assertLen(set(names), len(names))
+    self.assertGreater(len(names), 600)
+
+  def test_every_named_test_exists(self):
+    for mutation in mutations.mutations(''):
+      for catches in mutation.catches:
+        # A case of a parameterised test may be named.
+        tests = [name for name in _tests(mutation.tests)
+                 if catches.startswith((name, name.partition('.')[2]))]
+        self.assertNotEmpty(
+            tests, f'{catches} of {mutation.name!r} in {mutation.tests}')
+
+  @pytest.mark.slow
+  def test_what_is_not_caught_is_said(self):
+    run = subprocess.run(
+        [sys.executable, '-c', _RUN], cwd=_TESTS, text=True, check=False,
+        env=dict(os.environ, PYTHONPATH=str(_TESTS)), capture_output=True)
+    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+    test = 'q_losses_test: test_smallest'
+    self.assertEqual(
+        [line for line in run.stdout.splitlines() if line.startswith('| ')], [
+            '| mutation | caught by |',
+            f'| losses/q_learning: maximum of the critics | {test} |',
+            f'| same | **nothing**, not by {test} |',
+            f'| syntax | **nothing**, {test} cannot run |',
+            '| mutation | caught by |',
+            f'| hangs | {test}, without an end |'])
+
+
+if __name__ == '__main__':
+  absltest.main()
