@@ -354,6 +354,33 @@ class AlgorithmsTest(parameterized.TestCase):
   """Tests of settings whose defaults, or whose use, depend on the algorithm."""
 
   @parameterized.parameters(
+      ('dmlab30', 'impala', 64), ('lab/lt_chasm,catch', 'impala', 64),
+      ('catch', 'impala', 2), ('ALE/Pong-v5', 'impala', 2),
+      ('rooms_watermaze', 'ddqn', 1))
+  def test_groups(self, level_name, algorithm, num_groups):
+    config = config_lib.Config(level_name=level_name, algorithm=algorithm)
+    self.assertEqual(config.num_actor_groups, num_groups)
+    # Groups of fewer than four environments share policy steps.
+    if num_groups == 64:
+      config = config_lib.Config(level_name=level_name, num_actors=150)
+      spec = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
+      self.assertTrue(config.resolved(
+          spec, on_cpu=True, num_groups=64).dynamic_batching)
+
+  @parameterized.parameters(
+      'dmlab30', 'catch,lab/contributed/dmlab30/lasertag_one_opponent_large')
+  def test_levels_that_no_seed_repeats(self, level_name):
+    values = dict(level_name=level_name, num_actor_groups=1)
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'deterministic=True cannot be used with '
+        f'{level_name.split(",")[-1]}: no seed repeats'):
+      config_lib.Config(deterministic=True, **values)
+    config_lib.Config(**values)
+    config_lib.Config(deterministic=True, mode='test', **values)
+    config_lib.Config(deterministic=True, num_actor_groups=1,
+                      level_name='explore_object_rewards_few')
+
+  @parameterized.parameters(
       ('impala', dict(
           total_environment_frames=1_000_000_000, hidden_sizes='64,64',
           num_actor_groups=2, unroll_length=100, num_action_repeats=1,
@@ -1217,6 +1244,14 @@ MUTATIONS = (
          "object.__setattr__(self, 'target_update_period', 1)", 'pass'),
         ('targets are copied in every update',
          'period is not None and period > 1:', 'period is not None:'),
+    )),
+    dict(file='settings/environment_settings', catches='test_groups', rows=(
+        ('Lab has few groups', "f'{self.algorithm} on DeepMind Lab')", "'')"),
+    )),
+    dict(file='settings/lab_levels',
+         catches='test_levels_that_no_seed_repeats', rows=(
+        ('suites repeat', 'if name == SUITE or name.removeprefix(',
+         'if name.removeprefix('),
     )),
     dict(file='settings/lab_levels',
          catches='test_actions_are_repeated_where_the_levels_expect_it', rows=(

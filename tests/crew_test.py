@@ -180,6 +180,19 @@ class CrewTest(parameterized.TestCase):
     self._advance(the_crew, 1)
     self.assertEqual(the_crew.counts()['workers'], 2)
 
+  @parameterized.parameters(('catch', 20), ('rooms_watermaze', 80))
+  def test_the_first_unroll_has_time_to_compile(self, level_name, limit_s):
+    # 60 s for each of two environments, on two CPUs.
+    the_crew = self._crew(level_name=level_name)
+    [worker, _] = the_crew.workers
+    worker.description = _DESCRIPTION
+    self.assertEqual(the_crew._limit_s(worker), limit_s)
+    the_crew.record_result(worker)
+    self.assertEqual(the_crew._limit_s(worker), 20)
+    the_crew._replace(worker, 'lost', 0.)
+    worker.description = _DESCRIPTION
+    self.assertEqual(the_crew._limit_s(worker), limit_s)
+
   def test_replaces_a_worker_that_hangs_while_it_opens(self):
     # There is time for another one before the start is given up.
     self.ray.answer = lambda call: (
@@ -350,10 +363,17 @@ MUTATIONS = (
          '(True\n'),
     )),
     dict(file='distributed/crew',
+         catches='test_the_first_unroll_has_time_to_compile', rows=(
+        ('first unrolls have no time for maps', 'starts.TIMEOUT_S * (',
+         '0 * ('),
+        ('all unrolls have time for maps', 'not worker.has_acted and any(',
+         'any('),
+    )),
+    dict(file='distributed/crew',
          catches='test_replaces_a_worker_that_hangs_while_it_opens', rows=(
         ('a worker has no time to open',
-         'else _OPENING_SHARE * self._config.actor_timeout_s)',
-         'else self._config.hang_timeout_s)'),
+         'return _OPENING_SHARE * config.actor_timeout_s',
+         'return config.hang_timeout_s'),
         ('a worker may open as long as all have to come',
          '_OPENING_SHARE = 0.5', '_OPENING_SHARE = 1.0'),
         ('a worker that was replaced counts as placed',

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of DeepMind Lab's adapter, on a fake with Lab's API and its checks."""
 
+import builtins
 import contextlib
 import dataclasses
 import glob
@@ -9,11 +10,13 @@ import io
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from unittest import mock
 
@@ -30,14 +33,17 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import lab_maps
+from scalable_agent.environments import toys
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.processes import processes
-from scalable_agent.processes import workers
+from scalable_agent.processes import starts
 from scalable_agent.runs import training
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import lab_levels
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -57,6 +63,12 @@ class _FakeLab:
     self.addCleanup(sys.path.remove, _FAKE)
     self.addCleanup(sys.modules.pop, 'deepmind_lab', None)
     self.lab = importlib.import_module('deepmind_lab')
+    self.addCleanup(lambda: [*map(os.close, self.lab.Lab.descriptors)])
+
+  def make_dataset(self):
+    directory = self.create_tempdir()
+    directory.create_file('0001.png')
+    return directory.full_path
 
   def make_vec(self, level_names, seeds, settings=_SETTINGS):
     env = environments.make_vec(level_names, seeds, settings)
@@ -166,7 +178,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
 
   @parameterized.parameters('train', 'test')
   def test_settings_reach_lab(self, mode):
-    dataset = self.create_tempdir().full_path
+    dataset = self.make_dataset()
     settings = dataclasses.replace(
         _SETTINGS, dataset_path=dataset, mode=mode)
     env = self.make_vec(['lab/tests/show_config'], [1], settings)
@@ -176,6 +188,37 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
         'logLevel': 'WARN',
         'allowHoldOutLevels': 'true' if mode == 'test' else 'false',
         'mixerSeed': str(0x600D5EED) if mode == 'test' else '0'})
+
+  def test_processes_are_replaced_before_they_are_full(self):
+    settings = dataclasses.replace(_SETTINGS, environments_per_process=2)
+    level = 'language_select_described_object'
+    env = self.make_vec([level] * 2, [1, 2], settings)
+    expected = self.frames([level] * 2, [1, 2], num_steps=1)
+    pids = set()
+    # Each process would start 260 Labs, but a process with 240 Labs dies.
+    for _ in range(130):
+      frames = [env.initial().observation['frame'].copy(),
+                env.step(np.zeros([2], np.int32)).observation['frame']]
+      np.testing.assert_array_equal(frames, expected)
+      [process] = multiprocessing.active_children()
+      pids.add(process.pid)
+    self.assertLen(pids, 3)
+
+  def test_no_process_is_left_by_a_close_while_processes_are_replaced(self):
+    env = gymnasium_env.GymnasiumVector(
+        ['catch'], [toys.look_up('catch', _SETTINGS)], [1],
+        dataclasses.replace(_SETTINGS, num_action_repeats=1), max_resets=1)
+    env.initial()
+    make = env._make_workers
+
+    def close_and_make():
+      env.close()
+      return make()
+
+    env._make_workers = close_and_make
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, 'are closed'):
+      env.initial()
+    self.assertEmpty(multiprocessing.active_children())
 
   def test_tests_have_worlds_of_their_own(self):
     tests = dataclasses.replace(_SETTINGS, mode='test')
@@ -192,6 +235,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
   def test_level_cache(self):
     cache = self.create_tempdir().full_path
     settings = dataclasses.replace(_SETTINGS, level_cache_dir=cache)
+
     levels, seeds = ['explore_goal_locations_small'] * 2, [1, 2]
     expected = self.frames(levels, seeds)
     np.testing.assert_array_equal(self.frames(levels, seeds, settings),
@@ -199,9 +243,8 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     maps = os.listdir(cache)
     for name in maps:
       self.assertRegex(
-          name, r'^explore_goal_locations_small_noaas_[0-9a-f]{32}$')
-    # One in the constructor, and those of the episodes.
-    self.assertGreaterEqual(len(maps), 3)
+          name, r'^maze_[0-9]_noaas_[0-9a-f]{32}$')
+    self.assertLen(maps, 2)
     np.testing.assert_array_equal(self.frames(levels, seeds, settings),
                                   expected)
     self.assertCountEqual(os.listdir(cache), maps)
@@ -211,16 +254,20 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assertFalse(np.array_equal(self.frames(levels, seeds, settings),
                                     expected))
 
-  def test_prebuilt_maps_are_not_kept(self):
+  @parameterized.parameters(
+      'seekavoid_arena_01', 'rooms_watermaze', 'natlab_fixed_large_map')
+  def test_prebuilt_maps_are_not_kept(self, level):
     cache = self.create_tempdir().full_path
     settings = dataclasses.replace(_SETTINGS, level_cache_dir=cache)
-    self.frames(['seekavoid_arena_01'], [1], settings, num_steps=1)
+    self.frames([level], [1], settings, num_steps=1)
     self.assertEqual(os.listdir(cache), [])
 
   @parameterized.parameters(
       ('lab/tests/exit', 'died with exit code 7'),
       ('lab/tests/no_map', 'died with exit code 1 '),
       ('lab/tests/lua_error', 'died with exit code -6'),
+      ('lab/tests/custom_actions_test', 'tests/custom_actions_test has actions '
+       'of its own, of 9 numbers: only levels with the 7 numbers'),
       ('lab/no_such', 'raised RuntimeError: Failed to init environment - '
        '"Level not found: Failed to open file \'.*/no_such.lua\'"'))
   def test_levels_that_fail(self, level, message):
@@ -228,12 +275,31 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
       self.stream([level] * 2, [1, 2], num_steps=3)
     self.assertEmpty(multiprocessing.active_children())
 
-  def test_a_directory_without_the_dataset(self):
+  def test_a_directory_without_images(self):
+    level, directory = 'psychlab_continuous_recognition', self.create_tempdir()
     settings = dataclasses.replace(
-        _SETTINGS, dataset_path=self.create_tempdir().full_path)
-    with self.assertRaisesRegex(errors.EnvironmentProcessError,
-                                'Failed to start environment - "'):
-      self.stream(['psychlab_continuous_recognition'], [1], settings)
+        _SETTINGS, dataset_path=directory.full_path)
+    with mock.patch.object(processes, 'start') as start:
+      self.assert_refused([level], settings, errors.LevelError, (
+          f'^dataset_path={directory.full_path} has no file 0001.png: name the '
+          'directory'))
+    start.assert_not_called()
+    # Lab itself starts, and ends its process at the first image.
+    with mock.patch.object(dmlab, '_check_paths'), self.assertRaisesRegex(
+        errors.EnvironmentProcessError, 'died with exit code -6'):
+      self.stream([level], [1], settings)
+    settings = dataclasses.replace(settings, dataset_path=self.make_dataset())
+    self.assertLen(self.stream([level], [1], settings), 41)
+
+  @parameterized.parameters(True, False)
+  def test_bots_do_not_repeat(self, is_lasertag):
+    level = ('lasertag_one_opponent_small' if is_lasertag
+             else 'explore_object_rewards_few')
+    repeated = [self.frames([level], [1], num_steps=4) for _ in range(2)]
+    self.assertEqual(np.array_equal(*repeated), not is_lasertag)
+    for prefix in '', 'contributed/dmlab30/', 'lab/contributed/dmlab30/':
+      self.assertEqual(lab_levels.not_repeated(['catch', prefix + level]),
+                       [prefix + level] * is_lasertag)
 
   @parameterized.parameters(
       (['explore_goal_location_small'], errors.UnknownLevelError,
@@ -317,7 +383,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assertNotIn('\n', str(caught.exception))
 
 
-class DmLabTest(_FakeLab, absltest.TestCase):
+class DmLabTest(_FakeLab, parameterized.TestCase):
   """One environment in this process, and its calls of Lab."""
 
   def make(self, num_action_repeats=4, level_cache_dir=''):
@@ -338,6 +404,7 @@ class DmLabTest(_FakeLab, absltest.TestCase):
     seeds = np.random.RandomState(5).randint(0, 2**31 - 1, size=2)
     start = ('Lab', 'seekavoid_arena_01', ['RGB_INTERLEAVED', 'INSTR'],
              {'width': '12', 'height': '8'}, 'software')
+    start[2].append('FRAMES_REMAINING_AT_60')
     self.assertEqual(self.lab.Lab.calls, [
         start,
         ('reset', 0, seeds[0]),
@@ -376,13 +443,44 @@ class DmLabTest(_FakeLab, absltest.TestCase):
   def test_instructions_are_asked_for_where_they_are_declared(self):
     self.lab.Lab.calls.clear()
     env = dmlab.DmLab(
-        'tests/empty_room_test', {'width': '12', 'height': '8'}, 4)
+        'tests/event_test', {'width': '12', 'height': '8'}, 4)
     observation, _ = env.reset(seed=1)
     self.assertEqual(observation['instruction'], '')
     self.assertEqual(env.step(0)[0]['instruction'], '')
     env.close()
     [started] = [call for call in self.lab.Lab.calls if call[0] == 'Lab']
     self.assertEqual(started[2], ['RGB_INTERLEAVED'])
+    env = dmlab.DmLab(
+        'tests/show_config', {'width': '12', 'height': '8'}, 4)
+    self.assertIn('width', env.reset(seed=1)[0]['instruction'])
+    self.assertEqual(self.lab.Lab.calls[-2][2], ['RGB_INTERLEAVED', 'INSTR'])
+    env.close()
+
+  def test_only_unknown_observations_are_left_out(self):
+    env = self.make()
+    with mock.patch.object(self.lab, 'Lab', side_effect=ValueError('other')):
+      with self.assertRaisesRegex(ValueError, '^other$'):
+        env.reset(seed=1)
+
+  @parameterized.product(repeats=[1, 4, 7, 30, 60], level=[
+      'seekavoid_arena_01', 'tests/goal', 'tests/event_test'])
+  def test_time_limits(self, repeats, level):
+    env = dmlab.DmLab(level, {'width': '12', 'height': '8'}, repeats)
+    env.reset(seed=1)
+    ends = (False, False)
+    num_steps = 0
+    while ends == (False, False):
+      *_, terminated, truncated, _ = env.step(2)
+      ends = terminated, truncated
+      num_steps += 1
+    env.close()
+    num_frames = {'seekavoid_arena_01': 1200, 'tests/goal': 30,
+                  'tests/event_test': 60}[level]
+    self.assertEqual(num_steps, -(-num_frames // repeats))
+    # A step of 60 frames cannot tell the goal from the time limit.
+    is_limit = level == 'seekavoid_arena_01' or (
+        level == 'tests/goal' and repeats == 60)
+    self.assertEqual(ends, (not is_limit, is_limit))
 
   def test_each_lab_has_a_folder_while_it_runs(self):
     folders = []
@@ -411,10 +509,9 @@ class DmLabTest(_FakeLab, absltest.TestCase):
   def test_last_observation_stands_in_at_the_end(self):
     env = self.make()
     last, _ = env.reset(seed=1)
-    terminated = False
-    while not terminated:
+    terminated = truncated = False
+    while not (terminated or truncated):
       observation, _, terminated, truncated, _ = env.step(2)
-      self.assertFalse(truncated)
       last, previous = observation, last
     self.assertIs(last, previous)
 
@@ -440,11 +537,30 @@ class FakeTest(_FakeLab, parameterized.TestCase):
       self.make(config=config)
 
   def test_observations(self):
-    self.assertLen(self.make().observation_spec(), 44)
-    undecorated = self.make('tests/empty_room_test').observation_spec()
+    for level in 'seekavoid_arena_01', 'tests/empty_room_test':
+      spec = self.make(level).observation_spec()
+      self.assertLen(spec, 43)
+      self.assertIn('INSTR', [one['name'] for one in spec])
+    undecorated = self.make('tests/event_test').observation_spec()
     self.assertNotIn('INSTR', [spec['name'] for spec in undecorated])
     with self.assertRaisesRegex(ValueError, "Unknown observation 'INSTR'"):
-      self.make('tests/empty_room_test', ['INSTR'])
+      self.make('tests/event_test', ['INSTR'])
+    names = ['INSTR', 'DEBUG.PLAYERS.ID', 'RGB_INTERLEAVED', 'VEL.ROT']
+    for level, num_players in (
+        ('rooms_watermaze', 1), ('lasertag_three_opponents_small', 4)):
+      lab = self.make('contributed/dmlab30/' + level, names)
+      lab.reset()
+      values = lab.observations()
+      self.assertEqual(list(values), names)  # In the order of asking.
+      self.assertLen(values['DEBUG.PLAYERS.ID'], num_players)
+
+  def test_frames_remaining_count_down(self):
+    lab = self.make(observations=['FRAMES_REMAINING_AT_60'])
+    lab.reset()
+    for number in 1200, 1196, 1192:
+      self.assertEqual(
+          lab.observations()['FRAMES_REMAINING_AT_60'].tolist(), [number])
+      lab.step(np.zeros([7], np.intc), num_steps=4)
 
   def test_methods(self):
     lab = self.make()
@@ -470,44 +586,99 @@ class FakeTest(_FakeLab, parameterized.TestCase):
   def test_lengths_and_rewards(self, level, num_frames):
     lab = self.make(level)
     lab.reset(seed=1)
-    rewards = []
+    rewards, action = [], np.array(dmlab.DEFAULT_ACTION_SET[0], np.intc)
     while lab.is_running():
-      rewards.append(lab.step(np.zeros([7], np.intc), num_steps=4))
+      rewards.append(lab.step(action, num_steps=4))
     self.assertEqual(lab.num_steps(), num_frames)
     self.assertEqual([r for r in rewards if r % 1], [])
     self.assertBetween(np.count_nonzero(rewards), 1, num_frames / 40)
 
-  def test_cache_is_asked_in_the_constructor(self):
-    cache = mock.Mock(fetch=mock.Mock(return_value=False), write=mock.Mock())
-    lab = self.make('contributed/dmlab30/rooms_watermaze', level_cache=cache)
-    cache.fetch.assert_called_once()
+  def test_without_actions_seekavoid_has_no_rewards(self):
+    lab = self.make()
     lab.reset(seed=1)
-    for number in (2, 3):
-      lab.reset(seed=1 + 5 * number)  # They have one map.
+    while lab.is_running():
+      self.assertEqual(lab.step(np.zeros([7], np.intc), num_steps=4), 0)
+
+  def test_cache_is_asked_in_reset(self):
+    cache = mock.Mock(fetch=mock.Mock(return_value=False), write=mock.Mock())
+    lab = self.make('contributed/dmlab30/explore_object_rewards_few',
+                    level_cache=cache)
+    cache.fetch.assert_not_called()
+    for number in (0, 2, 3):
+      lab.reset(seed=1 + 5 * number)  # These episodes have one map.
     keys = [call.args[0] for call in cache.fetch.call_args_list]
-    self.assertLen(set(keys), 2)
+    self.assertLen(keys, 3)
+    self.assertLen(set(keys), 1)
+    self.assertRegex(keys[0], '^maze_1_noaas_[0-9a-f]{32}$')
+
+  @parameterized.parameters('rooms_watermaze', 'natlab_fixed_large_map')
+  def test_levels_with_prebuilt_maps(self, level):
+    cache = mock.Mock()
+    self.make('contributed/dmlab30/' + level, level_cache=cache).reset()
+    cache.fetch.assert_not_called()
+
+  def test_numbers_are_checked(self):
+    self.make(config={'width': '0x60'}, renderer='')
+    for config in {'width': '96 '}, {'fps': 'many'}, {'no_such': '1'}:
+      with self.assertRaises((RuntimeError, TypeError)):
+        self.make(config=config)
+    with self.assertRaisesRegex(RuntimeError, 'Invalid setting: "no_such"'):
+      self.make(config={'no_such': '1'})
+    lab = self.make()
+    lab.reset(seed=2**63 - 1)
+    action = np.zeros([7], np.intc)
+    for call in (lambda: lab.reset(seed=2**63), lambda: lab.reset(2**31),
+                 lambda: lab.step(action, 2**31)):
+      with self.assertRaises(OverflowError):
+        call()
+    lab.step(action.astype('>i4'))
+
+  def test_instances_are_closed_objects(self):
+    lab = self.make()
+    with self.assertRaisesRegex(TypeError, 'cannot pickle'):
+      pickle.dumps(lab)
+    with self.assertRaisesRegex(TypeError, 'not an acceptable base type'):
+      type('Mine', (self.lab.Lab,), {})
+    with self.assertRaises(AttributeError):
+      lab.attribute = 1
+
+  def test_a_closed_lab_keeps_descriptors(self):
+    before = psutil.Process().num_fds()
+    self.make().close()
+    self.assertEqual(psutil.Process().num_fds(), before + 7)
 
   @parameterized.parameters(False, True)
   def test_temporary_folder(self, is_given):
     directory = self.create_tempdir().full_path
     with mock.patch.object(tempfile, 'tempdir', directory):
       kwargs = {'temp_folder': f'{directory}/mine'} if is_given else {}
-      lab = self.make('contributed/dmlab30/rooms_watermaze', **kwargs)
+      lab = self.make('contributed/dmlab30/explore_object_rewards_few',
+                      **kwargs)
+      lab.reset()
     [folder] = os.listdir(directory)
     self.assertEqual(folder.startswith('dmlab_temp_folder_'), not is_given)
     lab.close()
     self.assertEqual(os.listdir(directory), [folder] if is_given else [])
 
-  def test_a_reset_after_close_ends_the_process(self):
+  @parameterized.parameters(
+      ('lab.reset()', -signal.SIGSEGV),
+      ("lab.properties('')", -signal.SIGSEGV),
+      ("lab.read_property('engine.fps')", -signal.SIGSEGV),
+      ("lab.write_property('engine.fps', '1')", -signal.SIGSEGV),
+      # A cache that claims to have copied a map.
+      ('import unittest.mock\n'
+       "deepmind_lab.Lab('contributed/dmlab30/explore_object_rewards_few', [], "
+       'level_cache=unittest.mock.Mock()).reset()', 1))
+  def test_calls_that_end_the_process(self, call, exit_code):
     program = ('import deepmind_lab\n'
                "lab = deepmind_lab.Lab('seekavoid_arena_01', [])\n"
                'lab.reset()\n'
-               'lab.close()\n'
-               'lab.reset()')
+               f'lab.close()\n{call}')
     found = subprocess.run(
-        [sys.executable, '-c', program],
+        [sys.executable, '-c', program], stderr=subprocess.PIPE, text=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join([_FAKE, _ROOT])})
-    self.assertEqual(found.returncode, -signal.SIGSEGV)
+    self.assertEqual(found.returncode, exit_code)
+    self.assertNotIn('Traceback', found.stderr)
 
 
 class LocalLevelCacheTest(absltest.TestCase):
@@ -546,7 +717,7 @@ class LocalLevelCacheTest(absltest.TestCase):
       with open(target, 'w', encoding='utf-8') as f:
         f.write('o')
       raise OSError('disk full')
-    with mock.patch.object(dmlab.shutil, 'copyfile', copy_half):
+    with mock.patch.object(lab_maps.shutil, 'copyfile', copy_half):
       self.cache.write('key', self.pk3)  # The level plays on.
       self.assertFalse(self.cache.fetch('other', self.pk3))
     self.assertFalse(self.cache.fetch('key', self.pk3))
@@ -560,7 +731,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
   """Maps are compiled when an environment starts."""
 
   def test_says_once_that_maps_are_compiled(self):
-    gymnasium_env._say_once.cache_clear()
+    gymnasium_env._said.clear()
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
       self.make_vec(['catch'], [1]).initial()
@@ -569,17 +740,85 @@ class StartTest(_FakeLab, parameterized.TestCase):
         self.make_vec(['rooms_watermaze'], [1]).initial()
     self.assertEqual(output.getvalue().count('first compile maps'), 1)
 
+  def test_groups_that_start_together_say_so_once(self):
+    gymnasium_env._said.clear()
+    lines, both_run = [], threading.Barrier(2)
+
+    def say():
+      both_run.wait()
+      gymnasium_env._say_once('once')
+
+    def slow_print(text, flush):
+      del flush
+      lines.append(text)
+      time.sleep(0.3)  # As a terminal that lets another thread run.
+
+    with mock.patch.object(builtins, 'print', slow_print):
+      groups = [threading.Thread(target=say) for _ in range(2)]
+      for thread in groups:
+        thread.start()
+      for thread in groups:
+        thread.join()
+    self.assertEqual(lines, ['once'])
+
+  def test_lines_say_how_many_are_ready(self):
+    settings = config_lib.Config(
+        level_name='rooms_watermaze', width=12, height=8, progress_secs=0.3,
+        step_timeout_s=4)
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 0.))
+    env = self.make_vec(['rooms_watermaze', 'lab/tests/compiles'], [1, 2],
+                        settings)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), self.assertRaises(
+        errors.EnvironmentProcessLostError):
+      env.initial()
+    self.assertIn('1 of 2 environments are ready.\n', output.getvalue())
+    self.assertGreater(output.getvalue().count('are ready.'), 1)
+
+  def test_turns(self):
+    directory = self.create_tempdir().full_path
+    first, second, third = (starts.Turns(directory, 2) for _ in range(3))
+    first.take()
+    second.take()
+    waits = threading.Thread(target=third.take, daemon=True)
+    waits.start()
+    waits.join(0.5)
+    self.assertTrue(waits.is_alive())
+    first.free()
+    waits.join()
+    first.free()  # Twice does no harm.
+    second.free()
+    third.free()
+
+  def test_a_map_of_another_process_is_not_compiled_again(self):
+    cache = dmlab.LocalLevelCache(self.create_tempdir().full_path)
+    pk3 = self.create_tempfile('map.pk3', content='one').full_path
+    directory = self.create_tempdir().full_path
+    with mock.patch.object(processes, 'directory', lambda: directory + '/p'):
+      one, other = (lab_maps.TurnsToCompile(cache, 1) for _ in range(2))
+    self.assertFalse(one.fetch('key', pk3))
+    results = []
+    waits = threading.Thread(
+        target=lambda: results.append(other.fetch('key', pk3)), daemon=True)
+    waits.start()
+    one.write('key', pk3)
+    waits.join()
+    self.assertEqual(results, [True])
+    # The turn has ended, too.
+    self.assertFalse(one.fetch('another', pk3))
+    one.free()
+
   def test_time_grows_with_environments_per_core(self):
     settings = dataclasses.replace(_SETTINGS, step_timeout_s=5)
-    self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
-    self.enter_context(mock.patch.object(workers, 'num_cores', lambda: 2))
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))
+    self.enter_context(mock.patch.object(starts, 'num_cores', lambda: 2))
     env = self.make_vec(['lab/tests/compiles'] * 2, [1, 2], settings)
     self.make_vec(['rooms_watermaze'] * 3, [1, 2, 3], settings)
     self.make_vec(['rooms_watermaze'], [1], settings).close()
     with self.assertRaisesRegex(
         errors.EnvironmentProcessLostError,
         r'environment 0 \(lab/tests/compiles\), 1 .* did not answer within '
-        r'7.5 seconds \(--step_timeout_s; at the start, 1 more '):
+        r'7.5 seconds \(--step_timeout_s; at the start, 1 s x '):
       env.initial()
 
   @parameterized.parameters(('', 2, 5), ('Compiles.', 2, 7))
@@ -587,8 +826,8 @@ class StartTest(_FakeLab, parameterized.TestCase):
     settings = environments.EnvironmentSettings(
         num_action_repeats=1, step_timeout_s=5,
         environments_per_process=per_process)
-    self.enter_context(mock.patch.object(workers, '_START_TIMEOUT_S', 1.))
-    self.enter_context(mock.patch.object(workers, 'num_cores', lambda: 64))
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))
+    self.enter_context(mock.patch.object(starts, 'num_cores', lambda: 64))
     level = 'fake/Hangs-v0'
     env = gymnasium_env.GymnasiumVector(
         [level] * 2, [gymnasium_env.look_up(level, settings)] * 2, [0, 1],
@@ -605,7 +844,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
 class LeftoversTest(parameterized.TestCase):
   """Nothing is left of programs that end while maps are compiled."""
 
-  def start(self):
+  def start(self, num_cores=2, num_maps=2):
     """Starts a program; returns it, and its workers, when they compile."""
     # Its name is short enough for sockets.
     self.directory = self.enter_context(
@@ -614,11 +853,13 @@ class LeftoversTest(parameterized.TestCase):
         import multiprocessing
         import signal
         from scalable_agent import environments
+        from scalable_agent.processes import starts
+        starts.num_cores = lambda: {num_cores}
         signal.signal(signal.SIGTERM, lambda *_: exit(7))
         with environments.make_vec(['lab/tests/compiles'] * 2, [1, 2]) as env:
           print(*[p.pid for p in multiprocessing.active_children()], flush=True)
           env.initial()
-        """)
+        """).replace('{num_cores}', str(num_cores))
     program = subprocess.Popen(
         [sys.executable, '-c', program], text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -628,8 +869,35 @@ class LeftoversTest(parameterized.TestCase):
     self.addCleanup(self.end_all)
     workers_of_program = [
         psutil.Process(int(pid)) for pid in program.stdout.readline().split()]
-    self.wait_until(lambda: self.num_maps() == 2, 300)
+    self.wait_until(lambda: self.num_maps() >= min(num_maps, num_cores), 300)
     return program, workers_of_program
+
+  def test_on_one_core_one_process_compiles(self):
+    program, _ = self.start(num_cores=1)
+    time.sleep(1)
+    self.assertEqual(self.num_maps(), 1)
+    program.kill()
+    program.wait(60)
+    self.wait_until(lambda: not self.left())
+
+  @pytest.mark.storm
+  def test_kills_at_any_time(self):
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+      program, (worker, _) = self.start(num_maps=0)
+      time.sleep(rng.uniform(0, 3))
+      victim = rng.choice(
+          ['program', 'terminated', 'group', 'worker', 'server'])
+      if victim == 'program':
+        program.kill()
+      elif victim == 'terminated':
+        program.terminate()
+      elif victim == 'group':
+        os.killpg(program.pid, signal.SIGKILL)
+      else:
+        (worker if victim == 'worker' else worker.parent()).kill()
+      program.wait(60)
+      self.wait_until(lambda: not self.left(), 60)
 
   def num_maps(self):
     """Returns how many maps are being compiled."""
@@ -777,14 +1045,36 @@ MUTATIONS = (
          catches='test_instructions_are_asked_for_where_they_are_declared',
          rows=(
         ('instructions are always asked for',
-         'except ValueError:  # Unknown observation.\n'
-         '      return start(_FRAME)',
-         'finally:\n'
-         '      pass'),
+         'if not unknown:', 'if True:'),
+    )),
+    dict(file='environments/dmlab', catches='test_time_limits', rows=(
+        ('time limits are ends', 'ended and self._frames_left <=',
+         'ended and 0 >'),
+        ('all ends are time limits', 'ended and self._frames_left <= '
+         'self._num_action_repeats', 'ended'),
+    )),
+    dict(file='environments/dmlab', catches='test_levels_that_fail', rows=(
+        ('actions of levels are not looked at', 'if num_numbers != self',
+         'if 0 > self'),
+    )),
+    dict(file='environments/dmlab', catches='test_a_directory_without_images',
+         rows=(
+        ('images are not looked for', "_FIRST_IMAGE = '0001.png'",
+         "_FIRST_IMAGE = ''"),
+    )),
+    dict(file='environments/gymnasium_env',
+         catches='test_processes_are_replaced_before_they_are_full', rows=(
+        ('processes are never replaced', 'if self._num_resets == self',
+         'if 0 > self'),
+    )),
+    dict(file='environments/gymnasium_env', catches='test_no_process_is_left_'
+         'by_a_close_while_processes_are_replaced', rows=(
+        ('new processes are not closed', 'if self._closed:  # In',
+         'if False:  # In'),
     )),
     dict(file='environments/dmlab', catches='test_unrolls_are_packed', rows=(
         ('instructions are never asked for',
-         'return start(_FRAME, _INSTRUCTION)', 'return start(_FRAME)'),
+         'names = [_FRAME, _INSTRUCTION, ', 'names = [_FRAME, '),
     )),
     dict(file='environments/dmlab',
          catches='test_is_what_the_reference_plays', rows=(
@@ -820,15 +1110,26 @@ MUTATIONS = (
         ('nothing is ended', '    processes.end_server(_GROUP)',
          '    os._exit(1)'),
     )),
-    dict(file='processes/workers',
+    dict(file='processes/starts',
          catches='test_time_grows_with_environments_per_core', rows=(
-        ('time does not grow', 'sum(list(_num_open.values()))', '0'),
-        ('closed environments count', '      del _num_open[id(self)]\n',
-         ''),
+        ('time does not grow', 'sum(_num_open.values()) /', '0 /'),
+        ('closed environments count',
+         '    del _num_open[key], _num_ready[key]\n', '    pass\n'),
+    )),
+    dict(file='processes/starts', catches='test_steps_may_compile', rows=(
+        ('environments of a process start together',
+         'max(per_core, num_per_process)', 'per_core'),
+    )),
+    dict(file='processes/starts',
+         catches='test_lines_say_how_many_are_ready', rows=(
+        ('ready lines never come', 'is_due = 0 < period_s',
+         'is_due = 0 > period_s'),
+    )),
+    dict(file='processes/starts', catches='test_turns', rows=(
+        ('nobody waits for a turn',
+         '          file.close()\n          continue\n', '          pass\n'),
     )),
     dict(file='processes/workers', catches='test_steps_may_compile', rows=(
-        ('environments of a process start together',
-         'max(per_core, self._num_per_process)', 'per_core'),
         ('steps have less time', 'is_start=self._steps_compile',
          'is_start=False'),
         ('all steps have more time', 'is_start=self._steps_compile',

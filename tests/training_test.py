@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the loop that learns: order, ends, what hooks are told."""
 
+import builtins
 import contextlib
 import functools
 import io
@@ -20,6 +21,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.processes import signals
 from scalable_agent.runs import context
 from scalable_agent.runs import log
 from scalable_agent.runs import reports
@@ -212,6 +214,12 @@ class ThreadsTest(parameterized.TestCase):
         num_actor_groups=num_actor_groups, deterministic=deterministic)
     self.assertEqual(training.num_threads_per_op(config, num_cores), expected)
 
+  def test_threads_that_wait_for_lab_are_not_busy(self):
+    config = config_lib.Config(level_name='rooms_watermaze')
+    self.assertEqual(config.num_actor_groups, 64)
+    self.assertEqual(training.num_threads_per_op(config, 4), 0)
+    self.assertEqual(training.num_threads_per_op(config, 3), 1)
+
   @parameterized.parameters(
       ('', 1), ('threads.set_intra_op_parallelism_threads(2)', 2),
       ('tf.zeros([])', 0))  # This statement starts the threads.
@@ -228,9 +236,9 @@ import os
 import sys
 from scalable_agent.settings import config
 from scalable_agent.runs import training
-from scalable_agent.processes import workers
+from scalable_agent.processes import starts
 import tensorflow as tf
-workers.num_cores = lambda: 2
+starts.num_cores = lambda: 2
 training.run = lambda *args: int(tf.zeros([]))  # Starts the threads.
 threads = tf.config.threading
 for before in sys.argv[2:]:
@@ -264,6 +272,23 @@ def _log_without_outputs(one_context, learner=None, actors=None, feed=None):
 
 
 class LogTest(absltest.TestCase):
+
+  def test_a_saved_checkpoint_is_not_waited_for(self):
+    one, stop = log.Log.__new__(log.Log), signals.Stop()
+    one._learner = mock.Mock(num_updates=2, num_env_frames=10)
+    one._num_updates_before = 1
+    one._config, one._outputs = mock.Mock(deterministic=False), mock.Mock()
+    one._context = mock.Mock(stop=stop)
+    waits = []
+
+    def note(*unused_args, **unused_kwargs):
+      waits.append(stop.waits_for)
+      return 'a checkpoint'
+
+    one._save_or_wait = note
+    with mock.patch.object(builtins, 'print', note):
+      one.save_at_end(10)
+    self.assertEqual(waits, ['the checkpoint', 'the end of the training'])
 
   def test_weights_between_two_updates_are_not_saved(self):
     learner = mock.Mock(num_updates=2, num_env_frames=8)

@@ -125,7 +125,8 @@ class CentralActors:
     make_worker = cluster.maker(
         environment_worker.EnvironmentWorker,
         num_cpus=config.num_cpus_per_actor_worker,
-        max_concurrency=config.num_actor_groups, scheduling_strategy='SPREAD')
+        max_concurrency=min(config.num_actor_groups, config.num_actors),
+        scheduling_strategy='SPREAD')
     self._crew = crew_lib.Crew(
         config, rank, num_learners,
         lambda share: make_worker(config, part, share), say)

@@ -22,7 +22,10 @@ from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import workers as workers_lib
 from scalable_agent.experience import structs
+from scalable_agent.processes import starts
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import lab_levels
+from scalable_agent.settings.declare import names
 
 # Consecutive errors of a worker, without a result in between, that end the run.
 _MAX_FAILURES = 3
@@ -139,6 +142,7 @@ class Crew:
   def record_result(self, worker: workers_lib.Worker) -> None:
     """Records a result of a worker: resets counts of consecutive failures."""
     worker.num_failures = worker.num_deaths = 0
+    worker.has_acted = True
     for any_worker in self.workers:
       any_worker.num_deaths_of_all = 0
 
@@ -266,8 +270,15 @@ class Crew:
 
   def _limit_s(self, worker: workers_lib.Worker) -> float:
     """Returns the longest time that a call of a worker may take."""
-    return (self._config.hang_timeout_s if worker.description
-            else _OPENING_SHARE * self._config.actor_timeout_s)
+    config = self._config
+    if not worker.description:
+      return _OPENING_SHARE * config.actor_timeout_s
+    # The first unroll begins with the maps of all environments of a worker.
+    compiles = not worker.has_acted and any(
+        map(lab_levels.is_level, names(config.level_name)))
+    more_s = compiles * starts.TIMEOUT_S * (
+        len(worker.share.environments) / config.num_cpus_per_actor_worker)
+    return config.hang_timeout_s + more_s
 
   def _replace_lost(self, worker: workers_lib.Worker,
                     error: errors.UserError) -> None:
@@ -303,6 +314,7 @@ class Crew:
     worker.share = worker.share._replace(
         incarnation=worker.share.incarnation + 1)
     worker.description, worker.is_placed = None, False
+    worker.has_acted = False
     worker.start_s = time.monotonic() + pause_s
 
   def _check_time(self, now_s: float, waiting: list[ray.ObjectRef]) -> None:

@@ -21,6 +21,7 @@ class Worker:
     is_placed: whether the cluster has found CPUs, and the process runs.
     host: the worker's current or last machine.
     description: None until the worker is ready.
+    has_acted: whether the worker has returned a result since its start.
     call_s: time of the last call.
     num_failures: consecutive errors without a result in between.
     num_deaths: consecutive deaths and hangs, of the worker or of a process of
@@ -34,6 +35,7 @@ class Worker:
   is_placed: bool = False
   host: str = ''
   description: descriptions.Description | None = None
+  has_acted: bool = False
   call_s: float = 0.
   num_failures: int = 0
   num_deaths: int = 0

@@ -26,6 +26,7 @@ from scalable_agent.environments import atari
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
+from scalable_agent.environments import lab_maps
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
@@ -85,7 +86,8 @@ class Family(NamedTuple):
 FAMILIES = (
     Family(atari, 'Atari games', atari.AtariVector),
     Family(dmlab, 'levels of DeepMind Lab', functools.partial(
-        gymnasium_env.GymnasiumVector, compiling=dmlab.COMPILING)),
+        gymnasium_env.GymnasiumVector, compiling=lab_maps.COMPILING,
+        max_resets=dmlab.MAX_RESETS)),
     Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
     Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
     Family(robotics, 'other levels', gymnasium_env.GymnasiumVector),
@@ -109,7 +111,7 @@ def make_vec(
     level_names: `E` level names. Different levels must have the same
       observations and actions.
     seeds: `E` ints within `[0, 2**31)`. The same levels, seeds and actions give
-      the same stream.
+      the same stream, except for `lab_levels.NOT_REPEATED`.
     settings: `EnvironmentSettings`; None for the defaults of the levels.
     num_threads: threads for Atari games; 0 for one per core.
     first_index: number of the first environment in the run. The process of

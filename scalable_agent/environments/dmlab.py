@@ -10,28 +10,28 @@ https://github.com/google-deepmind/lab/blob/master/docs/users/python_api.md
 """
 
 from collections.abc import Iterable, Mapping
-import contextlib
 import functools
+import math
 import os
-import shutil
 import string
 import tempfile
 from typing import Protocol
-import uuid
 
 import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import arguments
 from scalable_agent.environments import base
+from scalable_agent.environments.lab_maps import LocalLevelCache
+from scalable_agent.environments.lab_maps import TurnsToCompile
 from scalable_agent.processes import processes
+from scalable_agent.processes import starts
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
-# A message for the start of environments, which may take minutes.
-COMPILING = (
-    'Environments of DeepMind Lab start. Many levels first compile maps, which '
-    'takes 2 to 11 s of a core per map; --level_cache_dir keeps the maps.')
+# A closed Lab keeps 7 descriptors and 3 MB, so that a process dies after about
+# 240 Labs. A reset with a seed starts a Lab, or two without an observation.
+MAX_RESETS = 100
 # The reference's actions. The numbers of an action are: look right and down (in
 # pixels per frame), strafe right, move forward, fire, jump, crouch.
 DEFAULT_ACTION_SET = (
@@ -51,10 +51,12 @@ _DMLAB30 = lab_levels.DMLAB30_PREFIX
 # These show photographs. The other two levels of psychlab draw their images.
 _NEED_DATASET = (_DMLAB30 + 'psychlab_arbitrary_visuomotor_mapping',
                  _DMLAB30 + 'psychlab_continuous_recognition')
+_FIRST_IMAGE = '0001.png'
 _MAX_INSTRUCTION_LENGTH = 1024
 # The renderer requires widths and heights that are multiples of this number.
 _SIZE_STEP = 4
 _FRAME, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
+_FRAMES_LEFT = 'FRAMES_REMAINING_AT_60'
 _HOW_TO_INSTALL = (
     'needs Python 3.11 or older and the package deepmind_lab. PyPI does not '
     'have this package: build its wheel from '
@@ -91,42 +93,7 @@ def look_up(
   _check_paths(level_name, level, settings)
   return functools.partial(
       DmLab, level, _lab_config(settings), settings.num_action_repeats,
-      settings.level_cache_dir)
-
-
-class LocalLevelCache:
-  """A directory of compiled maps, which many processes may share.
-
-  Some levels make a new map for each episode. Compiling a map takes seconds.
-  Maps are never removed.
-  """
-
-  def __init__(self, cache_dir: str):
-    """Makes the directory if there is none."""
-    os.makedirs(cache_dir, exist_ok=True)
-    self._cache_dir = cache_dir
-
-  def fetch(self, key: str, pk3_path: str) -> bool:
-    """Copies the map of `key` to `pk3_path`; returns whether there is one."""
-    try:
-      shutil.copyfile(os.path.join(self._cache_dir, key), pk3_path)
-    except OSError:  # The map is compiled then.
-      return False
-    return True
-
-  def write(self, key: str, pk3_path: str) -> None:
-    """Copies the map at `pk3_path` to the cache, unless the key is known."""
-    path = os.path.join(self._cache_dir, key)
-    if os.path.exists(path):
-      return
-    # Renamed when complete, so that no process fetches half a map.
-    part = f'{path}.{uuid.uuid4().hex}'
-    try:
-      shutil.copyfile(pk3_path, part)
-      os.replace(part, path)
-    except OSError:  # A full disk, say: the map is compiled again next time.
-      with contextlib.suppress(OSError):
-        os.remove(part)
+      settings.level_cache_dir, starts.num_cores())
 
 
 class _Lab(Protocol):
@@ -134,6 +101,7 @@ class _Lab(Protocol):
 
   def reset(self, *, seed: int) -> None: ...
   def step(self, action: np.ndarray, *, num_steps: int) -> float: ...
+  def action_spec(self) -> list: ...
   def is_running(self) -> bool: ...
   def observations(self) -> dict: ...
   def close(self) -> None: ...
@@ -143,22 +111,26 @@ class DmLab(gymnasium.Env):
   """An environment of one level. The first `reset` starts Lab.
 
   Observations are `frame`, uint8 `[height, width, 3]`, and `instruction`, which
-  is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. Lab does
-  not report time limits, so no episode is truncated.
+  is empty in most levels. Actions are indices of `DEFAULT_ACTION_SET`. An
+  episode is truncated if the level declares `FRAMES_REMAINING_AT_60`, and the
+  last step of the episode reaches the time limit.
   """
   metadata = {'render_fps': 60}
 
   def __init__(self, level: str, config: Mapping[str, str],
-               num_action_repeats: int, level_cache_dir: str = ''):
+               num_action_repeats: int, level_cache_dir: str = '',
+               max_compilers: int = 0):
     """Makes the environment; `reset` starts Lab.
 
     `config` are settings of Lab, with width and height. Maps are kept in
-    `level_cache_dir`, if any.
+    `level_cache_dir`, if any. At most `max_compilers` processes of the program
+    compile a map at the same time; 0 for no limit.
     """
     self._level = level
     self._config = dict(config)
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
+    self._max_compilers = max_compilers
     # Lab ignores strides, so each action must be contiguous in memory.
     self._actions = np.array(DEFAULT_ACTION_SET, np.intc, order='C')
     self._lab: _Lab | None = None
@@ -184,8 +156,11 @@ class DmLab(gymnasium.Env):
       self._random_state = np.random.RandomState(seed)
     if self._lab is None:
       self._lab = self._start()
-    self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
-    self._observation = _observation(self._lab)
+    try:
+      self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
+    finally:
+      self._maps.free()
+    self._observe(self._lab)
     return self._observation, {}
 
   def step(self, action: int) -> base.Step:
@@ -198,10 +173,11 @@ class DmLab(gymnasium.Env):
     assert lab is not None  # Started by `reset`.
     reward = lab.step(self._actions[int(action)],
                       num_steps=self._num_action_repeats)
-    terminated = not lab.is_running()
-    if not terminated:
-      self._observation = _observation(lab)
-    return self._observation, reward, terminated, False, {}
+    ended = not lab.is_running()
+    truncated = ended and self._frames_left <= self._num_action_repeats
+    if not ended:
+      self._observe(lab)
+    return self._observation, reward, ended and not truncated, truncated, {}
 
   def close(self) -> None:
     """Closes DeepMind Lab; may be called again."""
@@ -216,25 +192,39 @@ class DmLab(gymnasium.Env):
     self._temp_folder = tempfile.TemporaryDirectory(
         prefix='lab_', dir=processes.directory(), ignore_cleanup_errors=True)
 
-    def start(*observations: str) -> _Lab:
-      return deepmind_lab.Lab(
-          self._level, list(observations), self._config,
-          level_cache=(LocalLevelCache(self._level_cache_dir)
-                       if self._level_cache_dir else None),
-          temp_folder=self._temp_folder.name)
-
+    cache = (LocalLevelCache(self._level_cache_dir)
+             if self._level_cache_dir else None)
+    self._maps = TurnsToCompile(cache, self._max_compilers)
     # Only a running Lab could list the observations of a level. Nearly all
-    # levels have instructions, so only the other levels start Lab twice.
-    try:
-      return start(_FRAME, _INSTRUCTION)
-    except ValueError:  # Unknown observation.
-      return start(_FRAME)
+    # levels have these observations, so only the other levels start Lab again.
+    names = [_FRAME, _INSTRUCTION, _FRAMES_LEFT]
+    while True:
+      try:
+        lab: _Lab = deepmind_lab.Lab(
+            self._level, list(names), self._config,
+            level_cache=self._maps, temp_folder=self._temp_folder.name)
+        break
+      except ValueError as e:  # Unknown observation 'NAME'.
+        unknown = [name for name in names[1:] if f"'{name}'" in str(e)]
+        if not unknown:
+          raise
+        names.remove(unknown[0])
+    num_numbers = len(lab.action_spec())
+    if num_numbers != self._actions.shape[1]:
+      raise errors.LevelError(
+          f'{self._level} has actions of its own, of {num_numbers} numbers: '
+          f'only levels with the {self._actions.shape[1]} numbers of DMLab-30 '
+          'can be played.')
+    return lab
 
-
-def _observation(lab: _Lab) -> base.FrameAndInstruction:
-  observations = lab.observations()
-  return {'frame': observations[_FRAME],
-          'instruction': observations.get(_INSTRUCTION, '')}
+  def _observe(self, lab: _Lab) -> None:
+    observations = lab.observations()
+    self._observation: base.FrameAndInstruction = {
+        'frame': observations[_FRAME],
+        'instruction': observations.get(_INSTRUCTION, '')}
+    self._frames_left = float(
+        observations[_FRAMES_LEFT][0] if _FRAMES_LEFT in observations
+        else math.inf)
 
 
 def _check_size(settings: EnvironmentSettings) -> None:
@@ -261,10 +251,12 @@ def _check_paths(level_name: str, level: str,
   path = settings.dataset_path
   what_to_do = ('name the directory with the images of brady_konkle_oliva2008, '
                 'see data/brady_konkle_oliva2008/README.md of DeepMind Lab.')
-  # In Lab, the word `dummy` means a dataset of two colours.
-  if path and path != 'dummy' and not os.path.isdir(path):
+  # In Lab, the word `dummy` means a dataset of two colours. Without the images,
+  # Lab starts and plays, and its process ends at the first image.
+  if path and path != 'dummy' and not os.path.isfile(
+      os.path.join(path, _FIRST_IMAGE)):
     raise errors.LevelError(
-        f'dataset_path={path} is no directory: {what_to_do}')
+        f'dataset_path={path} has no file {_FIRST_IMAGE}: {what_to_do}')
   if level in _NEED_DATASET and not path:
     raise errors.LevelError(f'{level_name} needs dataset_path: {what_to_do}')
   try:

@@ -8,6 +8,7 @@ belong to no other family.
 
 from collections.abc import Iterable, Sequence
 import functools
+import threading
 from typing import NamedTuple
 
 import gymnasium
@@ -23,6 +24,7 @@ from scalable_agent.processes import remote
 from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
 from scalable_agent.settings.environment_settings import EnvironmentSettings
+from scalable_agent.settings.run_settings import RunSettings
 
 # The packages of levels of gymnasium, by the module of the levels.
 _PACKAGES = {
@@ -31,6 +33,10 @@ _PACKAGES = {
 
 # Memory that a process does not share; environments need more.
 _LEAST_PROCESS_BYTES = 5e6
+
+# Lines that this program has printed.
+_said: set[str] = set()
+_say_lock = threading.Lock()
 
 
 def is_level(level_name: str) -> bool:
@@ -76,14 +82,15 @@ class GymnasiumVector:
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
                settings: EnvironmentSettings, num_threads: int = 0,
-               compiling: str = ''):
+               compiling: str = '', max_resets: int = 0):
     """Starts a process per `settings.environments_per_process` environments.
 
     The same level has the same factory. One step of an environment is
     `num_action_repeats` frames. `num_threads` is not used, because environments
     run in processes. If episodes may begin with work that takes long,
     `compiling` is the message for the start, and steps may take as long as
-    starts.
+    starts. A process resets its environments with seeds `max_resets` times, and
+    is then replaced by a new process; 0 for no limit.
 
     Raises:
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
@@ -105,18 +112,29 @@ class GymnasiumVector:
         observation=self._layout.spec, action=common.action_spec,
         num_action_repeats=settings.num_action_repeats)
     self._no_truncation = base.no_truncation(len(level_names))
-    self._workers = workers.Workers(
-        level_names,
+    self._make_workers = functools.partial(
+        workers.Workers, level_names,
         [functools.partial(_in_transport, factory) for factory in factories],
         self._layout.arrays,
         structs.ArraySpec(common.actions.shape, common.actions.dtype),
         [int(seed) for seed in seeds], settings.step_timeout_s,
-        settings.environments_per_process, bool(compiling))
+        settings.environments_per_process, bool(compiling),
+        _progress_secs(settings) if compiling else 0)
     self._compiling = compiling
+    self._max_resets = -(-max_resets // settings.environments_per_process)
+    self._num_resets = 0  # Of `_workers`.
+    self._closed = False
+    self._workers = self._make_workers()
 
   def initial(self) -> base.Observation:
     if self._compiling:
       _say_once(self._compiling)
+    if self._num_resets == self._max_resets > 0:
+      self._workers.close()
+      self._workers, self._num_resets = self._make_workers(), 0
+      if self._closed:  # In the meantime.
+        self._workers.close()
+    self._num_resets += 1
     self._workers.reset()
     return self._layout.decode(self._workers.exchange.observation)
 
@@ -135,12 +153,22 @@ class GymnasiumVector:
         last_observation=self._layout.decode(exchange.last_observation))
 
   def close(self) -> None:
+    self._closed = True
     self._workers.close()
 
 
-@functools.cache
 def _say_once(text: str) -> None:
-  print(text, flush=True)
+  with _say_lock:  # Groups start at the same time.
+    is_new = text not in _said
+    _said.add(text)
+  if is_new:
+    print(text, flush=True)
+
+
+def _progress_secs(settings: EnvironmentSettings) -> float:
+  """Returns --progress_secs, or the default outside of runs."""
+  return (settings if isinstance(settings, RunSettings)
+          else RunSettings()).progress_secs
 
 
 def _in_transport(factory: base.Factory) -> gymnasium.Env:

@@ -27,6 +27,7 @@ from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.processes import processes
 from scalable_agent.processes import shared_arrays
+from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
 from scalable_agent.processes.shared_arrays import BUSY
 from scalable_agent.processes.shared_arrays import DONE
@@ -37,11 +38,6 @@ from scalable_agent.processes.shared_arrays import MAX_REPORT_BYTES
 # Time for workers to finish a step when they are closed, and then to end.
 _FINISH_TIMEOUT_S = 1.0
 _CLOSE_TIMEOUT_S = 2.0
-# Seconds of one core that the start of an environment may need. A map of
-# DeepMind Lab takes up to 11 s, and all maps may be compiled at the same time.
-_START_TIMEOUT_S = 30.0
-# Numbers of environments of all open `Workers`, by the `id` of the object.
-_num_open: dict[int, int] = {}
 
 # Levels whose warnings one process shows: each process would repeat the same.
 _warned: set[str] = set()
@@ -70,15 +66,17 @@ class Workers:
                observation_spec: dict[str, structs.ArraySpec],
                action_spec: structs.ArraySpec,
                seeds: Sequence[int], timeout_s: float,
-               num_per_process: int = 1, steps_compile: bool = False):
+               num_per_process: int = 1, steps_compile: bool = False,
+               ready_period_s: float = 0):
     """Starts the processes and builds the environments in them.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
     from the action space of the environments. A step of all environments may
     take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
     may take longer if environments share cores. A process steps
-    `num_per_process` environments in turn. Raises EnvironmentProcessError if an
-    environment cannot be built.
+    `num_per_process` environments in turn. While environments start, a line
+    every `ready_period_s` says how many are ready; 0 for no lines. Raises
+    EnvironmentProcessError if an environment cannot be built.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
@@ -87,8 +85,9 @@ class Workers:
     self._timeout_s = timeout_s
     self._num_per_process = num_per_process
     self._steps_compile = steps_compile
+    self._ready_period_s = ready_period_s
     self._closed = False
-    _num_open[id(self)] = len(factories)
+    starts.open_vector(id(self), len(factories))
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
@@ -109,7 +108,9 @@ class Workers:
 
   def reset(self) -> None:
     """Resets all environments with their seeds."""
+    starts.begin(id(self))
     self._command(_RESET, is_start=True)
+    starts.ready(id(self), len(self._names), 0)
 
   def step(self) -> None:
     """Steps all environments with `exchange.action`; begins new episodes."""
@@ -124,7 +125,7 @@ class Workers:
       if self._closed:
         return
       self._closed = True
-      del _num_open[id(self)]
+      starts.close_vector(id(self))
       for pipe in self._commands:
         pipe.close()
     try:
@@ -138,15 +139,6 @@ class Workers:
         process.join(max(deadline_s - time.monotonic(), 0))
     finally:
       processes.end(self._processes)
-
-  def _more_s(self) -> float:
-    """Returns the additional seconds that the start of environments may take.
-
-    All environments of this program may start at the same time. Environments in
-    one process start one after the other.
-    """
-    per_core = sum(list(_num_open.values())) / num_cores()
-    return _START_TIMEOUT_S * max(per_core, self._num_per_process)
 
   def _busy(self) -> list[_Process]:
     return [process for process, indices
@@ -178,21 +170,24 @@ class Workers:
         self.exchange.status.fill(BUSY)
         for pipe in self._commands:
           os.write(pipe.fileno(), command)
-      self._wait(is_start)
+      self._wait(is_start, command)
 
-  def _wait(self, is_start: bool) -> None:
+  def _wait(self, is_start: bool, command: bytes = _CLOSE) -> None:
     """Waits for all workers; raises errors for `_explain`."""
     timeout_s = self._timeout_s
     patience = processes.Patience(timeout_s)
     num_busy = len(self._processes)
     while num_busy:
       ready = patience.wait(self._selector.select)
+      if command == _RESET:
+        starts.ready(id(self), int(np.sum(self.exchange.status == DONE)),
+                     self._ready_period_s)
       if not ready and patience.left_s <= 0:
         if not is_start:
           raise _NoAnswerError(timeout_s)
         # Computed as late as here, because more environments may have begun to
         # start in the meantime.
-        is_start, more_s = False, self._more_s()
+        is_start, more_s = False, starts.more_s(self._num_per_process)
         timeout_s += more_s
         patience.left_s += more_s
       for key, _ in ready:
@@ -232,7 +227,7 @@ class Workers:
               if BUSY in self.exchange.status[indices]]
       return errors.EnvironmentProcessLostError(
           f'{self._describe(hung)} did not answer within {error.timeout_s:g} '
-          f'seconds (--step_timeout_s; at the start, {_START_TIMEOUT_S:g} s x '
+          f'seconds (--step_timeout_s; at the start, {starts.TIMEOUT_S:g} s x '
           'environments / cores more).')
     # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
@@ -257,13 +252,6 @@ class Workers:
   def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(
         f'{i} ({self._names[i]})' for i in indices)
-
-
-def num_cores() -> int:
-  """Returns the number of cores that this process may use."""
-  if hasattr(os, 'sched_getaffinity'):  # Not on every system.
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
 
 
 def _check_memory(

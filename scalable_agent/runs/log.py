@@ -286,8 +286,9 @@ class Log:
       print('No checkpoint was written: a deterministic run resumes from '
             f'{where}, as if it had not been stopped.', flush=True)
     else:
-      print(f'Saved {self._save_or_wait()}, {num_env_frames:,} frames.',
-            flush=True)
+      path = self._save_or_wait()
+      signals.wait_for(self._context.stop, 'the end of the training')
+      print(f'Saved {path}, {num_env_frames:,} frames.', flush=True)
 
   def _save_or_wait(self) -> str:
     """Writes a checkpoint; a deterministic run waits for disk space."""

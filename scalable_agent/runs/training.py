@@ -25,8 +25,8 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import sources
 from scalable_agent.networks import layers
 from scalable_agent.processes import signals
+from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
-from scalable_agent.processes import workers
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import log as log_lib
@@ -37,7 +37,8 @@ from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import sections
+from scalable_agent.settings import declare
+from scalable_agent.settings import lab_levels
 import tensorflow as tf
 import tree
 
@@ -75,7 +76,7 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
     # Fails if the program has used TensorFlow already: the threads exist.
     with contextlib.suppress(RuntimeError):
       tf.config.threading.set_intra_op_parallelism_threads(
-          num_threads_per_op(config, workers.num_cores()))
+          num_threads_per_op(config, starts.num_cores()))
   # Code of a user may change the directory.
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
@@ -101,8 +102,10 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   Where the learner and the actor threads keep all cores busy, a second thread
   of an operation would only wait for a core.
   """
-  return int(not config.takes_turns
-             and num_cores <= config.num_actor_groups + 1)
+  num_acting = config.num_actor_groups
+  if lab_levels.is_level(declare.first_name(config.level_name)):
+    num_acting = min(num_acting, 2)  # More threads wait for environments.
+  return int(not config.takes_turns and num_cores <= num_acting + 1)
 
 
 def run(config: config_lib.Config,

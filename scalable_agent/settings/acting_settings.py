@@ -21,10 +21,13 @@ class ActingSettings(Section):
       "environments. The name is from DeepMind's code, where every actor has "
       'one environment.', POSITIVE, COUNT)
   num_actor_groups: int = setting(
-      By(impala=2, appo=2, others=1),
+      By({'impala on DeepMind Lab': 64, 'impala': 2, 'appo on DeepMind Lab': 64,
+          'appo': 2, 'others': 1}),
       'Number of threads that act. The environments are divided among the '
       'threads, so there are never more groups than environments. While one '
-      'group steps its environments, another group can run the policy.',
+      'group steps its environments, another group can run the policy. All '
+      'environments of a group wait while an environment of the group compiles '
+      'a map (DeepMind Lab).',
       POSITIVE, COUNT)
   unroll_length: int = setting(
       By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
@@ -54,7 +57,8 @@ class ActingSettings(Section):
       'unroll begins after all updates that are due. After each checkpoint, '
       'environments restart, replays of unrolls are empty, and the program '
       'compiles again; see --save_checkpoint_frames. Slower. Needs '
-      '--num_actor_groups=1.')
+      '--num_actor_groups=1. Not for lasertag levels of DeepMind Lab: no seed '
+      'repeats these levels.')
   save_checkpoint_frames: int = setting(
       0,
       'Environment frames between checkpoints of a deterministic run. 0: a '

@@ -87,6 +87,8 @@ class ClusterSettings(Section):
   hang_timeout_s: float = setting(
       600.,
       'With --ray_address: replace an actor worker that has sent no unroll for '
-      'this many seconds; restart the learners if no learner has responded for '
-      'this many seconds. With several learners, evaluations must be shorter.',
+      'this many seconds (60 s x environments / CPUs more before the first '
+      'unroll of DeepMind Lab); restart the learners if no learner has '
+      'responded for this many seconds. With several learners, evaluations '
+      'must be shorter.',
       POSITIVE, FINITE, needs=_RAY)

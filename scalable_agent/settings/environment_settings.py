@@ -80,7 +80,7 @@ class EnvironmentSettings(Section):
   step_timeout_s: float = setting(
       300.,
       'Seconds per step after which an environment process counts as hung. '
-      'Starts, and steps of DeepMind Lab (which may compile maps), may take 30 '
+      'Starts, and steps of DeepMind Lab (which may compile maps), may take 60 '
       's x environments / cores longer.', POSITIVE)
   max_environment_restarts: int = setting(
       10,
@@ -93,7 +93,8 @@ class EnvironmentSettings(Section):
       'rewards for --hindsight is never restarted.', NOT_NEGATIVE)
   dataset_path: str = setting(
       '',
-      'DeepMind Lab: directory of the images that two psychlab levels need.',
+      'DeepMind Lab: directory of the images that two psychlab levels need. '
+      'The first image is the file 0001.png.',
       IS_LOCAL, path=True)
   level_cache_dir: str = setting(
       '',
@@ -115,4 +116,6 @@ class EnvironmentSettings(Section):
     level = first_name(getattr(self, 'level_name', ''))  # '' in a section.
     if not level or is_atari(level) or lab_levels.is_level(level):
       keys.insert(0, 'Atari or DeepMind Lab')
+    if lab_levels.is_level(level):
+      keys.insert(0, f'{self.algorithm} on DeepMind Lab')
     return keys

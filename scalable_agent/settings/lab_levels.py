@@ -1,6 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Names of DeepMind Lab's levels."""
 
+from collections.abc import Iterable
+
 # The suite of all levels of DMLab-30.
 SUITE = 'dmlab30'
 # Before the name of a level of DMLab-30: Lab's own name of the level.
@@ -33,6 +35,16 @@ DMLAB30_LEVELS: dict[str, str] = {
         'explore_goal_locations_large', 'explore_object_rewards_few',
         'explore_object_rewards_many')}}
 ALL_DMLAB30_LEVELS = frozenset((*DMLAB30_LEVELS, *DMLAB30_LEVELS.values()))
+# The bots of these levels plan their routes until a time of the clock is over,
+# so the same seed and actions lead to another episode.
+NOT_REPEATED = frozenset(
+    name for name in DMLAB30_LEVELS if name.startswith('lasertag_'))
+
+
+def not_repeated(level_names: Iterable[str]) -> list[str]:
+  """Returns the names, also of suites, whose episodes no seed repeats."""
+  return [name for name in level_names if name == SUITE or name.removeprefix(
+      ANY_PREFIX).removeprefix(DMLAB30_PREFIX) in NOT_REPEATED]
 
 
 def is_level(level_name: str) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from scalable_agent import errors
 from scalable_agent.settings import declare
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import values
 from scalable_agent.settings.acting_settings import ActingSettings
 from scalable_agent.settings.agent_settings import AgentSettings
@@ -78,6 +79,12 @@ class AllSections(
     self._check('deterministic',
                 not self.deterministic or self.num_actor_groups == 1,
                 'needs --num_actor_groups=1')
+    not_repeated = lab_levels.not_repeated(
+        names(self.level_name) if self.deterministic else ())
+    self._check('deterministic', not not_repeated or self.mode != 'train',
+                f'cannot be used with {", ".join(not_repeated)}: no seed '
+                'repeats a lasertag level of DeepMind Lab, since the bots plan '
+                'routes by the clock')
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
     self._check('save_replay',

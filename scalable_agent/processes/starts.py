@@ -1,0 +1,114 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Environments that start: the time that starts may take, and compilers."""
+
+import fcntl
+import os
+import threading
+import time
+from typing import IO
+
+# Seconds of one core that the start of an environment may need. A map of
+# DeepMind Lab takes up to 32 s, and all maps may be compiled at the same time.
+TIMEOUT_S = 60.0
+_POLL_S = 0.05
+
+_lock = threading.Lock()
+# For all open vectors of this program, by the `id` of the vector: numbers of
+# environments, and of environments that have started.
+_num_open: dict[int, int] = {}
+_num_ready: dict[int, int] = {}
+_said_s = 0.0
+
+
+def num_cores() -> int:
+  """Returns the number of cores that this process may use."""
+  if hasattr(os, 'sched_getaffinity'):  # Not on every system.
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
+def open_vector(key: int, num_environments: int) -> None:
+  """Records a vector, which `close_vector` forgets."""
+  with _lock:
+    _num_open[key], _num_ready[key] = num_environments, 0
+
+
+def close_vector(key: int) -> None:
+  with _lock:
+    del _num_open[key], _num_ready[key]
+
+
+def begin(key: int) -> None:
+  """Records that the environments of a vector start."""
+  global _said_s
+  with _lock:
+    if all(_num_ready[k] == _num_open[k] for k in _num_open if k != key):
+      _said_s = time.monotonic()  # No other vector is starting.
+    if key in _num_ready:
+      _num_ready[key] = 0
+
+
+def ready(key: int, num_ready: int, period_s: float) -> None:
+  """Records how many environments of a vector have started.
+
+  Prints the number of all environments that are ready, every `period_s`
+  seconds; 0 prints nothing.
+  """
+  global _said_s
+  with _lock:
+    if key not in _num_open:  # Closed by another thread.
+      return
+    _num_ready[key] = num_ready
+    is_due = 0 < period_s <= time.monotonic() - _said_s
+    if is_due:
+      _said_s = time.monotonic()
+    text = (f'{sum(_num_ready.values())} of {sum(_num_open.values())} '
+            'environments are ready.')
+  if is_due:
+    print(text, flush=True)
+
+
+def more_s(num_per_process: int) -> float:
+  """Returns the additional seconds that the start of environments may take.
+
+  All environments of this program may start at the same time. Environments in
+  one process start one after the other.
+  """
+  with _lock:
+    per_core = sum(_num_open.values()) / num_cores()
+  return TIMEOUT_S * max(per_core, num_per_process)
+
+
+class Turns:
+  """Turns to do work that needs a core, for all processes of a program.
+
+  A process takes a turn by locking one of `num_turns` files in a directory,
+  which the processes share. The lock ends with the process.
+  """
+
+  def __init__(self, directory: str, num_turns: int):
+    self._paths = [os.path.join(directory, f'turn-{i}.lock')
+                   for i in range(num_turns)]
+    self._file: IO[bytes] | None = None
+
+  def take(self) -> None:
+    """Waits for a turn, without limit; `free` ends the turn."""
+    while self._file is None:
+      for path in self._paths:
+        file = open(path, 'ab')
+        try:
+          fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+          file.close()
+          continue
+        except OSError:  # The file system has no locks: nobody waits.
+          pass
+        self._file = file
+        return
+      time.sleep(_POLL_S)
+
+  def free(self) -> None:
+    """Ends the turn, if any."""
+    if self._file is not None:
+      self._file.close()
+      self._file = None
