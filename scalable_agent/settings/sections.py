@@ -76,21 +76,7 @@ class AllSections(
       self._check('replay_steps', self.replay_steps >= least,
                   f'must be at least {least}, for --num_actors='
                   f'{self.num_actors} unrolls of {self.unroll_length} steps')
-    self._check('deterministic',
-                not self.deterministic or self.num_actor_groups == 1,
-                'needs --num_actor_groups=1')
-    not_repeated = lab_levels.not_repeated(
-        names(self.level_name) if self.deterministic else ())
-    self._check('deterministic', not not_repeated or self.mode != 'train',
-                f'cannot be used with {", ".join(not_repeated)}: no seed '
-                'repeats a lasertag level of DeepMind Lab, since the bots plan '
-                'routes by the clock')
-    self._check('deterministic', not (self.deterministic and self.ray_address),
-                'cannot be used with --ray_address')
-    self._check('save_replay',
-                not self.deterministic or self.save_replay != 'no',
-                'cannot be used with --deterministic: a resumed run needs the '
-                'replay')
+    self._check_deterministic()
     if self.inference != 'local':
       self._check('dynamic_batching', self.dynamic_batching is not False,
                   f'cannot be off with --inference={self.inference}')
@@ -119,6 +105,24 @@ class AllSections(
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
                 f'--batch_size={self.batch_size}')
+
+  def _check_deterministic(self) -> None:
+    """Checks that nothing hinders a run from being repeated."""
+    self._check('deterministic',
+                not self.deterministic or self.num_actor_groups == 1,
+                'needs --num_actor_groups=1')
+    not_repeated = lab_levels.not_repeated(
+        names(self.level_name) if self.deterministic else ())
+    self._check('deterministic', not not_repeated or self.mode != 'train',
+                f'cannot be used with {", ".join(not_repeated)}: no seed '
+                'repeats a lasertag level of DeepMind Lab, since the bots plan '
+                'routes by the clock')
+    self._check('deterministic', not (self.deterministic and self.ray_address),
+                'cannot be used with --ray_address')
+    self._check('save_replay',
+                not self.deterministic or self.save_replay != 'no',
+                'cannot be used with --deterministic: a resumed run needs the '
+                'replay')
 
   def _set_collection(self) -> None:
     """Sets the defaults of the sizes of appo's collection and batch."""
