@@ -54,7 +54,7 @@ _REFUSED = {
        for name in ('dataset_path', 'level_cache_dir')},
     'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
-        'test_num_episodes', 'total_environment_frames', 'num_actors',
+        'test_num_episodes', 'total_environment_frames', 'num_actors', 'passes',
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
         'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
         'save_summaries_secs', 'progress_secs', 'epsilon', 'step_timeout_s',
@@ -79,7 +79,8 @@ _REFUSED = {
         'huber_delta', 'exploration_noise', 'target_noise',
         'target_noise_clip', 'temperature_learning_rate',
         'priority_exponent', 'unrolls_per_collect',
-        'max_use', 'eval_every_frames', 'burn_in_steps',
+        'max_use', 'eval_every_frames', 'burn_in_steps', 'kl_cost',
+        'clip_value',
         'clip_gradient_value', 'num_actor_workers',
         'max_learner_restarts', 'max_environment_restarts',
         'save_checkpoint_frames', 'video_secs')},
@@ -104,6 +105,7 @@ _REFUSED = {
     'agent': [(value, 'must be one of auto, deep, shallow, nature, mlp, or ')
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
     'hook': [(value, 'must be module:function') for value in ('a', 'a:1b')],
+    'clip_ratio': [(0, 'must be positive'), _BELOW_ONE[1]],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_update_rate': [(0, 'must be positive'),
                            (1.1, 'must be between 0')],
@@ -114,7 +116,9 @@ _REFUSED = {
                            for value in ('[1]', 'size=5')],
     'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
 # All values of their types are valid.
-_FREE = {'plot_file', 'use_lstm',
+_FREE = {'plot_file', 'use_lstm', 'normalise_observations',
+         'normalise_returns', 'normalise_advantages', 'overlap',
+         'scale_from_state',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
@@ -645,8 +649,8 @@ class AlgorithmsTest(parameterized.TestCase):
       for algorithm in set(settings_lib.ALGORITHMS) - set(owners):
         kind = settings_lib.value_type(field)
         value = (others[kind](field.default) if kind in others
-                 else next(c for c in field.metadata['choices']
-                           if c != field.default))
+                 else next((c for c in field.metadata['choices']
+                            if c != field.default), 'auto'))
         with self.assertRaisesRegex(errors.ConfigError, '^' + re.escape(
             f'--{name}={value} is not used by --algorithm={algorithm}, only by '
             f'{", ".join(owners)}: leave the flag out.') + '$'):
@@ -659,11 +663,11 @@ class AlgorithmsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('batch_size', 'Default: 2 for impala, 32 for ddqn on Atari, 64 for '
        'ddqn, 256 for others.'),
-      ('learning_rate_schedule', 'Default: linear for impala, constant for '
-       'others.'),
-      ('use_lstm', '^impala, ddqn: The agent'),
+      ('learning_rate_schedule', 'Default: linear for impala, linear for '
+       'appo, constant for others.'),
+      ('use_lstm', '^impala, appo, ddqn: The agent'),
       ('use_lstm', 'Default: true for impala, false for others.$'),
-      ('entropy_cost', '^impala: Weight'),
+      ('entropy_cost', '^impala, appo: Weight'),
       ('policy_delay', '^td3: The policy'),
       ('exploration_noise', '^ddpg, td3: Standard'),
       ('replay_steps', '^ddqn, ddpg, td3, sac, mpo: Number'),
@@ -1232,8 +1236,7 @@ MUTATIONS = (
     dict(file='settings/declare',
          catches='test_saved_settings_without_effect_are_left_out', rows=(
         ('settings without effect pass',
-         'field, not needs.are_met(getattr(self, needs.name))',
-         'field, False'),
+         'field, not is_met, f', 'field, False, f'),
     )),
     dict(file='settings/algorithm_settings',
          catches='test_targets_make_small_moves_or_seldom_ones', rows=(

@@ -466,6 +466,38 @@ class TanhNormalTest(tf.test.TestCase, parameterized.TestCase):
                         distributions.tanh_normal(params).mode())
 
 
+class KLTest(tf.test.TestCase, parameterized.TestCase):
+
+  def test_categorical(self):
+    # Logits need not be logarithms of probabilities.
+    one, two = (distributions.categorical(np.log(p) + shift) for p, shift in (
+        ([.7, .2, .1], 0), ([.1, .2, .7], 3)))
+    self.assertAllClose(one.kl(two), 1.1675461)
+    self.assertAllClose(one.kl(one), 0.)
+
+  def test_parts_are_summed(self):
+    p, q = np.random.RandomState(1).normal(size=[2, 4, 5])
+    several = lambda x: distributions.multi_categorical(x, [2, 3])
+    expected = sum(
+        distributions.categorical(p[:, part]).kl(
+            distributions.categorical(q[:, part]))
+        for part in (slice(0, 2), slice(2, 5)))
+    self.assertAllClose(several(p).kl(several(q)), expected)
+
+  def test_normal(self):
+    p, q = np.random.RandomState(2).uniform(-1.5, 1.5, [2, 3, 4])
+    found = distributions.normal(p).kl(distributions.normal(q))
+    x = np.linspace(-30, 30, 200_001)[:, np.newaxis, np.newaxis]
+    density = lambda params: -.5 * (
+        (x - params[:, :2]) / np.exp(params[:, 2:]))**2 - params[:, 2:] - (
+            .5 * np.log(2 * np.pi))
+    expected = np.sum(np.exp(density(p)) * (density(p) - density(q)),
+                      0).sum(-1) * (x[1, 0, 0] - x[0, 0, 0])
+    self.assertAllClose(found, expected, rtol=1e-4)
+    self.assertAllClose(
+        distributions.tanh_normal(p).kl(distributions.tanh_normal(q)), found)
+
+
 class ImportTest(absltest.TestCase):
 
   @pytest.mark.slow
@@ -510,6 +542,29 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(
+        file='networks/distributions',
+        catches='KLTest.test_categorical',
+        rows=(
+            ('KL of logits',
+             'tf.nn.log_softmax(self._logits) - '
+             'tf.nn.log_softmax(other._logits)',
+             'self._logits - other._logits'),
+        )),
+    dict(
+        file='networks/distributions',
+        catches='KLTest.test_normal',
+        rows=(
+            ('no shift in the KL',
+             '+ tf.square(shift) - 1',
+             '- 1'),
+            ('ratio in the KL upside down',
+             'ratio = self.scale / other.scale',
+             'ratio = other.scale / self.scale'),
+            ('shift by the other deviation',
+             'shift = (self.loc - other.loc) / other.scale',
+             'shift = (self.loc - other.loc) / self.scale'),
+        )),
     dict(file='networks/distributions',
          catches='test_gradients_of_samples', rows=(
         ('correction left out in samples',

@@ -52,6 +52,8 @@ _NUM_ENVS = 3
 _SETTINGS = {
     'recurrent': dict(level_name='CartPole-v1', use_lstm=True),
     'words': dict(level_name='BabyAI-GoToObj-v0', use_lstm=True),
+    'normalised': dict(level_name='CartPole-v1', normalise_returns=True,
+                       normalise_observations='auto'),
     'continuous': dict(level_name='Pendulum-v1', algorithm='sac',
                        min_replay_steps=8, hidden_sizes='16,8',
                        layer_norm=True),
@@ -155,17 +157,20 @@ class NamesTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (('speed', 'place'),), (('arm/joint', 'goal pos'),),
-      (('a.b', 'a b', 'a_b', 'A.b', 'größe', 'a-b_2'),), ((2, 10, 1),))
-  def test_each_part_has_its_own_input(self, names):
+      (('a.b', 'a b', 'a_b', 'A.b', 'größe', 'a-b_2'),), ((2, 10, 1),),
+      (('speed', 'place'), 'auto'))
+  def test_each_part_has_its_own_input(self, names, normalised='none'):
     rng = np.random.default_rng(1)
     # Parts differ in size, so that an exchange cannot pass.
     spec = {name: structs.ArraySpec((2 + i,), np.dtype(np.float32))
             for i, name in enumerate(names)}
     observation = {name: rng.normal(size=[1, *part.shape]).astype(np.float32)
                    for name, part in spec.items()}
-    agent, module = _untrained(spec, _CONTINUOUS)
-    for variable in agent.agent.trainable_variables:
-      variable.assign(rng.normal(size=variable.shape))
+    agent, module = _untrained(
+        spec, _CONTINUOUS, normalise_observations=normalised,
+        normalise_returns=normalised != 'none')
+    for variable in agent.agent.variables:  # Statistics, too.
+      variable.assign(rng.uniform(.5, 2, variable.shape))
     self.assertLen(set(module.names_of_parts.values()), len(names))
     for name in names:
       if str(name).isidentifier() and str(name).isascii():

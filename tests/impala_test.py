@@ -28,6 +28,7 @@ class _TableAgent:
   """Its outputs are its variables, so their gradients have formulas."""
 
   head = heads.policy(structs.ActionSpec((_A,)))
+  returns = None
 
   def __init__(self, rng):
     logits = 2 * rng.normal(size=[_T + 1, _B, _A])
@@ -309,12 +310,14 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
-    dict(file='algorithms/impala', catches='test_settings_of_v_trace', rows=(
+    dict(file='algorithms/base', catches='test_settings_of_v_trace', rows=(
         ('policies of the next observations', 'learner_outputs.policy[:-1]',
          'learner_outputs.policy[1:]'),
         ('what acted is taken from the step before',
          'lambda t: t[1:], agent_outputs)',
          'lambda t: t[:-1], agent_outputs)'),
+    )),
+    dict(file='algorithms/impala', catches='test_settings_of_v_trace', rows=(
         ('thresholds of targets and of the policy loss swapped',
          'settings.clip_rho, settings.clip_pg_rho,',
          'settings.clip_pg_rho, settings.clip_rho,'),

@@ -733,8 +733,9 @@ MUTATIONS = (
          'update(groups, part(index)[0], part(0)[1],'),
         ('batches of a call in reverse', 'update(groups, *part(index),',
          'update(groups, *part(-1 - index),'),
-        ('what was not due counts', '_mean_where(values, learns) if name in',
-         'tf.reduce_mean(values) if name in'),
+        ('what was not due counts',
+         'gradients_lib.mean_where(values, learns)\n',
+         'tf.reduce_mean(values)\n'),
         ('errors of updates lost',
          'for name, values in scalars.items()}, errors)',
          'for name, values in scalars.items()}, errors[0])'),
@@ -794,7 +795,7 @@ MUTATIONS = (
          catches='test_micro_batches_make_the_same_update', rows=(
         ('last micro-batch only', '[_add(g, o) for g, o', '[o for g, o'),
     )),
-    dict(file='algorithms/impala',
+    dict(file='algorithms/base',
          catches='test_weights_in_the_loss_are_one_tanh_gaussian', rows=(
         ('last actions of the next step',
          'agent_outputs.action, env_outputs, data',

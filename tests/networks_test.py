@@ -216,7 +216,7 @@ class TorsoTest(tf.test.TestCase, parameterized.TestCase):
       ((7, 9, 3), 'channels_last'), ((3, 7, 9), 'channels_first'),
       ((5, 5, 5), 'channels_last'))
   def test_channels_are_beside_a_square(self, shape, expected):
-    self.assertEqual(frame_torsos._data_format(shape), expected)
+    self.assertEqual(layers.data_format(shape), expected)
 
   @parameterized.parameters(
       (('observation', 'desired_goal'), False), (('desired_goal',), True),

@@ -979,8 +979,8 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
 MUTATIONS = (
     dict(file='learning/learner',
          catches='test_all_that_a_checkpoint_must_hold_ddqn', rows=(
-        ('targets not saved', "'targets': self.algorithm.targets}",
-         "'targets': []}"),
+        ('targets not saved', "'targets': self.algorithm.targets,",
+         "'targets': [],"),
     )),
     dict(file='learning/learner',
          catches='test_all_that_a_checkpoint_must_hold_td3', rows=(

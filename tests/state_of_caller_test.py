@@ -54,6 +54,9 @@ def _state():
       'threads': sorted(t.name for t in threading.enumerate()),
       'processes': multiprocessing.active_children(),
       'descriptors': _descriptors(),
+      # Of compiled functions, with all their constants.
+      'graphs': sorted(getattr(graph, 'name', '') for graph in gc.get_objects()
+                       if isinstance(graph, tf.Graph)),
       'streams': (sys.stdout, sys.stderr),
       'cores': os.sched_getaffinity(0), 'umask': _umask()}
 

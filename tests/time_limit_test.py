@@ -9,6 +9,7 @@ is 1 / (1 - gamma) = 10. If the task ends, that of the first observation is
 from absl.testing import parameterized
 import numpy as np
 import pytest
+from scalable_agent.experience import structs
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -45,6 +46,25 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
     values = np.maximum(inputs @ k1 + b1, 0) @ k2 + b2
     self.assertAllClose(values, np.full_like(
         values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.1)
+
+  @parameterized.parameters(True, False)
+  @pytest.mark.slow
+  def test_values_of_normalised_returns(self, is_limit):
+    learners = []
+    training.train(
+        config_lib.Config(
+            algorithm='appo', level_name='time_limit' if is_limit
+            else 'terminating', logdir=self.create_tempdir().full_path,
+            learning_rate=.01, discounting=.9, num_actors=8, unroll_length=16,
+            batch_size=4, total_environment_frames=5000, xla='none'),
+        hooks=[lambda update: learners.append(update.learner)])
+    agent = learners[-1].agent
+    outputs, _ = agent.unroll(
+        tf.zeros([1, 1], tf.int32), structs.StepOutput(
+            tf.zeros([1, 1]), structs.NO_INFO, tf.zeros([1, 1], tf.bool),
+            tf.constant([[[1., 0.]]])), ())
+    self.assertAllClose(
+        outputs.baseline, [[10.0 if is_limit else 6.5132]], rtol=0, atol=.3)
 
 
 if __name__ == '__main__':

@@ -153,5 +153,5 @@ def make_around(envs: Sequence[base.FlowEnvironment],
 
   return Local(
       envs, make, share.environments, unroll_length=config.unroll_length,
-      num_buffers=1 if config.deterministic else config.queue_capacity + 1,
-      bootstrap_truncated=config.bootstrap_truncated, restarts=restarts)
+      num_buffers=1 if config.takes_turns else config.queue_capacity + 1,
+      bootstrap_truncated=bool(config.bootstrap_truncated), restarts=restarts)

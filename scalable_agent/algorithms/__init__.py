@@ -2,11 +2,12 @@
 """Learning rules; `--algorithm` selects one.
 
 *   `impala`: V-trace actor-critic, from new unrolls. Any actions.
+*   `appo`: the same with the clip of PPO, in several passes. Any actions.
 *   `ddqn`: deep Q-learning. Discrete actions.
 *   `ddpg`, `td3`: deterministic policies. Continuous actions.
 *   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
 
-All but `impala` learn from a replay of transitions, or of unrolls (`ddqn` with
+All but these two learn from a replay of transitions, or of unrolls (`ddqn` with
 an LSTM).
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable
 import functools
 
 from scalable_agent import errors
+from scalable_agent.algorithms import appo
 from scalable_agent.algorithms import base
 from scalable_agent.algorithms import ddpg
 from scalable_agent.algorithms import ddqn
@@ -27,6 +29,7 @@ from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.networks import masks
 from scalable_agent.networks import torsos
+from scalable_agent.scores import levels
 from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
@@ -34,7 +37,10 @@ _ACTOR_CRITICS: dict[str, Callable[
     [base.MakeAgent, base.MakeCritic, Config], base.Algorithm]] = {
         'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
 _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
-    'impala': lambda spec, config: heads.policy(spec, config.squash_actions),
+    'impala': lambda spec, config: heads.policy(
+        spec, bool(config.squash_actions)),
+    'appo': lambda spec, config: heads.policy(
+        spec, bool(config.squash_actions), config.initial_scale),
     'ddqn': lambda spec, config: ddqn.make_head(spec),
     'ddpg': ddpg.make_head,
     'td3': td3.make_head,
@@ -59,7 +65,11 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm),
       use_last_action_reward=bool(config.use_last_action_reward),
-      use_instruction=config.use_instruction, seed=seed)
+      use_instruction=config.use_instruction,
+      normalise_observations=config.normalise_observations or 'none',
+      normalise_returns=bool(config.normalise_returns),
+      policy_scale=.01 if config.algorithm == 'appo' else 1.,
+      scale_from_state=config.scale_from_state is not False, seed=seed)
 
 
 def make(config: Config, spec: structs.EnvironmentSpec,
@@ -75,14 +85,21 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
+  if config.normalise_returns and len(set(levels.level_names(
+      config.level_name, config.is_test))) > 1:
+    raise errors.ConfigError(
+        '--normalise_returns can be used with one level only: rewards of '
+        'several levels differ in size.')
   agent = functools.partial(make_agent, config, spec, seed)
   critic = lambda number: factory.make_critic(
       config.agent, spec.observation, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
-  if config.algorithm == 'impala':
+  if not config.is_off_policy:
     num_steps = config.batch_size * config.unroll_length
-    return impala.Impala(
+    make_algorithm: Callable[..., base.Algorithm] = (
+        appo.Appo if config.algorithm == 'appo' else impala.Impala)
+    return make_algorithm(
         agent(), config, 1 / num_steps if config.reduction == 'mean' else 1.0)
   if config.algorithm == 'ddqn':
     return ddqn.Ddqn(
@@ -105,6 +122,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += ' with a mask'
   if spec.action.size and not config.is_off_policy:
     actions += ', squashed' if config.squash_actions else ', not squashed'
+    actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
@@ -115,7 +133,11 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
             f'{config.num_critics or 1} critics, {seen}')
+  normalised = '' if config.normalise_observations == 'none' else (
+      f'normalise_observations={config.normalise_observations}, ')
+  if config.normalise_returns:
+    normalised += 'normalise_returns, '
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
-          f'{seen}')
+          f'{normalised}{seen}')

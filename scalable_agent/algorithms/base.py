@@ -13,11 +13,14 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.networks import heads
 from scalable_agent.settings import declare
 from scalable_agent.settings.algorithm_settings import OffPolicySettings
 import tensorflow as tf
+import tree
 
 # Makes an agent with the head of the algorithm's `make_head`.
 MakeAgent: TypeAlias = Callable[[], agents.Agent]
@@ -81,6 +84,61 @@ class Algorithm(Protocol):
 
     `groups` learned. The counts of `progress` contain this update.
     """
+
+
+class Evaluated(NamedTuple):
+  """Unrolls as the agent sees them now; entry `t` belongs to observation `t`.
+
+  Attributes:
+    policy: the policy `pi` that learns.
+    behaviour_policy: the policy `mu` that acted.
+    behaviour: action, parameters and baseline of the actor, `[T, B, ...]`.
+    log_probs: float32 `[T, B]`, logarithms of `pi(a_t | x_t)`.
+    log_rhos: float32 `[T, B]`, `log_probs` minus those of `mu`.
+    baseline: float32 `[T, B]`.
+    bootstrap_value: float32 `[B]`.
+    rewards: float32 `[T, B]`, clipped; the value of a truncated episode's last
+      observation is added.
+    discounts: float32 `[T, B]`, 0 where an episode ended.
+  """
+  policy: heads.Policy
+  behaviour_policy: heads.Policy
+  behaviour: structs.AgentOutput
+  log_probs: tf.Tensor
+  log_rhos: tf.Tensor
+  baseline: tf.Tensor
+  bootstrap_value: tf.Tensor
+  rewards: tf.Tensor
+  discounts: tf.Tensor
+
+
+def evaluate(agent: agents.Agent, data: structs.Unroll, discounting: float,
+             reward_clipping: str) -> Evaluated:
+  """Evaluates an agent with a baseline on unrolls."""
+  env_outputs, agent_outputs, truncation_values = data.steps
+  learner_outputs, _ = agent.unroll(
+      agent_outputs.action, env_outputs, data.start.agent_state)
+  bootstrap_value = learner_outputs.baseline[-1]
+
+  # Entry t + 1 holds the action that was chosen at observation t, its reward
+  # and whether it ended the episode. Entry t of the learner's outputs belongs
+  # to observation t.
+  behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
+  rewards = actor_critic.clip_rewards(env_outputs.reward[1:], reward_clipping)
+  done = env_outputs.done[1:]
+  policy = heads.policy_of(agent.head, learner_outputs.policy[:-1])
+  baseline = learner_outputs.baseline[:-1]
+  discounts = tf.cast(~done, tf.float32) * discounting
+  # Where a time limit truncates an episode, the value of the last observation
+  # is added to the reward. The discount is 0, so the next episode has no
+  # effect.
+  rewards += discounting * truncation_values[1:]
+
+  log_probs = policy.log_prob(behaviour.action)
+  behaviour_policy = heads.policy_of(agent.head, behaviour.policy)
+  log_rhos = log_probs - behaviour_policy.log_prob(behaviour.action)
+  return Evaluated(policy, behaviour_policy, behaviour, log_probs, log_rhos,
+                   baseline, bootstrap_value, rewards, discounts)
 
 
 # A term of the policy's loss: a function of the agent and the data of

@@ -29,10 +29,8 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import actor_critic
 from scalable_agent.networks import agents
-from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
-import tree
 
 _EPSILON = 1e-6
 
@@ -62,40 +60,24 @@ class Impala:
     """Computes the loss of unrolls, summed over time and batch."""
     del groups, seed  # There is one group and no randomness.
     settings = self._settings
-    env_outputs, agent_outputs, truncation_values = data.steps
-    learner_outputs, _ = self.agent.unroll(
-        agent_outputs.action, env_outputs, data.start.agent_state)
-    bootstrap_value = learner_outputs.baseline[-1]
+    seen = base.evaluate(self.agent, data, settings.discounting,
+                         settings.reward_clipping)
+    baseline, log_rhos = seen.baseline, seen.log_rhos
+    returns = self._returns(log_rhos, seen.discounts, seen.rewards, baseline,
+                            seen.bootstrap_value)
 
-    # Entry t + 1 holds the action that was chosen at observation t, its reward
-    # and whether it ended the episode. Entry t of the learner's outputs belongs
-    # to observation t.
-    behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
-    rewards = actor_critic.clip_rewards(
-        env_outputs.reward[1:], settings.reward_clipping)
-    done = env_outputs.done[1:]
-    policy = heads.policy_of(self.agent.head, learner_outputs.policy[:-1])
-    baseline = learner_outputs.baseline[:-1]
-    discounts = tf.cast(~done, tf.float32) * settings.discounting
-    # Where a time limit truncates an episode, the value of the last observation
-    # is added to the reward. The discount is 0, so the next episode has no
-    # effect.
-    rewards += settings.discounting * truncation_values[1:]
-
-    log_probs = policy.log_prob(behaviour.action)
-    log_rhos = log_probs - heads.policy_of(
-        self.agent.head, behaviour.policy).log_prob(behaviour.action)
-    returns = self._returns(
-        log_rhos, discounts, rewards, baseline, bootstrap_value)
-
-    entropies = policy.entropy()
-    sums = self._losses(log_probs, entropies, returns.pg_advantages,
-                        returns.vs - baseline, importance_weights)
+    entropies = seen.policy.entropy()
     means = {
         'entropy': tf.reduce_mean(entropies),
         'mean_baseline': tf.reduce_mean(baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
     }
+    terms = returns.pg_advantages, returns.vs - baseline
+    if self.agent.returns:
+      terms = self.agent.returns.scaled(*terms)
+      means |= self.agent.returns.means(returns.vs)
+    sums = self._losses(
+        seen.log_probs, entropies, *terms, importance_weights)
     errors = tf.reduce_mean(tf.abs(returns.vs - baseline), axis=0)
     return base.Loss({'agent': sums['total_loss']}, sums, means, errors)
 

@@ -23,6 +23,8 @@ Glossary:
     column, that correct for draws from a prioritized replay.
 *   inbox: the queue of unrolls from the actors to the feed of a learner.
 *   lag: updates between the weights that acted and the weights that learn.
+*   learner 0: the learner that writes to the log directory. There are other
+    learners with `--num_learners` only.
 *   learner 0: of `--num_learners`, the learner that writes to `--logdir`.
 *   part: the training from one checkpoint on. A start of the program adds a
     part to the run. A deterministic run begins a part at each checkpoint. A
@@ -299,19 +301,21 @@ class Sample(NamedTuple):
   For `K > 1` updates per call, all arrays have an axis `K` in front.
 
   Attributes:
-    data: `Unroll` or `Transition`.
+    data: the items.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
     largest_weights: of several learners with priorities, float32 `[B]`: the
       number that each importance weight was divided by, 0 for fresh unrolls.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
+    num_new_columns: columns in front that the learner has not seen before.
   """
   data: Unroll | Transition
   importance_weights: np.ndarray | None = None
   positions: np.ndarray | None = None
   num_new_steps: int = 0
   notes: Sequence[Note] = ()
+  num_new_columns: int = 0
   largest_weights: np.ndarray | None = None
 
 
@@ -322,6 +326,7 @@ class Batch(NamedTuple):
   num_new_frames: int
   positions: np.ndarray | None = None
   notes: Sequence[Note] = ()
+  num_new_columns: int = 0
   largest_weights: np.ndarray | None = None
 
 

@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 class Feed:
-  """Makes batches, in a thread of its own unless runs are deterministic.
+  """Makes batches, in a thread of its own unless acting takes turns.
 
   While the learner learns from a batch, a second batch waits and a third batch
   is made.
@@ -55,7 +55,7 @@ class Feed:
       learner: learns from the batches.
       num_action_repeats: environment frames per agent step.
       num_learners: the number of all learners of the run.
-      turns: for deterministic runs, the inbox of the source.
+      turns: the inbox of the source if acting and learning take turns.
     """
     self.inbox = inbox
     self._source = source
@@ -140,6 +140,7 @@ class Feed:
           sample.data, sample.num_new_steps * self._num_action_repeats,
           sample.importance_weights)
     return batch._replace(positions=sample.positions, notes=sample.notes,
+                          num_new_columns=sample.num_new_columns,
                           largest_weights=sample.largest_weights)
 
 
@@ -158,23 +159,40 @@ def normalised(batch: structs.Batch,
 
 
 class TurnTaker:
-  """An inbox that releases an unroll only when the next unroll is wanted.
+  """An inbox that releases unrolls only when the next unroll is wanted.
 
-  By then, all updates that are due have been made. An actor with one buffer
-  waits until then. Once `stop` is set, `get` raises `QueueClosed`.
+  By then, all updates that are due have been made. Actors with one buffer each
+  wait until then. The unrolls of several groups are released together, when
+  each group has sent one. Once `stop` is set, `get` raises `QueueClosed`.
   """
 
-  def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery]):
+  def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery],
+               num_groups: int = 1):
     self.stop = threading.Event()
     self._inbox = inbox
-    self._release: Callable[[], None] = lambda: None
+    self._num_groups = num_groups
+    self._releases: list[Callable[[], None]] = []
 
   def get(self) -> unrolls.Delivery:
-    self._release()
+    if len(self._releases) == self._num_groups:
+      for release in self._releases:
+        release()
+      self._releases = []
     while not self.stop.is_set():
       try:
-        unroll, self._release = self._inbox.get(timeout_s=0.5)
+        unroll, release = self._inbox.get(timeout_s=0.5)
       except queues.QueueTimeout:
         continue
+      self._releases.append(release)
       return unrolls.Delivery(unroll, lambda: None)
     raise queues.QueueClosed()
+
+
+class Columns:
+  """An inbox that fills the columns of one unroll, first in, first out."""
+
+  def __init__(self, inbox: unrolls.Inbox, unroll: structs.Unroll):
+    self._filled = unrolls.batches(inbox, unroll)
+
+  def get(self) -> unrolls.Delivery:
+    return unrolls.Delivery(next(self._filled), lambda: None)

@@ -84,5 +84,18 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
   if clip_norm is not None:
     gradients, _ = optimizers_lib.clip_by_norm(gradients, clip_norm)
   optimizer.learning_rate.assign(learning_rate)
-  optimizer.apply(gradients, variables)
+  # `optimizer.apply` would sum gradients over one replica. TensorFlow keeps the
+  # graph of that sum, and thus of the update, until the program ends.
+  for gradient, variable in zip(gradients, variables, strict=True):
+    if gradient is not None:
+      optimizer.update_step(gradient, variable, optimizer.learning_rate)
+      if variable.constraint is not None:
+        variable.assign(variable.constraint(variable))
+  optimizer.iterations.assign_add(1)
   return norm
+
+
+def mean_where(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+  """Returns the mean of the values where the mask is True."""
+  count = tf.reduce_sum(tf.cast(mask, tf.float32))
+  return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

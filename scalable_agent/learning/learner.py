@@ -11,6 +11,7 @@ from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import gradients as gradients_lib
 from scalable_agent.learning import optimizers as optimizers_lib
+from scalable_agent.learning import statistics
 from scalable_agent.networks import flat_function
 import tensorflow as tf
 import tree
@@ -54,7 +55,7 @@ class Learner:
                updates_per_call: int = 1, jit_compile: bool = False,
                collectives: collectives_lib.Collectives | None = None,
                has_mean_losses: bool = False,
-               unclipped: Collection[str] = ()):
+               unclipped: Collection[str] = (), return_rate: float = 1e-4):
     """Makes a learner.
 
     Args:
@@ -74,6 +75,7 @@ class Learner:
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.
       unclipped: groups whose gradients are not clipped.
+      return_rate: see `normalisers.PopArt.move`.
 
     Raises:
       ValueError: wrong optimizers, or several updates with micro-batches.
@@ -99,6 +101,7 @@ class Learner:
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
     self._collectives = collectives or collectives_lib.Alone()
+    self._mover = statistics.Mover(self.agent, return_rate, self._collectives)
     # Gradients are summed over the learners, or averaged.
     self._share = 1 / self._collectives.size if has_mean_losses else 1.0
     is_loop = updates_per_call > 1
@@ -126,7 +129,8 @@ class Learner:
                       in self._optimizers[group].optimizer.variables],
         'unpublished': [v for group in self.algorithm.groups.values()
                         for v in group if id(v) not in published],
-        'targets': self.algorithm.targets}
+        'targets': self.algorithm.targets,
+        'statistics': self._mover.variables}
 
   def to_device(self, data: structs.Unroll | structs.Transition,
                 num_new_frames: int,
@@ -164,12 +168,15 @@ class Learner:
                              np.array(num_env_frames, np.int64))
     is_any_due = -self.num_updates % self.algorithm.delay < (
         self.updates_per_call)
+    # The first collection of unrolls only sets the statistics.
+    groups = self._groups(is_any_due) if self._mover.is_set else ()
     # A single update is made completely, or not at all.
     self.is_consistent = self.updates_per_call == 1
     learned = self._compiled_updates(
         batch.data, [] if batch.importance_weights is None
         else [batch.importance_weights], rates, progress,
-        static=(self._groups(is_any_due),))
+        static=(groups,))
+    self._mover.add(batch, learned.scalars)
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
     self.is_consistent = True
@@ -215,14 +222,13 @@ class Learner:
     _, outputs = tf.while_loop(
         lambda index, _: index < self.updates_per_call, body, (0, outputs),
         maximum_iterations=self.updates_per_call)
-    scalars, errors = tf.nest.map_structure(
-        lambda array: array.stack(), outputs)
+    scalars, errors = tf.nest.map_structure(lambda x: x.stack(), outputs)
     errors = errors[0] if errors else None
     learns = (progress.num_updates + tf.range(
         self.updates_per_call, dtype=tf.int64)) % self.algorithm.delay == 0
     return Learned({
-        name: (_mean_where(values, learns) if name in self._delayed_names
-               else tf.reduce_mean(values))
+        name: (gradients_lib.mean_where(values, learns)
+               if name in self._delayed_names else tf.reduce_mean(values))
         for name, values in scalars.items()}, errors)
 
   def _update(self, groups: tuple[str, ...], data: structs.Nest,
@@ -329,9 +335,3 @@ def _outputs(
     learned: Learned) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
   """Returns scalars and errors as a nest of tensors only."""
   return learned.scalars, [] if learned.errors is None else [learned.errors]
-
-
-def _mean_where(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-  """Returns the mean of the values where the mask is True."""
-  count = tf.reduce_sum(tf.cast(mask, tf.float32))
-  return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

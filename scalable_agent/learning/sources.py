@@ -54,17 +54,18 @@ class Place(NamedTuple):
 def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
               learner: learner_lib.Learner, part: int = 0,
               collectives: collectives_lib.Collectives | None = None,
-              first_environment: int = 0) -> feeds.Feed:
+              first_environment: int = 0, num_groups: int = 1) -> feeds.Feed:
   """Makes the feed of a learner; nothing runs before its `start`.
 
   Args:
     config: the settings of this learner, resolved.
     part: a number that differs between the parts of a run.
     first_environment: the lowest number of an environment in the unrolls.
+    num_groups: groups of environments that act, if acting takes turns.
   """
   collectives = collectives or collectives_lib.Alone()
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
-  turns = feeds.TurnTaker(inbox) if config.deterministic else None
+  turns = feeds.TurnTaker(inbox, num_groups) if config.takes_turns else None
   source = make(config, spec, learner, turns or inbox,
                 Place(collectives, part, first_environment))
   return feeds.Feed(inbox, source, learner, spec.num_action_repeats,
@@ -75,18 +76,9 @@ def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
          learner: learner_lib.Learner, inbox: unrolls.Inbox,
          place: Place) -> feeds.Source:
   """Makes the source of an algorithm; see `make_feed`."""
-  make_source = _off_policy if config.is_off_policy else _impala
+  make_source = _off_policy if config.is_off_policy else {
+      'impala': _impala, 'appo': _appo}[config.algorithm]
   return make_source(config, spec, learner, inbox, place)
-
-
-class _Columns:
-  """An inbox that fills the columns of one unroll, first in, first out."""
-
-  def __init__(self, inbox: unrolls.Inbox, unroll: structs.Unroll):
-    self._filled = unrolls.batches(inbox, unroll)
-
-  def get(self) -> unrolls.Delivery:
-    return unrolls.Delivery(next(self._filled), lambda: None)
 
 
 def _note(unroll: structs.Unroll) -> structs.Note:
@@ -104,8 +96,9 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
   batch = allocate(config.batch_size)
   if not config.replay_capacity:
     return feeds.Source(replay_lib.samples(
-        _Columns(inbox, batch), lambda unroll: None,
-        lambda: structs.Sample(batch), replay_lib.PerCollection(), _note))
+        feeds.Columns(inbox, batch), lambda unroll: None,
+        lambda: structs.Sample(batch, num_new_columns=batch.num_columns),
+        replay_lib.PerCollection(), _note))
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
   selector = _make_selector(config)
   replay = replay_lib.Replay(
@@ -131,14 +124,29 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
                       selector, place, num_fresh)
 
   return feeds.Source(
-      replay_lib.samples(_Columns(inbox, fresh), replay.add, draw, due, _note),
+      replay_lib.samples(
+          feeds.Columns(inbox, fresh), replay.add, draw, due, _note),
       replay.update)
+
+
+def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
+          learner: learner_lib.Learner, inbox: unrolls.Inbox,
+          place: Place) -> feeds.Source:
+  """Returns a source of batches from several passes over collections."""
+  allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
+  collected = allocate(config.unrolls_per_collect)
+  passes = replay_lib.Passes(collected, allocate(config.batch_size),
+                             config.passes, place.replay_seed(config))
+  return feeds.Source(replay_lib.samples(
+      feeds.Columns(inbox, collected), lambda unroll: None, passes,
+      replay_lib.PerCollection(passes.num_draws), _note))
 
 
 def _with_fresh(sample: structs.Sample, num_fresh: int,
                 end: int) -> structs.Sample:
   """Returns the sample with entries for fresh columns in front."""
   return sample._replace(
+      num_new_columns=num_fresh,
       importance_weights=np.concatenate(
           [np.ones([num_fresh], np.float32), sample.importance_weights]),
       positions=np.concatenate(

@@ -35,6 +35,74 @@ def compute_policy_gradient_loss(
   return -tf.reduce_sum(log_probs * advantages)
 
 
+def compute_advantages(
+    rewards: tf.Tensor, discounts: tf.Tensor, values: tf.Tensor,
+    bootstrap_value: tf.Tensor, vs: tf.Tensor, lambda_: float) -> tf.Tensor:
+  """Returns advantages without importance weights, float32 `[T, B]`.
+
+  The value after a step is a mixture of V-trace's target, with the share
+  `lambda_`, and of the baseline. On-policy, that is the generalised advantage.
+
+  Args:
+    rewards: float32 `[T, B]`.
+    discounts: float32 `[T, B]`, 0 where the step ended an episode.
+    values: float32 `[T, B]`, the baseline.
+    bootstrap_value: float32 `[B]`, the baseline after the last step.
+    vs: float32 `[T, B]`, the targets of V-trace.
+    lambda_: the lambda of the targets.
+  """
+  after = lambda x: tf.concat([x[1:], bootstrap_value[tf.newaxis]], axis=0)
+  mixed = (1 - lambda_) * after(values) + lambda_ * after(vs)
+  return tf.stop_gradient(
+      rewards + tf.math.multiply_no_nan(mixed, discounts) - values)
+
+
+def compute_clipped_surrogate_loss(
+    log_rhos: tf.Tensor, advantages: tf.Tensor, limit: float) -> tf.Tensor:
+  """Returns the loss of PPO, `-sum(min(rho A, clip(rho, 1 - c, 1 + c) A))`.
+
+  Args:
+    log_rhos: float32 `[T, B]`, with gradients.
+    advantages: float32 `[T, B]`, taken as constants.
+    limit: `c`.
+  """
+  constants = tf.stop_gradient(advantages)
+  log_rhos.shape.assert_is_compatible_with(constants.shape)
+  rhos = tf.exp(log_rhos)
+  clipped = tf.clip_by_value(rhos, 1 - limit, 1 + limit)
+  return -tf.reduce_sum(tf.minimum(rhos * constants, clipped * constants))
+
+
+def clipped_share(
+    log_rhos: tf.Tensor, advantages: tf.Tensor, limit: float) -> tf.Tensor:
+  """Returns the share of steps that the clip leaves without a gradient."""
+  rhos = tf.exp(log_rhos)
+  is_clipped = tf.where(advantages > 0, rhos > 1 + limit, rhos < 1 - limit)
+  return tf.reduce_mean(tf.cast(is_clipped & (advantages != 0), tf.float32))
+
+
+def clip_errors(errors: tf.Tensor, vs: tf.Tensor, values: tf.Tensor,
+                old: tf.Tensor, limit: float | tf.Tensor) -> tf.Tensor:
+  """Returns errors of the baseline without reward for large changes.
+
+  Args:
+    errors: float32 `[T, B]`, `vs - values`.
+    vs: float32 `[T, B]`, targets.
+    values: float32 `[T, B]`, the baseline.
+    old: float32 `[T, B]`, the baseline of the actor.
+    limit: a value that is further than `limit` from the old value counts as a
+      value at this distance, if that makes the error larger.
+  """
+  clipped = vs - (old + tf.clip_by_value(values - old, -limit, limit))
+  return tf.where(tf.abs(clipped) > tf.abs(errors), clipped, errors)
+
+
+def normalise(advantages: tf.Tensor) -> tf.Tensor:
+  """Returns advantages with mean 0 and standard deviation 1, or all 0."""
+  mean, variance = tf.nn.moments(advantages, list(range(advantages.shape.rank)))
+  return (advantages - mean) / (tf.sqrt(variance) + 1e-8)
+
+
 def clip_rewards(rewards: tf.Tensor, mode: str) -> tf.Tensor:
   """Clips or squashes rewards for the loss; ValueError for an unknown mode.
 

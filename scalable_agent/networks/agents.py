@@ -15,6 +15,7 @@ from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
 from scalable_agent.networks import masks
+from scalable_agent.networks import normalisers
 import tensorflow as tf
 
 
@@ -31,7 +32,9 @@ class Agent(tf.keras.Model):
                baseline: tf.keras.layers.Layer | None,
                instruction_encoder: instructions.InstructionEncoder | None,
                core: layers.LSTM | None, use_last_action_reward: bool,
-               has_epsilon: bool, action_seed: int):
+               has_epsilon: bool, action_seed: int,
+               observation_normaliser: (
+                   normalisers.ObservationNormaliser | None) = None):
     """Makes an agent of layers; most callers want `factory.make_agent`.
 
     Args:
@@ -48,10 +51,12 @@ class Agent(tf.keras.Model):
       has_epsilon: whether there is a variable `epsilon`, the probability of a
         uniformly random action, initially 1.
       action_seed: seed of the choice of actions.
+      observation_normaliser: changes the input of the torso; None for none.
     """
     super().__init__()
     self.action_spec = action_spec
     self.head = head
+    self.observation_normaliser = observation_normaliser
     self._torso = torso
     self._instruction_encoder = instruction_encoder
     self._core = core
@@ -65,6 +70,12 @@ class Agent(tf.keras.Model):
     # restored agents would repeat each other's choices.
     self._random_ints = tf.random.Generator.from_seed(
         action_seed, alg='philox').uniform_full_int
+
+  @property
+  def returns(self) -> normalisers.PopArt | None:
+    """The baseline, if it has statistics of returns."""
+    return (self._baseline if isinstance(self._baseline, normalisers.PopArt)
+            else None)
 
   @property
   def output_spec(self) -> structs.AgentOutput:
@@ -202,14 +213,20 @@ class Agent(tf.keras.Model):
     Only for agents that see just the observation and have no memory.
     """
     seen, _ = instructions.split(observations)
-    return masks.masked(self._params(tf.cast(self._torso(seen), tf.float32)),
+    return masks.masked(self._params(tf.cast(self._see(seen), tf.float32)),
                         masks.of(observations))
+
+  def _see(self, observations: structs.Nest) -> tf.Tensor:
+    """Returns features of observations without instructions."""
+    if self.observation_normaliser:
+      observations = self.observation_normaliser(observations)
+    return self._torso(observations)
 
   def _features(self, last_action: tf.Tensor, reward: tf.Tensor,
                 observation: structs.Nest) -> tf.Tensor:
     """Returns float32 `[N, F]`, the input of the core for `N` steps."""
     seen, instruction = instructions.split(observation)
-    features = [self._torso(seen)]
+    features = [self._see(seen)]
     if self._use_last_action_reward:
       features.append(tf.clip_by_value(reward, -1., 1.)[:, tf.newaxis])
       features += _action_features(self.action_spec, last_action)

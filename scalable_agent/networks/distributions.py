@@ -6,6 +6,7 @@ Each function takes parameters `[..., P]`, where `...` are any batch axes, e.g.
 
     log_prob(actions)   `[...]`, logarithm of the probability or the density
     entropy()           `[...]`
+    kl(other)           `[...]`, the KL of this policy to another one
     mode()              the actions of the policy without exploration
     sample(seed=None)   random actions, independent for each batch element
 
@@ -109,6 +110,12 @@ class Categorical:
     return -tf.reduce_sum(
         tf.nn.softmax(self._logits) * tf.nn.log_softmax(self._logits), axis=-1)
 
+  def kl(self, other: 'Categorical') -> tf.Tensor:
+    """Returns KL(this, other), `[...]`."""
+    return tf.reduce_sum(tf.nn.softmax(self._logits) * (
+        tf.nn.log_softmax(self._logits) - tf.nn.log_softmax(other._logits)),
+                         axis=-1)
+
   def mode(self) -> tf.Tensor:
     """Returns the most probable actions, int32 `[...]`."""
     return tf.argmax(self._logits, axis=-1, output_type=tf.int32)
@@ -149,6 +156,11 @@ class MultiCategorical:
     # The stacked parts would give NaN, as 0 times -inf.
     return tf.add_n([part.entropy() for part in self._parts])
 
+  def kl(self, other: 'MultiCategorical') -> tf.Tensor:
+    """Returns KL(this, other), `[...]`."""
+    return tf.add_n([mine.kl(part) for mine, part in zip(
+        self._parts, other._parts, strict=True)])
+
   def mode(self) -> tf.Tensor:
     """Returns the most probable actions, int32 `[..., N]`."""
     return self._stacked.mode()
@@ -181,6 +193,14 @@ class Normal:
     """Returns the differential entropy, `[...]`."""
     return tf.reduce_sum(
         0.5 * np.log(2 * np.pi * np.e) + tf.math.log(self.scale), axis=-1)
+
+  def kl(self, other: 'Normal') -> tf.Tensor:
+    """Returns KL(this, other), `[...]`."""
+    ratio = self.scale / other.scale
+    shift = (self.loc - other.loc) / other.scale
+    return 0.5 * tf.reduce_sum(
+        tf.square(ratio) + tf.square(shift) - 1 - 2 * tf.math.log(ratio),
+        axis=-1)
 
   def mode(self) -> tf.Tensor:
     """Returns the means, `[..., N]`."""
@@ -249,6 +269,10 @@ class TanhNormal:
          + scale[..., tf.newaxis] * tf.constant(_NODES, loc.dtype))
     log_slope = tf.linalg.matvec(_log_slope(u), tf.constant(_WEIGHTS, u.dtype))
     return self._normal.entropy() + tf.reduce_sum(log_slope, axis=-1)
+
+  def kl(self, other: 'TanhNormal') -> tf.Tensor:
+    """Returns KL(this, other), `[...]`: that before squashing."""
+    return self._normal.kl(other._normal)
 
   def mode(self) -> tf.Tensor:
     """Returns medians `[..., N]`; the density can be higher elsewhere."""

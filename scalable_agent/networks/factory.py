@@ -1,7 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Makes agents and critics, with all variables, from specs and options."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+import functools
 import random
 
 from scalable_agent.experience import structs
@@ -9,6 +10,7 @@ from scalable_agent.networks import agents
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
+from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 import tensorflow as tf
 
@@ -23,6 +25,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                has_baseline: bool = True, has_epsilon: bool = False,
                use_lstm: bool = True, use_last_action_reward: bool = True,
                use_instruction: bool = True,
+               normalise_observations: str = 'none',
+               normalise_returns: bool = False, policy_scale: float = 1.,
+               scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
   """Makes an agent with all its variables.
 
@@ -51,6 +56,11 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
+    normalise_observations: see `normalisers.choose`.
+    normalise_returns: whether the baseline is a `normalisers.PopArt`.
+    policy_scale: factor of the initial weights of the policy's layer.
+    scale_from_state: whether the logarithms of standard deviations, the second
+      half of the parameters of continuous actions, depend on the observation.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.
@@ -72,27 +82,51 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   initializer = ('zeros' if has_zero_heads else
                  layers.FanInTruncatedNormal(initializer_seed))
   # The heads and the loss are float32 under any dtype policy.
-  dense = lambda units, name, bias='zeros': tf.keras.layers.Dense(
-      units, dtype='float32', name=name, kernel_initializer=initializer,
-      bias_initializer=bias)
-  head_bias = ('zeros' if head.initial_bias is None else
-               lambda _, dtype: tf.constant(head.initial_bias, dtype))
+  dense = lambda units, name, bias='zeros', kernel=initializer: (
+      tf.keras.layers.Dense(
+          units, dtype='float32', name=name, kernel_initializer=kernel,
+          bias_initializer=bias))
   torso = torsos.make(
       network, observation_spec, initializer_seed,
       torsos.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
-  agent = agents.Agent(
-      torso, action_spec, head,
+  baseline = None
+  if normalise_returns:
+    baseline = normalisers.PopArt(dense(1, 'baseline', kernel='zeros'))
+  elif has_baseline:
+    baseline = dense(1, 'baseline')
+  if not has_zero_heads and policy_scale != 1.:
+    initializer = layers.FanInTruncatedNormal(initializer_seed, policy_scale)
+  params = (
       layers.Dueling(dense(1, 'value'), dense(head.num_params, 'advantages'))
-      if is_dueling else dense(head.num_params, 'policy_logits', head_bias),
-      baseline=dense(1, 'baseline') if has_baseline else None,
+      if is_dueling else _params(
+          functools.partial(dense, kernel=initializer), head,
+          action_spec.size if not scale_from_state else 0))
+  agent = agents.Agent(
+      torso, action_spec, head, params, baseline=baseline,
       instruction_encoder=(
           instructions.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),
       core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
-      action_seed=seed)
+      action_seed=seed, observation_normaliser=normalisers.choose(
+          normalise_observations, observation_spec))
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
+
+
+def _params(dense: Callable[..., tf.keras.layers.Dense], head: heads.Head,
+            num_scales: int) -> tf.keras.layers.Layer:
+  """Returns the layer of a head's parameters.
+
+  The last `num_scales` parameters do not depend on the features.
+  """
+  bias = head.initial_bias
+  if num_scales:
+    assert bias is not None
+    return layers.StateIndependentScale(
+        dense(num_scales, 'policy_logits'), bias[num_scales:])
+  return dense(head.num_params, 'policy_logits', 'zeros' if bias is None else
+               lambda _, dtype: tf.constant(bias, dtype))
 
 
 def make_critic(network: str, observation_spec: structs.ObservationSpec,

@@ -164,7 +164,7 @@ class _PatchConv(tf.keras.layers.Layer):
 def make(
     network: str, shape: tuple[int, ...], seed: tf.keras.random.SeedGenerator
 ) -> tf.keras.layers.Layer:
-  data_format = _data_format(shape)
+  data_format = layers.data_format(shape)
   if network == 'deep':
     return DeepTorso(data_format, seed)
   torso = {'shallow': ShallowTorso,
@@ -177,18 +177,6 @@ def make(
         f'but observations have shape {shape}: use --agent=deep or '
         '--agent=mlp.')
   return torso(data_format, seed)
-
-
-def _data_format(frame_shape: tuple[int, ...]) -> str:
-  """Returns the layout of frames.
-
-  The channels are the outer axis next to two equal axes (a square frame may
-  have any number of channels), or else the smaller outer axis.
-  """
-  first, middle, last = frame_shape
-  is_square = (first == middle) != (middle == last)
-  is_first = middle == last if is_square else first < last
-  return 'channels_first' if is_first else 'channels_last'
 
 
 def _conv(channels: int, size: int, strides: int, padding: str,

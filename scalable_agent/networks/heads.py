@@ -39,6 +39,9 @@ class Policy(Actions, Protocol):
   def entropy(self) -> tf.Tensor:
     """Returns the entropies, float32 `[...]`."""
 
+  def kl(self, other: 'Policy') -> tf.Tensor:
+    """Returns KL(this, other), float32 `[...]`, for `other` of this head."""
+
 
 class Head(NamedTuple):
   """A distribution of actions for the parameters of a network.

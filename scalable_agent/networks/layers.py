@@ -61,15 +61,18 @@ class FanInTruncatedNormal(tf.keras.initializers.Initializer):
   larger stddev; Sonnet does not.
   """
 
-  def __init__(self, seed: Seed = None):
+  def __init__(self, seed: Seed = None, scale: float = 1.):
+    """Makes an initializer; `scale` is a factor of the weights."""
     self._seed = seed or tf.keras.random.SeedGenerator()
+    self._scale = scale
 
   def __call__(self, shape: Sequence[int],
                dtype: str | None = None) -> tf.Tensor:
     """Returns initial weights of `shape`; the last axis is the outputs."""
     fan_in = math.prod(shape[:-1])
     return tf.keras.random.truncated_normal(
-        shape, stddev=1 / math.sqrt(fan_in), dtype=dtype, seed=self._seed)
+        shape, stddev=self._scale / math.sqrt(fan_in), dtype=dtype,
+        seed=self._seed)
 
 
 class ZeroMeanNormal(tf.keras.initializers.Initializer):
@@ -117,6 +120,26 @@ class Dueling(Composite):
     advantages = self._advantages(features)
     return (self._value(features) + advantages
             - tf.reduce_mean(advantages, axis=-1, keepdims=True))
+
+
+class StateIndependentScale(tf.keras.layers.Layer):
+  """Means from features, and logarithms of deviations that are variables."""
+
+  def __init__(self, means: tf.keras.layers.Layer,
+               log_scale: Sequence[float]):
+    """Makes a layer with the initial values `log_scale`."""
+    super().__init__(dtype='float32')
+    self._means = means
+    self._log_scale = self.add_weight(
+        shape=(len(log_scale),), name='log_scale',
+        initializer=lambda _, dtype: tf.constant(log_scale, dtype))
+    self.built = True
+
+  def call(self, features: tf.Tensor) -> tf.Tensor:
+    """Computes parameters `[N, 2 K]` of features `[N, F]`."""
+    means = self._means(features)
+    return tf.concat(
+        [means, tf.zeros_like(means) + self._log_scale], axis=-1)
 
 
 class LSTM(tf.keras.layers.Layer):
@@ -208,3 +231,15 @@ def to_float(x: tf.Tensor, dtype: str) -> tf.Tensor:
 
 def flatten(x: tf.Tensor) -> tf.Tensor:
   return tf.reshape(x, [tf.shape(x)[0], math.prod(x.shape[1:])])
+
+
+def data_format(frame_shape: tuple[int, ...]) -> str:
+  """Returns the layout of frames.
+
+  The channels are the outer axis beside two equal axes (a square frame may have
+  any number of channels), or else the smaller outer axis.
+  """
+  first, middle, last = frame_shape
+  is_square = (first == middle) != (middle == last)
+  is_first = middle == last if is_square else first < last
+  return 'channels_first' if is_first else 'channels_last'

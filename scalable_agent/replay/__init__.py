@@ -21,6 +21,7 @@ from scalable_agent.replay.selectors import Uniform
 from scalable_agent.replay.steps import num_bytes as num_step_bytes
 from scalable_agent.replay.steps import StepStore
 from scalable_agent.replay.unrolls import num_bytes
+from scalable_agent.replay.unrolls import Passes
 from scalable_agent.replay.unrolls import Unrolls
 from scalable_agent.replay.unrolls import UnrollStore
 from scalable_agent.replay.views import NStep
@@ -32,6 +33,7 @@ __all__ = [
     'Hindsight',
     'MaxUse',
     'NStep',
+    'Passes',
     'PerCollection',
     'Prioritised',
     'Rate',

@@ -80,6 +80,43 @@ class Unrolls:
     return self.batch
 
 
+class Passes:
+  """Draws batches from a collection: each column once in each pass."""
+
+  def __init__(self, collected: structs.Unroll, batch: structs.Unroll,
+               num_passes: int, seed: int):
+    """Makes draws from collections that fill `collected` one after the other.
+
+    Args:
+      collected: from `unrolls.allocate`, `N` columns.
+      batch: from `unrolls.allocate`, overwritten by each draw; its number of
+        columns divides `N`.
+      num_passes: passes over each collection, in a new order each.
+      seed: seed of the orders.
+    """
+    self._collected = collected
+    self._batch = batch
+    self._rng = np.random.default_rng(seed)
+    per_pass = collected.num_columns // batch.num_columns
+    self.num_draws = num_passes * per_pass
+    self._per_pass = per_pass
+    self._num_drawn = 0
+    self._order = np.zeros([0], np.int64)
+
+  def __call__(self) -> structs.Sample:
+    """Returns the next batch; its columns are new in the first pass."""
+    index = self._num_drawn % self._per_pass
+    if not index:
+      self._order = self._rng.permutation(self._collected.num_columns)
+    size = self._batch.num_columns
+    for column in range(size):
+      unrolls.copy_columns(self._batch, column, self._collected,
+                           int(self._order[index * size + column]), 1)
+    is_new = self._num_drawn % self.num_draws < self._per_pass
+    self._num_drawn += 1
+    return structs.Sample(self._batch, num_new_columns=size if is_new else 0)
+
+
 def num_bytes(unroll: structs.Unroll) -> int:
   """Returns the size of the arrays, without the contents of strings."""
   return sum(array.nbytes for array in tree.flatten(

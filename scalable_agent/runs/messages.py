@@ -10,6 +10,9 @@ from scalable_agent.networks import layers
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 
+# Updates of appo with fewer steps are noisy.
+_FEW_STEPS = 128
+
 
 def print_start(
     asked: config_lib.Config, config: config_lib.Config,
@@ -25,7 +28,7 @@ def print_start(
   """
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
-               config_lib.choices_made(asked, config),
+               config_lib.choices_made(asked, config), _few_steps(config),
                before and config_lib.changes_said(before, config)):
     if line:
       print(line)
@@ -44,6 +47,16 @@ def print_start(
         f'on {device}. Progress is printed after the first '
         f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
         flush=True)
+
+
+def _few_steps(config: config_lib.Config) -> str:
+  """Returns a line if the updates of appo have few steps, else ''."""
+  num_steps = config.batch_size * config.unroll_length
+  if config.algorithm != 'appo' or num_steps >= _FEW_STEPS:
+    return ''
+  return (f'An update has {num_steps} steps, which are few for appo: raise '
+          '--batch_size, --num_actors or --unroll_length if the return does '
+          'not rise.')
 
 
 def workers(counts: Mapping[str, int]) -> str:

@@ -123,7 +123,8 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       micro_batch_size=None if all_at_once else config.micro_batch_size,
       updates_per_call=config.updates_per_call or 1,
       jit_compile=config.xla == 'all', collectives=collectives,
-      has_mean_losses=config.is_off_policy, unclipped=multipliers)
+      has_mean_losses=config.is_off_policy, unclipped=multipliers,
+      return_rate=1e-3 if config.algorithm == 'appo' else 1e-4)
 
 
 def _make_optimizer(config: config_lib.Config,

@@ -96,7 +96,7 @@ def make_acting(config: config_lib.Config, part: int) -> local.Local:
   return local.make_around(envs, config, part, share, restarts)
 
 
-def num_threads_per_op(config: config_lib.Config, num_cores: int) -> int:
+def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   """Returns the threads of a TensorFlow operation: 1, or 0 for one per core.
 
   Where the learner and the actor threads keep all cores busy, a second thread
@@ -105,7 +105,7 @@ def num_threads_per_op(config: config_lib.Config, num_cores: int) -> int:
   num_acting = config.num_actor_groups
   if lab_levels.is_level(declare.first_name(config.level_name)):
     num_acting = min(num_acting, 2)  # More threads wait for environments.
-  return int(not config.deterministic and num_cores <= num_acting + 1)
+  return int(not config.takes_turns and num_cores <= num_acting + 1)
 
 
 def run(config: config_lib.Config,
@@ -210,7 +210,8 @@ def _open_part(
     context.collectives.copy_from_first(tree.flatten(learner.state))
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
-        number, context.collectives, actors.environments.start)
+        number, context.collectives, actors.environments.start,
+        actors.num_groups)
     outputs = None
     if context.rank == 0:
       outputs = _open_outputs(config, actors.spec, checkpointer, number, stack)

@@ -21,7 +21,8 @@ class ActingSettings(Section):
       "environments. The name is from DeepMind's code, where every actor has "
       'one environment.', POSITIVE, COUNT)
   num_actor_groups: int = setting(
-      By({'impala on DeepMind Lab': 64, 'impala': 2, 'others': 1}),
+      By({'impala on DeepMind Lab': 64, 'impala': 2, 'appo on DeepMind Lab': 64,
+          'appo': 2, 'others': 1}),
       'Number of threads that act. The environments are divided among the '
       'threads, so there are never more groups than environments. While one '
       'group steps its environments, another group can run the policy. All '
@@ -29,7 +30,8 @@ class ActingSettings(Section):
       'a map (DeepMind Lab).',
       POSITIVE, COUNT)
   unroll_length: int = setting(
-      By({'impala': 100, 'ddqn with LSTM': 20, 'Atari': 16, 'others': 2}),
+      By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
+          'Atari': 16, 'others': 2}),
       'Agent steps per unroll.', POSITIVE, COUNT)
   queue_capacity: int = setting(
       1,
@@ -42,6 +44,12 @@ class ActingSettings(Section):
       'Run the policy steps of all groups of environments together, in one '
       'batch. If not set: on with four or more groups of fewer than four '
       'environments each.', automatic=True)
+  overlap: bool = setting(
+      False,
+      'Act while the learner learns: more steps a second, but from older '
+      'policies. If off, acting and learning take turns. With --ray_address, '
+      'acting and learning always overlap.', algorithms=('appo',),
+      unless='deterministic')
   deterministic: bool = setting(
       False,
       'Make a run that can be repeated bit for bit on the same machine, even '

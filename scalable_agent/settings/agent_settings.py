@@ -9,6 +9,7 @@ from scalable_agent.settings.declare import OFF_POLICY
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 from scalable_agent.settings.declare import SIZES
+from scalable_agent.settings.declare import VTRACE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class AgentSettings(Section):
       'than 36 pixels). module:function: your function, which makes a network; '
       'see docs/new_network.md.', IS_AGENT, automatic=True)
   hidden_sizes: str = setting(
-      By(impala='64,64', others='256,256'),
+      By(impala='64,64', appo='64,64', others='256,256'),
       'Units of the dense layers of mlp, of critics of continuous actions, and '
       'of networks for frames with further observations.', SIZES)
   layer_norm: bool = setting(
@@ -35,15 +36,33 @@ class AgentSettings(Section):
       algorithms=OFF_POLICY)
   use_lstm: bool | None = setting(
       By(impala=True, others=False),
-      'The agent has an LSTM of 256 units.', algorithms=('impala', 'ddqn'))
+      'The agent has an LSTM of 256 units.', algorithms=(*VTRACE, 'ddqn'))
   use_last_action_reward: bool | None = setting(
       By(impala=True, others=False),
       'The agent sees its last action and its last (clipped) reward. With '
-      'ddqn, this needs --use_lstm.', algorithms=('impala', 'ddqn'))
+      'ddqn, this needs --use_lstm.', algorithms=(*VTRACE, 'ddqn'))
   use_instruction: bool = setting(
       True,
       'The agent sees the instruction, in levels with instructions. With ddqn, '
-      'this needs --use_lstm.', algorithms=('impala', 'ddqn'))
+      'this needs --use_lstm.', algorithms=(*VTRACE, 'ddqn'))
+  normalise_observations: str | None = setting(
+      By(appo='auto', others='none'),
+      'Parts of observations that the agent sees normalised, each number (of '
+      'frames each pixel) by its running mean and standard deviation, clipped '
+      'to [-5, 5]. none: no part. auto: all floats and all uint8, but no other '
+      'integers. Or names of parts of a dictionary, separated by commas.',
+      algorithms=VTRACE)
+  scale_from_state: bool | None = setting(
+      By(impala=True, appo=False),
+      'The standard deviation of the Gaussian policy depends on the '
+      'observation. If off, each number of an action has a learned standard '
+      'deviation for all observations.', algorithms=VTRACE,
+      actions='continuous')
+  normalise_returns: bool | None = setting(
+      By(appo=True, others=False),
+      'The baseline learns returns that are normalised by their running mean '
+      'and standard deviation, and advantages are divided by this deviation '
+      '(PopArt). So the size of rewards does not matter.', algorithms=VTRACE)
   compute_dtype: str = setting(
       'float32',
       'Data type in which the networks compute. bfloat16 is meant for GPUs '

@@ -3,8 +3,10 @@
 
 import dataclasses
 
+from scalable_agent.settings.declare import BELOW_ONE
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import CONTINUOUS
+from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FINITE
 from scalable_agent.settings.declare import FRACTION
 from scalable_agent.settings.declare import IS_SCALE
@@ -14,6 +16,7 @@ from scalable_agent.settings.declare import OFF_POLICY
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
+from scalable_agent.settings.declare import VTRACE
 
 # Algorithms with --target_update_period.
 _WITH_PERIOD = ('ddqn', 'sac', 'mpo')
@@ -36,24 +39,25 @@ class RewardSettings(Section):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImpalaSettings(RewardSettings):
-  """The loss of IMPALA."""
-  entropy_cost: float = setting(
-      0.00025,
-      'Weight of the entropy loss.', NOT_NEGATIVE, algorithms=('impala',))
+  """The losses of IMPALA and APPO."""
+  entropy_cost: float | None = setting(
+      By(impala=0.00025, appo=.01),
+      'Weight of the entropy loss. For continuous actions with appo, 0 is '
+      'usual.', NOT_NEGATIVE, algorithms=VTRACE)
   baseline_cost: float = setting(
       0.5,
       'Weight of the baseline loss (of the value function).', NOT_NEGATIVE,
-      algorithms=('impala',))
-  squash_actions: bool = setting(
-      True,
+      algorithms=VTRACE)
+  squash_actions: bool | None = setting(
+      By(impala=True, appo=False),
       'Map samples of the Gaussian policy to [-1, 1] by tanh. If off, '
-      'environments clip the actions.', algorithms=('impala',),
+      'environments clip the actions.', algorithms=VTRACE,
       actions='continuous')
-  bootstrap_truncated: bool = setting(
-      False,
+  bootstrap_truncated: bool | None = setting(
+      By(impala=False, appo=True),
       'If a time limit cuts an episode off, add the value of the last '
       "observation to the return. If off, as in DeepMind's code, a time limit "
-      'ends the return.', algorithms=('impala',))
+      'ends the return.', algorithms=VTRACE)
   correction: str = setting(
       'vtrace',
       'Off-policy correction (table 2 of the IMPALA paper). vtrace: V-trace. '
@@ -61,27 +65,51 @@ class ImpalaSettings(RewardSettings):
       'correction. epsilon: no correction, but 1e-6 is added to the '
       'probabilities in the policy loss.', choices=CORRECTIONS,
       algorithms=('impala',))
-  lambda_: float = setting(
-      1.,
+  lambda_: float | None = setting(
+      By(impala=1., appo=.95),
       'V-trace: lambda, a factor of the trace coefficients. Smaller values '
-      'shorten traces.', FRACTION, algorithms=('impala',), needs=_VTRACE)
+      'shorten traces.', FRACTION, algorithms=VTRACE, needs=_VTRACE)
   clip_rho: float = setting(
       1.,
       'V-trace: upper bound of the importance weights in the targets of the '
-      'baseline (rho bar).', POSITIVE, algorithms=('impala',), needs=_VTRACE)
+      'baseline (rho bar).', POSITIVE, algorithms=VTRACE, needs=_VTRACE)
   clip_c: float = setting(
       1.,
       'V-trace: upper bound of the trace coefficients (c bar).', POSITIVE,
-      algorithms=('impala',), needs=_VTRACE)
+      algorithms=VTRACE, needs=_VTRACE)
   clip_pg_rho: float = setting(
       1.,
       'V-trace: upper bound of the importance weights in the policy loss.',
       POSITIVE, algorithms=('impala',), needs=_VTRACE)
-  reduction: str = setting(
-      'sum',
+  reduction: str | None = setting(
+      By(impala='sum', appo='mean'),
       'Reduction of the loss over the steps of a batch: sum or mean. The '
       'learning rate of the IMPALA paper is for the sum.',
-      choices=('sum', 'mean'), algorithms=('impala',))
+      choices=('sum', 'mean'), algorithms=VTRACE)
+  passes: int = setting(
+      4,
+      'Number of times that each unroll is learned from. The targets of '
+      'V-trace are computed anew each time.', POSITIVE, COUNT,
+      algorithms=('appo',))
+  clip_ratio: float | None = setting(
+      By({'appo on Atari': .1, 'appo': .2}),
+      'Clip of the importance weight of an action: a step whose weight is '
+      'beyond 1 - c or 1 + c, where c is this number, on the side that the '
+      'advantage asks for, has no gradient.', POSITIVE, BELOW_ONE,
+      algorithms=('appo',))
+  clip_value: float = setting(
+      0.,
+      'Largest useful change of a value since the actor computed this value, '
+      'in standard deviations of returns (without --normalise_returns: of '
+      'reward). 0 for no clip.', NOT_NEGATIVE, algorithms=('appo',))
+  kl_cost: float = setting(
+      0.,
+      'Weight of the mean KL between the policy that acted and the policy that '
+      'learns.', NOT_NEGATIVE, algorithms=('appo',))
+  normalise_advantages: bool = setting(
+      False,
+      'Normalise the advantages of each update to mean 0 and standard '
+      'deviation 1. Needs the whole batch at once.', algorithms=('appo',))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -213,7 +241,8 @@ class OffPolicySettings(RewardSettings):
   initial_scale: float = setting(
       1.,
       'Approximate standard deviation of actions at the start. Actions are '
-      'within [-1, 1].', IS_SCALE, algorithms=('mpo',), actions='continuous')
+      'within [-1, 1].', IS_SCALE, algorithms=('appo', 'mpo'),
+      actions='continuous')
   exact_temperature: bool = setting(
       False,
       'Compute the temperature exactly in each update. If off, the temperature '

@@ -79,7 +79,8 @@ class Config(sections.AllSections):
     without_effect = {
         field.name for field in dataclasses.fields(cls)
         if field.metadata['needs'] and not field.metadata['needs'].are_met(
-            values.get(field.metadata['needs'].name))
+            values.get(field.metadata['needs'].name),
+            values.get('algorithm', 'impala'))
         or field.metadata['unless'] and values.get(field.metadata['unless'])}
     if values.get('deterministic'):
       without_effect.add('save_replay')
@@ -128,7 +129,8 @@ class Config(sections.AllSections):
     if not size:
       is_cut = agent == 'deep' or (
           agent in ('shallow', 'nature') and xla == 'all')
-      size = self._small_micro_batch() if is_cut and on_cpu else self.batch_size
+      is_cut = is_cut and on_cpu and not self.normalise_advantages
+      size = self._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 
   def _network_for(
@@ -141,7 +143,7 @@ class Config(sections.AllSections):
     # The channels are on the smaller of the outer axes.
     size = min(min(shape[1], max(shape[0], shape[2])) for shape in frames)
     is_large = size >= MIN_FRAME_SIZES['nature']
-    return 'nature' if self.is_off_policy and is_large else 'deep'
+    return 'nature' if self.algorithm != 'impala' and is_large else 'deep'
 
   def _updates_per_call(self) -> int:
     if self.updates_per_call:

@@ -32,7 +32,9 @@ _T_contra = TypeVar('_T_contra', contravariant=True)
 
 # Algorithms that learn from transitions of a replay.
 OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
-ALGORITHMS = ('impala', *OFF_POLICY)
+# Algorithms that learn from whole unrolls, with V-trace.
+VTRACE = ('impala', 'appo')
+ALGORITHMS = (*VTRACE, *OFF_POLICY)
 CONTINUOUS = ('ddpg', 'td3')
 # The networks of the package, see `factory.make_agent`.
 NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
@@ -86,13 +88,16 @@ class Needs(NamedTuple):
   Attributes:
     name: the other setting, of the same section.
     values: the values that meet the condition; if empty, all but 0 and ''.
+    algorithms: the algorithms that need the condition; if empty, all.
   """
   name: str
   values: tuple[str, ...] = ()
+  algorithms: tuple[str, ...] = ()
 
-  def are_met(self, value: object) -> bool:
+  def are_met(self, value: object, algorithm: object) -> bool:
     """Returns whether `value` of the setting `name` meets the condition."""
-    return value in self.values if self.values else bool(value)
+    is_free = self.algorithms and algorithm not in self.algorithms
+    return bool(is_free or (value in self.values if self.values else value))
 
   def __str__(self) -> str:
     values = ' or '.join(self.values)
@@ -121,8 +126,7 @@ class Facts(TypedDict, total=False):
 
   Attributes:
     choices: all values, if there are only a few.
-    needs: a condition without which the setting has no effect. To set the
-      setting is an error then.
+    needs: a condition without which to set the setting is an error.
     unless: another setting. To set both is an error.
     actions: the only kind of actions with which the setting may be set.
     task: levels whose task the setting defines: returns are not comparable if
@@ -226,10 +230,10 @@ class Section:
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
-      'Learning algorithm. impala: learns from unrolls as they arrive; for all '
-      'actions. ddqn: for discrete actions. ddpg, td3: for continuous actions. '
-      'sac, mpo: for all actions. All algorithms but impala learn from a '
-      'replay buffer.', choices=ALGORITHMS)
+      'Learning algorithm. impala: learns from unrolls as they arrive. appo: '
+      'from unrolls in several passes with a clip, as PPO. ddqn: for discrete '
+      'actions. ddpg, td3: for continuous actions. sac, mpo: for both. All '
+      'but impala and appo learn from a replay buffer.', choices=ALGORITHMS)
 
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
@@ -311,8 +315,8 @@ class Section:
 
   def _check_needs(self, field: dataclasses.Field[Value]) -> None:
     if needs := field.metadata['needs']:
-      self._check_unset(field, not needs.are_met(getattr(self, needs.name)),
-                        f'has no effect without {needs}')
+      is_met = needs.are_met(getattr(self, needs.name), self.algorithm)
+      self._check_unset(field, not is_met, f'has no effect without {needs}')
     if other := field.metadata['unless']:
       self._check_unset(field, bool(getattr(self, other, False)),
                         f'has no effect with --{other}')
@@ -320,7 +324,9 @@ class Section:
   def _check_unset(self, field: dataclasses.Field[Value], has_no_effect: bool,
                    rule: str) -> None:
     default = field.metadata['default']
-    defaults = default.values() if isinstance(default, By) else [default]
+    defaults = [default] if not isinstance(default, By) else [
+        value for key, value in default.items()
+        if key.split()[0] in (self.algorithm, 'Atari', 'others')]
     self._check(field.name, not has_no_effect or getattr(self, field.name) in (
         *defaults, field.default), rule)
 

@@ -13,6 +13,7 @@ from scalable_agent.settings.declare import OFF_POLICY
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
+from scalable_agent.settings.declare import VTRACE
 
 _RMSPROP = Needs('optimizer', ('rmsprop', 'torch_rmsprop'))
 _ADAM = Needs('optimizer', ('adam',))
@@ -23,14 +24,15 @@ class LearnerSettings(Section):
   """The learner: batches, optimizer and gradients."""
   batch_size: int = setting(
       By({'impala': 2, 'ddqn on Atari': 32, 'ddqn': 64, 'others': 256}),
-      'Size of a batch. impala, and ddqn with --use_lstm: unrolls per update, '
-      'each of one environment. All other algorithms: transitions per update.',
+      'Size of a batch. impala, appo, and ddqn with --use_lstm: unrolls per '
+      'update, each of one environment; appo: by default about a quarter of '
+      '--unrolls_per_collect. All other algorithms: transitions per update.',
       POSITIVE, COUNT, divided='exactly')
   learning_rate: float = setting(
-      By(impala=0.00048, ddqn=0.0001, others=0.0003),
+      By(impala=0.00048, appo=0.00025, ddqn=0.0001, others=0.0003),
       'Learning rate at frame 0; see --learning_rate_schedule.', NOT_NEGATIVE)
   learning_rate_schedule: str = setting(
-      By(impala='linear', others='constant'),
+      By(impala='linear', appo='linear', others='constant'),
       'Schedule of the learning rate. linear: decreases to 0 at '
       '--total_environment_frames. constant: stays the same.',
       choices=('linear', 'constant'))
@@ -48,7 +50,7 @@ class LearnerSettings(Section):
       'Optimizers rmsprop and torch_rmsprop: momentum.', NOT_NEGATIVE,
       needs=_RMSPROP)
   epsilon: float = setting(
-      By(impala=.1, others=1e-8),
+      By(impala=.1, appo=1e-5, others=1e-8),
       'Epsilon of the optimizer. rmsprop adds epsilon inside the square root. '
       'adam and torch_rmsprop add epsilon outside, and need a smaller value, '
       'such as 0.00001.', POSITIVE)
@@ -62,7 +64,7 @@ class LearnerSettings(Section):
       'Largest absolute value of each element of the gradient of a network. 0 '
       'for no clipping.', NOT_NEGATIVE)
   clip_gradient_norm: float = setting(
-      0.,
+      By(appo=.5, others=0.),
       'Largest norm of the gradient of a network (of all critics together). '
       'Larger gradients are scaled down. 0 for no clipping.', NOT_NEGATIVE)
   micro_batch_size: int = setting(
@@ -73,7 +75,7 @@ class LearnerSettings(Section):
       'shallow and nature) processes as many unrolls as have at most 84 '
       'observations in total, but at least four unrolls. In all other cases, '
       'the whole batch is processed at once.', NOT_NEGATIVE,
-      algorithms=('impala',), automatic=True)
+      algorithms=VTRACE, automatic=True)
   updates_per_call: int = setting(
       0,
       'Updates that the learner makes in a row before new weights are '

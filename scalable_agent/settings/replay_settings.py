@@ -12,6 +12,7 @@ from scalable_agent.settings.declare import OFF_POLICY
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
+from scalable_agent.settings.declare import VTRACE
 
 _PRIORITISED = Needs('selector', ('prioritised', 'recent_prioritised'))
 _RECENT = Needs('selector', ('recent', 'recent_prioritised'))
@@ -36,10 +37,13 @@ class ReplaySettings(Section):
       algorithms=('impala',), needs=_REPLAY, unless='unrolls_per_collect')
   unrolls_per_collect: int = setting(
       0,
-      'With --replay_capacity: collect this many unrolls, then make '
+      'impala with --replay_capacity: collect this many unrolls, then make '
       '--updates_per_collect updates from replayed unrolls only, as in '
-      'DI-engine. 0 for fresh unrolls in every batch.', NOT_NEGATIVE,
-      algorithms=('impala',), needs=_REPLAY, divided='exactly')
+      'DI-engine. 0 for fresh unrolls in every batch. appo: unrolls that are '
+      'learned from in --passes passes. 0 for one unroll of each environment.',
+      NOT_NEGATIVE, algorithms=VTRACE,
+      needs=Needs('replay_capacity', algorithms=('impala',)),
+      divided='exactly')
   updates_per_collect: int = setting(
       4,
       'Updates after each collection of --unrolls_per_collect unrolls.',
@@ -83,7 +87,8 @@ class ReplaySettings(Section):
       'probabilities. prioritised: large errors more often, see '
       '--priority_exponent. recent: newer steps more often, see --recent_eta. '
       'recent_prioritised: both.',
-      choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'))
+      choices=('uniform', 'prioritised', 'recent', 'recent_prioritised'),
+      algorithms=('impala', *OFF_POLICY))
   priority_exponent: float = setting(
       .6,
       'Prioritised selectors: alpha: draws have probabilities in proportion to '

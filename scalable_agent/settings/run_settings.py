@@ -36,7 +36,8 @@ class RunSettings(Section):
       'other action repeats, frame sizes or rules of Atari games. Without this '
       'flag, such a change is an error.', unreported=True)
   total_environment_frames: int = setting(
-      By(impala=1_000_000_000, others=1_000_000),
+      By({'impala': 1_000_000_000, 'appo on Atari': 10_000_000,
+          'others': 1_000_000}),
       'Environment frames (agent steps x action repeats) of the whole '
       'training.', POSITIVE)
   seed: int = setting(

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from scalable_agent import errors
 from scalable_agent.settings import declare
 from scalable_agent.settings import lab_levels
+from scalable_agent.settings import values
 from scalable_agent.settings.acting_settings import ActingSettings
 from scalable_agent.settings.agent_settings import AgentSettings
 from scalable_agent.settings.algorithm_settings import CORRECTIONS
@@ -62,6 +63,8 @@ class AllSections(
       if isinstance(path, str) and '~' in path:
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
+    if self.algorithm == 'appo':
+      self._set_collection()
     super().__post_init__()
     self._check('logdir', not self.logdir.startswith('~'),
                 'names a user that this machine does not have')
@@ -93,6 +96,8 @@ class AllSections(
                   f'cannot be off with --inference={self.inference}')
       self._check('pack', self.pack == 'auto',
                   f'cannot be used with --inference={self.inference}')
+    if self.algorithm == 'appo':
+      self._check_collection()
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.mode != 'train' or (
@@ -107,10 +112,50 @@ class AllSections(
     self._check('max_use', not (self.max_use and self.is_recent),
                 'cannot be used with --selector=recent')
     if self.unrolls_per_collect:
+      for name in ('normalise_observations', 'normalise_returns'):
+        self._check(name, getattr(self, name) in ('none', False),
+                    'cannot be used with --unrolls_per_collect')
       return
     self._check('replay_fraction', 0 < self.num_fresh_unrolls < self.batch_size,
                 f'must leave both fresh and replayed unrolls in a batch of '
                 f'--batch_size={self.batch_size}')
+
+  def _set_collection(self) -> None:
+    """Sets the defaults of the sizes of appo's collection and batch."""
+    size = values.plain(self.unrolls_per_collect or self.num_actors, int)
+    parts = values.plain(self.num_learners, int)
+    if not (isinstance(size, int) and isinstance(parts, int) and parts > 0):
+      return  # An error, which the checks of types say.
+    object.__setattr__(self, 'unrolls_per_collect', size)
+    if values.plain(self.batch_size, int) is None:
+      sizes = [b for b in range(parts, size // 4 + 1, parts) if not size % b]
+      object.__setattr__(self, 'batch_size', max(sizes, default=parts))
+
+  def _check_collection(self) -> None:
+    """Checks that passes over a collection come out even."""
+    self._check('unrolls_per_collect',
+                self.unrolls_per_collect % self.batch_size == 0,
+                f'must be a multiple of --batch_size={self.batch_size}')
+    self._check('normalise_advantages', not self.normalise_advantages or (
+        self.num_learners == 1 and self.micro_batch_size in (
+            0, self.batch_size)),
+                'needs the whole batch at once: no --num_learners and no '
+                '--micro_batch_size')
+    self._check('overlap', not (self.overlap and self.ray_address),
+                'has no effect with --ray_address: acting and learning overlap')
+    if self.takes_turns:
+      self._check('unrolls_per_collect', self.mode != 'train' or (
+          self.unrolls_per_collect % self.num_actors == 0),
+                  f'must be a multiple of --num_actors={self.num_actors}, or '
+                  'use --overlap')
+      for name, value in (('queue_capacity', 1), ('min_policy_lag', 0)):
+        self._check(name, getattr(self, name) == value, 'needs --overlap')
+
+  @property
+  def takes_turns(self) -> bool:
+    """Whether unrolls begin only when no update is due."""
+    return self.deterministic or self.algorithm == 'appo' and not (
+        self.overlap or self.ray_address)
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
@@ -185,7 +230,8 @@ class AllSections(
   def _has_effect(self, field: dataclasses.Field[declare.Value]) -> bool:
     needs: declare.Needs | None = field.metadata['needs']
     return self._is_used(field) and (
-        not needs or needs.are_met(getattr(self, needs.name)))
+        not needs or needs.are_met(
+            getattr(self, needs.name), self.algorithm))
 
   @property
   def logdirs(self) -> list[str]:

@@ -18,9 +18,9 @@ class TestSettings(Section):
   test_num_episodes: int = setting(
       10, 'Episodes per level in test mode.', POSITIVE)
   test_greedy: bool = setting(
-      By(impala=False, others=True),
+      By(impala=False, appo=False, others=True),
       'Take the best known action in tests and evaluations. If off, the agent '
-      'acts as in training: impala draws actions from the policy, as '
+      'acts as in training: impala and appo draw actions from the policy, as '
       "DeepMind's code does.")
   max_episode_steps: int = setting(
       1_000_000,

@@ -1,0 +1,112 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""APPO: the clipped surrogate of PPO, with the targets of V-trace.
+
+Sources: PPO (Schulman et al. 2017, arXiv 1707.06347); sample-factory
+(Petrenko et al. 2020, arXiv 2006.11751), with these differences: the clip is
+`[1 - c, 1 + c]`, and the weight `rho` is in the surrogate only, not in the
+advantages. The policy `mu` acted, and the policy `pi` is learned. Targets `v`
+are V-trace's, computed anew in each pass:
+
+    rho_t = pi(a_t | x_t) / mu(a_t | x_t)
+    A_t = r_t + gamma_t ((1 - lambda) V_{t+1} + lambda v_{t+1}) - V_t
+    loss = -mean(min(rho A / s, clip(rho, 1 - c, 1 + c) A / s))
+           + baseline_cost / 2 mean(((v - V) / s)^2)
+           - entropy_cost mean(H(pi)) + kl_cost mean(KL(mu, pi))
+
+where `s` is the standard deviation of returns with `--normalise_returns`, else
+1. If `pi = mu`, `A` is the generalised advantage estimate (arXiv 1506.02438).
+"""
+
+from collections.abc import Collection
+
+from scalable_agent import vtrace
+from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.losses import actor_critic
+from scalable_agent.networks import agents
+from scalable_agent.settings import declare
+from scalable_agent.settings import sections
+import tensorflow as tf
+
+_MAX_LOG_RHO = 20.0
+
+
+class Appo:
+  """The loss of APPO; implements `base.Algorithm` with the group `agent`."""
+
+  def __init__(self, agent: agents.Agent, settings: sections.ImpalaSettings,
+               scale: float = 1.0):
+    """Makes the algorithm; `scale` as in `impala.Impala`."""
+    self.agent = agent
+    self.groups: dict[str, list[tf.Variable]] = {
+        'agent': agent.trainable_variables}
+    self.delayed: tuple[str, ...] = ()
+    self.delay = 1
+    self.targets: list[tf.Variable] = []
+    self._settings = settings
+    self._lambda = declare.used(settings.lambda_)
+    self._limit = declare.used(settings.clip_ratio)
+    self._scale = scale
+
+  def loss(self, data: structs.Unroll,
+           importance_weights: tf.Tensor | None, groups: Collection[str],
+           seed: tf.Tensor) -> base.Loss:
+    """Computes the loss of unrolls, summed over time and batch."""
+    del importance_weights, groups, seed  # There is no replay.
+    settings = self._settings
+    seen = base.evaluate(self.agent, data, settings.discounting,
+                         settings.reward_clipping)
+    log_rhos = tf.clip_by_value(seen.log_rhos, -_MAX_LOG_RHO, _MAX_LOG_RHO)
+    vs = vtrace.from_importance_weights(
+        log_rhos, seen.discounts, seen.rewards, seen.baseline,
+        seen.bootstrap_value, settings.clip_rho,
+        clip_c_threshold=settings.clip_c, lambda_=self._lambda).vs
+    advantages = actor_critic.compute_advantages(
+        seen.rewards, seen.discounts, seen.baseline, seen.bootstrap_value, vs,
+        self._lambda)
+    errors = vs - seen.baseline
+    means = {
+        'mean_baseline': tf.reduce_mean(seen.baseline),
+        'mean_log_rho': tf.reduce_mean(log_rhos),
+        'clipped': actor_critic.clipped_share(
+            log_rhos, advantages, self._limit),
+        'kl': tf.reduce_mean(tf.exp(log_rhos) - 1 - log_rhos),
+    }
+    old = seen.behaviour.baseline
+    if settings.clip_value:
+      limit = settings.clip_value * (
+          self.agent.returns.deviation if self.agent.returns else 1.0)
+      errors = actor_critic.clip_errors(errors, vs, seen.baseline, old, limit)
+    if self.agent.returns:
+      advantages, errors = self.agent.returns.scaled(advantages, errors)
+      means |= self.agent.returns.means(vs)
+    if settings.normalise_advantages:
+      advantages = actor_critic.normalise(advantages)
+    return self._sum(seen, log_rhos, advantages, errors, means)
+
+  def after_update(self, groups: Collection[str],
+                   progress: base.Progress) -> None:
+    """Does nothing, since there are no targets."""
+
+  def _sum(self, seen: base.Evaluated, log_rhos: tf.Tensor,
+           advantages: tf.Tensor, errors: tf.Tensor,
+           means: dict[str, tf.Tensor]) -> base.Loss:
+    """Returns the sum of the terms of the loss."""
+    settings = self._settings
+    entropies = seen.policy.entropy()
+    terms = {
+        'policy_loss': actor_critic.compute_clipped_surrogate_loss(
+            log_rhos, advantages, self._limit),
+        'baseline_loss': actor_critic.compute_baseline_loss(errors),
+        'entropy_loss': actor_critic.compute_entropy_loss(entropies),
+    }
+    total = (terms['policy_loss']
+             + settings.baseline_cost * terms['baseline_loss']
+             + settings.entropy_cost * terms['entropy_loss'])
+    if settings.kl_cost:
+      terms['kl_loss'] = tf.reduce_sum(seen.behaviour_policy.kl(seen.policy))
+      total += settings.kl_cost * terms['kl_loss']
+    sums = {name: self._scale * value
+            for name, value in {'total_loss': total, **terms}.items()}
+    return base.Loss({'agent': sums['total_loss']}, sums,
+                     means | {'entropy': tf.reduce_mean(entropies)})

@@ -1,0 +1,256 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Normalisers: running means and variances of observations and of returns.
+
+The statistics are variables of the agent that no loss changes: each version
+of the weights has its own statistics. Only the learner moves the statistics.
+A move mixes the old statistics with new rows `x`. Moments are taken about the
+old mean, and `share` is the share of the new rows:
+
+    first = mean(x - mean),    second = mean((x - mean)^2)
+    mean' = mean + share first
+    variance' = (1 - share) variance + share second - (share first)^2
+
+Observations are clipped to five standard deviations. Returns are normalised
+by PopArt (van Hasselt et al. 2016, arXiv 1602.07714).
+
+`N` is a batch, usually `T * B` steps (`T` time, `B` batch), `F` the number of
+features.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+from scalable_agent import errors
+from scalable_agent.experience import structs
+from scalable_agent.networks import layers
+import tensorflow as tf
+
+Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
+
+# Means that move the statistics of returns.
+RETURN_MOMENTS = ('return_shift', 'return_square')
+_CLIP = 5.0
+_EPSILON = 1e-5  # As if frames were divided by 255.
+# From here on, the mean of observations is a moving average: a new part of a
+# game is noticed.
+_MAX_COUNT = 1e7
+_MIN_DEVIATION, _MAX_DEVIATION = 1e-4, 1e6
+# Of advantages: the first reward after many zeros is no huge advantage.
+_MIN_ADVANTAGE_DEVIATION = 1e-2
+
+
+def moments(x: tf.Tensor, mean: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+  """Returns the sums of `x - mean` and of its squares over the first axis.
+
+  Args:
+    x: float32 `[N, ...]`. Sums are taken about the mean of `x`, so that large
+      numbers do not cancel.
+    mean: float64 `[...]`.
+
+  Returns:
+    Two float64 tensors `[...]`.
+  """
+  center = tf.reduce_mean(x, axis=0)
+  rest = x - center
+  first, second = (tf.cast(tf.reduce_sum(y, axis=0), tf.float64)
+                   for y in (rest, tf.square(rest)))
+  count = tf.cast(tf.shape(x)[0], tf.float64)
+  shift = tf.cast(center, tf.float64) - mean
+  return (count * shift + first,
+          second + shift * (2 * first + count * shift))
+
+
+def mixed(mean: tf.Tensor, variance: tf.Tensor, share: tf.Tensor,
+          first: tf.Tensor, second: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+  """Returns the mean and the variance after a move, see the module."""
+  shift = share * first
+  return mean + shift, tf.maximum(
+      (1 - share) * variance + share * second - tf.square(shift), 0)
+
+
+class Statistics(tf.keras.layers.Layer):
+  """A running mean and variance.
+
+  Attributes:
+    mean: float32, of the given shape.
+    variance: float32.
+    count: float64 scalar, rows or moves so far.
+  """
+
+  def __init__(self, shape: tuple[int, ...]):
+    """Makes the statistics of arrays of a shape."""
+    super().__init__(dtype='float32', autocast=False)
+    make = lambda name, value, shape, dtype='float32': self.add_weight(
+        shape=shape, initializer=value, dtype=dtype, trainable=False,
+        autocast=False, name=name)
+    self.mean = make('mean', 'zeros', shape)
+    self.variance = make('variance', 'ones', shape)
+    self.count = make('count', 'zeros', (), 'float64')
+    self.built = True
+
+  def move(self, share: tf.Tensor, first: tf.Tensor, second: tf.Tensor,
+           count: tf.Tensor) -> None:
+    """Moves the statistics.
+
+    Args:
+      share: float64 scalar, the share of the new rows.
+      first: float64, mean of `x - mean` of the new rows.
+      second: float64, mean of its squares.
+      count: float64 scalar, the new count.
+    """
+    double = lambda x: tf.cast(x, tf.float64)
+    mean, variance = mixed(
+        double(self.mean), double(self.variance), share, first, second)
+    self.mean.assign(tf.cast(mean, tf.float32))
+    self.variance.assign(tf.cast(variance, tf.float32))
+    self.count.assign(count)
+
+
+class ObservationNormaliser(tf.keras.layers.Layer):
+  """Normalises each number of an observation, before the torso.
+
+  Frames `[C, H, W]` of uint8 are stacks: the planes of a stack share their
+  statistics, which come from the newest plane, the last one.
+
+  Attributes:
+    statistics: by the name of the part; '' for an observation of one array.
+  """
+
+  def __init__(self, parts: Mapping[str, structs.ArraySpec]):
+    """Makes a normaliser of the given parts of an observation."""
+    super().__init__(dtype='float32', autocast=False)
+    self._is_stack = {name: _is_stack(spec) for name, spec in parts.items()}
+    self.statistics = {
+        name: Statistics(spec.shape[self._is_stack[name]:])
+        for name, spec in parts.items()}
+
+  def call(self, observations: Observations) -> Observations:
+    """Returns observations whose normalised parts are float32, in [-5, 5]."""
+    parts = (dict(observations) if isinstance(observations, dict)
+             else {'': observations})
+    for name, statistics in self.statistics.items():
+      x = layers.to_float(parts[name], 'float32') - statistics.mean
+      parts[name] = tf.clip_by_value(
+          x / tf.sqrt(statistics.variance + _EPSILON), -_CLIP, _CLIP)
+    return parts if isinstance(observations, dict) else parts['']
+
+  def moments(self, observations: Observations
+              ) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
+    """Returns the moments of observations `[T, B, ...]`, see `moments`."""
+    parts = observations if isinstance(observations, dict) else {
+        '': observations}
+    result = {}
+    for name, statistics in self.statistics.items():
+      x = parts[name][:, :, -1] if self._is_stack[name] else parts[name]
+      rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), 'float32')
+      result[name] = moments(rows, tf.cast(statistics.mean, tf.float64))
+    return result
+
+  def move(self, name: str, count: tf.Tensor, first: tf.Tensor,
+           second: tf.Tensor) -> None:
+    """Adds `count` rows, with sums from `moments`, to a part's statistics."""
+    statistics = self.statistics[name]
+    total = tf.minimum(statistics.count, _MAX_COUNT) + count
+    statistics.move(count / total, first / count, second / count, total)
+
+
+class PopArt(tf.keras.layers.Layer):
+  """A baseline in rewards, from a layer that learns normalised returns.
+
+  When the statistics move, the layer is corrected, so that no value changes.
+  Only the first move changes values: from 0 to the mean return.
+
+  Attributes:
+    statistics: mean and variance of the returns; the count is of moves.
+  """
+
+  def __init__(self, layer: tf.keras.layers.Dense):
+    """Wraps a dense layer with one output, zeros at first."""
+    super().__init__(dtype='float32', autocast=False)
+    self._layer = layer
+    self.statistics = Statistics(())
+
+  @property
+  def deviation(self) -> tf.Tensor:
+    """The standard deviation of returns, within [1e-4, 1e6]."""
+    return _deviation(self.statistics)
+
+  def call(self, features: tf.Tensor) -> tf.Tensor:
+    """Computes values `[N, 1]` of features `[N, F]`."""
+    return self.statistics.mean + self.deviation * self._layer(features)
+
+  def scaled(self, advantages: tf.Tensor, errors: tf.Tensor
+             ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns advantages and errors of the baseline in normalised units."""
+    deviation = self.deviation
+    return (advantages / tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION),
+            errors / deviation)
+
+  def means(self, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns means over targets `[T, B]`, by name, for the log and `move`."""
+    shift = tf.stop_gradient(targets - self.statistics.mean)
+    values = tf.reduce_mean(shift), tf.reduce_mean(tf.square(shift))
+    return {**dict(zip(RETURN_MOMENTS, values, strict=True)),
+            'return_deviation': self.deviation}
+
+  def move(self, rate: tf.Tensor, first: tf.Tensor, second: tf.Tensor) -> None:
+    """Moves the statistics.
+
+    Args:
+      rate: float64 scalar, smallest share of the new returns. Move `k` has the
+        share `1 / k` or this rate.
+      first: float64 scalar, mean of `v - mean` of new returns `v`.
+      second: float64 scalar, mean of its squares.
+    """
+    statistics = self.statistics
+    mean, deviation = tf.identity(statistics.mean), self.deviation
+    count = statistics.count + 1
+    statistics.move(tf.maximum(1 / count, rate), first, second, count)
+    ratio = deviation / self.deviation
+    shift = (mean - statistics.mean) / self.deviation
+    is_first = tf.equal(count, 1)
+    kernel, bias = self._layer.kernel, self._layer.bias
+    kernel.assign(tf.where(is_first, kernel, kernel * ratio))
+    bias.assign(tf.where(is_first, bias, bias * ratio + shift))
+
+
+def choose(asked: str, observation_spec: structs.ObservationSpec
+           ) -> ObservationNormaliser | None:
+  """Returns the normaliser of an observation; None if there is nothing to do.
+
+  Args:
+    asked: `none`, `auto` for all parts of floats and of uint8, or names of
+      parts, separated by commas.
+    observation_spec: the spec of the torso's input.
+
+  Raises:
+    ConfigError: if a name is not the name of an array of numbers.
+  """
+  parts = (observation_spec if isinstance(observation_spec, dict)
+           else {'': observation_spec})
+  if asked == 'none':
+    return None
+  if asked == 'auto':
+    names = [name for name, part in parts.items()
+             if part.dtype == np.uint8 or part.dtype.kind == 'f']
+  else:
+    names = [name.strip() for name in asked.split(',')]
+    for name in names:
+      if name not in parts or parts[name].dtype == object:
+        raise errors.ConfigError(
+            f'--normalise_observations={asked}: {name} is no part of the '
+            'observations. Use auto, or names of '
+            f'{", ".join(map(str, parts)).strip() or "parts"}.')
+  return ObservationNormaliser({name: parts[name] for name in sorted(names)}
+                               ) if names else None
+
+
+def _is_stack(spec: structs.ArraySpec) -> bool:
+  return (spec.dtype == np.uint8 and len(spec.shape) == 3
+          and layers.data_format(spec.shape) == 'channels_first')
+
+
+def _deviation(statistics: Statistics) -> tf.Tensor:
+  return tf.clip_by_value(
+      tf.sqrt(statistics.variance), _MIN_DEVIATION, _MAX_DEVIATION)

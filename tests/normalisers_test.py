@@ -1,0 +1,703 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of normalisers, and of the learner that moves their statistics.
+
+Statistics are compared with NumPy's mean and variance of all rows together.
+"""
+
+import threading
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import algorithms
+from scalable_agent import errors
+from scalable_agent.acting import policies
+from scalable_agent.experience import structs
+from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import statistics
+from scalable_agent.networks import factory
+from scalable_agent.networks import layers
+from scalable_agent.networks import normalisers
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import setup
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+import tree
+
+_FLOAT, _BYTE = np.dtype(np.float32), np.dtype(np.uint8)
+_VECTOR = structs.ArraySpec((3,), _FLOAT)
+_ACTIONS = structs.ActionSpec((4,))
+_ROWS = np.array([[1, 10], [2, 20], [4, 0], [8, -10], [16, 5]], np.float32)
+
+
+def _normaliser(shape=(2,), dtype=_FLOAT, mean=None, variance=None, count=0):
+  made = normalisers.ObservationNormaliser(
+      {'': structs.ArraySpec(shape, np.dtype(dtype))})
+  [part] = made.statistics.values()
+  if mean is not None:
+    part.mean.assign(mean)
+    part.variance.assign(variance)
+  part.count.assign(count)
+  return made
+
+
+def _double(*values):
+  return [tf.constant(value, tf.float64) for value in values]
+
+
+def _move(normaliser, *batches):
+  """Moves the statistics by the sums of all batches of rows together."""
+  moments = [normaliser.moments(np.float32(rows)[np.newaxis])['']
+             for rows in batches]
+  [count] = _double(sum(map(len, batches)))
+  normaliser.move('', count, *map(tf.add_n, zip(*moments, strict=True)))
+
+
+class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _check(self, normaliser, mean, variance, count, rtol=1e-6):
+    [part] = normaliser.statistics.values()
+    self.assertAllClose(part.mean, mean, rtol=rtol, atol=1e-7)
+    self.assertAllClose(part.variance, variance, rtol=rtol, atol=1e-7)
+    self.assertEqual(float(part.count), count)
+
+  def test_merged_batches(self):
+    normaliser = _normaliser()
+    _move(normaliser, _ROWS[:2])
+    self._check(normaliser, [1.5, 15], [.25, 25], 2)
+    _move(normaliser, _ROWS[2:])
+    self._check(normaliser, [6.2, 5], [29.76, 100], 5)
+    self.assertAllClose(normaliser(np.float32([[20, -30]])),
+                        [[2.5296623, -3.4999998]])
+
+  def test_sums_of_learners(self):
+    normaliser = _normaliser(mean=[1, 2], variance=[4, 9], count=10)
+    batches = np.array([[3, 1], [5, -1]]), np.array([[0, 2], [2, 8], [7, 2]])
+    sums = [normaliser.moments(np.float32(rows)[np.newaxis])['']
+            for rows in batches]
+    self.assertAllClose(sums[0][0] + sums[1][0], [12, 2])
+    self.assertAllClose(sums[0][1] + sums[1][1], [58, 46])
+    _move(normaliser, *batches)
+    self._check(normaliser, [1.8, 2.1333333], [5.8933333, 9.0488889], 15)
+
+  def test_the_count_is_capped(self):
+    normaliser = _normaliser(mean=[1, 2], variance=[4, 9], count=10)
+    with mock.patch.object(normalisers, '_MAX_COUNT', 8.):
+      _move(normaliser, [[3, 1], [5, -1]], [[0, 2], [2, 8], [7, 2]])
+    self._check(
+        normaliser, [1.9230769, 2.1538462], [6.0710059, 9.0532544], 13)
+
+  def test_counts_beyond_32_bits(self):
+    normaliser = _normaliser(count=2**24)
+    with mock.patch.object(normalisers, '_MAX_COUNT', 2.**40):
+      _move(normaliser, _ROWS[:1])
+    self.assertEqual(float(normaliser.statistics[''].count), 2**24 + 1)
+
+  @parameterized.parameters(range(5))
+  def test_any_split_gives_the_statistics_of_all_rows(self, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(1e3, rng.uniform(.1, 10), [200, 2])
+    cuts = np.sort(rng.choice(np.arange(1, 200), 7, replace=False))
+    normaliser = _normaliser()
+    for batch in np.split(rows, cuts):
+      half = rng.integers(1, len(batch)) if len(batch) > 1 else len(batch)
+      parts = [batch[:half], batch[half:]]
+      _move(normaliser, *[part for part in parts if len(part)])
+    self._check(normaliser, rows.mean(0), rows.var(0), 200, rtol=2e-3)
+    self.assertAllClose(normaliser.statistics[''].mean, rows.mean(0), rtol=1e-6)
+
+  @parameterized.parameters(range(5))
+  def test_the_formula_is_exact(self, seed):
+    rng = np.random.default_rng(seed)
+    old, new = rng.normal(5, 3, [70, 2]), rng.normal(-2, 1, [30, 2])
+    share, first, second = _double(
+        .3, (new - old.mean(0)).mean(0), ((new - old.mean(0))**2).mean(0))
+    mean, variance = normalisers.mixed(
+        *_double(old.mean(0), old.var(0)), share, first, second)
+    rows = np.concatenate([old, new])
+    self.assertAllClose(mean, rows.mean(0), rtol=1e-12)
+    self.assertAllClose(variance, rows.var(0), rtol=1e-12)
+
+  def test_large_numbers_do_not_cancel(self):
+    normaliser = _normaliser((1,))
+    _move(normaliser, [[10_000], [10_001], [10_002]])
+    self._check(normaliser, [10_001], [2 / 3], 3)
+
+  def test_a_flash_of_a_pixel_is_clipped(self):
+    normaliser = _normaliser((2,), mean=[0, 0], variance=[0, .001 - 1e-6])
+    flash = normaliser(np.float32([[1, 1]]))
+    self.assertAllEqual(flash, [[5, 5]])
+    with mock.patch.object(normalisers, '_CLIP', 1e9):
+      self.assertAllClose(normaliser(np.float32([[1, 1]])),
+                          [[316.2278, 31.4820]], rtol=1e-4)
+
+  def test_planes_of_a_stack_share_the_statistics_of_the_newest(self):
+    rng = np.random.default_rng(1)
+    frames = rng.integers(0, 256, [5, 2, 4, 6, 6], dtype=np.uint8)
+    normaliser = _normaliser((4, 6, 6), np.uint8)
+    moments = normaliser.moments(frames)['']
+    normaliser.move('', _double(10.)[0], *moments)
+    newest = frames[:, :, -1].reshape(10, 6, 6) / 255
+    self._check(normaliser, newest.mean(0), newest.var(0), 10, rtol=1e-5)
+    expected = (frames[0] / 255 - newest.mean(0)) / np.sqrt(
+        newest.var(0) + 1e-5)
+    found = normaliser(frames[0])
+    self.assertEqual(found.dtype, tf.float32)
+    self.assertAllClose(found, np.clip(expected, -5, 5), rtol=1e-4, atol=1e-5)
+
+  def test_frames_with_channels_last_have_statistics_of_each_number(self):
+    normaliser = _normaliser((6, 6, 3), np.uint8)
+    self.assertEqual(normaliser.statistics[''].mean.shape, (6, 6, 3))
+
+  def test_small_variances_survive_bfloat16(self):
+    self.addCleanup(layers.set_compute_dtype, 'float32')
+    layers.set_compute_dtype('bfloat16')
+    normaliser = _normaliser((1,), mean=[10], variance=[1e-7])
+    found = normaliser(tf.constant([[10.001]]))
+    self.assertEqual(found.dtype, tf.float32)
+    self.assertAllClose(found, [[.001 / np.sqrt(1e-7 + 1e-5)]], rtol=1e-2)
+
+
+class ChoiceTest(parameterized.TestCase):
+  _SPEC = {'speed': _VECTOR, 'camera': structs.ArraySpec((8, 8, 3), _BYTE),
+           'kind': structs.ArraySpec((2,), np.dtype(np.int32))}
+
+  @parameterized.parameters(
+      ('auto', ['camera', 'speed']), ('speed', ['speed']),
+      ('kind, camera', ['camera', 'kind']))
+  def test_parts(self, asked, names):
+    self.assertEqual(
+        list(normalisers.choose(asked, self._SPEC).statistics), names)
+
+  def test_nothing_to_normalise(self):
+    self.assertIsNone(normalisers.choose('none', _VECTOR))
+    self.assertIsNone(normalisers.choose('auto', self._SPEC['kind']))
+
+  def test_unknown_parts_are_refused(self):
+    with self.assertRaisesRegex(errors.ConfigError, 'place is no part'):
+      normalisers.choose('speed,place', self._SPEC)
+    with self.assertRaisesRegex(errors.ConfigError, 'Use auto'):
+      normalisers.choose('speed', _VECTOR)
+
+
+def _popart(kernel, bias, moves, mean=0., variance=1.):
+  layer = tf.keras.layers.Dense(1)
+  popart = normalisers.PopArt(layer)
+  layer.build([None, len(kernel)])
+  layer.kernel.assign(np.float32(kernel)[:, np.newaxis])
+  layer.bias.assign([bias])
+  popart.statistics.mean.assign(mean)
+  popart.statistics.variance.assign(variance)
+  popart.statistics.count.assign(moves)
+  return popart, layer
+
+
+class PopArtTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _move(self, popart, targets, rate):
+    shift = np.array(targets, np.float64) - float(popart.statistics.mean)
+    popart.move(*_double(rate, shift.mean(), (shift**2).mean()))
+
+  def test_values_stay_when_statistics_move(self):
+    popart, layer = _popart([.5, -.25], .1, 9)
+    features = np.float32([[1, 2]])
+    self.assertAllClose(popart(features), [[.1]])
+    for target, mean, deviation, kernel, bias in (
+        (10, 1, 3.1464265, [.1589104, -.0794552], -.2860388),
+        (-4, .5, 3.3406586, [.1496711, -.0748355], -.1197369)):
+      self._move(popart, [target], .1)
+      self.assertAllClose(popart.statistics.mean, mean)
+      self.assertAllClose(popart.deviation, deviation)
+      self.assertAllClose(layer.kernel[:, 0], kernel)
+      self.assertAllClose(layer.bias, [bias])
+      self.assertAllClose(popart(features), [[.1]])
+
+  def test_first_moves_are_means_of_moves(self):
+    popart, layer = _popart([0, 0], 0, 0)
+    self._move(popart, [1, 3], .3)
+    self.assertAllClose([popart.statistics.mean, popart.deviation], [2, 1])
+    self.assertAllClose(popart(np.float32([[1, 2]])), [[2]])  # The mean.
+    layer.bias.assign([.5])
+    self._move(popart, [5, -1, 2], .3)
+    self.assertAllClose([popart.statistics.mean, popart.deviation],
+                        [2, 1.8708287])
+    self.assertAllClose(popart(np.float32([[1, 2]])), [[2.5]])
+    self._move(popart, [2], .3)
+    self._move(popart, [12], .3)  # The rate, not a fourth.
+    self.assertAllClose(popart.statistics.mean, 5)
+
+  @parameterized.parameters(range(5))
+  def test_no_value_changes(self, seed):
+    rng = np.random.default_rng(seed)
+    popart, _ = _popart(rng.normal(size=8), .3, 5, 2., 10**rng.uniform(-4, 4))
+    features = np.float32(rng.normal(size=[20, 8]))
+    before = popart(features).numpy()
+    self._move(popart, rng.normal(1, 10**rng.uniform(-2, 2), 30), 1e-3)
+    scale = np.abs(before).max()
+    self.assertAllClose(popart(features) / scale, before / scale, atol=3e-6)
+
+  def test_deviations_have_a_floor(self):
+    popart, _ = _popart([0], 0, 0)
+    for _ in range(100):
+      self._move(popart, [0, 0], 1e-3)
+    self.assertAllClose(popart.deviation, 1e-4)
+    advantages, values = popart.scaled(tf.constant(1.), tf.constant(1.))
+    self.assertAllClose([advantages, values], [100, 10_000])
+
+  def test_scaled_by_the_deviation(self):
+    popart, _ = _popart([0], 0, 0, variance=4)
+    self.assertAllClose(popart.scaled(tf.constant(1.), tf.constant(3.)),
+                        [.5, 1.5])
+
+
+def _config(**settings):
+  settings = dict(
+      level_name='CartPole-v1', agent='mlp', use_lstm=False,
+      use_last_action_reward=False, batch_size=3,
+      unroll_length=4, num_actors=3, optimizer='adam', epsilon=1e-5,
+      reward_clipping='none', normalise_observations='auto',
+      normalise_returns=True) | settings
+  return config_lib.Config(**settings).resolved(
+      _VECTOR, on_cpu=True, num_groups=1)
+
+
+_SPEC = structs.EnvironmentSpec(_VECTOR, _ACTIONS, 1)
+
+
+def _learner(collectives=None, **settings):
+  return setup.make_learner(_config(**settings), _SPEC, collectives=collectives)
+
+
+def _unroll(seed, num_steps=4, batch_size=3, scale=1., slope=1., offset=0.):
+  rng = np.random.default_rng(seed)
+  steps = (num_steps + 1, batch_size)
+  done = rng.uniform(size=steps) < .2
+  floats = lambda *shape: rng.normal(size=[*steps, *shape]).astype('f')
+  return structs.Unroll(
+      structs.Steps(
+          structs.StepOutput(scale * floats(), (), done,
+                             np.float32(slope * floats(3) + offset)),
+          structs.AgentOutput(rng.integers(4, size=steps).astype('i'),
+                              floats(4), floats()),
+          np.zeros(steps, 'f')),
+      structs.Start((), (), (), ()))
+
+
+def _step(learner, unroll, num_new=None, frames=1):
+  num_new = unroll.num_columns if num_new is None else num_new
+  return learner.step(learner.to_device(unroll, frames)._replace(
+      num_new_columns=num_new))
+
+
+def _observations(unroll, num_new=None):
+  """The rows that the statistics must have: entry 0 came before."""
+  return unroll.steps.env_outputs.observation[1:, :num_new].reshape(-1, 3)
+
+
+class _Pair(collectives_lib.VectorCollectives):
+  """Two learners in two threads."""
+
+  def __init__(self, rank, shared):
+    super().__init__(2, rank)
+    self._shared, self._barrier = shared
+
+  def _sum_vector(self, vector):
+    def exchange(mine):
+      self._shared[self.rank] = mine.numpy()
+      self._barrier.wait(60)
+      total = self._shared[0] + self._shared[1]
+      self._barrier.wait(60)
+      return total
+
+    return tf.py_function(exchange, [vector], vector.dtype)
+
+
+class LearnerTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _statistics(self, learner):
+    return learner.agent.observation_normaliser.statistics['']
+
+  def test_new_columns_count_once_and_entry_0_never(self):
+    for num_steps in (1, 4):
+      learner = _learner(unroll_length=num_steps)
+      unrolls = [_unroll(seed, num_steps) for seed in range(4)]
+      for unroll, num_new, frames in zip(
+          unrolls, (3, 2, 0, 1), (1, 0, 0, 1), strict=True):
+        _step(learner, unroll, num_new, frames)
+      rows = np.concatenate(
+          [_observations(u, n) for u, n in zip(unrolls, (3, 2, 0, 1),
+                                               strict=True)])
+      part = self._statistics(learner)
+      self.assertEqual(float(part.count), 6 * num_steps)
+      self.assertAllClose(part.mean, rows.mean(0), rtol=1e-5, atol=1e-6)
+      self.assertAllClose(part.variance, rows.var(0), rtol=1e-5)
+      self.assertEqual(float(learner.agent.returns.statistics.count), 2)
+
+  def test_statistics_move_after_the_last_update_of_a_collection(self):
+    learner = _learner()
+    _step(learner, _unroll(0))
+    for frames in (0, 0, 1):
+      before = self._statistics(learner).mean.numpy()
+      version = learner.weights()
+      _step(learner, _unroll(1), frames=frames)
+      moved = np.any(self._statistics(learner).mean.numpy() != before)
+      self.assertEqual(moved, frames == 1)
+      self.assertEqual(moved, any(
+          np.array_equal(value, before) for value in version.values)
+                       and not any(np.array_equal(value, before)
+                                   for value in learner.weights().values))
+
+  def test_the_first_collection_only_sets_the_statistics(self):
+    learner = _learner()
+    weights = [v.numpy() for v in learner.agent.trainable_variables]
+    slots = [v.numpy() for v in learner.state['optimizer']]
+    for frames in (0, 1):
+      _step(learner, _unroll(0, scale=100, offset=1e4), frames=frames)
+      for variable, value in zip(
+          learner.agent.trainable_variables, weights, strict=True):
+        self.assertAllEqual(variable, value)
+      for variable, value in zip(learner.state['optimizer'], slots,
+                                 strict=True):
+        self.assertAllEqual(variable, value)
+    _step(learner, _unroll(1))
+    self.assertTrue(any(
+        np.any(variable.numpy() != value) for variable, value in zip(
+            learner.agent.trainable_variables, weights, strict=True)))
+
+  def test_large_batches_are_summed_in_parts(self):
+    learner = _learner()
+    with mock.patch.object(statistics, '_MAX_NUMBERS', 20):
+      _step(learner, _unroll(0))
+    self.assertAllClose(self._statistics(learner).mean,
+                        _observations(_unroll(0)).mean(0), rtol=1e-5)
+    self.assertEqual(float(self._statistics(learner).count), 12)
+
+  def _trained(self, unrolls, **settings):
+    learner = _learner(**settings)
+    for unroll in unrolls:
+      _step(learner, unroll)
+    return [v.numpy() for v in learner.agent.trainable_variables], learner
+
+  def test_the_size_of_rewards_does_not_matter(self):
+    weights, learner = self._trained([_unroll(i) for i in range(20)])
+    other, scaled = self._trained([_unroll(i, scale=1000) for i in range(20)])
+    for one, two in zip(weights, other, strict=True):
+      self.assertAllClose(one, two, atol=1e-4)
+    self.assertAllClose(1000 * learner.agent.returns.deviation,
+                        scaled.agent.returns.deviation, rtol=1e-3)
+
+  def test_units_of_observations_do_not_matter(self):
+    # Twice the same unroll: the statistics are those of the unroll.
+    weights, _ = self._trained([_unroll(0)] * 2, normalise_returns=False)
+    other, _ = self._trained([_unroll(0, slope=100, offset=1000)] * 2,
+                             normalise_returns=False)
+    for one, two in zip(weights, other, strict=True):
+      self.assertAllClose(one, two, atol=1e-4)
+
+  def test_micro_batches_equal_the_whole(self):
+    # Not a multiple.
+    whole, learner = self._trained([_unroll(i) for i in range(4)])
+    parts, other = self._trained([_unroll(i) for i in range(4)],
+                                 micro_batch_size=2)
+    for one, two in zip(whole, parts, strict=True):
+      self.assertAllClose(one, two, atol=1e-5)
+    for one, two in zip(learner.agent.variables, other.agent.variables,
+                        strict=True):
+      self.assertAllClose(one, two, atol=1e-5)
+
+  def test_two_learners_have_the_statistics_of_one(self):
+    unrolls = [_unroll(seed, batch_size=4, scale=5) for seed in range(3)]
+    alone = _learner(batch_size=4, num_actors=4)
+    for unroll in unrolls:
+      _step(alone, unroll)
+    shared = {}, threading.Barrier(2)
+    learners = [_learner(_Pair(rank, shared), batch_size=4, num_actors=4)
+                for rank in range(2)]
+
+    def learn(rank):
+      for unroll in unrolls:
+        half = slice(2 * rank, 2 * rank + 2)
+        steps = tree.map_structure(
+            lambda x, half=half: x[:, half], unroll.steps)
+        _step(learners[rank], unroll._replace(steps=steps))
+
+    threads = [threading.Thread(target=learn, args=(r,)) for r in range(2)]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join(120)
+    for one, two in zip(*[l.agent.variables for l in learners], strict=True):
+      self.assertAllEqual(one, two)
+    for one, two in zip(alone.agent.variables, learners[0].agent.variables,
+                        strict=True):
+      self.assertAllClose(one, two, rtol=1e-5, atol=2e-5)
+
+  def test_acting_and_loading(self):
+    learner = _learner()
+    for seed in range(3):
+      _step(learner, _unroll(seed), frames=seed != 2)  # Sums wait.
+    policy = policies.AgentPolicy(algorithms.make_agent(_config(), _SPEC, 7))
+    policy.refresh(learner.weights())
+    acting = policy._agent
+    published = [v.numpy() for v in acting.variables]
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+      output = structs.StepOutput(
+          np.zeros(2, 'f'), (), np.zeros(2, bool),
+          rng.normal(100, 1, [2, 3]).astype('f'))
+      policy.step(np.zeros(2, 'i'), output, ())
+    for variable, value in zip(acting.variables, published, strict=True):
+      self.assertAllEqual(variable, value)
+    directory = self.create_tempdir().full_path
+    description = algorithms.describe(_config(), _SPEC)
+    checkpointing.Checkpointer(directory, learner, description).save()
+    restored = _learner()
+    checkpointing.Checkpointer(directory, restored, description).restore()
+    for one, two in zip(tree.flatten(learner.state),
+                        tree.flatten(restored.state), strict=True):
+      self.assertAllEqual(one, two)
+    self.assertTrue(restored._mover.is_set)
+    for each in (learner, restored):
+      _step(each, _unroll(9))
+    for one, two in zip(learner.agent.variables, restored.agent.variables,
+                        strict=True):
+      self.assertAllEqual(one, two)
+
+  def test_returns_of_rewards(self):
+    learner = _learner(discounting=0., correction='none')  # v is the reward.
+    found = learner.agent.returns
+    rewards = []
+    for seed in range(2):
+      unroll = _unroll(seed, scale=7)
+      _step(learner, unroll)
+      rewards.append(unroll.steps.env_outputs.reward[1:])
+      self.assertAllClose(
+          found.statistics.mean, np.mean(rewards), rtol=1e-3)
+      self.assertAllClose(found.deviation, np.std(rewards), rtol=1e-4)
+
+
+class AgentsTest(parameterized.TestCase, tf.test.TestCase):
+
+  def test_agents_without_normalisers_have_no_new_variables(self):
+    plain = factory.make_agent('mlp', _VECTOR, _ACTIONS, seed=1)
+    self.assertFalse(plain.non_trainable_variables)
+    self.assertIsNone(plain.returns)
+    self.assertIsNone(plain.observation_normaliser)
+
+  def test_descriptions_name_normalisers(self):
+    describe = lambda **settings: algorithms.describe(
+        _config(**settings), _SPEC)
+    self.assertLen({
+        describe(), describe(normalise_observations='none'),
+        describe(normalise_returns=False),
+        describe(normalise_observations='none', normalise_returns=False)}, 4)
+
+  def test_statistics_are_not_learned(self):
+    agent = factory.make_agent(
+        'mlp', _VECTOR, _ACTIONS, normalise_observations='auto',
+        normalise_returns=True, seed=1)
+    self.assertLen(agent.non_trainable_variables, 6)
+    plain = factory.make_agent('mlp', _VECTOR, _ACTIONS, seed=1)
+    self.assertEqual([v.shape for v in agent.trainable_variables],
+                     [v.shape for v in plain.trainable_variables])
+
+  def test_several_levels_are_refused(self):
+    config = _config(level_name='catch,target')
+    with self.assertRaisesRegex(errors.ConfigError, 'one level only'):
+      algorithms.make(config, _SPEC, 1)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(
+        file='networks/normalisers',
+        catches='test_any_split_gives_the_statistics_of_all_rows',
+        rows=(
+            ('the variance about the old mean',
+             'tf.square(shift), 0)',
+             '0.0 * tf.square(shift), 0)'),
+            ('the old rows lose their variance',
+             '(1 - share) * variance + share',
+             '0.0 * variance + share'),
+            ('the new mean in place of the mixed mean',
+             'return mean + shift, tf',
+             'return mean + first, tf'),
+            ('sums about zero',
+             'shift = tf.cast(center, tf.float64) - mean',
+             'shift = tf.cast(center, tf.float64)'),
+            ('no rest in the first sum',
+             'count * shift + first,',
+             'count * shift,'),
+            ('squares lose the shift',
+             'second + shift * (2 * first + count * shift))',
+             'second)'),
+            ('a count of 32 bits',
+             "(), 'float64')",
+             "(), 'float32')"),
+            ('the share of the old rows',
+             'count / total, first',
+             '1 - count / total, first'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_a_flash_of_a_pixel_is_clipped',
+        rows=(
+            ('not clipped',
+             '-_CLIP, _CLIP)',
+             '-1e9, 1e9)'),
+            ('epsilon outside the root',
+             'tf.sqrt(statistics.variance + _EPSILON)',
+             '(tf.sqrt(statistics.variance) + _EPSILON)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_new_columns_count_once_and_entry_0_never',
+        rows=(
+            ('statistics are learned',
+             'dtype=dtype, trainable=False,',
+             'dtype=dtype, trainable=True,'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_planes_of_a_stack_share_the_statistics_of_the_newest',
+        rows=(
+            ('frames not divided by 255 in sums',
+             'rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), '
+             "'float32')",
+             'rows = tf.cast(tf.reshape(x, [-1, *x.shape[2:]]), tf.float32)'),
+            ('the oldest plane',
+             'parts[name][:, :, -1]',
+             'parts[name][:, :, 0]'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_the_count_is_capped',
+        rows=(
+            ('the count is not capped',
+             'tf.minimum(statistics.count, _MAX_COUNT)',
+             'tf.convert_to_tensor(statistics.count)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_deviations_have_a_floor',
+        rows=(
+            ('all sizes of advantages',
+             'tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION)',
+             'deviation'),
+            ('the deviation squared for errors',
+             'errors / deviation)',
+             'errors / deviation**2)'),
+            ('advantages are not scaled',
+             '(advantages / tf',
+             '(advantages / 1.0 * tf'),
+            ('no floor',
+             '_MIN_DEVIATION, _MAX_DEVIATION)',
+             '1e-9, _MAX_DEVIATION)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_first_moves_are_means_of_moves',
+        rows=(
+            ('no rate',
+             'tf.maximum(1 / count, rate)',
+             '1 / count'),
+            ('the ratio upside down',
+             'ratio = deviation / self.deviation',
+             'ratio = self.deviation / deviation'),
+            ('the first move is corrected',
+             'is_first = tf.equal(count, 1)',
+             'is_first = tf.equal(count, 0)'),
+            ('the baseline without the mean',
+             'return self.statistics.mean + self',
+             'return self'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_no_value_changes',
+        rows=(
+            ('the layer is not corrected',
+             'kernel * ratio)',
+             'kernel)'),
+            ('the mean is not corrected',
+             'bias * ratio + shift)',
+             'bias * ratio)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_returns_of_rewards',
+        rows=(
+            ('moments of returns about zero',
+             'targets - self.statistics.mean)',
+             'targets)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_unknown_parts_are_refused',
+        rows=(
+            ('unknown parts',
+             'name not in parts or',
+             'False and'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_large_batches_are_summed_in_parts',
+        rows=(
+            ('entry 0 counts twice',
+             'x[1:, start:end]',
+             'x[:, start:end]'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_new_columns_count_once_and_entry_0_never',
+        rows=(
+            ('old columns count',
+             'min(start + size, batch.num_new_columns)',
+             'start + size'),
+            ('moved by each batch',
+             'if batch.num_new_frames:',
+             'if True:'),
+            ('sums are not cleared',
+             'variable.assign(tf.zeros_like(variable))',
+             'pass'),
+            ('one column of steps',
+             '(num_steps * num_columns, *values)',
+             '(num_steps, *values)'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_two_learners_have_the_statistics_of_one',
+        rows=(
+            ('each learner has its own statistics',
+             'if self._collectives.size > 1 and sums:',
+             'if False:'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_returns_of_rewards',
+        rows=(
+            ('the first sum of returns for both',
+             'first / count, second / count)',
+             'first / count, first / count)'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_the_first_collection_only_sets_the_statistics',
+        rows=(
+            ('the first collection is learned from',
+             'self._groups(is_any_due) if self._mover.is_set else ()',
+             'self._groups(is_any_due)'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_acting_and_loading',
+        rows=(
+            ('sums are not saved',
+             "'statistics': self._mover.variables",
+             "'statistics': []"),
+        )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()
