@@ -39,6 +39,7 @@ from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 from scalable_agent.settings import lab_levels
+from scalable_agent.settings import sections
 import tensorflow as tf
 import tree
 

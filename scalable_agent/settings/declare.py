@@ -107,9 +107,8 @@ class Needs(NamedTuple):
 class By(dict[str, U]):
   """Defaults by algorithm and level, in a dictionary.
 
-  The first key in the dictionary counts: `impala on DeepMind Lab`,
-  `Atari or DeepMind Lab`, `ddqn on Atari`, `Atari` (not for impala), `ddqn with
-  LSTM`, `ddqn`, `others`.
+  The first key in the dictionary counts, such as `impala on DeepMind Lab`,
+  `Atari or DeepMind Lab`, `ddqn on Atari`, `ddqn with LSTM`, `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:

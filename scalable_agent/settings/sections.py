@@ -76,17 +76,7 @@ class AllSections(
       self._check('replay_steps', self.replay_steps >= least,
                   f'must be at least {least}, for --num_actors='
                   f'{self.num_actors} unrolls of {self.unroll_length} steps')
-    self._check('deterministic',
-                not self.deterministic or self.num_actor_groups == 1,
-                'needs --num_actor_groups=1')
-    not_repeated = lab_levels.not_repeated(
-        names(self.level_name) if self.deterministic else ())
-    self._check('deterministic', not not_repeated or self.mode != 'train',
-                f'cannot be used with {", ".join(not_repeated)}: no seed '
-                'repeats a lasertag level of DeepMind Lab, since the bots plan '
-                'routes by the clock')
-    self._check('deterministic', not (self.deterministic and self.ray_address),
-                'cannot be used with --ray_address')
+    self._check_deterministic()
     self._check('save_replay',
                 not self.deterministic or self.save_replay != 'no',
                 'cannot be used with --deterministic: a resumed run needs the '
@@ -156,6 +146,20 @@ class AllSections(
     """Whether unrolls begin only when no update is due."""
     return self.deterministic or self.algorithm == 'appo' and not (
         self.overlap or self.ray_address)
+
+  def _check_deterministic(self) -> None:
+    """Checks that a deterministic run can be repeated."""
+    self._check('deterministic',
+                not self.deterministic or self.num_actor_groups == 1,
+                'needs --num_actor_groups=1')
+    not_repeated = lab_levels.not_repeated(
+        names(self.level_name) if self.deterministic else ())
+    self._check('deterministic', not not_repeated or self.mode != 'train',
+                f'cannot be used with {", ".join(not_repeated)}: no seed '
+                'repeats a lasertag level of DeepMind Lab, since the bots plan '
+                'routes by the clock')
+    self._check('deterministic', not (self.deterministic and self.ray_address),
+                'cannot be used with --ray_address')
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
