@@ -906,7 +906,8 @@ class LeftoversTest(parameterized.TestCase):
 
   def left(self):
     """Returns what runs, and what files there are."""
-    found = os.listdir(self.directory)
+    found = (os.listdir(self.directory)
+             if os.path.exists(self.directory) else [])
     for process in psutil.process_iter():
       with contextlib.suppress(psutil.Error):
         if process.environ().get('TMPDIR') == self.directory:
