@@ -189,9 +189,11 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
         'allowHoldOutLevels': 'true' if mode == 'test' else 'false',
         'mixerSeed': str(0x600D5EED) if mode == 'test' else '0'})
 
-  def test_processes_are_replaced_before_they_are_full(self):
+  @parameterized.parameters(
+      # The second level lacks two observations.
+      'language_select_described_object', 'lab/tests/event_test')
+  def test_processes_are_replaced_before_they_are_full(self, level):
     settings = dataclasses.replace(_SETTINGS, environments_per_process=2)
-    level = 'language_select_described_object'
     env = self.make_vec([level] * 2, [1, 2], settings)
     expected = self.frames([level] * 2, [1, 2], num_steps=1)
     pids = set()

@@ -7,6 +7,7 @@ these losses.
 """
 
 import csv
+import dataclasses
 import functools
 
 from absl.testing import parameterized
@@ -23,6 +24,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import from_gymnasium
+from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
@@ -595,14 +597,26 @@ class TrainedAgentTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters((4,), (3, 2))
   def test_no_valid_action(self, *num_values):
+    mask = np.ones([9, sum(num_values)], bool)
+    mask[5, -num_values[-1]:] = False
+    self.assertAllEqual(
+        spaces.has_choice(mask, structs.ActionSpec(num_values)),
+        np.arange(9) != 5)
+
+  @parameterized.parameters((4,), (3, 2))
+  def test_masks_of_the_caller(self, *num_values):
     loaded = loading.LoadedAgent(*self._make('impala', num_values), 0)
-    observation = {'action_mask': np.ones([9, sum(num_values)], bool),
-                   'seen': np.zeros([9, 3])}
-    observation['action_mask'][5, -num_values[-1]:] = False
-    with self.assertRaisesRegex(
-        errors.EnvironmentSpecError,
-        'The action_mask of environment 5 has no valid action'):
-      loaded.step(observation, loaded.initial_state(9))
+    mask = np.zeros([9, sum(num_values)])
+    mask[:, 1] = mask[:, -1] = 1
+    mask[5] = 0  # As at the end of an episode.
+    observation = {'action_mask': mask, 'seen': np.zeros([9, 3])}
+    action, _ = loaded.step(observation, loaded.initial_state(9))
+    self.assertTrue((action >= 0).all() and (action < num_values).all())
+    for wrong in 0.5, -np.inf, np.nan:
+      mask[3, 0] = wrong
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError, '0 for invalid actions'):
+        loaded.step(observation, loaded.initial_state(9))
 
   def test_the_form_of_a_tuple(self):
     spec = structs.EnvironmentSpec(
@@ -628,6 +642,12 @@ class EnvironmentTest(parameterized.TestCase):
         [f'fake/{level}-v0'] * num, list(range(num)), _SETTINGS)
     self.addCleanup(env.close)
     return env
+
+  def test_actions_are_not_repeated(self):
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError, 'a repeated action may be invalid'):
+      environments.make_vec(['fake/Masked-v0'], [1], dataclasses.replace(
+          _SETTINGS, num_action_repeats=2))
 
   def test_masks_are_bool(self):
     env = self.make('Masked')
@@ -834,11 +854,8 @@ MUTATIONS = (
              ('no check of the choice', 'self._encode(row, over)',
               'self._encode(row, True)'),
          )),
-    dict(file='modes/loading', catches='test_no_valid_action', rows=(
-        ('no check', '_check_mask(masks.of(observation), self.spec.action)',
-         'pass'),
-        ('valid rows', '~spaces.has_choice(mask, action)',
-         'spaces.has_choice(mask, action)'),
+    dict(file='modes/loading', catches='test_masks_of_the_caller', rows=(
+        ('any numbers', 'spec.dtype == bool and', 'False and'),
     )),
 )
 

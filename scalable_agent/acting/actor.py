@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable
+import contextlib
 import functools
 
 import numpy as np
@@ -64,11 +65,8 @@ class Actor:
     self._truncation_value = self._no_truncation
 
   def run(self) -> None:
-    """Makes unrolls until the inbox or the actor is closed.
-
-    An error is passed to the inbox.
-    """
-    with self._inbox.ending_thread():
+    """Makes unrolls until the inbox or the actor is closed."""
+    with contextlib.suppress(queues.QueueClosed):
       while True:
         delivery = self.make_unroll()
         with self._timer.stage('wait'):

@@ -233,12 +233,13 @@ class Batcher:
         return
       self._is_closed = True
       self._error = error
+      # A batch that is dropped meanwhile must not change what is iterated.
+      computed, self._being_computed = self._being_computed, {}
       for request in (*self._waiting, *(
-          part.request for part in sum(self._being_computed.values(), []))):
+          part.request for part in sum(computed.values(), []))):
         request.cancel('Compute was cancelled', error)
       self._waiting.clear()
       self._num_rows_waiting = 0
-      self._being_computed.clear()
       self._changed.notify_all()
 
   def _check_open(self) -> None:

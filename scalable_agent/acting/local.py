@@ -78,8 +78,13 @@ class Local:
         self._make_actor(env, policy, published, inbox, timer=timer)
         for env, policy, timer in zip(
             self._envs, self._policies, self._timers, strict=True)]
+
+    def act(one: actor.Actor) -> None:
+      with inbox.ending_thread():
+        one.run()
+
     self._threads = [
-        threads.LibraryThread(one.run, f'actor-{index}')
+        threads.LibraryThread(functools.partial(act, one), f'actor-{index}')
         for index, one in enumerate(self._actors)]
     for thread in self._threads:
       thread.start()

@@ -68,8 +68,6 @@ class Appo:
     means = {
         'mean_baseline': tf.reduce_mean(seen.baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
-        'clipped': actor_critic.clipped_share(
-            log_rhos, advantages, self._limit),
         'kl': tf.reduce_mean(tf.exp(log_rhos) - 1 - log_rhos),
     }
     old = seen.behaviour.baseline
@@ -82,6 +80,8 @@ class Appo:
       means |= self.agent.returns.means(vs)
     if settings.normalise_advantages:
       advantages = actor_critic.normalise(advantages)
+    means['clipped'] = actor_critic.clipped_share(
+        log_rhos, advantages, self._limit)
     return self._sum(seen, log_rhos, advantages, errors, means)
 
   def after_update(self, groups: Collection[str],

@@ -31,4 +31,5 @@ def check_none(level_name: str, kwargs: Mapping[str, object]) -> None:
   if kwargs:
     raise errors.EnvironmentSpecError(
         f'--environment_kwargs: {level_name} does not take the argument '
-        f'{next(iter(kwargs))}: other flags set up this level, see --helpfull.')
+        f'{next(iter(kwargs))}: the program or another flag sets this '
+        'argument.')

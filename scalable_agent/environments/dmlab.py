@@ -30,7 +30,7 @@ from scalable_agent.settings import lab_levels
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # A closed Lab keeps 7 descriptors and 3 MB, so that a process dies after about
-# 240 Labs. A reset with a seed starts a Lab, or two without an observation.
+# 240 Labs. A reset with a seed starts a Lab.
 MAX_RESETS = 100
 # The reference's actions. The numbers of an action are: look right and down (in
 # pixels per frame), strafe right, move forward, fire, jump, crouch.
@@ -131,6 +131,10 @@ class DmLab(gymnasium.Env):
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
     self._max_compilers = max_compilers
+    # Only a running Lab could list the observations of a level. Nearly all
+    # levels have these observations, so only the first start of another level
+    # fails once for each missing observation.
+    self._names = [_FRAME, _INSTRUCTION, _FRAMES_LEFT]
     # Lab ignores strides, so each action must be contiguous in memory.
     self._actions = np.array(DEFAULT_ACTION_SET, np.intc, order='C')
     self._lab: _Lab | None = None
@@ -195,20 +199,17 @@ class DmLab(gymnasium.Env):
     cache = (LocalLevelCache(self._level_cache_dir)
              if self._level_cache_dir else None)
     self._maps = TurnsToCompile(cache, self._max_compilers)
-    # Only a running Lab could list the observations of a level. Nearly all
-    # levels have these observations, so only the other levels start Lab again.
-    names = [_FRAME, _INSTRUCTION, _FRAMES_LEFT]
     while True:
       try:
         lab: _Lab = deepmind_lab.Lab(
-            self._level, list(names), self._config,
+            self._level, list(self._names), self._config,
             level_cache=self._maps, temp_folder=self._temp_folder.name)
         break
       except ValueError as e:  # Unknown observation 'NAME'.
-        unknown = [name for name in names[1:] if f"'{name}'" in str(e)]
+        unknown = [name for name in self._names[1:] if f"'{name}'" in str(e)]
         if not unknown:
           raise
-        names.remove(unknown[0])
+        self._names.remove(unknown[0])
     num_numbers = len(lab.action_spec())
     if num_numbers != self._actions.shape[1]:
       raise errors.LevelError(

@@ -107,6 +107,11 @@ class GymnasiumVector:
         name: _level_spaces(name, factory, settings.step_timeout_s)
         for name, factory in levels.items()})
     self._layout = common.observations
+    if settings.num_action_repeats != 1 and 'action_mask' in (
+        self._layout.spec if isinstance(self._layout.spec, dict) else ()):
+      raise errors.EnvironmentSpecError(
+          f'{level_names[0]} has an action_mask, and a repeated action may be '
+          'invalid: set num_action_repeats=1.')
     self._action_space = common.actions
     self.spec = structs.EnvironmentSpec(
         observation=self._layout.spec, action=common.action_spec,

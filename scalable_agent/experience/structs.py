@@ -25,7 +25,6 @@ Glossary:
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
-*   learner 0: of `--num_learners`, the learner that writes to `--logdir`.
 *   part: the training from one checkpoint on. A start of the program adds a
     part to the run. A deterministic run begins a part at each checkpoint. A
     part of an action is one number of the action.

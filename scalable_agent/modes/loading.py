@@ -12,11 +12,9 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import from_gymnasium
-from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
-from scalable_agent.networks import masks
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.scores import levels
@@ -72,6 +70,8 @@ class LoadedAgent:
     Args:
       observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
         of other dtypes are converted. The names of a tuple are `0`, `1`, ...
+        A row of an `action_mask` without a valid action, as at the end of an
+        episode, gets any action.
       state: state from the previous step, or from `initial_state`.
       reward: float `[E]` or scalar, the rewards of the previous actions. Only
         agents with `use_last_action_reward` use rewards.
@@ -91,7 +91,6 @@ class LoadedAgent:
     """
     num_envs = len(state.last_action)
     observation = _as_spec(observation, self.spec.observation, num_envs)
-    _check_mask(masks.of(observation), self.spec.action)
     policy = self._policies[self._is_greedy(greedy)]
     fill = lambda value, dtype: np.broadcast_to(
         np.asarray(value, dtype), [num_envs])
@@ -142,17 +141,6 @@ class LoadedAgent:
         names[0], min(num_episodes, self.config.num_actors))
 
 
-def _check_mask(
-    mask: np.ndarray | None, action: structs.ActionSpec) -> None:
-  """Raises an error if a row of a mask `[E, P]` has no valid action."""
-  if mask is None:
-    return
-  rows = np.flatnonzero(~spaces.has_choice(mask, action))
-  if rows.size:
-    raise errors.EnvironmentSpecError(
-        f'The action_mask of environment {rows[0]} has no valid action.')
-
-
 def _as_spec(observation: structs.Nest, spec: structs.Nest,
              num_envs: int) -> structs.Nest:
   """Converts observations to arrays of a spec; raises if the shape differs."""
@@ -166,7 +154,12 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
       raise errors.EnvironmentSpecError(
           'Observations must be a dictionary of '
           f'{", ".join(map(str, spec))}.') from e
-  array = np.asarray(observation, spec.dtype)
+  array = np.asarray(observation)
+  if spec.dtype == bool and ((array != 0) & (array != 1)).any():
+    raise errors.EnvironmentSpecError(
+        'An action_mask has 1 for valid actions and 0 for invalid actions, no '
+        'other numbers.')
+  array = array.astype(spec.dtype, copy=False)
   if array.shape != (num_envs, *spec.shape):
     raise errors.EnvironmentSpecError(
         f'Observations must have the shape {[num_envs, *spec.shape]}, not '

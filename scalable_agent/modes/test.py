@@ -92,13 +92,6 @@ def _num_environments(config: config_lib.Config,
   return num_envs
 
 
-def _make_environments(config: config_lib.Config, level: str,
-                       num_envs: int) -> environments.FlowEnvironment:
-  return environments.make_vec(
-      [level] * num_envs,
-      [config.derive_seed('test', index) for index in range(num_envs)], config)
-
-
 def _write_table(table: table_lib.Table,
                  path: str | None) -> tuple[str | None, str]:
   """Writes the table so far; returns the path and an error text, or ''.

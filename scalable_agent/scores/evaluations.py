@@ -79,7 +79,7 @@ def append(logdir: str, evaluation: Evaluation) -> None:
   If writing fails, only a warning is printed: training is worth more.
   """
   path = os.path.join(logdir, _NAME)
-  # The returns are sums in float32.
+  # Seven digits are enough.
   returns = ' '.join(str(np.float32(r)) for r in evaluation.returns)
   try:
     size = os.path.getsize(path)

@@ -27,7 +27,7 @@ class TestSettings(Section):
       'Agent steps after which a game of a test, an evaluation, a video or '
       '`play` of a loaded agent is cut. The return so far counts, a line says '
       'that, and the environment plays no further game. Training is not cut. '
-      'A game with a time limit should end before.', POSITIVE)
+      "Choose more steps than the level's own time limit.", POSITIVE)
   eval_every_frames: int = setting(
       0,
       'Environment frames between evaluations; the last evaluation is at the '
