@@ -49,7 +49,7 @@ def returns_by_environment(
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
-  is_due, reported = timing.Interval(config.progress_secs), -1
+  is_due, reported = timing.Interval(config.progress_secs), 0
 
   env_output: structs.StepOutput = env.initial()
   action_spec = policy.output_spec.action
