@@ -844,7 +844,6 @@ class LevelErrorsTest(parameterized.TestCase):
       ('fake/OnlyInstruction-v0', 'has observations Dict'),
       ('fake/InstructionFrame-v0', 'has observations Dict'),
       ('fake/Nested-v0', r'has observations Dict.*FlattenObservation'),
-      ('fake/Pair-v0', r'has observations Tuple.*FlattenObservation'),
       ('fake/Tail-v0', 'has observations Dict.*: an ObservationWrapper of'),
       ('fake/EmptyPart-v0', 'in which b has no numbers'),
       ('fake/NoActions-v0', 'nothing to choose'),

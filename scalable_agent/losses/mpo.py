@@ -22,7 +22,6 @@ with `alpha_n` such that the mean of `KL_n` is at most a bound.
 the number of parts of a continuous action. Losses are means over the batch.
 """
 
-import math
 from typing import NamedTuple
 
 from scalable_agent.losses import q_learning
@@ -95,7 +94,8 @@ def exact_temperature(
   spread = tf.reduce_max(
       tf.reduce_max(q_values, 0) - tf.reduce_min(q_values, 0))
   highest = tf.maximum(
-      limits[1], tf.math.log(spread) - 0.5 * math.log(8 * epsilon))
+      limits[1], tf.math.log(spread) - 0.5 * tf.math.log(
+          8 * tf.cast(epsilon, q_values.dtype)))
   _, low, high = tf.while_loop(
       lambda step, low, high: step < num_steps, halve,
       (0, limits[0], highest))
