@@ -51,6 +51,8 @@ _MODULE = """
         note('build')
       def reset(self, *, seed=None, options=None):
         return self.observation_space.sample(), {}
+      def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
       def compute_reward(self, achieved_goal, desired_goal, info):
         note('reward')
         return achieved_goal[..., 0] - desired_goal[..., 0]
