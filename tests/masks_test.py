@@ -734,7 +734,7 @@ class LevelTest(parameterized.TestCase, tf.test.TestCase):
       ('ddqn', dict(target_update_period=20)),
       ('sac', dict(target_entropy_ratio=0.1)),
       ('mpo', dict(epsilon_mean=0.1)))
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_learns(self, algorithm, settings):
     logdir = self._train(algorithm, **settings)
     with open(f'{logdir}/episodes.csv', encoding='utf-8') as f:
