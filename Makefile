@@ -33,7 +33,7 @@ RUN = $(VENV)/bin/python
 # until a process has nothing left to do.
 PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 
-.PHONY: train test check storm mutations oldest has_oldest docs clean
+.PHONY: train test check storm mutations oldest docs clean
 
 train: $(VENV)/installed
 	$(RUN) experiment.py --recipe=pong_two_cores $(FLAGS)
@@ -58,10 +58,6 @@ oldest: $(OLDEST)/installed
 		--total_environment_frames=2000 --logdir=$$directory
 	$(OLDEST)/bin/python -m pytest --numprocesses=$(JOBS) --dist=worksteal \
 		-m 'not slow and not storm' $(TESTS)
-
-# Whether `make oldest` can run.
-has_oldest:
-	@test -n '$(OLDEST_PYTHON)'
 
 # Fails on a public name without a docstring, and on a broken link.
 docs: $(VENV)/installed_docs

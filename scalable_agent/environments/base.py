@@ -266,15 +266,15 @@ def unknown_level(
     level_name: str, known: Iterable[str]) -> errors.UnknownLevelError:
   """Returns the error for an unknown level, which suggests similar names.
 
-  If two of the known names differ only in spelling, the error suggests the last
-  of the two.
+  Of names that differ only in spelling, the error suggests a name that differs
+  only in the version, else the newest version. Old ids of Atari games are not
+  suggested.
   """
-  names: dict[str, str] = {}
-  for name in known:  # The newest version, 10 after 9.
-    key = _spelling(name)
-    if _version(name) >= _version(names.get(key, '')):
-      names[key] = name
   module, colon, own_name = level_name.rpartition(':')
+  base_of = lambda name: re.sub(r'-v\d+$', '', name)
+  names = {_spelling(name): name for name in sorted(
+      (name for name in known if not _is_old_atari_id(name)),
+      key=lambda name: (base_of(name) == base_of(own_name), _version(name)))}
   spelling = _spelling(own_name)
   similar = [spelling] if spelling in names else difflib.get_close_matches(
       spelling, names, n=3, cutoff=0.5)
@@ -283,6 +283,12 @@ def unknown_level(
   if not colon:
     hint = ' Levels of other packages are named module:id.' + hint
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
+
+
+def _is_old_atari_id(name: str) -> bool:
+  spec = gymnasium.registry.get(name)
+  return spec is not None and '/' not in name and str(
+      spec.entry_point).startswith('ale_py')
 
 
 def _newest_version(level_name: str) -> str:
