@@ -303,8 +303,8 @@ class Sample(NamedTuple):
     data: the items.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
-    largest_weights: of several learners with priorities, float32 `[B]`: the
-      number that each importance weight was divided by, 0 for fresh unrolls.
+    largest_weight: of several learners with priorities: the number that the
+      importance weights of old columns would be divided by for one learner.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
@@ -315,7 +315,7 @@ class Sample(NamedTuple):
   num_new_steps: int = 0
   notes: Sequence[Note] = ()
   num_new_columns: int = 0
-  largest_weights: np.ndarray | None = None
+  largest_weight: float | None = None
 
 
 class Batch(NamedTuple):
@@ -326,7 +326,7 @@ class Batch(NamedTuple):
   positions: np.ndarray | None = None
   notes: Sequence[Note] = ()
   num_new_columns: int = 0
-  largest_weights: np.ndarray | None = None
+  largest_weight: float | None = None
 
 
 class Weights(NamedTuple):
