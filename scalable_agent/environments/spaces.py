@@ -238,7 +238,7 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
         f'{level_name} has an action_mask {_in_a_line(space)}, but must have a '
         f'MultiBinary or a Box of 0 and 1, of {sum(action.num_values)} '
         'numbers: one for each action, or for each value of each part of an '
-        'action.')
+        'action. If this part is no mask, give the part another name.')
 
 
 def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
