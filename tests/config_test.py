@@ -356,13 +356,13 @@ class AlgorithmsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('dmlab30', 'impala', 64), ('lab/lt_chasm,catch', 'impala', 64),
       ('catch', 'impala', 2), ('ALE/Pong-v5', 'impala', 2),
-      ('rooms_watermaze', 'ddqn', 1))
+      ('rooms_watermaze', 'appo', 64), ('rooms_watermaze', 'ddqn', 1))
   def test_groups(self, level_name, algorithm, num_groups):
     config = config_lib.Config(level_name=level_name, algorithm=algorithm)
     self.assertEqual(config.num_actor_groups, num_groups)
-    # Groups of fewer than four environments share policy steps.
+    # The groups share policy steps.
     if num_groups == 64:
-      config = config_lib.Config(level_name=level_name, num_actors=150)
+      config = config_lib.Config(level_name=level_name, num_actors=256)
       spec = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
       self.assertTrue(config.resolved(
           spec, on_cpu=True, num_groups=64).dynamic_batching)
@@ -1120,6 +1120,7 @@ class ResolvedTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (4, 4, None, True), (15, 4, None, True), (16, 4, None, False),
+      (252, 63, None, False), (256, 64, None, True), (256, 64, False, False),
       (3, 3, None, False), (2, 2, True, True), (4, 4, False, False))
   def test_dynamic_batching(self, num_actors, num_groups, given, expected):
     config = config_lib.Config(num_actors=num_actors, dynamic_batching=given)

@@ -65,8 +65,10 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         agent, num_env_frames = loading.restore(config, env.spec)
         policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                       jit_compile=config.xla != 'none')
-      row = table_lib.make_row(level, evaluation.episode_returns(
-          env, policy, config.test_num_episodes, config))
+      cut_games: list[int] = []
+      returns = evaluation.episode_returns(
+          env, policy, config.test_num_episodes, config, cut_games.append)
+      row = table_lib.make_row(level, returns, len(cut_games))
     rows.append(row)
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')

@@ -37,8 +37,6 @@ from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
-from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 import tensorflow as tf
 import tree
@@ -104,8 +102,8 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   of an operation would only wait for a core.
   """
   num_acting = config.num_actor_groups
-  if lab_levels.is_level(declare.first_name(config.level_name)):
-    num_acting = min(num_acting, 2)  # More threads wait for environments.
+  if config.plays_lab:
+    num_acting = min(num_acting, 2)  # More groups wait for environments.
   return int(not config.takes_turns and num_cores <= num_acting + 1)
 
 

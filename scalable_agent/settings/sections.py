@@ -222,6 +222,11 @@ class AllSections(
     self._check('updates_per_call', self.updates_per_call <= 1,
                 'must be 0 or 1 with --use_lstm')
 
+  @property
+  def plays_lab(self) -> bool:
+    """Whether a level is one of DeepMind Lab: groups mostly wait for maps."""
+    return any(map(lab_levels.is_level, names(self.level_name)))
+
   def check_used(self, names: Collection[str]) -> None:
     """Raises ConfigError if the algorithm does not use one of the settings.
 
