@@ -1,15 +1,21 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines that a run prints at its start and at its end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
+import dataclasses
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.networks import layers
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 
+# The levels that settings of some tasks change.
+_CHANGES = {
+    'frames': levels.has_frame_size, 'atari': declare.is_atari,
+    'atari_training': declare.is_atari}
 # Updates of appo with fewer steps are noisy.
 _FEW_STEPS = 128
 
@@ -28,6 +34,7 @@ def print_start(
   """
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
+               _without_effect(config, level_names),
                config_lib.choices_made(asked, config), _few_steps(config),
                before and config_lib.changes_said(before, config)):
     if line:
@@ -47,6 +54,20 @@ def print_start(
         f'on {device}. Progress is printed after the first '
         f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
         flush=True)
+
+
+def _without_effect(
+    config: config_lib.Config, level_names: Sequence[str]) -> str:
+  """Returns a line with the settings that change none of the levels, or ''."""
+  unused = [
+      f'--{field.name}={str(getattr(config, field.name)).lower()}'
+      for field in dataclasses.fields(config)
+      if field.metadata['task'] in _CHANGES
+      and getattr(config, field.name) != field.default
+      and not any(map(_CHANGES[field.metadata['task']], level_names))]
+  return unused and (
+      f'Without effect on {", ".join(level_names[:3])}: '
+      f'{", ".join(unused)}.') or ''
 
 
 def _few_steps(config: config_lib.Config) -> str:
