@@ -29,9 +29,9 @@ class Prioritised:
     An exponent of 0 makes all items equally likely. An importance exponent of 1
     removes the bias of the draws. `epsilon`, which is added to each error, is
     positive, so that all items are drawn. With `normalised=False`, importance
-    weights are not divided; then `largest_weight` is the divisor for all draws
-    since a caller has set it to 0: several learners divide by the largest of
-    all learners.
+    weights are not divided: several learners divide by the largest importance
+    weight of all learners. Then `largest_weight` is that of this selector in
+    all draws since a caller last set this attribute to 0.
     """
     if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
       raise ValueError(
