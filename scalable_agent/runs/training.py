@@ -41,7 +41,6 @@ from scalable_agent.settings import declare
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 import tensorflow as tf
-import tree
 
 STOPPED = 'Stopped before the training began.'
 make_learner = setup.make_learner
@@ -208,7 +207,7 @@ def _open_part(
       yield None
       return
     # From here on all learners hold equal weights, by applying equal updates.
-    context.collectives.copy_from_first(tree.flatten(learner.state))
+    learner.copy_from_first()
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start,

@@ -49,8 +49,10 @@ class AgentSettings(Section):
       By(appo='auto', others='none'),
       'Parts of observations that the agent sees normalised, each number (of '
       'frames each pixel) by its running mean and standard deviation, clipped '
-      'to [-5, 5]. none: no part. auto: all floats and all uint8, but no other '
-      'integers. Or names of parts of a dictionary, separated by commas.',
+      'to [-5, 5]. none: no part. auto: all floats and uint8, but no one-hot '
+      'codes and no other integers; with --agent=module:function no uint8, '
+      'which the function expects as bytes. Or names of parts of a dictionary, '
+      'separated by commas.',
       algorithms=VTRACE)
   scale_from_state: bool | None = setting(
       By(impala=True, appo=False),
