@@ -501,6 +501,12 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(one, two)
 
 
+_TRAINING = dict(
+    algorithm='appo', level_name='catch', agent='mlp', num_actors=6,
+    num_actor_groups=2, unroll_length=5, batch_size=3, passes=3,
+    learning_rate=.01, total_environment_frames=150, seed=2, xla='none')
+
+
 class TrainingTest(parameterized.TestCase):
 
   def _train(self, **settings):
@@ -514,13 +520,9 @@ class TrainingTest(parameterized.TestCase):
                           'frames': update.learner.num_env_frames,
                           'longest': max(update.lags, default=0)})
 
-    settings = dict(
-        algorithm='appo', level_name='catch', agent='mlp', num_actors=6,
-        num_actor_groups=2, unroll_length=5, batch_size=3, passes=3,
-        learning_rate=.01, total_environment_frames=150, seed=2,
-        xla='none') | settings
+    logdir = self.create_tempdir().full_path
     training.train(config_lib.Config(
-        logdir=self.create_tempdir().full_path, **settings), hooks=[hook])
+        **_TRAINING | dict(logdir=logdir) | settings), hooks=[hook])
     return updates, learners[-1]
 
   def test_acting_waits_and_passes_count_once(self):
@@ -555,6 +557,26 @@ class TrainingTest(parameterized.TestCase):
     for a, b in zip(tree.flatten(one.state), tree.flatten(two.state),
                     strict=True):
       np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+  @parameterized.parameters(20, 23)
+  def test_a_run_that_ends_between_passes_is_resumed(self, number):
+    settings = dict(deterministic=True, num_actor_groups=1,
+                    save_checkpoint_frames=60)
+    _, whole = self._train(**settings)
+    logdir = self.create_tempdir().full_path
+
+    def end(update):
+      if update.learner.num_updates == number:  # Six make a collection.
+        raise errors.EnvironmentValueError('The end.')
+
+    with self.assertRaisesRegex(errors.EnvironmentValueError, 'The end'):
+      training.train(config_lib.Config(
+          logdir=logdir, **_TRAINING | settings), hooks=[end])
+    updates, resumed = self._train(logdir=logdir, **settings)
+    self.assertLen(updates, 30 - 12)
+    for one, two in zip(tree.flatten(whole.state), tree.flatten(resumed.state),
+                        strict=True):
+      np.testing.assert_array_equal(one.numpy(), two.numpy())
 
   def test_acting_may_overlap(self):
     updates, _ = self._train(overlap=True, queue_capacity=2)

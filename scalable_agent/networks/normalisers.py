@@ -153,7 +153,7 @@ class ObservationNormaliser(tf.keras.layers.Layer):
     result = {}
     for name, statistics in self.statistics.items():
       x = parts[name][:, :, -1] if self._is_stack[name] else parts[name]
-      # Squares of large floats need 64 bits.
+      # 64 bits for floats: rounding does not depend on the division of rows.
       rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), (
           'float32' if x.dtype == tf.uint8 else 'float64'))
       result[name] = moments(rows, tf.cast(statistics.mean, tf.float64))
@@ -256,10 +256,10 @@ def part_names(asked: str, observation_spec: structs.ObservationSpec,
             part.dtype == np.uint8 and has_bytes or part.dtype.kind == 'f'))
   names = {name.strip() for name in asked.split(',')}
   for name in sorted(names):
-    if not name or name not in parts or parts[name].dtype == object:
+    if name not in parts or parts[name].dtype == object:
       raise errors.ConfigError(
-          f'--normalise_observations={asked}: {name or "an empty name"} is no '
-          'part of the observations. Use auto, or names of '
+          f'--normalise_observations={asked}: {name} is no part of the '
+          'observations. Use auto, or names of '
           f'{", ".join(map(str, parts)).strip() or "parts"}.')
   return sorted(names)
 
