@@ -756,9 +756,9 @@ MUTATIONS = (
     dict(file='learning/learner',
          catches='test_a_loss_moves_its_own_group_by_its_own_rate', rows=(
         ('rate of the first group for all',
-         'gradients[group], learning_rates[group], *limits)',
+         'gradients[group], learning_rates[group], *limits\n',
          'gradients[group],\n'
-         '          next(iter(learning_rates.values())), *limits)'),
+         '          next(iter(learning_rates.values())), *limits\n'),
     )),
     dict(file='learning/learner',
          catches='test_several_updates_that_fail_are_not_whole', rows=(

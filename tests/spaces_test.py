@@ -2,6 +2,7 @@
 """Tests of spaces: what environments receive, what agents see, and goals."""
 
 import fractions
+import json
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -210,6 +211,11 @@ class ObservationsTest(parameterized.TestCase):
     env = self.make('fake/Counted-v0')
     self.assertEqual(env.spec.observation,
                      structs.ArraySpec((7,), np.dtype(np.float32)))
+    self.assertIsInstance(env.spec.observation, structs.DiscreteSpec)
+    saved = structs.EnvironmentSpec.from_json(
+        json.loads(json.dumps(env.spec.to_json())))
+    self.assertEqual(saved, env.spec)
+    self.assertIsInstance(saved.observation, structs.DiscreteSpec)
     serial = gymnasium.make('fake/Counted-v0')
     state, _ = serial.reset(seed=3)
     observation = env.initial().observation
@@ -235,6 +241,7 @@ class ObservationsTest(parameterized.TestCase):
     for name, size in (('parts', 5), ('bits', 4), ('one', 3)):
       self.assertEqual(env.spec.observation[name],
                        structs.ArraySpec((size,), np.dtype(np.float32)))
+      self.assertIsInstance(env.spec.observation[name], structs.DiscreteSpec)
     found = env.initial().observation
     first, second = state['parts']
     np.testing.assert_array_equal(

@@ -77,6 +77,11 @@ class ArraySpec(NamedTuple):
   dtype: np.dtype
 
 
+class DiscreteSpec(ArraySpec):
+  """Spec of one-hot codes, or of small integers, in float32."""
+  __slots__ = ()
+
+
 # Specs of observations: one array, or a dictionary of arrays.
 ObservationSpec = Union[ArraySpec, 'dict[str, ArraySpec]']
 
@@ -114,7 +119,9 @@ class EnvironmentSpec(NamedTuple):
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
-    part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
+    part = lambda spec: {
+        'shape': list(spec.shape), 'dtype': spec.dtype.str,
+        **({'discrete': True} if isinstance(spec, DiscreteSpec) else {})}
     names = self.observation if isinstance(self.observation, dict) else {}
     pairs = [(name, part(spec)) for name, spec in names.items()]
     parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
@@ -129,7 +136,8 @@ class EnvironmentSpec(NamedTuple):
     Raises LookupError, TypeError or ValueError for other data.
     """
     ints = lambda numbers: tuple(map(int, numbers))
-    part = lambda spec: ArraySpec(ints(spec['shape']), np.dtype(spec['dtype']))
+    part = lambda spec: (DiscreteSpec if spec.get('discrete') else ArraySpec)(
+        ints(spec['shape']), np.dtype(spec['dtype']))
     seen, action = data['observation'], data['action']
     return cls({name: part(spec) for name, spec in dict(seen['parts']).items()}
                if 'parts' in seen else part(seen),

@@ -14,8 +14,9 @@ Gradient: TypeAlias = optimizers_lib.Gradient
 # loss does not depend on the variable.
 Gradients: TypeAlias = dict[str, list[Gradient | None]]
 Scalars: TypeAlias = dict[str, tf.Tensor]
-# Gradients, sums, means and errors of a batch, see `base.Loss`.
-Outputs: TypeAlias = tuple[Gradients, Scalars, Scalars, tf.Tensor | None]
+# Gradients, sums, means, errors and targets of a batch, see `base.Loss`.
+Outputs: TypeAlias = tuple[
+    Gradients, Scalars, Scalars, tf.Tensor | None, tf.Tensor | None]
 
 
 def add(gradients: Gradients, others: Gradients) -> Gradients:

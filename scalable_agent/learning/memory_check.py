@@ -9,7 +9,6 @@ from scalable_agent.replay import steps
 from scalable_agent.replay import unrolls as replayed_unrolls
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 
 
@@ -61,10 +60,6 @@ def num_unroll_bytes(config: sections.ActingSettings,
 def num_step_bytes(config: config_lib.Config,
                    spec: structs.EnvironmentSpec) -> int:
   """Returns the size of a full replay of steps."""
-  return steps.num_bytes(spec, config.replay_steps, is_stacked(config))
-
-
-def is_stacked(config: config_lib.Config) -> bool:
-  """Returns whether observations are stacks of frames: all of Atari."""
-  return all(map(declare.is_atari, levels.level_names(
-      config.level_name, config.is_test)))
+  return steps.num_bytes(
+      spec, config.replay_steps,
+      levels.are_stacked(config.level_name, config.is_test))

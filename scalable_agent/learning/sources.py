@@ -135,8 +135,9 @@ def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Returns a source of batches from several passes over collections."""
   allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
   collected = allocate(config.unrolls_per_collect)
-  passes = replay_lib.Passes(collected, allocate(config.batch_size),
-                             config.passes, place.replay_seed(config))
+  passes = replay_lib.Passes(
+      collected, allocate(config.batch_size), declare.used(config.passes),
+      place.replay_seed(config))
   return feeds.Source(replay_lib.samples(
       feeds.Columns(inbox, collected), lambda unroll: None, passes,
       replay_lib.PerCollection(passes.num_draws), _note))
@@ -210,8 +211,9 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
     return replay_lib.Replay(
         replay_lib.UnrollStore(allocate(num_unrolls)), selector,
         replay_lib.Unrolls(allocate(config.batch_size)), seed)
-  store = replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
-                               memory_check.is_stacked(config))
+  store = replay_lib.StepStore(
+      spec, config.replay_steps, config.num_actors,
+      levels.are_stacked(config.level_name, config.is_test))
   return replay_lib.Replay(store, selector, _make_view(config), seed)
 
 

@@ -25,7 +25,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                has_baseline: bool = True, has_epsilon: bool = False,
                use_lstm: bool = True, use_last_action_reward: bool = True,
                use_instruction: bool = True,
-               normalise_observations: str = 'none',
+               normalise_observations: str = 'none', is_stacked: bool = False,
                normalise_returns: bool = False, policy_scale: float = 1.,
                scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
@@ -56,7 +56,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     use_lstm: whether there is a recurrent core, an LSTM with 256 units.
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
-    normalise_observations: see `normalisers.choose`.
+    normalise_observations: see `normalisers.part_names`.
+    is_stacked: whether frames of uint8 are stacks `[C, H, W]` to a normaliser.
     normalise_returns: whether the baseline is a `normalisers.PopArt`.
     policy_scale: factor of the initial weights of the policy's layer.
     scale_from_state: whether the logarithms of standard deviations, the second
@@ -109,7 +110,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
       action_seed=seed, observation_normaliser=normalisers.choose(
-          normalise_observations, observation_spec))
+          normalise_observations, observation_spec, network, is_stacked))
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
 

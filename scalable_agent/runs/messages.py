@@ -7,6 +7,8 @@ import dataclasses
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.algorithms import appo
+from scalable_agent.experience import structs
 from scalable_agent.networks import layers
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
@@ -35,7 +37,8 @@ def print_start(
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
-               config_lib.choices_made(asked, config), _few_steps(config),
+               config_lib.choices_made(asked, config),
+               *_about_appo(config, actors.spec.action),
                before and config_lib.changes_said(before, config)):
     if line:
       print(line)
@@ -70,14 +73,24 @@ def _without_effect(
       f'{", ".join(unused)}.') or ''
 
 
-def _few_steps(config: config_lib.Config) -> str:
-  """Returns a line if the updates of appo have few steps, else ''."""
+def _about_appo(config: config_lib.Config,
+                actions: structs.ActionSpec) -> Iterator[str]:
+  """Yields lines about the settings of appo."""
+  if config.algorithm != 'appo':
+    return
+  if config.entropy_cost == -1:
+    yield (f'Chosen: --entropy_cost={appo.entropy_cost(config, actions):g} for '
+           f'{"continuous" if actions.size else "discrete"} actions.')
   num_steps = config.batch_size * config.unroll_length
-  if config.algorithm != 'appo' or num_steps >= _FEW_STEPS:
-    return ''
-  return (f'An update has {num_steps} steps, which are few for appo: raise '
-          '--batch_size, --num_actors or --unroll_length if the return does '
-          'not rise.')
+  if num_steps < _FEW_STEPS:
+    yield (f'An update has {num_steps} steps, which are few for appo: raise '
+           '--batch_size, --num_actors or --unroll_length if the return does '
+           'not rise.')
+  norm = config.clip_gradient_norm
+  if config.reduction == 'sum' and norm:
+    yield (f'Gradients with --reduction=sum are {num_steps} times as large as '
+           f'with mean, and --clip_gradient_norm={norm:g} is for means: raise '
+           'this norm, or set 0 for no clip.')
 
 
 def workers(counts: Mapping[str, int]) -> str:

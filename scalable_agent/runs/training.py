@@ -39,7 +39,6 @@ from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 import tensorflow as tf
-import tree
 
 STOPPED = 'Stopped before the training began.'
 make_learner = setup.make_learner
@@ -206,7 +205,7 @@ def _open_part(
       yield None
       return
     # From here on all learners hold equal weights, by applying equal updates.
-    context.collectives.copy_from_first(tree.flatten(learner.state))
+    learner.copy_from_first()
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start,

@@ -255,8 +255,8 @@ class Section:
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
     keys = [self.algorithm, 'others']
-    if self.algorithm == 'ddqn' and getattr(self, 'use_lstm', None):
-      keys.insert(0, 'ddqn with LSTM')
+    if getattr(self, 'use_lstm', None):
+      keys.insert(0, f'{self.algorithm} with LSTM')
     if is_atari(getattr(self, 'level_name', '')):
       keys = [f'{self.algorithm} on Atari',
               *['Atari'][:self.algorithm != 'impala'], *keys]

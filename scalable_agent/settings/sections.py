@@ -43,6 +43,7 @@ __all__ = [
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
 _SLOTS_BESIDE_AN_UNROLL = 5
+_SUITES = {'atari57', 'dmlab30'}
 
 S = TypeVar('S', bound='AllSections')
 
@@ -84,6 +85,13 @@ class AllSections(
                   f'cannot be used with --inference={self.inference}')
     if self.algorithm == 'appo':
       self._check_collection()
+    self._check('entropy_cost', self.algorithm == 'appo' or not (
+        self.entropy_cost == -1), 'must not be negative')
+    levels = set(names(self.level_name))
+    self._check('normalise_returns', self.mode != 'train' or not (
+        self.normalise_returns and (len(levels) > 1 or levels & _SUITES)),
+                'can be used with one level only: rewards of several levels '
+                'differ in size')
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.mode != 'train' or (
