@@ -1,11 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines that a run prints at its start and at its end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.experience import structs
 from scalable_agent.networks import layers
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
@@ -75,6 +76,13 @@ def retry_later() -> Iterator[None]:
   except errors.SaveError as e:
     print(f'{e} Training continues, and saves the next time.',
           flush=True)
+
+
+def print_episodes(episodes: Iterable[structs.Episode]) -> None:
+  """Prints each finished episode in the words of DeepMind's program."""
+  for episode in episodes:
+    print(f'Level: {episode.level_name} '
+          f'Episode return: {episode.episode_return:f}', flush=True)
 
 
 def print_updates(num_updates: int, updates_per_step: float) -> None:
