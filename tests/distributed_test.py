@@ -926,8 +926,6 @@ class SettingsTest(_ProgramTest):
       (['--task=0', '--ray_address=local'], '--task=0 needs --ray_address='),
       (['--task=1', '--ray_address=auto'], '--task=1 needs --ray_address='),
       (['--task=1', '--ray_address=h:1'], '--task=1 must be 0 for the only'),
-      (['--task=0', '--ray_address=h:1', '--num_actor_workers=0'],
-       '--num_actor_workers=0 must be set with --task'),
       (['--task=-2'], '--task=-2 must be at least -1'),
       (['--num_actor_workers=1'],
        '--num_actor_workers=1 has no effect without --ray_address'))

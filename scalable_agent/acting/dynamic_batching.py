@@ -7,8 +7,8 @@ its own rows of the result.
 
 The semantics are those of `dynamic_batching.py` and `batcher.cc` of
 https://github.com/google-deepmind/scalable_agent, whose decorator is in
-`compat.scalable_agent_tf1`. There is no compiled op: rows are joined and split
-as NumPy arrays on the host, where views cost next to nothing.
+`compat.scalable_agent.dynamic_batching`. There is no compiled op: rows are
+joined and split as NumPy arrays on the host, where views cost next to nothing.
 """
 
 import collections

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines that a run prints at its start and at its end."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 
@@ -109,6 +109,13 @@ def retry_later() -> Iterator[None]:
   except errors.SaveError as e:
     print(f'{e} Training continues, and saves the next time.',
           flush=True)
+
+
+def print_episodes(episodes: Iterable[structs.Episode]) -> None:
+  """Prints each finished episode in the words of DeepMind's program."""
+  for episode in episodes:
+    print(f'Level: {episode.level_name} '
+          f'Episode return: {episode.episode_return:f}', flush=True)
 
 
 def print_updates(num_updates: int, updates_per_step: float) -> None:

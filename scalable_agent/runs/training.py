@@ -129,6 +129,8 @@ def run(config: config_lib.Config,
   layers.set_compute_dtype(config.compute_dtype)
   if config.hook:  # Fails before anything is created.
     user_code.load(config.hook, 'hook')
+  if config.addon:
+    user_code.load(config.addon, 'addon')
   if collectives.rank == 0:
     logdirs.remove_leftovers(
         config.logdir, setup.TEMPORARY_NAMES, [score_files.TEMPORARY_NAME])
