@@ -129,7 +129,8 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   if trained_with is None:
     config = config_lib.Config.from_values(values)
     config.check_used(given)
-    return config
+    return (config if 'reward_clipping' in given or config.mode != 'train'
+            else config_lib.with_saved_clipping(config))
   return dataclasses.replace(trained_with, logdir=values['logdir'], **{
       name: value for name, value in given.items() if name != 'logdir'})
 

@@ -29,6 +29,8 @@ class Mover:
 
   Attributes:
     variables: the sums, float64, which are saved and not published.
+    counted: how many numbers of observations were normalised by the first
+      statistics, and how many of these were clipped; (0, 0) before.
   """
 
   def __init__(self, agent: agents.Agent, return_rate: float,
@@ -62,6 +64,7 @@ class Mover:
     self._unset = [part.count for part in moving]
     self._compiled_add = flat_function.FlatFunction(self._add)
     self._compiled_move = flat_function.FlatFunction(self._move)
+    self.counted = 0, 0
 
   @property
   def is_set(self) -> bool:
@@ -98,8 +101,11 @@ class Mover:
       size = max(_MAX_NUMBERS // num_numbers, 1)
       for start in range(0, batch.num_new_columns, size):
         end = min(start + size, batch.num_new_columns)
-        self._compiled_add(tree.map_structure(
-            lambda x, start=start, end=end: x[1:, start:end], seen))
+        part = tree.map_structure(
+            lambda x, start=start, end=end: x[1:, start:end], seen)
+        if self.is_set and not self.counted[0]:
+          self.counted = self._observations.clipped(part)
+        self._compiled_add(part)
     if self._returns:
       for total, value in zip(self._return_sums, (
           1.0, *(scalars[name] for name in normalisers.RETURN_MOMENTS)),

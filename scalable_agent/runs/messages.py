@@ -7,6 +7,7 @@ import contextlib
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.networks import layers
+from scalable_agent.runs import clipping
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 
@@ -28,7 +29,8 @@ def print_start(
   """
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
-               config_lib.choices_made(asked, config), _few_steps(config),
+               config_lib.choices_made(asked, config),
+               clipping.rewards_said(config), _few_steps(config),
                before and config_lib.changes_said(before, config)):
     if line:
       print(line)

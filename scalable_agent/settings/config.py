@@ -23,7 +23,8 @@ from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import used
 
 __all__ = [
-    'changes_said', 'choices_made', 'Config', 'SECTIONS', 'trained_with']
+    'changes_said', 'choices_made', 'Config', 'SECTIONS', 'trained_with',
+    'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
 # micro-batch. Larger micro-batches need more memory and were not faster, with
@@ -260,6 +261,21 @@ def trained_with(logdir: str) -> Config | None:
         f'({str(e).rstrip(".")}). Replace this file by the newest '
         'settings-N.json of the same directory, or remove this file to use '
         'only the flags.') from e
+
+
+def with_saved_clipping(config: Config) -> Config:
+  """Returns settings with the reward clipping of the run in `logdir`.
+
+  The default of `reward_clipping` was another one for IMPALA, and a resumed run
+  must not change its rewards. Settings that cannot be read are ignored here.
+  """
+  try:
+    before = trained_with(config.logdir)
+  except errors.ConfigError:
+    return config  # The run raises this error if it resumes.
+  if before is None or before.algorithm != config.algorithm:
+    return config
+  return dataclasses.replace(config, reward_clipping=before.reward_clipping)
 
 
 def _settings_path(logdir: str, part: str = '') -> str:
