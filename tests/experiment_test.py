@@ -615,7 +615,7 @@ class TestModeTest(absltest.TestCase):
         test_num_episodes=2)
     training.train(config_lib.Config(
         **cls.settings_of_class, logdir=trained.name,
-        total_environment_frames=1))
+        total_environment_frames=2))
 
   def setUp(self):
     super().setUp()
@@ -645,7 +645,16 @@ class TestModeTest(absltest.TestCase):
     self.assertEqual(self.returns, expected)
     self.assertEqual(self._levels_of_table(), expected)
     self.assertEqual(output.count('\n| '), 3)  # One table, with its head.
-    self.assertEqual(self._test().count('scores-2-2.json'), 1)
+    self.assertNotIn('The best evaluation', output)
+    os.mkdir(os.path.join(self.settings['logdir'], 'best'))
+    for name, text in (('best/checkpoint', ''),
+                       ('evaluations.csv', '1,1,1,9,0,9\n2,2,2,3,0,3\n')):
+      with open(os.path.join(self.settings['logdir'], name), 'w') as f:
+        f.write(text)
+    output = self._test()
+    self.assertRegex(output, r'The best evaluation, mean 9\.00 at 1 frames, .* '
+                     r'To test the best weights: --logdir=.*/best\.\n')
+    self.assertEqual(output.count('scores-2-2.json'), 1)
     self.assertEqual(self._levels_of_table(), expected)
 
   def test_levels_are_checked_before_games_are_played(self):
@@ -806,7 +815,7 @@ class FlagsTest(parameterized.TestCase):
                           wraps=setup.make_learner) as make_learner:
       training.train(config_lib.Config(
           logdir=logdir, level_name='CartPole-v1', unroll_length=5,
-          total_environment_frames=1))
+          total_environment_frames=10))
     self.assertIn('Chosen: --agent=mlp for observations that are not frames, ',
                   stdout.getvalue())
     saved = config_lib.trained_with(logdir)
@@ -899,7 +908,7 @@ class FlagsTest(parameterized.TestCase):
         config_lib.Config(
             logdir=self.create_tempdir().full_path, level_name='catch',
             num_actors=1, batch_size=1, unroll_length=2, use_lstm=False,
-            xla='none', total_environment_frames=1,
+            xla='none', total_environment_frames=2,
             compute_dtype=compute_dtype),
         hooks=[lambda update: found.append(
             update.learner.agent.get_layer(index=0).dtype_policy.name)])

@@ -109,6 +109,7 @@ class Log:
     self._progress = metrics.Progress(
         learner.num_env_frames, config.total_environment_frames)
     self._is_first_update = True
+    self._evaluated = ''
     self._has_summary = False
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
@@ -184,7 +185,8 @@ class Log:
       workers = messages.workers(self._counts())
       if self._context.panel:
         self._context.panel.update(
-            measured, self._time_shares(), workers.removeprefix(', '))
+            measured, self._time_shares(), self._train_time_s(),
+            self._evaluated, workers.removeprefix(', '))
       else:
         print(f'{measured}{workers}', flush=True)
     if self._bottleneck_due():
@@ -235,6 +237,7 @@ class Log:
     with messages.retry_later():
       if best and best.offer(games.mean, train_time_s):
         end = f', the best so far: {best.logdir}'
+    self._evaluated = f'{games.mean:.2f} at {games.num_env_frames:,} frames'
     print(f'Evaluation at {games.num_env_frames:,} frames: mean '
           f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
           f'{len(games.returns)} episodes{end}', flush=True)

@@ -1,13 +1,19 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines that a run prints at its start and at its end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
+import os
+import shlex
+import sys
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.experience import timing
+from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import layers
 from scalable_agent.runs import clipping
+from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 
@@ -76,6 +82,43 @@ def retry_later() -> Iterator[None]:
     yield
   except errors.SaveError as e:
     print(f'{e} Training continues, and saves the next time.',
+          flush=True)
+
+
+def waiting(config: config_lib.Config, learner: learner_lib.Learner,
+            actors: interface.Acting, num_learners: int) -> Callable[[], None]:
+  """Returns a function that prints the frames before the first update.
+
+  The function does nothing if called within --progress_secs after a line.
+  """
+  is_due = timing.Interval(config.progress_secs)
+
+  def say() -> None:
+    if not learner.num_updates and is_due():
+      num_frames = (
+          actors.num_steps() * num_learners * config.num_action_repeats)
+      print(f'{min(num_frames, config.num_first_frames):,} of '
+            f'{config.num_first_frames:,} frames collected for the first '
+            'update.', flush=True)
+
+  return say
+
+
+def print_next(logdir: str) -> None:
+  """Prints the best evaluation, and the commands that usually come next."""
+  agent, done = logdir, evaluations.read(logdir)
+  if line := evaluations.best_is_better(logdir):
+    agent = os.path.join(logdir, 'best')
+    print(line)
+  elif done and done[-1].mean >= max(evaluation.mean for evaluation in done):
+    print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
+          f'{done[-1].num_env_frames:,} frames.')
+  name = os.path.basename(sys.argv[0])
+  program = 'python experiment.py' if name == 'experiment.py' else (
+      'scalable-agent')
+  print('Next, test the agent, draw the curves, record videos:')
+  for mode, directory in (('test', agent), ('plot', logdir), ('video', agent)):
+    print(f'  {program} --logdir={shlex.quote(directory)} --mode={mode}',
           flush=True)
 
 

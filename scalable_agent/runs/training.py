@@ -155,6 +155,8 @@ def run(config: config_lib.Config,
             part.learner.num_env_frames < config.total_environment_frames)
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
+  if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
+    messages.print_next(config.logdir)
   return 0
 
 
@@ -193,6 +195,8 @@ def _open_part(
   with contextlib.ExitStack() as stack:
     number = checkpointing.latest_number(config.logdir)
     before = setup.settings_before(config) if number else None
+    if not number:
+      setup.check_first_update(config)
     actors = stack.enter_context(
         contextlib.closing(make_acting(config, number)))
     if context.collectives.total([0])[0]:
@@ -229,6 +233,9 @@ def _acting(
     outputs: log_lib.Outputs | None) -> Iterator[_Part]:
   """Yields a part with running actors; saves and ends the part at the exit."""
   log = log_lib.Log(config, learner, actors, feed, context, outputs)
+  if outputs:
+    feed.waiting = messages.waiting(
+        config, learner, actors, context.collectives.size)
   end_frames = _end_frames(config, learner.num_env_frames)
   # Policies act with the oldest of these versions.
   versions = collections.deque(
