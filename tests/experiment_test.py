@@ -45,6 +45,7 @@ from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import recipes
 import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -105,7 +106,7 @@ class WrongFlagTest(absltest.TestCase):
 
   def test_as_a_module(self):
     for flag, code, text in (('--seed=-1', 2, '--seed=-1 must not be'),
-                             ('--help', 1, '--recipe: ')):
+                             ('--help', 0, '--recipe=NAME ')):
       run = subprocess.run(
           [sys.executable, '-m', 'scalable_agent.experiment', flag],
           capture_output=True, text=True, cwd=_ROOT)
@@ -926,7 +927,7 @@ class FlagsTest(parameterized.TestCase):
                       if t.name.startswith(('actor-', 'batch'))])
 
   def test_recipes_parse(self):
-    names = experiment.recipe_names()
+    names = recipes.recipe_names()
     self.assertIn('pong_two_cores', names)
     for name in names:
       experiment.parse([f'--recipe={name}'])
@@ -946,8 +947,8 @@ class FlagsTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='settings/recipes/__init__',
          catches='test_flags_override_recipes', rows=(
-        ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
-         "[*rest, f'--flagfile={file}']"),
+        ('a recipe overrides flags', "[f'--flagfile={_path(name)}', *rest]",
+         "[*rest, f'--flagfile={_path(name)}']"),
         ('the second word is not taken', 'left = left[0 if equals else 1:]',
          'left = left[0:]'),
     )),

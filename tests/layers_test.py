@@ -31,6 +31,7 @@ _LAYERS = (
     (6, 'modes compat'),
     (7, 'distributed'),
     (8, 'experiment'),
+    (9, '__main__'),  # `python -m scalable_agent`.
     (9, 'config structs training'),  # Public paths of modules in wings.
 )
 # Used by processes that step environments, and by the driver of a cluster.
@@ -39,11 +40,11 @@ _WITHOUT_TENSORFLOW_TOO = frozenset(
     for module in ('acting.shares', 'runs.logdirs', 'runs.reports'))
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
-_LONGEST_CHAIN = 9  # On one machine.
+_LONGEST_CHAIN = 10  # On one machine, with `__main__`.
 # On a cluster: the chain goes through the driver and the learner's process.
-_LONGEST_CHAIN_ON_A_CLUSTER = 13
+_LONGEST_CHAIN_ON_A_CLUSTER = 14
 _MAX_CALLS_TO_GRADIENT = 8
-_MAX_TOP_FOLDER = 6
+_MAX_TOP_FOLDER = 7  # `__main__` must be there.
 # Longer than the limit, each with the reason.
 _LONG_FILES: dict[str, str] = {
     'scalable_agent.vtrace':

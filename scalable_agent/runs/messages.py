@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import os
 import shlex
-import sys
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
@@ -16,6 +15,7 @@ from scalable_agent.runs import clipping
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import program
 
 # Updates of appo with fewer steps are noisy.
 _FEW_STEPS = 128
@@ -113,13 +113,10 @@ def print_next(logdir: str) -> None:
   elif done and done[-1].mean >= max(evaluation.mean for evaluation in done):
     print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
           f'{done[-1].num_env_frames:,} frames.')
-  name = os.path.basename(sys.argv[0])
-  program = 'python experiment.py' if name == 'experiment.py' else (
-      'scalable-agent')
   print('Next, test the agent, draw the curves, record videos:')
   for mode, directory in (('test', agent), ('plot', logdir), ('video', agent)):
-    print(f'  {program} --logdir={shlex.quote(directory)} --mode={mode}',
-          flush=True)
+    print(f'  {program.name()} --logdir={shlex.quote(directory)} '
+          f'--mode={mode}', flush=True)
 
 
 def print_updates(num_updates: int, updates_per_step: float) -> None:
