@@ -144,8 +144,6 @@ def main(argv: Sequence[str]) -> int:
   """
   del argv
   logging.set_verbosity(logging.WARNING)
-  # Errors are raised. Other logs of TensorFlow do not help users.
-  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
   os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
   # TensorFlow leaves oneDNN off on CPUs without AVX-512. There, oneDNN makes an
   # update up to twice as fast.
@@ -198,13 +196,8 @@ def _import_mode(
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
           '--ray_address needs ray: pip install "scalable_agent[ray]".')
-  # TensorFlow writes lines before it reads its log level.
-  with console.without_lines(console.TENSORFLOW_NOISE):
-    run = getattr(importlib.import_module(module), function)
-    if 'tensorflow' in sys.modules:
-      # TensorFlow looks for GPUs now, and reports missing libraries.
-      sys.modules['tensorflow'].config.list_physical_devices()
-  return run
+  with console.quiet_tensorflow():
+    return getattr(importlib.import_module(module), function)
 
 
 def _check(config: config_lib.Config) -> None:

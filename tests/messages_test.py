@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import re
 import sys
 import threading
 from unittest import mock
@@ -125,6 +126,9 @@ class NextTest(absltest.TestCase):
         f"  python experiment.py --logdir='{self.logdir}' --mode=plot\n"
         f"  python experiment.py --logdir='{self.logdir}' --mode=video\n"))
     self.assertIn('  scalable-agent --logdir=', self._next('scalable-agent'))
+    self.assertEqual(
+        re.findall(r'--mode=(\w+)', _printed(
+            messages.print_next, self.logdir, True)), ['plot'])
 
   def test_the_best_weights_are_named_if_they_are_better(self):
     self._evaluate(3., 500., 500., 155.9)

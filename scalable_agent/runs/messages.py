@@ -104,8 +104,12 @@ def waiting(config: config_lib.Config, learner: learner_lib.Learner,
   return say
 
 
-def print_next(logdir: str) -> None:
-  """Prints the best evaluation, and the commands that usually come next."""
+def print_next(logdir: str, only_here: bool = False) -> None:
+  """Prints the best evaluation, and the commands that usually come next.
+
+  `only_here` leaves out commands that make environments: no other process knows
+  the level.
+  """
   agent, done = logdir, evaluations.read(logdir)
   if line := evaluations.best_is_better(logdir):
     agent = os.path.join(logdir, 'best')
@@ -113,8 +117,13 @@ def print_next(logdir: str) -> None:
   elif done and done[-1].mean >= max(evaluation.mean for evaluation in done):
     print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
           f'{done[-1].num_env_frames:,} frames.')
-  print('Next, test the agent, draw the curves, record videos:')
-  for mode, directory in (('test', agent), ('plot', logdir), ('video', agent)):
+  if only_here:
+    commands = [('plot', logdir)]
+    print('Next, draw the curves:')
+  else:
+    commands = [('test', agent), ('plot', logdir), ('video', agent)]
+    print('Next, test the agent, draw the curves, record videos:')
+  for mode, directory in commands:
     print(f'  {program.name()} --logdir={shlex.quote(directory)} '
           f'--mode={mode}', flush=True)
 

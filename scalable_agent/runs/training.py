@@ -16,6 +16,7 @@ from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.algorithms import base
+from scalable_agent.environments import own_levels
 from scalable_agent.environments import restarts as restarts_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -156,7 +157,8 @@ def run(config: config_lib.Config,
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
   if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
-    messages.print_next(config.logdir)
+    messages.print_next(config.logdir, own_levels.is_registered(
+        config.level_name))
   return 0
 
 

@@ -16,8 +16,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import declare
 from scalable_agent.settings import files
+from scalable_agent.settings import recipes
 from scalable_agent.settings import sections
+from scalable_agent.settings import values
 from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import used
@@ -66,6 +69,20 @@ class Config(sections.AllSections):
     """
     names_of_settings = {field.name for field in dataclasses.fields(cls)}
     return cls(**{k: v for k, v in values.items() if k in names_of_settings})
+
+  @classmethod
+  def from_recipe(cls, recipe: str, **settings: Any) -> 'Config':
+    """Returns the settings of a recipe; `settings` override the recipe.
+
+    Raises ConfigError for an unknown recipe and for invalid settings.
+    """
+    types = {field.name: declare.value_type(field)
+             for field in dataclasses.fields(cls)}
+    of_recipe = {name: values.from_text(text, types[name])
+                 for name, text in recipes.settings_of(recipe).items()}
+    asked = {**of_recipe, **settings}
+    with recipes.errors_named(recipe, asked.get('algorithm', 'impala')):
+      return cls(**asked)
 
   @classmethod
   def from_saved(cls, values: Mapping[str, object]) -> 'Config':

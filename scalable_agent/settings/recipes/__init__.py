@@ -23,9 +23,19 @@ def recipe_names() -> list[str]:
 
 def algorithm_of(name: str) -> str:
   """Returns the algorithm of a recipe."""
+  return settings_of(name).get('algorithm', 'impala')
+
+
+def settings_of(name: str) -> dict[str, str]:
+  """Returns the settings in a recipe, as texts by name.
+
+  Raises ConfigError for an unknown recipe.
+  """
+  _check(name)
   with open(_path(name), encoding='utf-8') as lines:
-    return next((line.strip().removeprefix('--algorithm=') for line in lines
-                 if line.startswith('--algorithm=')), 'impala')
+    flags = [line.strip()[2:].partition('=') for line in lines
+             if line.startswith('--')]
+  return {flag: value for flag, _, value in flags}
 
 
 @contextlib.contextmanager
@@ -85,6 +95,11 @@ def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
     raise errors.ConfigError(
         f'Only one --recipe can be given, not {" and ".join(found)}.')
   [name] = found
+  _check(name)
+  return name, rest
+
+
+def _check(name: str) -> None:
   names = recipe_names()
   if name not in names:
     similar = ([n for n in names if name and name in n]
@@ -92,4 +107,3 @@ def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
     hint = (f'did you mean {" or ".join(similar)}?' if similar
             else f'there are {", ".join(names)}.')
     raise errors.ConfigError(f'There is no recipe {name!r}: {hint}')
-  return name, rest
