@@ -295,10 +295,12 @@ class Episode(NamedTuple):
 class Note(NamedTuple):
   """The facts of an unroll for the log: all ended episodes.
 
-  `actions` are the actions `[N, ...]` of all steps. See `Start` for versions.
+  `actions`, `[N, ...]`, and `rewards`, float32 `[N]`, are of all steps. See
+  `Start` for versions.
   """
   episodes: list[Episode]
   actions: np.ndarray
+  rewards: np.ndarray
   policy_version: np.ndarray
 
 

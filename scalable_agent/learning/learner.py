@@ -134,6 +134,11 @@ class Learner:
         'targets': self.algorithm.targets,
         'statistics': self._mover.variables}
 
+  @property
+  def observations_clipped(self) -> tuple[int, int]:
+    """Numbers of observations of the first steps: all, and clipped ones."""
+    return self._mover.counted
+
   def to_device(self, data: structs.Unroll | structs.Transition,
                 num_new_frames: int,
                 importance_weights: np.ndarray | None = None
