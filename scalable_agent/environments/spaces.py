@@ -43,16 +43,16 @@ def action_spec(
   if not (isinstance(space, spaces.Box)
           and np.issubdtype(space.dtype, np.floating)):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)}, but only '
+        f'{level_name} has actions {in_a_line(space)}, but only '
         'Discrete, MultiDiscrete with one axis, MultiBinary, and Box of floats '
         'are supported.')
   if not math.prod(space.shape):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)}, without numbers: there '
+        f'{level_name} has actions {in_a_line(space)}, without numbers: there '
         'is nothing to choose.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)} without bounds, but '
+        f'{level_name} has actions {in_a_line(space)} without bounds, but '
         'agents act within [-1, 1], which is scaled to the bounds: a gymnasium '
         'TransformAction can give it an action_space with bounds.')
   return structs.ActionSpec(size=math.prod(space.shape))
@@ -112,7 +112,7 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
   Raises EnvironmentSpecError if such observations are not supported, or a mask
   does not fit the actions.
   """
-  parts = _parts(space)
+  parts = parts_of(space)
   if _MASK in parts:
     _check_mask_space(parts[_MASK], action, level_name)
   arrays = {name: array for name, part in parts.items()
@@ -120,14 +120,14 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
                 _array_spec(part, name == _TEXT))}
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {_in_a_line(space)}, in which '
+        f'{level_name} has observations {in_a_line(space)}, in which '
         f'{", ".join(empty)} has no numbers: leave this part out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, _MASK}:
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
                'ObservationWrapper' if space.is_np_flattenable else
                'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {_in_a_line(space)}, but only a Box or '
+        f'{level_name} has observations {in_a_line(space)}, but only a Box or '
         'a Discrete, a Tuple of these, or a Dict of these, a Text named '
         'instruction and a mask named action_mask, is '
         f'supported: {wrapper} can bring them to that form.')
@@ -145,12 +145,26 @@ def has_choice(mask: np.ndarray, action: structs.ActionSpec) -> np.ndarray:
   return np.all(np.logical_or.reduceat(mask, starts, axis=-1), axis=-1)
 
 
+def random_action(rng: np.random.Generator, action: structs.ActionSpec,
+                  arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+  """Returns a random valid action, of `ActionSpec.array`.
+
+  `arrays` are the arrays of `Layout`, perhaps with a mask.
+  """
+  if action.size:
+    return rng.uniform(-1, 1, action.size).astype(np.float32)
+  mask = arrays.get(_MASK, np.ones(sum(action.num_values), bool))
+  parts = [rng.choice(np.flatnonzero(valid)) for valid in np.split(
+      mask, np.cumsum(action.num_values)[:-1])]
+  return np.array(parts, np.int32).reshape(action.array.shape)
+
+
 class Encoder:
   """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
 
   def __init__(self, space: gymnasium.Space, action_space: gymnasium.Space):
     """Makes an encoder for spaces that `layout` and `action_spec` take."""
-    self._parts = dict(_parts(space))
+    self._parts = dict(parts_of(space))
     self._is_tuple = isinstance(space, spaces.Tuple)
     if _TEXT in self._parts:
       self._text_size = _max_bytes(self._parts[_TEXT])
@@ -235,7 +249,7 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
       and (part.low >= 0).all() and (part.high <= 1).all()
       for part in _mask_parts(space)):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has an action_mask {_in_a_line(space)}, but must have a '
+        f'{level_name} has an action_mask {in_a_line(space)}, but must have a '
         f'MultiBinary or a Box of 0 and 1, of {sum(action.num_values)} '
         'numbers: one for each action, or for each value of each part of an '
         'action.')
@@ -248,7 +262,7 @@ def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
   mask = np.concatenate(flat)
   if mask.shape != _mask_spec(space).shape:
     raise ValueError(f'an action_mask has {len(mask)} numbers, but its space '
-                     f'is {_in_a_line(space)}')
+                     f'is {in_a_line(space)}')
   outside = (mask != 0) & (mask != 1)
   if outside.any():
     raise ValueError(f'an action_mask has the number {mask[outside][0]}: 1 is '
@@ -267,7 +281,7 @@ def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   outside = (value < low) | (value >= low + num_values)
   if outside.any():
     raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
-                     f'which is not in its space, {_in_a_line(space)}.')
+                     f'which is not in its space, {in_a_line(space)}.')
 
 
 def _is_small(space: gymnasium.Space) -> bool:
@@ -275,11 +289,18 @@ def _is_small(space: gymnasium.Space) -> bool:
           and bool((space.high <= _MAX_COUNT).all()))
 
 
-def _in_a_line(space: gymnasium.Space) -> str:
+def in_a_line(space: gymnasium.Space) -> str:
+  """Returns a space as text without line breaks."""
   return ' '.join(str(space).split())
 
 
-def _parts(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
+def has_mask(space: gymnasium.Space) -> bool:
+  """Returns whether observations have a mask of actions."""
+  return _MASK in parts_of(space)
+
+
+def parts_of(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
+  """Returns the parts of a space of observations by name."""
   if isinstance(space, spaces.Tuple):
     return {str(i): part for i, part in enumerate(space.spaces)}
   return (space.spaces if isinstance(space, spaces.Dict)
