@@ -2,6 +2,7 @@
 """Trains and tests agents: flags in, checkpoints and scores out.
 
   python experiment.py --recipe=pong_two_cores --logdir=/tmp/a
+  python experiment.py --mode=check --level_name=my_levels:Corridor-v0
   python experiment.py --logdir=/tmp/a --mode=test
   python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
   python experiment.py --logdir=/tmp/a --mode=plot
@@ -43,6 +44,7 @@ from scalable_agent.settings import recipes
 # exit code. The module is imported late: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
 MODES = {'train': ('scalable_agent.runs.training', 'train'),
+         'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
@@ -209,7 +211,8 @@ def _check(config: config_lib.Config) -> None:
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
-  if config.mode in ('train', 'test', 'video') and not config.ray_address:
+  if config.mode in (
+      'train', 'check', 'test', 'video') and not config.ray_address:
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)

@@ -111,11 +111,17 @@ class ActionSpec(NamedTuple):
 class EnvironmentSpec(NamedTuple):
   """Observations and actions of an environment.
 
-  `num_action_repeats` is the number of environment frames per agent step.
+  Attributes:
+    observation: the observations, as agents see them.
+    action: the actions, as agents choose them.
+    num_action_repeats: number of environment frames per agent step.
+    units: the spaces of the environment, of `environments.units.describe`; None
+      if the same as those of agents, or not known, as of older runs.
   """
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
+  units: 'dict[str, Any] | None' = None
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
@@ -126,8 +132,9 @@ class EnvironmentSpec(NamedTuple):
     pairs = [(name, part(spec)) for name, spec in names.items()]
     parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
     seen = {'parts': parts} if names else part(self.observation)
+    units = {'units': self.units} if self.units else {}
     return {'observation': seen, 'action': self.action._asdict(),
-            'num_action_repeats': self.num_action_repeats}
+            'num_action_repeats': self.num_action_repeats, **units}
 
   @classmethod
   def from_json(cls, data: Mapping[str, Any]) -> 'EnvironmentSpec':
@@ -142,7 +149,7 @@ class EnvironmentSpec(NamedTuple):
     return cls({name: part(spec) for name, spec in dict(seen['parts']).items()}
                if 'parts' in seen else part(seen),
                ActionSpec(ints(action['num_values']), int(action['size'])),
-               int(data['num_action_repeats']))
+               int(data['num_action_repeats']), data.get('units'))
 
 
 class StepOutputInfo(NamedTuple):

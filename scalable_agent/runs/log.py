@@ -114,7 +114,8 @@ class Log:
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
-    self._bottleneck = metrics.Bottleneck()
+    self._bottleneck = metrics.Bottleneck(
+        config.num_actors, config.num_actor_groups)
     self._clipping = clipping.Watch(config)
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(

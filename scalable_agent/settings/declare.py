@@ -217,15 +217,15 @@ class Section:
   """Base class of the sections: shared settings, and the checks."""
   mode: str = setting(
       'train',
-      'Job of this command. train: train an agent. test: play whole games with '
-      'the latest checkpoint and write a table of scores, next to published '
+      'Job of this command. train: train an agent. check: play random steps in '
+      'a level, and name faults and a recipe. test: play whole games with the '
+      'latest checkpoint and write a table of scores, next to published '
       'scores. table: make one table of the tests in --logdir=A,B,C, where '
       'each name is a directory (for its latest test) or a file of a test. '
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
-      'write the latest checkpoint as a TensorFlow program, in the directory '
-      'export of --logdir.',
-      choices=('train', 'test', 'table', 'plot', 'video', 'export'),
+      'write a TensorFlow program, in the directory export of --logdir.',
+      choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
