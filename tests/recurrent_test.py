@@ -13,7 +13,9 @@ import pytest
 from scalable_agent import algorithms
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
+from scalable_agent.modes import export
 from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _CASES = ('ddqn', 'dqn', 'ddpg', 'td3', 'sac', 'sac_discrete', 'mpo',
@@ -322,6 +324,55 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
           atol=1e-6)
     for one, other in zip((*now, *state), (*unrolled, *unrolled), strict=True):
       self.assertAllClose(one, other, rtol=1e-5, atol=1e-6)
+    exported = export.ExportedAgent(agent, plain._spec(case), True)
+    now = dict(zip('ch', data.state, strict=True))
+    for t, params in enumerate(outputs.policy):
+      found = exported.step_greedy(
+          observation=env_outputs.observation[t], done=env_outputs.done[t],
+          reward=env_outputs.reward[t], last_action=data.actions[t], **now)
+      now = {name: found[name] for name in 'ch'}
+      self.assertAllClose(found['policy'], params, rtol=1e-5, atol=1e-6)
+
+
+class _Killed(Exception):
+  pass
+
+
+class RunTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _train(self, logdir, algorithm, level, end=1000):
+    learners = []
+
+    def keep(update):
+      learners.append(update.learner)
+      if update.learner.num_env_frames > end:
+        raise _Killed()
+
+    training.train(config_lib.Config(
+        algorithm=algorithm, level_name=level, logdir=logdir, use_lstm=True,
+        lstm_units=6, hidden_sizes='8', burn_in_steps=2, sequence_length=3,
+        n_step=2, unroll_length=4, num_actors=3, num_actor_groups=1,
+        batch_size=4, updates_per_step=.25, min_replay_steps=36,
+        replay_steps=90, selector='prioritised', xla='none',
+        deterministic=True, save_checkpoint_frames=120,
+        total_environment_frames=240, num_action_repeats=1), hooks=[keep])
+    return learners[-1]
+
+  @parameterized.parameters(
+      ('ddqn', 'memory'), ('sac', 'memory'), ('td3', 'time_limit_box'))
+  @pytest.mark.slow
+  def test_a_killed_run_resumes_bit_for_bit(self, algorithm, level):
+    whole = self._train(
+        self.create_tempdir().full_path, algorithm, level)
+    logdir = self.create_tempdir().full_path
+    with self.assertRaises(_Killed):
+      self._train(logdir, algorithm, level, end=170)
+    resumed = self._train(logdir, algorithm, level)
+    self.assertEqual(whole.num_updates, 51)
+    self.assertEqual(resumed.num_updates, 51)
+    for kind, variables in whole.state.items():
+      for one, other in zip(variables, resumed.state[kind], strict=True):
+        self.assertAllEqual(one, other)
 
 
 MUTATIONS = (
