@@ -747,9 +747,8 @@ MUTATIONS = (
     dict(file='learning/learner',
          catches='test_groups_that_are_not_clipped', rows=(
         ('all losses move all groups',
-         'tape.gradient(loss.by_group[group], self.algorithm.groups[group])',
-         'tape.gradient(sum(loss.by_group.values()),\n'
-         '                             self.algorithm.groups[group])'),
+         'loss.by_group[next(iter(variables))], variables))',
+         'sum(loss.by_group.values()), variables))'),
         ('all groups are clipped', 'if group in self._unclipped else (',
          'if False else ('),
     )),

@@ -139,8 +139,8 @@ class Learner:
     """Numbers of observations of the first steps: all, and clipped ones."""
     return self._mover.counted
 
-  def to_device(self, data: structs.Unroll | structs.Transition,
-                num_new_frames: int,
+  def to_device(self, data: structs.Unroll | structs.Transition
+                | structs.Sequence, num_new_frames: int,
                 importance_weights: np.ndarray | None = None
                 ) -> structs.Batch:
     """Copies arrays to the default device; splits instructions.
@@ -155,6 +155,8 @@ class Learner:
       start = data.start._replace(
           level_name=(), environment=(), policy_version=())
       data = structs.Unroll(steps, start)
+    elif isinstance(data, structs.Sequence):
+      data = data._replace(env_outputs=self.agent.tokenize(data.env_outputs))
     data, importance_weights = tree.map_structure(
         lambda array: None if array is None else tf.identity(
             tf.convert_to_tensor(array)), (data, importance_weights))
@@ -327,9 +329,16 @@ class Learner:
   ) -> gradients_lib.Outputs:
     with tf.GradientTape(persistent=len(groups) > 1) as tape:
       loss = self.algorithm.loss(data, importance_weights, groups, seed)
-    gradients = {
-        group: tape.gradient(loss.by_group[group], self.algorithm.groups[group])
-        for group in groups}
+    # Groups of the same loss, such as memory and critics, are computed at once.
+    by_loss: dict[int, dict[str, list[tf.Variable]]] = {}
+    for group in groups:
+      by_loss.setdefault(id(loss.by_group[group]), {})[group] = (
+          self.algorithm.groups[group])
+    gradients = {}
+    for variables in by_loss.values():
+      gradients.update(tape.gradient(
+          loss.by_group[next(iter(variables))], variables))
+    gradients = {group: gradients[group] for group in groups}
     return (gradients, dict(loss.sums), dict(loss.means), loss.errors,
             loss.targets)
 

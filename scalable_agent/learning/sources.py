@@ -23,7 +23,6 @@ from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
-from scalable_agent.settings import sections
 
 # --save_replay=auto saves replays of at most this size.
 _MAX_SAVED_BYTES = 2e9
@@ -32,7 +31,7 @@ _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
 
 _Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
-                      | replay_lib.Replay[replay_lib.UnrollStore])
+                      | replay_lib.Replay[replay_lib.Starts])
 
 
 class Place(NamedTuple):
@@ -158,7 +157,7 @@ def _with_fresh(sample: structs.Sample, num_fresh: int,
 def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
                 learner: learner_lib.Learner, inbox: unrolls.Inbox,
                 place: Place) -> feeds.Source:
-  """Returns a source of replayed transitions, or unrolls for an LSTM."""
+  """Returns a source of replayed transitions, or sequences for an LSTM."""
   selector = _make_selector(config, place)
   replay = _make_replay(config, spec, learner, selector, place)
   rate = _make_rate(config, spec, place)
@@ -171,7 +170,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
-    print(f'The saved replay has {replay.num_items:,} transitions.')
+    print(f'The saved replay has {replay.num_items:,} '
+          f'{"sequences" if config.use_lstm else "transitions"}.')
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
@@ -206,16 +206,18 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner, selector: replay_lib.Selector,
                  place: Place) -> _Replay:
   seed = place.replay_seed(config)
-  if config.use_lstm:
-    allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
-    num_unrolls = config.replay_steps // config.unroll_length
-    return replay_lib.Replay(
-        replay_lib.UnrollStore(allocate(num_unrolls)), selector,
-        replay_lib.Unrolls(allocate(config.batch_size)), seed)
   store = replay_lib.StepStore(
       spec, config.replay_steps, config.num_actors,
       levels.are_stacked(config.level_name, config.is_test))
-  return replay_lib.Replay(store, selector, _make_view(config), seed)
+  n_step = replay_lib.NStep(
+      config.discounting, config.n_step, config.reward_clipping)
+  if not config.use_lstm:
+    return replay_lib.Replay(store, selector, _make_view(config, n_step), seed)
+  starts = replay_lib.Starts(store, learner.agent.initial_state(1),
+                             config.num_entries, config.unroll_length)
+  return replay_lib.Replay(
+      starts, selector, replay_lib.Sequences(
+          n_step, declare.used(config.burn_in_steps)), seed)
 
 
 def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -225,8 +227,6 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   Then an earlier part's saved replay is removed: a later part would take it for
   the replay of this part.
   """
-  if config.use_lstm:
-    return ''
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
   # Otherwise each part of a deterministic run would begin with an empty replay.
@@ -283,7 +283,7 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
   return 0 if place.collectives.rank else max(num_added - num_counted, 0)
 
 
-def _make_selector(config: sections.ReplaySettings,
+def _make_selector(config: config_lib.Config,
                    place: Place) -> replay_lib.Selector:
   selector: replay_lib.Selector = replay_lib.Uniform()
   if config.is_prioritised:
@@ -292,7 +292,9 @@ def _make_selector(config: sections.ReplaySettings,
         config.priority_epsilon, normalised=place.collectives.size == 1)
   if config.is_recent:
     selector = replay_lib.Recent(
-        selector, config.recent_eta, config.recent_min_steps)
+        selector, config.recent_eta, max(config.recent_min_steps // (
+            config.unroll_length if config.is_off_policy and config.use_lstm
+            else 1), 1))
   return replay_lib.MaxUse(selector, config.max_use) if (
       config.max_use) else selector
 
@@ -326,10 +328,8 @@ def _with_used(sample: structs.Sample, selector: replay_lib.Selector,
   return sample._replace(largest_weight=largest)
 
 
-def _make_view(config: config_lib.Config
+def _make_view(config: config_lib.Config, n_step: replay_lib.NStep
                ) -> replay_lib.View[replay_lib.StepStore]:
-  n_step = replay_lib.NStep(
-      config.discounting, config.n_step, config.reward_clipping)
   if config.hindsight == 'none':
     return n_step
   level_name, *others = dict.fromkeys(

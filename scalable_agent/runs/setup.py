@@ -141,7 +141,8 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   # None for algorithms without these groups.
   multipliers = {name: config.temperature_learning_rate or 0.
                  for name in ('temperature', 'duals')}
-  rates = {'critic': config.critic_learning_rate or config.learning_rate,
+  critic = config.critic_learning_rate or config.learning_rate
+  rates = {'critic': critic, 'memory': config.memory_learning_rate or critic,
            **multipliers}
   # Micro-batches would add up an addon that is a mean.
   all_at_once = addons or not (

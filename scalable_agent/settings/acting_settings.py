@@ -31,8 +31,9 @@ class ActingSettings(Section):
       POSITIVE, COUNT)
   unroll_length: int = setting(
       By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
-          'Atari': 16, 'others': 2}),
-      'Agent steps per unroll.', POSITIVE, COUNT)
+          'others with LSTM': 10, 'Atari': 16, 'others': 2}),
+      'Agent steps per unroll. Sequences of an off-policy algorithm with '
+      '--use_lstm begin where unrolls begin.', POSITIVE, COUNT)
   queue_capacity: int = setting(
       1,
       'Number of entries of the queue to the learner. One entry holds the '

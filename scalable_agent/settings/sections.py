@@ -223,21 +223,33 @@ class AllSections(
   def _check_sequences(self) -> None:
     """Checks the settings of off-policy learning with and without an LSTM."""
     if not self.use_lstm:
-      self._check('burn_in_steps', not self.burn_in_steps, 'needs --use_lstm')
-      self._check('use_last_action_reward', not self.use_last_action_reward,
+      for name in ('burn_in_steps', 'use_last_action_reward',
+                   'memory_learning_rate'):
+        self._check(name, not getattr(self, name), 'needs --use_lstm')
+      self._check('sequence_length', self.sequence_length == 20,
                   'needs --use_lstm')
       self._check('use_instruction', self.use_instruction,
                   'has no effect without --use_lstm')
       return
-    self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
-                f'must be below --unroll_length={self.unroll_length}')
-    for name, value in (('n_step', 1), ('hindsight', 'none')):
-      self._check(name, getattr(self, name) == value,
-                  'cannot be used with --use_lstm')
-    self._check('save_replay', self.save_replay != 'yes',
-                'cannot be used with --use_lstm')
-    self._check('updates_per_call', self.updates_per_call <= 1,
-                'must be 0 or 1 with --use_lstm')
+    self._check('n_step', self.n_step <= self.sequence_length,
+                f'must be at most --sequence_length={self.sequence_length}')
+    self._check('hindsight', self.hindsight == 'none',
+                'cannot be used with --use_lstm: the LSTM has seen the goal of '
+                'the episode')
+    for name, least in (
+        ('min_replay_steps', self.num_entries),
+        ('replay_steps', self.num_entries + self.unroll_length
+         + _SLOTS_BESIDE_AN_UNROLL)):
+      least *= self.num_actors
+      self._check(name, getattr(self, name) >= least,
+                  f'must be at least {least}, for sequences of '
+                  f'{self.num_entries} entries in each of --num_actors='
+                  f'{self.num_actors} environments')
+
+  @property
+  def num_entries(self) -> int:
+    """The number of entries of a sequence, for agents with memory."""
+    return declare.used(self.burn_in_steps) + self.sequence_length + 1
 
   @property
   def plays_lab(self) -> bool:
