@@ -13,10 +13,9 @@ Glossary:
     of an unroll with `E = 1`. A batch of unrolls has `B` columns.
 *   episode: a whole game. After a lost life, the episode continues, also where
     `done` is set for the learner.
-*   frames: environment frames, which are agent steps x action repeats. Users
-    see frames only. As an observation, a frame is an image.
-*   group: the environments of one actor; in a learner, the variables of one
-    optimizer.
+*   frames: environment frames, which are agent steps x action repeats. As an
+    observation, a frame is an image.
+*   group: environments of one actor; in a learner, variables of one optimizer.
 *   importance weights: factors of losses that correct for draws by priority.
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
@@ -215,8 +214,7 @@ class Start(NamedTuple):
     level_name: object `[E]`, level names.
     environment: int64 `[E]`, the number of the environment in the run. The
       unrolls of an environment follow each other without a gap.
-    agent_state: nest of `[E, ...]`, the recurrent state before the observation
-      of entry 0 is processed; `()` for feed-forward agents.
+    agent_state: the recurrent state before observation 0 is processed.
     policy_version: int64 `[E]`, the version of the weights that chose the first
       action. With a shared policy, these weights can be newer.
   """
@@ -237,8 +235,7 @@ class Unroll(NamedTuple):
   """The message from acting to learning: `T + 1` steps of `E` environments.
 
   A batch has the same form, with one column per unroll of a single environment.
-  `last_observations` has an element for each entry from 1 on that has
-  `info.episode_end`.
+  `last_observations` has an element for each `info.episode_end` after entry 0.
   """
   steps: Steps
   start: Start
