@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Exports compiled parts of the program, to run each on a GPU without TensorFlow.
+"""Exports compiled parts of the program, which run on a GPU without TensorFlow.
 
   python benchmarks/device.py --folder=parts          # with TensorFlow
   python benchmarks/device_worker.py --folder=parts   # on the GPU, with JAX
@@ -17,6 +17,7 @@ on a GPU by default; `:bfloat16` is --compute_dtype=bfloat16. Parts that end in
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -50,7 +51,8 @@ def export(folder, name, function, arguments, num_env_frames=0,
   are others.
 
   The program has an input for each argument, then one for each variable that
-  the function reads. Its results are the function's, then the changed variables.
+  the function reads. The program returns the function's results, then the
+  changed variables.
   """
   compiled = tf.function(function, autograph=False, jit_compile=True)
   lower = compiled.experimental_get_compiler_ir(*arguments)
@@ -59,21 +61,15 @@ def export(folder, name, function, arguments, num_env_frames=0,
   # Such as {3}: (7, {}, may-alias): result 3 is the new value of input 7.
   changed = [(int(result), int(given)) for result, given in re.findall(
       r'\{(\d+)\}: \((\d+), \{\}', header)]
-  variables = compiled.get_concrete_function(*arguments).captured_inputs
-  inputs = [x.numpy() for x in arguments]
-  inputs += [(tf.raw_ops.ReadVariableOp(resource=v, dtype=_dtype_of(v)).numpy()
-              if v.dtype == tf.resource else v.numpy()) for v in variables]
+  captured = compiled.get_concrete_function(*arguments).captured_inputs
+  inputs = [_value(x) for x in (*arguments, *captured)]
   expected = {}
   if is_compared:
     results = tf.function(
         function, autograph=False, jit_compile=draws)(*arguments)
     expected = {i: x.numpy() for i, x in enumerate(tf.nest.flatten(results))}
     for result, given in changed:
-      variable = variables[given - len(arguments)]
-      expected[result] = tf.raw_ops.ReadVariableOp(
-          resource=variable, dtype=_dtype_of(variable)).numpy()
-  # The files are small: a program that is only measured gets random frames and
-  # weights, and of a rounded program's results only the small are compared.
+      expected[result] = _value(captured[given - len(arguments)])
   if not name.endswith(':highest'):
     expected = {i: x for i, x in expected.items() if x.nbytes < 2**18}
   path = pathlib.Path(folder) / name.replace(':', '.')
@@ -95,9 +91,14 @@ def _save(folder, array):
   return name
 
 
-def _dtype_of(resource):
-  return tf.dtypes.as_dtype(
-      resource._handle_data.shape_and_type[0].dtype)  # pylint: disable=protected-access
+def _value(tensor):
+  """Returns the array of a tensor, or of the variable of a handle."""
+  if tensor.dtype != tf.resource:
+    return tensor.numpy()
+  for dtype in (tf.float32, tf.int64, tf.int32, tf.float64, tf.bool):
+    with contextlib.suppress(tf.errors.InvalidArgumentError):
+      return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=dtype).numpy()
+  raise TypeError(f'A variable of another type: {tensor}')
 
 
 def export_update(folder, name, learner, batch, num_env_frames,
@@ -203,7 +204,8 @@ def main():
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--folder', required=True)
-  parser.add_argument('--only', default='', help='parts whose kind has this name')
+  parser.add_argument('--only', default='', choices=(
+      'vtrace', 'impala', 'policy', 'off_policy'), help='one kind of part')
   args = parser.parse_args()
   folder = pathlib.Path(args.folder)
   folder.mkdir(parents=True, exist_ok=True)

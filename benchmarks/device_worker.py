@@ -5,7 +5,7 @@
 
 For each part: the largest relative difference of its results to TensorFlow's on
 a CPU, by array |x - y| / |y| (norms), and the median time of a call, whose
-inputs are on the device. A call updates the variables, which the next call gets.
+inputs are on the device. A call changes the variables of the next call.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import statistics
 import time
 
 import jax
-from jax import export as jax_export
 import numpy as np
 
 
