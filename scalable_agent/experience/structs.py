@@ -316,6 +316,7 @@ class Sample(NamedTuple):
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
+    new_rows: see `statistics.NewRows`; empty without such statistics.
   """
   data: Unroll | Transition
   importance_weights: np.ndarray | None = None
@@ -324,6 +325,7 @@ class Sample(NamedTuple):
   notes: Sequence[Note] = ()
   num_new_columns: int = 0
   largest_weights: np.ndarray | None = None
+  new_rows: Mapping[str, tuple[Array, ...]] = {}
 
 
 class Batch(NamedTuple):
@@ -335,6 +337,7 @@ class Batch(NamedTuple):
   notes: Sequence[Note] = ()
   num_new_columns: int = 0
   largest_weights: np.ndarray | None = None
+  new_rows: Mapping[str, tuple[Array, ...]] = {}
 
 
 class Weights(NamedTuple):

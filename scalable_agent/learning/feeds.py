@@ -141,7 +141,8 @@ class Feed:
           sample.importance_weights)
     return batch._replace(positions=sample.positions, notes=sample.notes,
                           num_new_columns=sample.num_new_columns,
-                          largest_weights=sample.largest_weights)
+                          largest_weights=sample.largest_weights,
+                          new_rows=sample.new_rows)
 
 
 def normalised(batch: structs.Batch,

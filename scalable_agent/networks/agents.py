@@ -239,14 +239,21 @@ class Critic(tf.keras.Model):
   """Values of actions: `Q(o, a)`, or `Q(o, .)` for discrete actions."""
 
   def __init__(self, torso: tf.keras.layers.Layer,
-               values: tf.keras.layers.Layer):
+               values: tf.keras.layers.Layer,
+               observation_normaliser: (
+                   normalisers.ObservationNormaliser | None) = None):
     """Makes a critic of layers; most callers want `factory.make_critic`.
 
     Args:
       torso: maps observations, or pairs of observation and action, to features.
       values: maps features `[N, F]` to values.
+      observation_normaliser: the normaliser of the agent, whose variables are
+        not variables of the critic; None for none.
     """
     super().__init__()
+    # Keras does not track a method.
+    self._normalise = (observation_normaliser.__call__
+                       if observation_normaliser else lambda seen: seen)
     self._torso = torso
     self._values = values
 
@@ -263,6 +270,7 @@ class Critic(tf.keras.Model):
       actions: float32 `[N, ...]`, continuous; None for discrete actions.
     """
     seen, _ = instructions.split(observations)
+    seen = self._normalise(seen)
     if actions is None:
       return self._values(tf.cast(self._torso(seen), tf.float32))
     features = self._torso(seen, actions)
