@@ -1024,8 +1024,8 @@ MUTATIONS = (
         catches='test_agent_critics_and_targets_see_normalised_observations',
         rows=(
             ('critics see raw observations',
-             'seen = self._normalise(seen)',
-             'pass'),
+             'self._normalise(instructions.split(observations)[0])',
+             'instructions.split(observations)[0]'),
             ('critics have the statistics, too',
              'self._normalise = (observation_normaliser.__call__',
              'self._normalise = (observation_normaliser'),

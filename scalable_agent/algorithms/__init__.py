@@ -7,13 +7,14 @@
 *   `ddpg`, `td3`: deterministic policies. Continuous actions.
 *   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
 
-All but these two learn from a replay of transitions, or of unrolls (`ddqn` with
-an LSTM).
+All but the first two learn from a replay of transitions, or with an LSTM of
+sequences.
 """
 
 from collections.abc import Callable
 import functools
 
+import numpy as np
 from scalable_agent import errors
 from scalable_agent.algorithms import appo
 from scalable_agent.algorithms import base
@@ -32,6 +33,7 @@ from scalable_agent.networks import masks
 from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 from scalable_agent.scores import levels
+from scalable_agent.settings import declare
 from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
@@ -68,6 +70,8 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec, seed: int,
       is_dueling=config.algorithm == 'ddqn' and config.dueling,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm),
+      lstm_units=declare.used(config.lstm_units),
+      has_critics=config.algorithm in _ACTOR_CRITICS,
       use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction,
       observation_normaliser=normaliser or _make_normaliser(config, spec),
@@ -83,6 +87,11 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   Raises ConfigError if a setting does not fit the environments.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
+  if config.is_off_policy and not config.use_lstm and instructions.split(
+      spec.observation)[1] is not None:
+    raise errors.EnvironmentSpecError(
+        f'With --algorithm={config.algorithm}, an agent sees instructions only '
+        'with --use_lstm: use this flag, or wrap the environment.')
   # Only off-policy algorithms have layer_norm; critics see continuous actions.
   if config.layer_norm and not torsos.has_dense_layers(
       config.agent, spec.observation, bool(spec.action.size)):
@@ -91,11 +100,15 @@ def make(config: Config, spec: structs.EnvironmentSpec,
         'of frames.')
   normaliser = _make_normaliser(config, spec)
   agent = functools.partial(make_agent, config, spec, seed, normaliser)
+  network, seen, of_critics = config.agent, spec.observation, normaliser
+  if config.use_lstm and config.algorithm in _ACTOR_CRITICS:
+    network, seen, of_critics = 'mlp', structs.ArraySpec(
+        (agent().num_features,), np.dtype(np.float32)), None
   critic = lambda number: factory.make_critic(
-      config.agent, spec.observation, spec.action,
+      network, seen, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
-      observation_normaliser=normaliser)
+      observation_normaliser=of_critics)
   if not config.is_off_policy:
     num_steps = config.batch_size * config.unroll_length
     make_algorithm: Callable[..., base.Algorithm] = (
@@ -126,11 +139,12 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   normalised = _normalised_parts(config, observation)
+  units = f'{config.lstm_units} units, ' if config.lstm_units != 256 else ''
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
             f'{"layer_norm, " if config.layer_norm else ""}'
             f'{"dueling, " if config.dueling else ""}'
-            f'{"use_lstm, " if config.use_lstm else ""}'
+            f'{"use_lstm, " if config.use_lstm else ""}{units}'
             f'{"last action, " if config.use_last_action_reward else ""}'
             f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
@@ -138,7 +152,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   if config.normalise_returns:
     normalised += 'normalise_returns, '
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
-          f'use_last_action_reward={config.use_last_action_reward}, '
+          f'{units}use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
           f'{normalised}{seen}')
 
