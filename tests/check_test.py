@@ -139,6 +139,11 @@ class ErrorsTest(parameterized.TestCase):
 
 class TrialTest(absltest.TestCase):
 
+  def test_an_environment_that_hangs(self):
+    with mock.patch.object(check, '_SECONDS', .1), self.assertRaisesRegex(
+        errors.EnvironmentProcessLostError, 'did not answer within 1.4 sec'):
+      _check('fake_environments:fake/Hangs-v0', '--step_timeout_s=1')
+
   def test_the_same_as_gymnasium_alone(self):
     # CartPole's rewards are 1: an episode of N steps returns N.
     config = config_lib.Config(level_name='CartPole-v1')

@@ -248,8 +248,12 @@ MUTATIONS = (
          'share = (actions + 1) / 4'),
     )),
     dict(file='modes/export', catches='test_the_bounds_are_reached_exactly',
-         rows=(('not clipped', 'tf.clip_by_value((1 - share) * low + share * '
-                'high, low, high)', 'low + share * (high - low)'),)),
+         rows=(('one bound', '(1 - share) * low + share * high',
+                '(1 - share) * high + share * high'),)),
+    dict(file='modes/export',
+         catches='test_step_and_export_act_in_the_space', rows=(
+        ('a bound is rounded outwards', 'np.nextafter(high, low)', 'high'),
+    )),
     dict(file='modes/export', catches='test_integers_are_the_same_as_vectors',
          rows=(('observations from 0', 'numbers - np.asarray(space.start, '
                 'np.int32)', 'numbers'),)),

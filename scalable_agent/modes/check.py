@@ -91,8 +91,8 @@ def advise(facts: trial.Facts) -> Advice:
   remarks = []
   if size and not facts.action_space.startswith('Box(-1.0, 1.0,'):
     remarks.append(
-        f"Agents act within [-1, 1], which the bounds of {facts.action_space} "
-        'scale.')
+        'Agents act within [-1, 1], scaled to the bounds of '
+        f'{facts.action_space}.')
   if facts.differs is False:
     remarks.append('Three seeds gave the same episode. A random environment '
                    'draws from self.np_random.')
