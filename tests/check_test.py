@@ -61,7 +61,7 @@ class ReportTest(parameterized.TestCase):
           'the same seed repeats an episode, other seeds differ',
           'its checker finds no fault', '--recipe=appo_vectors')),
       ('Images', 0, ('seen 0 to 255', r'MultiBinary\(3\)',
-                     '--recipe=impala_frames')),
+                     '--recipe=appo_frames')),
       ('Places', 0, (r'Discrete\(3000\); seen', r'Discrete\(2, start=1\)',
                      'Large observations: frame')),
       ('Endless', 0, (
@@ -142,7 +142,7 @@ class TrialTest(absltest.TestCase):
   def test_an_environment_that_hangs(self):
     with mock.patch.object(check, '_SECONDS', .1), self.assertRaisesRegex(
         errors.EnvironmentProcessLostError, 'did not answer within 1.4 sec'):
-      _check('fake_environments:fake/Hangs-v0', '--step_timeout_s=1')
+      _check('fake_environments:fake/NeverReady-v0', '--step_timeout_s=1')
 
   def test_the_same_as_gymnasium_alone(self):
     # CartPole's rewards are 1: an episode of N steps returns N.
@@ -169,7 +169,7 @@ class AdviceTest(parameterized.TestCase):
        'appo_vectors'),
       (_facts(spec=structs.EnvironmentSpec(
           {'a': _VECTOR, 'b': _FRAME}, structs.ActionSpec((2,)), 1)),
-       'impala_frames'),
+       'appo_frames'),
       (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
        'ddqn_bit_flipping'),
       (_continuous(parts={'achieved_goal': _PART, 'desired_goal': _PART}),

@@ -134,7 +134,7 @@ def _recipe(facts: trial.Facts) -> tuple[str, str]:
     return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
             'for goals: with hindsight')
   if any(len(spec.shape) == 3 for _, spec in _specs(facts)):
-    return 'impala_frames', 'for frames'
+    return 'appo_frames', 'for frames'
   largest_reward = np.abs(facts.rewards).max()
   largest = max(max(-part.low, part.high) for part in facts.parts.values())
   if (is_continuous and largest_reward <= _MAX_REWARD
