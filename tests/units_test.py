@@ -194,6 +194,14 @@ class SpecTest(absltest.TestCase):
       self.assertEqual(found, space)
       self.assertEqual(found.dtype, space.dtype)
 
+  def test_a_space_of_a_class_of_the_user(self):
+
+    class Prices(spaces.Box):
+      pass
+
+    found = units.Units(units.describe(_COUNTED['place'], Prices(0, 5, (2,))))
+    self.assertEqual(found.action_space, spaces.Box(0, 5, (2,)))
+
 
 @pytest.mark.slow
 class TrainedTest(absltest.TestCase):
