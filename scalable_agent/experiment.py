@@ -2,6 +2,7 @@
 """Trains and tests agents: flags in, checkpoints and scores out.
 
   python experiment.py --recipe=pong_two_cores --logdir=/tmp/a
+  python experiment.py --mode=check --level_name=my_levels:Corridor-v0
   python experiment.py --logdir=/tmp/a --mode=test
   python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
   python experiment.py --logdir=/tmp/a --mode=plot
@@ -35,6 +36,7 @@ from scalable_agent.scores import levels
 from scalable_agent.settings import command_help
 from scalable_agent.settings import command_line
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import other_words
 from scalable_agent.settings import recipes
 
@@ -42,6 +44,7 @@ from scalable_agent.settings import recipes
 # exit code. The module is imported late: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
 MODES = {'train': ('scalable_agent.runs.training', 'train'),
+         'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
@@ -65,6 +68,8 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
     trained_with = config_lib.trained_with(
         os.path.expanduser(values['logdir']))
   if trained_with is None:
+    if not flag_values['level_name'].present:
+      values |= lab_levels.default(values['mode'], values['algorithm'])
     with recipes.errors_named(values['recipe'], values['algorithm']):
       config = config_lib.Config.from_values(values)
       config.check_used(given)
@@ -156,7 +161,7 @@ def main(argv: Sequence[str]) -> int:
       if config.mode == 'train':
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
-      run = _import_mode(config)
+      run = import_mode(config)
       if config.mode != 'train':  # Incomplete directories must be removed.
         stack.enter_context(
             signals.stop_on_signals(signals.Stop(waits_for='')))
@@ -184,7 +189,7 @@ def main(argv: Sequence[str]) -> int:
     return e.args[0] if e.args else 130
 
 
-def _import_mode(
+def import_mode(
     config: config_lib.Config) -> Callable[[config_lib.Config], int]:
   """Checks the settings; imports and returns the function of `--mode`."""
   module, function = MODES[config.mode]
@@ -195,7 +200,8 @@ def _import_mode(
       os.environ.setdefault('RAY_AUTH_MODE', 'token')
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
-          '--ray_address needs ray: pip install "scalable_agent[ray]".')
+          f'{"--ray_address" if config.task < 0 else "--task"} needs ray: pip '
+          'install "scalable_agent[ray]".')
   with console.quiet_tensorflow():
     return getattr(importlib.import_module(module), function)
 
@@ -205,13 +211,18 @@ def _check(config: config_lib.Config) -> None:
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
-  if config.mode in ('train', 'test', 'video') and not config.ray_address:
+  if config.mode in (
+      'train', 'check', 'test', 'video') and not config.ray_address:
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)
   if config.mode == 'train' and not config.ray_address:
-    print(f'scalable_agent: {config.algorithm} on {config.level_name}, in '
-          f'{config.logdir}. Loading TensorFlow.', flush=True)
+    default = ''
+    if not flags.FLAGS['level_name'].present:
+      lab = 'with' if lab_levels.is_installed() else 'without'
+      default = f' (the default level {lab} DeepMind Lab)'
+    print(f'scalable_agent: {config.algorithm} on {config.level_name}{default},'
+          f' in {config.logdir}. Loading TensorFlow.', flush=True)
 
 
 def run_program() -> None:

@@ -529,8 +529,8 @@ class BadInputTest(parameterized.TestCase):
        'without bounds'),
       (dict(level_name='fake_environments:fake/IntegerActions-v0'),
        'Discrete'),
-      (dict(level_name='catch', algorithm='sac', use_lstm=False),
-       '--use_lstm=False is not used by --algorithm=sac'),
+      (dict(level_name='catch', algorithm='sac', dueling=True),
+       '--dueling=True is not used by --algorithm=sac'),
       (dict(level_name='catch,memory'), 'different observations'),
       (dict(level_name=' , '), '--level_name'),
       (dict(batch_size=-1), '--batch_size=-1 must be positive'),
@@ -657,6 +657,13 @@ class TestModeTest(absltest.TestCase):
                      r'To test the best weights: --logdir=.*/best\.\n')
     self.assertEqual(output.count('scores-2-2.json'), 1)
     self.assertEqual(self._levels_of_table(), expected)
+
+  def test_the_table_says_that_games_were_cut(self):
+    remark = 'Cut games: 1 of 1 of {}, after {} steps (--max_episode_steps).'
+    output = self._test(max_episode_steps=150)
+    self.assertIn(remark.format('MountainCar-v0', 150), output)
+    self.assertNotIn('of counting', output)
+    self.assertNotIn('Cut games', self._test(max_episode_steps=200))
 
   def test_levels_are_checked_before_games_are_played(self):
     with mock.patch.object(evaluation, 'episode_returns') as play:

@@ -28,11 +28,12 @@ _LAYERS = (
     (3, 'algorithms'),
     (4, 'acting learning'),
     (5, 'runs'),
-    (6, 'modes compat'),
+    (6, 'modes'),
     (7, 'distributed'),
     (8, 'experiment'),
     (9, '__main__'),  # `python -m scalable_agent`.
     (9, 'config structs training'),  # Public paths of modules in wings.
+    (9, 'compat'),
 )
 # Used by processes that step environments, and by the driver of a cluster.
 _WITHOUT_TENSORFLOW_TOO = frozenset(
@@ -40,7 +41,9 @@ _WITHOUT_TENSORFLOW_TOO = frozenset(
     for module in ('acting.shares', 'runs.logdirs', 'runs.reports'))
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
-_LONGEST_CHAIN = 10  # On one machine, with `__main__`.
+# On one machine. `compat.scalable_agent.experiment` starts the program, which
+# adds a module, as `__main__` does.
+_LONGEST_CHAIN = 10
 # On a cluster: the chain goes through the driver and the learner's process.
 _LONGEST_CHAIN_ON_A_CLUSTER = 14
 _MAX_CALLS_TO_GRADIENT = 8

@@ -114,7 +114,8 @@ class Log:
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
-    self._bottleneck = metrics.Bottleneck()
+    self._bottleneck = metrics.Bottleneck(
+        config.num_actors, config.num_actor_groups)
     self._clipping = clipping.Watch(config)
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(
@@ -165,6 +166,8 @@ class Log:
       self._num_unrolls += sum(len(n.policy_version) for n in update.notes)
     episodes = update.episodes + self._context.reports.take().episodes
     self._progress.add_episodes(episodes)
+    if self._config.log_episodes:
+      messages.print_episodes(episodes)
     if not self._num_updates_before:  # A resumed run has said it before.
       for line in self._clipping(
           update.notes, update.learner.observations_clipped):
