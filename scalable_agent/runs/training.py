@@ -264,6 +264,7 @@ def _open_outputs(
         setup.open_evaluator(config, spec, learner, part))
   writer = stack.enter_context(contextlib.closing(
       metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
+  writer.write_settings(dataclasses.asdict(config), learner.num_env_frames)
   return log_lib.Outputs(checkpointer, writer, evaluator, best)
 
 
