@@ -112,8 +112,8 @@ def with_paths_of_host(config: config_lib.Config) -> config_lib.Config:
   Called in an actor worker. As in DeepMind's program, the command of the actor
   names the data of DeepMind Lab.
   """
-  return dataclasses.replace(
-      config, **json.loads(os.environ.get(_PATHS) or '{}'))
+  paths = json.loads(os.environ.get(_PATHS) or '{}')
+  return dataclasses.replace(config, **paths) if paths else config
 
 
 def _wait_for_end(config: config_lib.Config, node: '_Node',
