@@ -224,8 +224,8 @@ class Section:
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
       'write the latest checkpoint as a TensorFlow program, in the directory '
-      'export of --logdir.',
-      choices=('train', 'test', 'table', 'plot', 'video', 'export'),
+      'export of --logdir. suite: train and test the levels of --suite.',
+      choices=('train', 'test', 'table', 'plot', 'video', 'export', 'suite'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
