@@ -218,9 +218,10 @@ class Section:
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
       'write a TensorFlow program, in the directory export of --logdir. '
-      "selftest: compare this device's numbers with a CPU's, and its speed.",
+      'suite: train and test the levels of --suite. selftest: compare this '
+      "device's numbers with a CPU's, and its speed.",
       choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
-               'selftest'),
+               'suite', 'selftest'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
