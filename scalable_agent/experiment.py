@@ -36,6 +36,7 @@ from scalable_agent.runs import logdirs
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings.recipes import recipe_names
 from scalable_agent.settings.recipes import with_recipe
 
@@ -127,6 +128,8 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
     trained_with = config_lib.trained_with(
         os.path.expanduser(values['logdir']))
   if trained_with is None:
+    if not flag_values['level_name'].present:
+      values |= lab_levels.default(values['mode'], values['algorithm'])
     config = config_lib.Config.from_values(values)
     config.check_used(given)
     return config
@@ -254,7 +257,7 @@ def main(argv: Sequence[str]) -> int:
       if config.mode == 'train':
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
-      run = _import_mode(config)
+      run = import_mode(config)
       if config.mode != 'train':  # Incomplete directories must be removed.
         stack.enter_context(
             signals.stop_on_signals(signals.Stop(waits_for='')))
@@ -282,7 +285,7 @@ def main(argv: Sequence[str]) -> int:
     return e.args[0] if e.args else 130
 
 
-def _import_mode(
+def import_mode(
     config: config_lib.Config) -> Callable[[config_lib.Config], int]:
   """Checks the settings; imports and returns the function of `--mode`."""
   module, function = MODES[config.mode]
@@ -293,7 +296,8 @@ def _import_mode(
       os.environ.setdefault('RAY_AUTH_MODE', 'token')
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
-          '--ray_address needs ray: pip install "scalable_agent[ray]".')
+          f'{"--ray_address" if config.task < 0 else "--task"} needs ray: pip '
+          'install "scalable_agent[ray]".')
   # TensorFlow writes lines before it reads its log level.
   with console.without_lines(console.TENSORFLOW_NOISE):
     run = getattr(importlib.import_module(module), function)
@@ -313,8 +317,12 @@ def _check(config: config_lib.Config) -> None:
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)
   if config.mode == 'train' and not config.ray_address:
-    print(f'scalable_agent: {config.algorithm} on {config.level_name}, in '
-          f'{config.logdir}. Loading TensorFlow.', flush=True)
+    default = ''
+    if not flags.FLAGS['level_name'].present:
+      lab = 'with' if lab_levels.is_installed() else 'without'
+      default = f' (the default level {lab} DeepMind Lab)'
+    print(f'scalable_agent: {config.algorithm} on {config.level_name}{default},'
+          f' in {config.logdir}. Loading TensorFlow.', flush=True)
 
 
 def run_program() -> None:

@@ -358,13 +358,13 @@ class AlgorithmsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('dmlab30', 'impala', 64), ('lab/lt_chasm,catch', 'impala', 64),
       ('catch', 'impala', 2), ('ALE/Pong-v5', 'impala', 2),
-      ('rooms_watermaze', 'ddqn', 1))
+      ('rooms_watermaze', 'appo', 64), ('rooms_watermaze', 'ddqn', 1))
   def test_groups(self, level_name, algorithm, num_groups):
     config = config_lib.Config(level_name=level_name, algorithm=algorithm)
     self.assertEqual(config.num_actor_groups, num_groups)
-    # Groups of fewer than four environments share policy steps.
+    # The groups share policy steps.
     if num_groups == 64:
-      config = config_lib.Config(level_name=level_name, num_actors=150)
+      config = config_lib.Config(level_name=level_name, num_actors=256)
       spec = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
       self.assertTrue(config.resolved(
           spec, on_cpu=True, num_groups=64).dynamic_batching)
@@ -622,9 +622,11 @@ class AlgorithmsTest(parameterized.TestCase):
       ('atari57,ALE/Pong-v5', 'atari57'), (' dmlab30', 'dmlab30'))
   def test_blanks_in_the_level_name(self, level_name, same):
     for algorithm in settings_lib.ALGORITHMS:
+      one_level = {'normalise_returns': False} if algorithm == 'appo' else {}
       self.assertEqual(*(
           dataclasses.replace(config_lib.Config(
-              algorithm=algorithm, level_name=name), level_name='catch')
+              algorithm=algorithm, level_name=name, **one_level),
+                              level_name='catch')
           for name in (level_name, same)))
 
   def test_frames_between_checkpoints_are_of_deterministic_runs(self):
@@ -1134,6 +1136,7 @@ class ResolvedTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (4, 4, None, True), (15, 4, None, True), (16, 4, None, False),
+      (252, 63, None, False), (256, 64, None, True), (256, 64, False, False),
       (3, 3, None, False), (2, 2, True, True), (4, 4, False, False))
   def test_dynamic_batching(self, num_actors, num_groups, given, expected):
     config = config_lib.Config(num_actors=num_actors, dynamic_batching=given)

@@ -648,6 +648,13 @@ class TestModeTest(absltest.TestCase):
     self.assertEqual(self._test().count('scores-2-2.json'), 1)
     self.assertEqual(self._levels_of_table(), expected)
 
+  def test_the_table_says_that_games_were_cut(self):
+    remark = 'Cut games: 1 of 1 of {}, after {} steps (--max_episode_steps).'
+    output = self._test(max_episode_steps=150)
+    self.assertIn(remark.format('MountainCar-v0', 150), output)
+    self.assertNotIn('of counting', output)
+    self.assertNotIn('Cut games', self._test(max_episode_steps=200))
+
   def test_levels_are_checked_before_games_are_played(self):
     with mock.patch.object(evaluation, 'episode_returns') as play:
       for level_name, text in (

@@ -746,18 +746,17 @@ MUTATIONS = (
     )),
     dict(file='learning/learner',
          catches='test_groups_that_are_not_clipped', rows=(
-        ('all losses move all groups',
-         'loss.by_group[next(iter(variables))], variables))',
-         'sum(loss.by_group.values()), variables))'),
+        ('all losses move all groups', 'tape, loss.by_group, {',
+         'tape, dict.fromkeys(loss.by_group, sum(loss.by_group.values())), {'),
         ('all groups are clipped', 'if group in self._unclipped else (',
          'if False else ('),
     )),
     dict(file='learning/learner',
          catches='test_a_loss_moves_its_own_group_by_its_own_rate', rows=(
         ('rate of the first group for all',
-         'gradients[group], learning_rates[group], *limits)',
+         'gradients[group], learning_rates[group], *limits\n',
          'gradients[group],\n'
-         '          next(iter(learning_rates.values())), *limits)'),
+         '          next(iter(learning_rates.values())), *limits\n'),
     )),
     dict(file='learning/learner',
          catches='test_several_updates_that_fail_are_not_whole', rows=(

@@ -30,6 +30,7 @@ from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import masks
+from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 from scalable_agent.scores import levels
 from scalable_agent.settings import declare
@@ -72,6 +73,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction,
       normalise_observations=config.normalise_observations or 'none',
+      is_stacked=levels.are_stacked(config.level_name, config.is_test),
       normalise_returns=bool(config.normalise_returns),
       policy_scale=.01 if config.algorithm == 'appo' else 1.,
       scale_from_state=config.scale_from_state is not False, seed=seed)
@@ -95,11 +97,6 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
-  if config.normalise_returns and len(set(levels.level_names(
-      config.level_name, config.is_test))) > 1:
-    raise errors.ConfigError(
-        '--normalise_returns can be used with one level only: rewards of '
-        'several levels differ in size.')
   agent = functools.partial(make_agent, config, spec, seed)
   network, seen = config.agent, spec.observation
   if config.use_lstm and config.algorithm in _ACTOR_CRITICS:
@@ -148,11 +145,24 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
             f'{config.num_critics or 1} critics, {seen}')
-  normalised = '' if config.normalise_observations == 'none' else (
-      f'normalise_observations={config.normalise_observations}, ')
+  normalised = _normalised_parts(config, observation)
   if config.normalise_returns:
     normalised += 'normalise_returns, '
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'{units}use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
           f'{normalised}{seen}')
+
+
+def _normalised_parts(
+    config: Config, observation: structs.ObservationSpec) -> str:
+  """Returns the parts of observations that an agent normalises, in words.
+
+  `auto`, and a list of the same names in any order, have the same words.
+  """
+  seen, _ = instructions.split(observation)
+  names, automatic = (
+      normalisers.part_names(asked, seen, config.agent)
+      for asked in (config.normalise_observations or 'none', 'auto'))
+  text = 'auto' if names == automatic else ','.join(names)
+  return f'normalise_observations={text}, ' if names else ''

@@ -38,11 +38,14 @@ class Loss(NamedTuple):
     means: scalars for the log, by name: means over the batch.
     errors: float32 `[B]`, absolute errors, for a prioritised replay; None if
       the algorithm has no errors.
+    targets: float32 `[T, B]`, targets of a baseline with statistics of returns,
+      which move the statistics; else None.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
   means: Mapping[str, tf.Tensor]
   errors: tf.Tensor | None = None
+  targets: tf.Tensor | None = None
 
 
 class Progress(NamedTuple):

@@ -22,6 +22,7 @@ from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
+from scalable_agent.distributed import hosts
 from scalable_agent.distributed import workers
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
@@ -56,7 +57,8 @@ class ActorWorker:
     `part` is the number of this part of the run, and `learner_node` ray's name
     of the learner's machine.
     """
-    self._config, self._part, self._share = config, part, share
+    self._config = hosts.with_paths_of_host(config)
+    self._part, self._share = part, share
     self._packing = config.pack
     if config.pack == 'auto':
       is_here = cluster.this_node() == learner_node

@@ -238,7 +238,7 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
         f'{level_name} has an action_mask {_in_a_line(space)}, but must have a '
         f'MultiBinary or a Box of 0 and 1, of {sum(action.num_values)} '
         'numbers: one for each action, or for each value of each part of an '
-        'action.')
+        'action. If this part is no mask, give the part another name.')
 
 
 def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
@@ -292,11 +292,12 @@ def _array_spec(
   if isinstance(space, spaces.Text) and is_text:
     return structs.ArraySpec((_max_bytes(space),), np.dtype(np.uint8))
   if isinstance(space, spaces.Box) and not is_text:
-    is_float32 = space.dtype == np.float64 or _is_small(space)
-    return structs.ArraySpec(
-        space.shape, np.dtype(np.float32) if is_float32 else space.dtype)
+    if _is_small(space):
+      return structs.DiscreteSpec(space.shape, np.dtype(np.float32))
+    return structs.ArraySpec(space.shape, np.dtype(
+        np.float32) if space.dtype == np.float64 else space.dtype)
   if isinstance(space, _COUNTED) and not is_text:
-    return structs.ArraySpec((spaces.flatdim(space),), np.dtype(np.float32))
+    return structs.DiscreteSpec((spaces.flatdim(space),), np.dtype(np.float32))
   return None
 
 

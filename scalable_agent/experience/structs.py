@@ -14,8 +14,8 @@ Glossary:
 *   episode: a whole game. After a lost life, the episode continues, also where
     `done` is set for the learner.
 *   feed: makes batches for the learner, of fresh or replayed experience.
-*   frames: environment frames, which are agent steps x action repeats. Users
-    see frames only. As an observation, a frame is an image.
+*   frames: environment frames, which are agent steps x action repeats. As an
+    observation, a frame is an image.
 *   group: the environments of one actor; in a learner, the variables of one
     optimizer.
 *   importance weights: factors of losses that correct for draws by priority.
@@ -23,10 +23,9 @@ Glossary:
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
-*   part: the training from one checkpoint on. A start of the program adds a
-    part to the run. A deterministic run begins a part at each checkpoint. A
-    part of an action is one number of the action.
-*   position: names an entry of a replay, so that its priority can be set.
+*   part: the training from one checkpoint on. A start of the program, and each
+    checkpoint of a deterministic run, begins a part. Or a number of an action.
+*   position: names an item of a replay, so that its priority can be set.
 *   replay: a buffer of earlier steps or unrolls, for repeated learning.
 *   torso: the layers of a network from an observation to the heads.
 *   transition: an observation, the action for this observation, and the result.
@@ -72,6 +71,11 @@ class ArraySpec(NamedTuple):
   dtype: np.dtype
 
 
+class DiscreteSpec(ArraySpec):
+  """Spec of one-hot codes, or of small integers, in float32."""
+  __slots__ = ()
+
+
 # Specs of observations: one array, or a dictionary of arrays.
 ObservationSpec = Union[ArraySpec, 'dict[str, ArraySpec]']
 
@@ -80,9 +84,8 @@ class ActionSpec(NamedTuple):
   """The actions of an environment. Exactly one of the two fields is set.
 
   Attributes:
-    num_values: for discrete actions, the number of values of each part of an
-      action. An action of one part is a plain number, int32 `[]`. An action of
-      `N` parts is int32 `[N]`.
+    num_values: for discrete actions, the number of values of each part. An
+      action of one part is int32 `[]`, an action of `N` parts int32 `[N]`.
     size: for continuous actions, the number of parts, `N`. An action is float32
       `[N]` within [-1, 1].
   """
@@ -106,7 +109,9 @@ class EnvironmentSpec(NamedTuple):
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
-    part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
+    part = lambda spec: {
+        'shape': list(spec.shape), 'dtype': spec.dtype.str,
+        **({'discrete': True} if isinstance(spec, DiscreteSpec) else {})}
     names = self.observation if isinstance(self.observation, dict) else {}
     pairs = [(name, part(spec)) for name, spec in names.items()]
     parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
@@ -118,7 +123,8 @@ class EnvironmentSpec(NamedTuple):
   def from_json(cls, data: abc.Mapping[str, Any]) -> 'EnvironmentSpec':
     """Returns the spec; LookupError, TypeError or ValueError for other data."""
     ints = lambda numbers: tuple(map(int, numbers))
-    part = lambda spec: ArraySpec(ints(spec['shape']), np.dtype(spec['dtype']))
+    part = lambda spec: (DiscreteSpec if spec.get('discrete') else ArraySpec)(
+        ints(spec['shape']), np.dtype(spec['dtype']))
     seen, action = data['observation'], data['action']
     return cls({name: part(spec) for name, spec in dict(seen['parts']).items()}
                if 'parts' in seen else part(seen),
@@ -220,10 +226,7 @@ class Start(NamedTuple):
 
 
 class LastObservation(NamedTuple):
-  """The last observation of an episode, a nest of arrays of one environment.
-
-  `time` and `column` are the indices of the entry with `info.episode_end`.
-  """
+  """The last observation before entry `time`, which has `info.episode_end`."""
   time: int
   column: int
   observation: Nest
@@ -269,16 +272,11 @@ class Transition(NamedTuple):
 class Sequence(NamedTuple):
   """`E` entries of each environment; an agent with memory learns the last `L`.
 
-  The last observation of a truncated game is an entry in front of the entry
-  that begins the next game. `E - L - 1` entries only move the state (burn-in).
-
-  Attributes:
-    env_outputs: `[E, B, ...]`, see `StepOutput.for_agent`.
-    actions: `[E, B, ...]`, the actions that led to the entries.
-    state: nest of `[B, ...]`, the recurrent state before entry 0.
-    reward, discount: float32 `[L, B]`, as in `Transition`.
-    next: int32 `[L, B]`, the entry after these steps; learned entries are 0 on.
-    known: float32 `[L, B]`, 0 where no action was chosen, or nothing followed.
+  The last observation of a truncated game is an entry of its own, before the
+  entry that begins the next game. Arrays are `[E, B, ...]`, or for targets
+  `[L, B]`; `state`, `[B, ...]`, is the state before entry 0. `next`, int32, is
+  the entry after the steps of `reward`, where learned entries count from 0.
+  `known`, float32, is 0 where no action was chosen or nothing followed.
   """
   env_outputs: StepOutput
   actions: Array
@@ -315,6 +313,8 @@ class Sample(NamedTuple):
     data: the items.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
+    largest_weight: of several learners with priorities: the number that the
+      importance weights of old columns would be divided by for one learner.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
@@ -327,7 +327,7 @@ class Sample(NamedTuple):
   num_new_steps: int = 0
   notes: abc.Sequence[Note] = ()
   num_new_columns: int = 0
-  largest_weights: np.ndarray | None = None
+  largest_weight: float | None = None
 
 
 class Batch(NamedTuple):
@@ -338,7 +338,7 @@ class Batch(NamedTuple):
   positions: np.ndarray | None = None
   notes: abc.Sequence[Note] = ()
   num_new_columns: int = 0
-  largest_weights: np.ndarray | None = None
+  largest_weight: float | None = None
 
 
 class Weights(NamedTuple):

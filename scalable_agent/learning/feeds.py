@@ -141,21 +141,22 @@ class Feed:
           sample.importance_weights)
     return batch._replace(positions=sample.positions, notes=sample.notes,
                           num_new_columns=sample.num_new_columns,
-                          largest_weights=sample.largest_weights)
+                          largest_weight=sample.largest_weight)
 
 
 def normalised(batch: structs.Batch,
                collectives: collectives_lib.Collectives) -> structs.Batch:
   """Divides importance weights by the largest weight of all learners.
 
-  The replay of each learner has divided by the largest weight of its own items.
+  Fresh columns, which are in front, keep their importance weight.
   """
-  own = batch.largest_weights
-  if own is None:
+  weights = batch.importance_weights
+  if weights is None or batch.largest_weight is None:
     return batch
-  factors = own / float(collectives.largest(float(own.max())))
-  return batch._replace(importance_weights=batch.importance_weights * np.where(
-      own > 0, factors, np.float32(1)))
+  is_fresh = np.arange(weights.shape[-1]) < batch.num_new_columns
+  factors = np.where(
+      is_fresh, 1, 1 / collectives.largest(batch.largest_weight))
+  return batch._replace(importance_weights=weights * factors.astype(np.float32))
 
 
 class TurnTaker:

@@ -14,8 +14,24 @@ Gradient: TypeAlias = optimizers_lib.Gradient
 # loss does not depend on the variable.
 Gradients: TypeAlias = dict[str, list[Gradient | None]]
 Scalars: TypeAlias = dict[str, tf.Tensor]
-# Gradients, sums, means and errors of a batch, see `base.Loss`.
-Outputs: TypeAlias = tuple[Gradients, Scalars, Scalars, tf.Tensor | None]
+# Gradients, sums, means, errors and targets of a batch, see `base.Loss`.
+Outputs: TypeAlias = tuple[
+    Gradients, Scalars, Scalars, tf.Tensor | None, tf.Tensor | None]
+
+
+def of_groups(tape: tf.GradientTape, losses: Mapping[str, tf.Tensor],
+              variables: Mapping[str, list[tf.Variable]]) -> Gradients:
+  """Returns the gradient of the loss of each group of variables.
+
+  Groups with the same loss, such as memory and critics, are computed at once.
+  """
+  by_loss: dict[int, dict[str, list[tf.Variable]]] = {}
+  for group, of_group in variables.items():
+    by_loss.setdefault(id(losses[group]), {})[group] = of_group
+  gradients: Gradients = {}
+  for groups in by_loss.values():
+    gradients.update(tape.gradient(losses[next(iter(groups))], groups))
+  return {group: gradients[group] for group in variables}
 
 
 def add(gradients: Gradients, others: Gradients) -> Gradients:

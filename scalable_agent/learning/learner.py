@@ -27,9 +27,11 @@ class Learned(NamedTuple):
       of a group are over the updates in which the group learned.
     errors: float32 `[B]` or `[K, B]`, see `base.Loss`; None if the algorithm
       computes no errors.
+    targets: float32 `[T, B]` or None, see `base.Loss`.
   """
   scalars: dict[str, tf.Tensor]
   errors: tf.Tensor | None
+  targets: tf.Tensor | None = None
 
 
 class Learner:
@@ -178,11 +180,17 @@ class Learner:
         batch.data, [] if batch.importance_weights is None
         else [batch.importance_weights], rates, progress,
         static=(groups,))
-    self._mover.add(batch, learned.scalars)
+    self._mover.add(batch, learned.targets)
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
     self.is_consistent = True
     return learned
+
+  def copy_from_first(self) -> None:
+    """Takes the state of learner 0, whose sums of a collection count once."""
+    self._collectives.copy_from_first(tree.flatten(self.state))
+    for variable in self._mover.variables if self._collectives.rank else ():
+      variable.assign(tf.zeros_like(variable))
 
   def weights(self) -> structs.Weights:
     """Returns a copy of the weights that later updates do not change."""
@@ -266,7 +274,7 @@ class Learner:
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
     compute = (self._gradients_of_parts if self._micro_batch_size
                else self._compiled_gradients)
-    gradients, sums, means, errors = compute(
+    gradients, sums, means, errors, targets = compute(
         groups, data, importance_weights[0] if importance_weights else None,
         seed if self._micro_batch_size else _fold(seed, 0))
     if self._collectives.size > 1:
@@ -276,7 +284,7 @@ class Learner:
     scalars = self._compiled_apply(gradients, learning_rates)
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))
-    return Learned({**sums, **means, **scalars}, errors)
+    return Learned({**sums, **means, **scalars}, errors, targets)
 
   def _gradients_of_parts(
       self, groups: tuple[str, ...], data: structs.Nest,
@@ -288,25 +296,27 @@ class Learner:
     gradients: gradients_lib.Gradients = {}
     sums: dict[str, tf.Tensor] = {}
     means: dict[str, tf.Tensor] = {}
-    errors = []
+    errors, targets = [], []
     for start in range(0, batch_size, self._micro_batch_size):
       end = min(start + self._micro_batch_size, batch_size)
       part = unrolls.columns(data, start, end)
       with tf.control_dependencies(list(sums.values())[:1]):
         # All micro-batches at once would need the memory of the batch.
         part = tree.map_structure(tf.identity, part)
-      part_gradients, part_sums, part_means, part_errors = (
+      part_gradients, part_sums, part_means, part_errors, part_targets = (
           self._compiled_gradients(
               groups, part, None if importance_weights is None
               else importance_weights[start:end], _fold(seed, start)))
       errors.append(part_errors)
+      targets.append(part_targets)
       share = (end - start) / batch_size
       gradients = (gradients_lib.add(gradients, part_gradients) if gradients
                    else part_gradients)
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    return gradients, sums, means, (
-        None if errors[0] is None else tf.concat(errors, axis=0))
+    join = lambda parts, axis: (
+        None if parts[0] is None else tf.concat(parts, axis))
+    return gradients, sums, means, join(errors, 0), join(targets, 1)
 
   def _gradients(
       self, groups: tuple[str, ...], data: structs.Nest,
@@ -314,28 +324,22 @@ class Learner:
   ) -> gradients_lib.Outputs:
     with tf.GradientTape(persistent=len(groups) > 1) as tape:
       loss = self.algorithm.loss(data, importance_weights, groups, seed)
-    # Groups of the same loss, such as memory and critics, are computed at once.
-    by_loss: dict[int, dict[str, list[tf.Variable]]] = {}
-    for group in groups:
-      by_loss.setdefault(id(loss.by_group[group]), {})[group] = (
-          self.algorithm.groups[group])
-    gradients = {}
-    for variables in by_loss.values():
-      gradients.update(tape.gradient(
-          loss.by_group[next(iter(variables))], variables))
-    gradients = {group: gradients[group] for group in groups}
-    return gradients, dict(loss.sums), dict(loss.means), loss.errors
+    return (gradients_lib.of_groups(tape, loss.by_group, {
+        group: self.algorithm.groups[group] for group in groups}),
+            dict(loss.sums), dict(loss.means), loss.errors, loss.targets)
 
   def _apply(self, gradients: gradients_lib.Gradients,
              learning_rates: Mapping[str, tf.Tensor]) -> gradients_lib.Scalars:
     scalars = {}
-    for group in gradients:
+    # Without gradients, the update only sets statistics.
+    for group in gradients or self.algorithm.groups:
       prefix = f'{group}/' if len(self.algorithm.groups) > 1 else ''
       limits = (None, None) if group in self._unclipped else (
           self._clip_gradient_value, self._clip_gradient_norm)
       scalars[f'{prefix}gradient_norm'] = gradients_lib.apply(
           self._optimizers[group].optimizer, self.algorithm.groups[group],
-          gradients[group], learning_rates[group], *limits)
+          gradients[group], learning_rates[group], *limits
+      ) if gradients else tf.constant(0.0)
       scalars[f'{prefix}learning_rate'] = tf.identity(learning_rates[group])
     return scalars
 

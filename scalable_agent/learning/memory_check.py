@@ -62,11 +62,7 @@ def num_step_bytes(config: config_lib.Config,
   """Returns the size of a full replay of steps, and of recurrent states."""
   num_states = (config.replay_steps // config.unroll_length
                 if config.use_lstm else 0)
-  return (steps.num_bytes(spec, config.replay_steps, is_stacked(config))
+  return (steps.num_bytes(
+      spec, config.replay_steps,
+      levels.are_stacked(config.level_name, config.is_test))
           + num_states * 2 * 4 * declare.used(config.lstm_units))
-
-
-def is_stacked(config: config_lib.Config) -> bool:
-  """Returns whether observations are stacks of frames: all of Atari."""
-  return all(map(declare.is_atari, levels.level_names(
-      config.level_name, config.is_test)))

@@ -99,7 +99,7 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
         lambda: structs.Sample(batch, num_new_columns=batch.num_columns),
         replay_lib.PerCollection(), _note))
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
-  selector = _make_selector(config)
+  selector = _make_selector(config, place)
   replay = replay_lib.Replay(
       replay_lib.UnrollStore(allocate(config.replay_capacity)), selector,
       replay_lib.Unrolls(batch, num_fresh), place.replay_seed(config))
@@ -120,7 +120,7 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
     # For the next sample.
     _anneal(selector, config, learner.num_env_frames)
     return _with_used(_with_fresh(sample, num_fresh, int(replay.store.end[0])),
-                      selector, place, num_fresh)
+                      selector, place)
 
   return feeds.Source(
       replay_lib.samples(
@@ -134,8 +134,9 @@ def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Returns a source of batches from several passes over collections."""
   allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
   collected = allocate(config.unrolls_per_collect)
-  passes = replay_lib.Passes(collected, allocate(config.batch_size),
-                             config.passes, place.replay_seed(config))
+  passes = replay_lib.Passes(
+      collected, allocate(config.batch_size), declare.used(config.passes),
+      place.replay_seed(config))
   return feeds.Source(replay_lib.samples(
       feeds.Columns(inbox, collected), lambda unroll: None, passes,
       replay_lib.PerCollection(passes.num_draws), _note))
@@ -156,7 +157,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
                 learner: learner_lib.Learner, inbox: unrolls.Inbox,
                 place: Place) -> feeds.Source:
   """Returns a source of replayed transitions, or sequences for an LSTM."""
-  selector = _make_selector(config)
+  selector = _make_selector(config, place)
   replay = _make_replay(config, spec, learner, selector, place)
   rate = _make_rate(config, spec, place)
   directory = _replay_directory(config, spec, place.collectives.rank)
@@ -164,7 +165,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     counters = replay.load(directory) if directory else None
   except replay_lib.DamagedError as e:
     print(f'{e.damaged} is damaged and not used.')
-    counters, selector = None, _make_selector(config)
+    counters, selector = None, _make_selector(config, place)
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
@@ -204,8 +205,9 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner, selector: replay_lib.Selector,
                  place: Place) -> _Replay:
   seed = place.replay_seed(config)
-  store = replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
-                               memory_check.is_stacked(config))
+  store = replay_lib.StepStore(
+      spec, config.replay_steps, config.num_actors,
+      levels.are_stacked(config.level_name, config.is_test))
   n_step = replay_lib.NStep(
       config.discounting, config.n_step, config.reward_clipping)
   if not config.use_lstm:
@@ -280,12 +282,13 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
   return 0 if place.collectives.rank else max(num_added - num_counted, 0)
 
 
-def _make_selector(config: config_lib.Config) -> replay_lib.Selector:
+def _make_selector(config: config_lib.Config,
+                   place: Place) -> replay_lib.Selector:
   selector: replay_lib.Selector = replay_lib.Uniform()
   if config.is_prioritised:
     selector = replay_lib.Prioritised(
         config.priority_exponent, config.importance_exponent,
-        config.priority_epsilon)
+        config.priority_epsilon, normalised=place.collectives.size == 1)
   if config.is_recent:
     selector = replay_lib.Recent(
         selector, config.recent_eta, max(config.recent_min_steps // (
@@ -313,16 +316,15 @@ def _priorities(selector: replay_lib.Selector) -> replay_lib.Prioritised | None:
 
 
 def _with_used(sample: structs.Sample, selector: replay_lib.Selector,
-               place: Place, num_fresh: int = 0) -> structs.Sample:
+               place: Place) -> structs.Sample:
   """Drops importance weights and positions if there are no priorities."""
   priorities = _priorities(selector)
   if priorities is None:
     return sample._replace(importance_weights=None, positions=None)
   if place.collectives.size == 1:
     return sample
-  largest = np.full_like(sample.importance_weights, priorities.largest_weight)
-  largest[:num_fresh] = 0
-  return sample._replace(largest_weights=largest)
+  largest, priorities.largest_weight = priorities.largest_weight, 0.0
+  return sample._replace(largest_weight=largest)
 
 
 def _make_view(config: config_lib.Config, n_step: replay_lib.NStep

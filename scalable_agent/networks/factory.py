@@ -24,7 +24,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                use_lstm: bool = True, lstm_units: int = 256,
                has_critics: bool = False, use_last_action_reward: bool = True,
                use_instruction: bool = True,
-               normalise_observations: str = 'none',
+               normalise_observations: str = 'none', is_stacked: bool = False,
                normalise_returns: bool = False, policy_scale: float = 1.,
                scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
@@ -57,7 +57,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       are of one dense layer and the LSTM, and the head has `hidden_sizes`.
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
-    normalise_observations: see `normalisers.choose`.
+    normalise_observations: see `normalisers.part_names`.
+    is_stacked: whether frames of uint8 are stacks `[C, H, W]` to a normaliser.
     normalise_returns: whether the baseline is a `normalisers.PopArt`.
     policy_scale: factor of the initial weights of the policy's layer.
     scale_from_state: whether the logarithms of standard deviations, the second
@@ -114,7 +115,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       has_skip=is_shared,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
       action_seed=seed, observation_normaliser=normalisers.choose(
-          normalise_observations, observation_spec))
+          normalise_observations, observation_spec, network, is_stacked))
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
 

@@ -87,7 +87,6 @@ class Workers:
     self._steps_compile = steps_compile
     self._ready_period_s = ready_period_s
     self._closed = False
-    starts.open_vector(id(self), len(factories))
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
@@ -98,6 +97,7 @@ class Workers:
         len(factories), observation_spec, action_spec)
     self.exchange = shared_arrays.open_exchange(shared)
     self.exchange.status.fill(BUSY)
+    starts.open_vector(id(self), len(factories))
     with self._explain_failures():
       self._done, done = processes.CONTEXT.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)

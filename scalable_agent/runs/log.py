@@ -164,6 +164,8 @@ class Log:
       self._num_unrolls += sum(len(n.policy_version) for n in update.notes)
     episodes = update.episodes + self._context.reports.take().episodes
     self._progress.add_episodes(episodes)
+    if self._config.log_episodes:
+      messages.print_episodes(episodes)
     self._files.writer.write_episodes(
         episodes, update.learner.num_env_frames, self._train_time_s())
 

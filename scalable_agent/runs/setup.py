@@ -17,6 +17,8 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import optimizers as optimizers_lib
+from scalable_agent.networks import agents
+from scalable_agent.processes import user_code
 from scalable_agent.replay import saving
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
@@ -24,6 +26,7 @@ from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
+import tensorflow as tf
 
 # Names of files that a killed run leaves behind.
 TEMPORARY_NAMES = (
@@ -82,6 +85,21 @@ def is_finished(config: sections.RunSettings,
   return True
 
 
+def _addon(name: str) -> dict[str, base.Addon]:
+  """Returns the function of `--addon`, by the name of its term in the log."""
+  function = user_code.load(name, 'addon')
+
+  def term(agent: agents.Agent, data: structs.Nest) -> tf.Tensor:
+    with user_code.errors_explained(f'{name} of --addon'):
+      loss = tf.convert_to_tensor(function(agent, data), tf.float32)
+    if loss.shape.rank != 0:
+      raise errors.UserCodeError(
+          f'{name} of --addon must return a scalar, not shape {loss.shape}.')
+    return loss
+
+  return {name.rpartition(':')[2]: term}
+
+
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  part: int = 0,
                  addons: Mapping[str, base.Addon] | None = None,
@@ -103,6 +121,8 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   # All learners start with equal weights, but draw different noise in losses.
   algorithm = algorithms.make(
       config, spec, config.derive_seed('learner', 0, part))
+  if config.addon:
+    addons = {**(addons or {}), **_addon(config.addon)}
   if addons:
     algorithm = base.WithAddons(algorithm, addons)
   # None for algorithms without these groups.

@@ -37,11 +37,8 @@ from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
-from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 import tensorflow as tf
-import tree
 
 STOPPED = 'Stopped before the training began.'
 make_learner = setup.make_learner
@@ -104,8 +101,8 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   of an operation would only wait for a core.
   """
   num_acting = config.num_actor_groups
-  if lab_levels.is_level(declare.first_name(config.level_name)):
-    num_acting = min(num_acting, 2)  # More threads wait for environments.
+  if config.plays_lab:
+    num_acting = min(num_acting, 2)  # More groups wait for environments.
   return int(not config.takes_turns and num_cores <= num_acting + 1)
 
 
@@ -132,6 +129,8 @@ def run(config: config_lib.Config,
   layers.set_compute_dtype(config.compute_dtype)
   if config.hook:  # Fails before anything is created.
     user_code.load(config.hook, 'hook')
+  if config.addon:
+    user_code.load(config.addon, 'addon')
   if collectives.rank == 0:
     logdirs.remove_leftovers(
         config.logdir, setup.TEMPORARY_NAMES, [score_files.TEMPORARY_NAME])
@@ -208,7 +207,7 @@ def _open_part(
       yield None
       return
     # From here on all learners hold equal weights, by applying equal updates.
-    context.collectives.copy_from_first(tree.flatten(learner.state))
+    learner.copy_from_first()
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start,

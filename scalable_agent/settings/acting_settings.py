@@ -44,7 +44,7 @@ class ActingSettings(Section):
       None,
       'Run the policy steps of all groups of environments together, in one '
       'batch. If not set: on with four or more groups of fewer than four '
-      'environments each.', automatic=True)
+      'environments each, and with 64 or more groups.', automatic=True)
   overlap: bool = setting(
       False,
       'Act while the learner learns: more steps a second, but from older '

@@ -4,6 +4,7 @@
 import dataclasses
 
 from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import Check
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import IS_AGENT
 from scalable_agent.settings.declare import Needs
@@ -13,6 +14,9 @@ from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 from scalable_agent.settings.declare import SIZES
 from scalable_agent.settings.declare import VTRACE
+
+_HAS_PARTS = Check[str](lambda x: all(name.strip() for name in x.split(',')),
+                        'must be none, auto, or names of parts')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,9 +61,10 @@ class AgentSettings(Section):
       By(appo='auto', others='none'),
       'Parts of observations that the agent sees normalised, each number (of '
       'frames each pixel) by its running mean and standard deviation, clipped '
-      'to [-5, 5]. none: no part. auto: all floats and all uint8, but no other '
-      'integers. Or names of parts of a dictionary, separated by commas.',
-      algorithms=VTRACE)
+      'to [-5, 5]. none: no part. auto: all floats and uint8, but no one-hot '
+      'codes and no other integers; with --agent=module:function no uint8, '
+      'which the function expects as bytes. Or names of parts of a dictionary, '
+      'separated by commas.', _HAS_PARTS, algorithms=VTRACE)
   scale_from_state: bool | None = setting(
       By(impala=True, appo=False),
       'The standard deviation of the Gaussian policy depends on the '

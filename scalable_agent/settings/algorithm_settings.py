@@ -5,6 +5,7 @@ import dataclasses
 
 from scalable_agent.settings.declare import BELOW_ONE
 from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import Check
 from scalable_agent.settings.declare import CONTINUOUS
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FINITE
@@ -23,6 +24,7 @@ _WITH_PERIOD = ('ddqn', 'sac', 'mpo')
 # Values of --correction, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 _VTRACE = Needs('correction', ('vtrace',))
+_IS_COST = Check[float](lambda x: x >= 0 or x == -1, 'must not be negative')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,9 +43,9 @@ class RewardSettings(Section):
 class ImpalaSettings(RewardSettings):
   """The losses of IMPALA and APPO."""
   entropy_cost: float | None = setting(
-      By(impala=0.00025, appo=.01),
-      'Weight of the entropy loss. For continuous actions with appo, 0 is '
-      'usual.', NOT_NEGATIVE, algorithms=VTRACE)
+      By(impala=0.00025, appo=-1.),
+      'Weight of the entropy loss. -1 with appo: 0.01 for discrete and 0 for '
+      'continuous actions.', _IS_COST, algorithms=VTRACE)
   baseline_cost: float = setting(
       0.5,
       'Weight of the baseline loss (of the value function).', NOT_NEGATIVE,
@@ -86,8 +88,8 @@ class ImpalaSettings(RewardSettings):
       'Reduction of the loss over the steps of a batch: sum or mean. The '
       'learning rate of the IMPALA paper is for the sum.',
       choices=('sum', 'mean'), algorithms=VTRACE)
-  passes: int = setting(
-      4,
+  passes: int | None = setting(
+      By({'appo with LSTM': 2, 'appo': 4}),
       'Number of times that each unroll is learned from. The targets of '
       'V-trace are computed anew each time.', POSITIVE, COUNT,
       algorithms=('appo',))

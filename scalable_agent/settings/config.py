@@ -31,9 +31,10 @@ __all__ = [
 _OBSERVATIONS_PER_MICRO_BATCH = 84
 _MIN_MICRO_BATCH_SIZE = 4
 # Groups share their policy steps if there are at least this many groups, and
-# each has fewer environments than this.
+# each has fewer environments than this, or if there are many groups.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
+_MANY_GROUPS = 64
 # More updates per call were not faster.
 _MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
@@ -118,8 +119,9 @@ class Config(sections.AllSections):
     if self.inference != 'local':
       sharing = True
     if sharing is None:
-      sharing = (num_groups >= _MIN_GROUPS_SHARING and
-                 num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
+      sharing = num_groups >= _MANY_GROUPS or (
+          num_groups >= _MIN_GROUPS_SHARING
+          and num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
     resolved = dataclasses.replace(
         self, agent=agent, xla=xla, dynamic_batching=sharing)
     if self.is_off_policy:

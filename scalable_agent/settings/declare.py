@@ -248,10 +248,13 @@ class Section:
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
     keys = [self.algorithm, 'others']
+    use_lstm = getattr(self, 'use_lstm', None)
+    if use_lstm and not self.is_off_policy:
+      keys.insert(0, f'{self.algorithm} with LSTM')
     if on_atari := is_atari(getattr(self, 'level_name', '')):
       keys = [f'{self.algorithm} on Atari',
               *['Atari'][:self.algorithm != 'impala'], *keys]
-    if self.is_off_policy and getattr(self, 'use_lstm', None):
+    if use_lstm and self.is_off_policy:
       keys = [*['Atari with LSTM'][:on_atari], f'{self.algorithm} with LSTM',
               'others with LSTM', *keys]
     return keys

@@ -7,6 +7,7 @@ from scalable_agent.settings.declare import BELOW_ONE
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FRACTION
+from scalable_agent.settings.declare import IS_FUNCTION
 from scalable_agent.settings.declare import Needs
 from scalable_agent.settings.declare import NOT_NEGATIVE
 from scalable_agent.settings.declare import OFF_POLICY
@@ -70,6 +71,12 @@ class LearnerSettings(Section):
           'others': 0.}),
       'Largest norm of the gradient of a network (of all critics together). '
       'Larger gradients are scaled down. 0 for no clipping.', NOT_NEGATIVE)
+  addon: str = setting(
+      '',
+      'module:function: your function, whose result is added to the loss of '
+      'the policy and to the log. The arguments are the agent and the data of '
+      'the loss; the result is a scalar. See docs/new_algorithm.md.',
+      IS_FUNCTION)
   micro_batch_size: int = setting(
       0,
       'Unrolls of a batch that are processed at once. Smaller values need less '

@@ -27,6 +27,7 @@ from scalable_agent.settings.algorithm_settings import ImpalaSettings
 from scalable_agent.settings.algorithm_settings import OffPolicySettings
 from scalable_agent.settings.algorithm_settings import RewardSettings
 from scalable_agent.settings.cluster_settings import ClusterSettings
+from scalable_agent.settings.cluster_settings import THIS_HOST
 from scalable_agent.settings.declare import names
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 from scalable_agent.settings.learner_settings import LearnerSettings
@@ -43,6 +44,7 @@ __all__ = [
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
 _SLOTS_BESIDE_AN_UNROLL = 5
+_SUITES = {'atari57', 'dmlab30'}
 
 S = TypeVar('S', bound='AllSections')
 
@@ -63,6 +65,7 @@ class AllSections(
       if isinstance(path, str) and '~' in path:
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
+    self._set_cluster()
     if self.algorithm == 'appo':
       self._set_collection()
     super().__post_init__()
@@ -84,6 +87,13 @@ class AllSections(
                   f'cannot be used with --inference={self.inference}')
     if self.algorithm == 'appo':
       self._check_collection()
+    self._check('entropy_cost', self.algorithm == 'appo' or not (
+        self.entropy_cost == -1), 'must not be negative')
+    levels = set(names(self.level_name))
+    self._check('normalise_returns', self.mode != 'train' or not (
+        self.normalise_returns and (len(levels) > 1 or levels & _SUITES)),
+                'can be used with one level only: rewards of several levels '
+                'differ in size')
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.mode != 'train' or (
@@ -123,6 +133,16 @@ class AllSections(
                 not self.deterministic or self.save_replay != 'no',
                 'cannot be used with --deterministic: a resumed run needs the '
                 'replay')
+
+  def _set_cluster(self) -> None:
+    """Sets the defaults of `--task` without flags of the cluster."""
+    task = values.plain(self.task, int)
+    if self.mode != 'train' or not isinstance(task, int) or task < 0:
+      return
+    if self.ray_address == '':
+      object.__setattr__(self, 'ray_address', THIS_HOST)
+    if self.job_name == 'learner' and self.num_actor_workers == 0:
+      object.__setattr__(self, 'num_actor_workers', self.num_actors)
 
   def _set_collection(self) -> None:
     """Sets the defaults of the sizes of appo's collection and batch."""
@@ -199,9 +219,6 @@ class AllSections(
     if self.job_name == 'learner':
       self._check('task', self.task == 0, 'must be 0 for the only '
                   '--job_name=learner; --num_learners is for several')
-      self._check('num_actor_workers', bool(self.num_actor_workers),
-                  'must be set with --task, since the hosts of the actors are '
-                  'not known yet')
 
   def _check_sequences(self) -> None:
     """Checks the settings of off-policy learning with and without an LSTM."""
@@ -233,6 +250,11 @@ class AllSections(
   def num_entries(self) -> int:
     """The number of entries of a sequence, for agents with memory."""
     return declare.used(self.burn_in_steps) + self.sequence_length + 1
+
+  @property
+  def plays_lab(self) -> bool:
+    """Whether a level is one of DeepMind Lab: groups mostly wait for maps."""
+    return any(map(lab_levels.is_level, names(self.level_name)))
 
   def check_used(self, names: Collection[str]) -> None:
     """Raises ConfigError if the algorithm does not use one of the settings.
