@@ -387,7 +387,7 @@ class AlgorithmsTest(parameterized.TestCase):
           total_environment_frames=1_000_000_000, hidden_sizes='64,64',
           num_actor_groups=2, unroll_length=100, num_action_repeats=1,
           learning_rate_schedule='linear', optimizer='rmsprop', epsilon=.1,
-          reward_clipping='abs_one', updates_per_call=0)),
+          reward_clipping='none', updates_per_call=0)),
       ('ddqn', dict(
           total_environment_frames=1_000_000, hidden_sizes='256,256',
           num_actor_groups=1, unroll_length=2, num_action_repeats=1,
@@ -912,9 +912,6 @@ class HelpTest(absltest.TestCase):
       seen |= names
     self.assertEqual(seen, set(_FIELDS))
 
-  def test_help_shows_all_by_name(self):
-    names = re.findall(r'^  --(?:\[no\])?(\w+):', self._help('--help'), re.M)
-    self.assertEqual(names, sorted([*_FIELDS, 'recipe']))
 
 
 class SavedTest(parameterized.TestCase):

@@ -31,6 +31,7 @@ _LAYERS = (
     (6, 'modes'),
     (7, 'distributed'),
     (8, 'experiment'),
+    (9, '__main__'),  # `python -m scalable_agent`.
     (9, 'config structs training'),  # Public paths of modules in wings.
     (9, 'compat'),
 )
@@ -41,12 +42,12 @@ _WITHOUT_TENSORFLOW_TOO = frozenset(
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
 # On one machine. `compat.scalable_agent.experiment` starts the program, which
-# adds a module.
+# adds a module, as `__main__` does.
 _LONGEST_CHAIN = 10
 # On a cluster: the chain goes through the driver and the learner's process.
 _LONGEST_CHAIN_ON_A_CLUSTER = 14
 _MAX_CALLS_TO_GRADIENT = 8
-_MAX_TOP_FOLDER = 6
+_MAX_TOP_FOLDER = 7  # `__main__` must be there.
 # Longer than the limit, each with the reason.
 _LONG_FILES: dict[str, str] = {
     'scalable_agent.vtrace':

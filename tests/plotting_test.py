@@ -113,6 +113,61 @@ class PlottingTest(parameterized.TestCase):
       f.write('{')
     self.assertEmpty(plotting.seeds_of_one(_configs(by_label)))
 
+  def _of_seeds(self, level, seeds, costs=(.1, .2)):
+    logdirs = []
+    for cost in costs:
+      for seed in seeds:
+        # Returns rise from 0 to `seed + 10 * cost`.
+        logdirs.append(self._logdir(
+            [(100 * i, i, level, (seed + 10 * cost) * i / 9)
+             for i in range(10)], name=f'{level}{cost}{seed}'))
+        config_lib.Config(seed=seed, logdir=logdirs[-1], level_name=level,
+                          entropy_cost=cost).save()
+    return logdirs
+
+  def test_statistics_over_seeds(self):
+    logdirs = self._of_seeds('CartPole-v1', (1, 2, 4))
+    saved = []
+    with mock.patch.object(plotting, '_save', lambda *args: saved.append(args)):
+      code, output, _ = self._main(
+          logdir=','.join(logdirs), plot_num_episodes=1)
+    self.assertEqual(code, 0, output)
+    self.assertEqual([path for _, path in saved], [
+        f'{logdirs[0]}/learning_curves_compared{x}.png'
+        for x in ('', '_statistics')])
+    intervals, profiles, efficiency = saved[1][0].axes
+    self.assertEqual(intervals.get_title('left'),
+                     '95 % intervals over seeds at 900 frames')
+    # Means of both groups, 7/3 more than the costs.
+    np.testing.assert_allclose(
+        sorted(line.get_xdata()[0] for line in intervals.get_lines()
+               if line.get_marker() == 'o'),
+        [3, 7 / 3 + 1, 7 / 3 + 1, 4, 7 / 3 + 2, 7 / 3 + 2])
+    self.assertEqual([line.get_label() for line in efficiency.get_lines()],
+                     ['entropy_cost=0.1', 'entropy_cost=0.2'])
+    x, y = efficiency.get_lines()[1].get_data()
+    np.testing.assert_allclose(y, (7 / 3 + 2) * x / 900)
+    x, y = profiles.get_lines()[0].get_data()
+    np.testing.assert_allclose(
+        y, [np.mean(np.array([2, 3, 5]) > t) * 100 for t in x])
+
+  def test_statistics_over_levels_need_a_scale(self):
+    logdirs = [*self._of_seeds('CartPole-v1', (1, 2), (.1,)),
+               *self._of_seeds('Acrobot-v1', (1, 2), (.1,))]
+    code, output, _ = self._main(logdir=','.join(logdirs))
+    self.assertEqual(code, 0)
+    self.assertIn('No picture of statistics over seeds: no group has several '
+                  'seeds, and a scale for all its levels.', output)
+    logdirs = [*self._of_seeds('catch', (1, 2), (.1,)),
+               *self._of_seeds('pattern', (1, 2), (.1,))]
+    code, output, _ = self._main(logdir=','.join(logdirs))
+    self.assertEqual(code, 0)
+    self.assertIn('compared_statistics.png.', output)
+    # Neither the same seed again nor unknown settings are seeds.
+    for other in (logdirs[:1], [logdirs[0], logdirs[2]]):
+      _, output, _ = self._main(logdir=','.join(other))
+      self.assertNotIn('statistics.png', output)
+
   def test_a_band_begins_where_curves_do(self):
     # Of 100 episodes in a mean, the first 20 are no mean.
     def curve(first, sign):

@@ -50,7 +50,7 @@ class _Learner:
 
 
 def _note(*versions):
-  return structs.Note([], np.zeros([1]), np.array(versions))
+  return structs.Note([], np.zeros([1]), np.zeros([1]), np.array(versions))
 
 
 def _ready(number, version=0):
@@ -339,7 +339,7 @@ class LogTest(absltest.TestCase):
         log.Outputs(mock.Mock(train_time_s=0.), writer))
     update = mock.Mock(learner=mock.Mock(num_env_frames=8), episodes=['a'],
                        notes=[])
-    one._progress = mock.Mock()
+    one._progress, one._clipping = mock.Mock(), mock.Mock(return_value=[])
 
     def output(function, *args):
       with contextlib.redirect_stdout(io.StringIO()) as out:

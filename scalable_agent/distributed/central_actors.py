@@ -185,6 +185,9 @@ class CentralActors:
   def seconds(self) -> dict[str, float]:
     return self._local.seconds()
 
+  def num_steps(self) -> int:
+    return self._local.num_steps()
+
   def counts(self) -> dict[str, int]:
     return {**self._crew.counts(),
             'lost_groups': sum(vector.num_losses for vector in self._vectors)}

@@ -143,6 +143,7 @@ class RemoteActors:
                      for worker in self._crew.workers}
     # The version of the weights in ray's store, and their reference.
     self._stored: tuple[int, ray.ObjectRef | None] = (-1, None)
+    self._unroll_length = config.unroll_length
     self._num_columns = self._num_bytes = 0  # Totals of all unrolls so far.
     # This learner's room in the object store of its machine. ray writes any
     # excess to disk.
@@ -202,6 +203,9 @@ class RemoteActors:
   def seconds(self) -> dict[str, float]:
     return timing.totals(seconds for s in self._senders.values()
                          for seconds in (s.seconds, s.past_seconds))
+
+  def num_steps(self) -> int:
+    return self._num_columns * self._unroll_length
 
   def counts(self) -> dict[str, int]:
     return {**self._crew.counts(), 'unrolls': self._num_columns,

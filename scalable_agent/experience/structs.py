@@ -13,25 +13,20 @@ Glossary:
     of an unroll with `E = 1`. A batch of unrolls has `B` columns.
 *   episode: a whole game. After a lost life, the episode continues, also where
     `done` is set for the learner.
-*   feed: makes batches for the learner, of fresh or replayed experience.
 *   frames: environment frames, which are agent steps x action repeats. As an
     observation, a frame is an image.
 *   group: the environments of one actor; in a learner, the variables of one
     optimizer.
 *   importance weights: factors of losses that correct for draws by priority.
-*   inbox: the queue of unrolls from the actors to the feed of a learner.
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
-*   part: the training from one checkpoint on. A start of the program, and each
-    checkpoint of a deterministic run, begins a part. Or a number of an action.
-*   position: names an item of a replay, so that its priority can be set.
-*   replay: a buffer of earlier steps or unrolls, for repeated learning.
+*   part: the training from one checkpoint on: a start of the program, or a
+    checkpoint of a deterministic run, begins one. Or one number of an action.
+*   position: names an entry of a replay, so that its priority can be set.
 *   torso: the layers of a network from an observation to the heads.
-*   transition: an observation, the action for this observation, and the result.
 *   unroll: `T` agent steps in a row of one group.
 *   version: the number of updates that made some weights.
-*   weights: the variables of a network, as published by the learner.
 
 The one time convention (as in the reference):
 
@@ -61,11 +56,9 @@ State: TypeAlias = Nest
 
 
 class ArraySpec(NamedTuple):
-  """Shape and dtype of an array of one environment.
+  """Shape and dtype of an array, without the axes of time and environment.
 
-  Attributes:
-    shape: tuple of int, without the axes of time and environment.
-    dtype: NumPy dtype; `object` means strings (`bytes`), of shape `()`.
+  The dtype `object` means strings (`bytes`), of shape `()`.
   """
   shape: tuple[int, ...]
   dtype: np.dtype
@@ -102,10 +95,16 @@ class ActionSpec(NamedTuple):
 
 
 class EnvironmentSpec(NamedTuple):
-  """Observations, actions, and environment frames per agent step."""
+  """Observations and actions of an environment, as agents see and choose them.
+
+  `num_action_repeats` is the number of environment frames per agent step.
+  `units` are the spaces of the environment, of `environments.units.describe`;
+  None if the same as those of agents, or not known, as of older runs.
+  """
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
+  units: 'dict[str, Any] | None' = None
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
@@ -116,8 +115,9 @@ class EnvironmentSpec(NamedTuple):
     pairs = [(name, part(spec)) for name, spec in names.items()]
     parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
     seen = {'parts': parts} if names else part(self.observation)
+    units = {'units': self.units} if self.units else {}
     return {'observation': seen, 'action': self.action._asdict(),
-            'num_action_repeats': self.num_action_repeats}
+            'num_action_repeats': self.num_action_repeats, **units}
 
   @classmethod
   def from_json(cls, data: abc.Mapping[str, Any]) -> 'EnvironmentSpec':
@@ -129,7 +129,7 @@ class EnvironmentSpec(NamedTuple):
     return cls({name: part(spec) for name, spec in dict(seen['parts']).items()}
                if 'parts' in seen else part(seen),
                ActionSpec(ints(action['num_values']), int(action['size'])),
-               int(data['num_action_repeats']))
+               int(data['num_action_repeats']), data.get('units'))
 
 
 class StepOutputInfo(NamedTuple):
@@ -196,8 +196,7 @@ class Steps(NamedTuple):
   """The entries of an unroll, or of a batch of unrolls, along time.
 
   Attributes:
-    env_outputs: `[T + 1, E, ...]`.
-    agent_outputs: `[T + 1, E, ...]`.
+    env_outputs, agent_outputs: `[T + 1, E, ...]`.
     truncation_values: float32 `[T + 1, E]`, the actor's estimate of the value
       of the last observation where `truncated`. 0 elsewhere, and everywhere
       without `bootstrap_truncated`.
@@ -226,7 +225,7 @@ class Start(NamedTuple):
 
 
 class LastObservation(NamedTuple):
-  """The last observation before entry `time`, which has `info.episode_end`."""
+  """The observation before the `info.episode_end` at `time` and `column`."""
   time: int
   column: int
   observation: Nest
@@ -254,8 +253,7 @@ class Transition(NamedTuple):
 
   Attributes:
     observation: nest of `[B, ...]`, from which the action was chosen.
-    action: `[B, *shape]` of `ActionSpec.array`, the executed action: continuous
-      actions are within [-1, 1].
+    action: `[B, *shape]` of `ActionSpec.array`, the action that was executed.
     reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
     discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
       step, unless a time limit cut the episode off.
@@ -272,11 +270,16 @@ class Transition(NamedTuple):
 class Sequence(NamedTuple):
   """`E` entries of each environment; an agent with memory learns the last `L`.
 
-  The last observation of a truncated game is an entry of its own, before the
-  entry that begins the next game. Arrays are `[E, B, ...]`, or for targets
-  `[L, B]`; `state`, `[B, ...]`, is the state before entry 0. `next`, int32, is
-  the entry after the steps of `reward`, where learned entries count from 0.
-  `known`, float32, is 0 where no action was chosen or nothing followed.
+  The last observation of a truncated game is an entry in front of the entry
+  that begins the next game. `E - L - 1` entries only move the state (burn-in).
+
+  Attributes:
+    env_outputs: `[E, B, ...]`, see `StepOutput.for_agent`.
+    actions: `[E, B, ...]`, the actions that led to the entries.
+    state: nest of `[B, ...]`, the recurrent state before entry 0.
+    reward, discount: float32 `[L, B]`, as in `Transition`.
+    next: int32 `[L, B]`, the entry after these steps; learned entries are 0 on.
+    known: float32 `[L, B]`, 0 where no action was chosen, or nothing followed.
   """
   env_outputs: StepOutput
   actions: Array
@@ -297,10 +300,12 @@ class Episode(NamedTuple):
 class Note(NamedTuple):
   """The facts of an unroll for the log: all ended episodes.
 
-  `actions` are the actions `[N, ...]` of all steps. See `Start` for versions.
+  `actions`, `[N, ...]`, and `rewards`, float32 `[N]`, are of all steps. See
+  `Start` for versions.
   """
   episodes: list[Episode]
   actions: np.ndarray
+  rewards: np.ndarray
   policy_version: np.ndarray
 
 
@@ -318,8 +323,6 @@ class Sample(NamedTuple):
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
-    largest_weights: of several learners with priorities, float32 `[B]`: the
-      number that each importance weight was divided by, 0 for fresh unrolls.
   """
   data: Unroll | Transition | Sequence
   importance_weights: np.ndarray | None = None
@@ -342,9 +345,6 @@ class Batch(NamedTuple):
 
 
 class Weights(NamedTuple):
-  """A published version of an agent's weights; never changes.
-
-  `values` are arrays or tensors, in the order of `agent.variables`.
-  """
+  """Weights that never change, in the order of `agent.variables`."""
   version: int
   values: abc.Sequence[Array]

@@ -37,16 +37,13 @@ class Learned(NamedTuple):
 class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
-  The counters are on the host, so no update waits for the device. With several
-  learners, each learner waits for the frame counts of all learners.
+  The counters are on the host, so no update waits for the device.
 
   Attributes:
     algorithm, agent: the algorithm, and its agent.
     num_env_frames: environment frames that have arrived.
-    num_updates: updates made.
-    updates_per_call: `K`.
-    is_consistent: False if `step` failed between two updates, so that weights
-      and `num_updates` disagree.
+    num_updates, updates_per_call: updates made, and `K`.
+    is_consistent: False if `step` failed between two updates of a call.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -71,8 +68,7 @@ class Learner:
       micro_batch_size: the number of columns that are processed at once, which
         saves memory; None for all. The update is that of the whole batch.
       updates_per_call: `K`, updates that `step` makes in one compiled loop.
-      jit_compile: whether XLA compiles the update. A loop of several learners
-        is not compiled.
+      jit_compile: whether XLA compiles updates; never a loop of many learners.
       collectives: the other learners, if there are any. Each learner has a part
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.
@@ -134,10 +130,15 @@ class Learner:
         'targets': self.algorithm.targets,
         'statistics': self._mover.variables}
 
-  def to_device(self, data: structs.Unroll | structs.Transition
-                | structs.Sequence, num_new_frames: int,
-                importance_weights: np.ndarray | None = None
-                ) -> structs.Batch:
+  @property
+  def observations_clipped(self) -> tuple[int, int]:
+    """Numbers of observations of the first steps: all, and clipped ones."""
+    return self._mover.counted
+
+  def to_device(
+      self, data: structs.Unroll | structs.Transition | structs.Sequence,
+      num_new_frames: int, importance_weights: np.ndarray | None = None
+  ) -> structs.Batch:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
@@ -160,10 +161,9 @@ class Learner:
   def step(self, batch: structs.Batch) -> Learned:
     """Makes `K` updates with a batch of `to_device`.
 
-    The scalars are the scalars of the loss, `learning_rate`, and
-    `gradient_norm` before clipping. With several groups,
-    the last two names are `<group>/learning_rate` and `<group>/gradient_norm`,
-    for each group that learned in one of the updates.
+    The scalars are those of the loss, `learning_rate`, and `gradient_norm`
+    before clipping. With several groups, the last two names begin with
+    `<group>/`, for each group that learned in one of the updates.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}

@@ -62,7 +62,6 @@ def num_step_bytes(config: config_lib.Config,
   """Returns the size of a full replay of steps, and of recurrent states."""
   num_states = (config.replay_steps // config.unroll_length
                 if config.use_lstm else 0)
-  return (steps.num_bytes(
-      spec, config.replay_steps,
-      levels.are_stacked(config.level_name, config.is_test))
+  is_stacked = levels.are_stacked(config.level_name, config.is_test)
+  return (steps.num_bytes(spec, config.replay_steps, is_stacked)
           + num_states * 2 * 4 * declare.used(config.lstm_units))

@@ -84,6 +84,7 @@ def _note(unroll: structs.Unroll) -> structs.Note:
   actions = unroll.steps.agent_outputs.action[1:].copy()
   return structs.Note(episodes.finished_episodes(unroll),
                       actions.reshape(-1, *actions.shape[2:]),
+                      unroll.steps.env_outputs.reward[1:].flatten(),
                       unroll.start.policy_version.copy())
 
 

@@ -29,6 +29,8 @@ class Mover:
 
   Attributes:
     variables: the sums, float64, which are saved and not published.
+    counted: how many numbers of observations were normalised by the first
+      statistics, and how many of these were clipped; (0, 0) before.
   """
 
   def __init__(self, agent: agents.Agent, return_rate: float,
@@ -59,6 +61,7 @@ class Mover:
     self._compiled_add = flat_function.FlatFunction(self._add)
     self._compiled_move = flat_function.FlatFunction(self._move)
     self._are_finite: dict[str, tf.Tensor] = {}
+    self.counted = 0, 0
 
   @property
   def is_set(self) -> bool:
@@ -109,8 +112,11 @@ class Mover:
     size = max(_MAX_NUMBERS // num_numbers, 1)
     for start in range(0, num_columns, size):
       end = min(start + size, num_columns)
-      self._compiled_add(tree.map_structure(
-          lambda x, start=start, end=end: x[:, start:end], new))
+      part = tree.map_structure(
+          lambda x, start=start, end=end: x[:, start:end], new)
+      if self._observations and self.is_set and not self.counted[0]:
+        self.counted = self._observations.clipped(part['observations'])
+      self._compiled_add(part)
 
   def _add(self, new: dict[str, structs.Nest]) -> None:
     """Adds entries `[T, B, ...]`, all new, to the sums."""

@@ -13,6 +13,7 @@ from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import metrics
 from scalable_agent.scores import dmlab30
+from scalable_agent.scores import evaluations
 from scalable_agent.scores import files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table as table_lib
@@ -49,6 +50,9 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   if trained_with:
     print(config_lib.changes_said(trained_with, config)
           or 'With the settings of the training.')
+  if line := evaluations.best_is_better(config.logdir):
+    print(f'{line} To test the best weights: '
+          f'--logdir={os.path.join(config.logdir, "best")}.')
   # Code of a user may change the directory.
   config = dataclasses.replace(config, life_loss_ends_episode=False,
                                logdir=os.path.abspath(config.logdir))
@@ -81,16 +85,16 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
     table = table_lib.make_table(
         [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
     path, error = _write_table(table, path)
-  returns = {row.level: list(row.returns) for row in rows}
+  of_levels = {row.level: list(row.returns) for row in rows}
   if config.log_episodes and config.level_name == lab_levels.SUITE:
-    no_cap, cap_100 = (dmlab30.compute_human_normalized_score(returns, cap)
+    no_cap, cap_100 = (dmlab30.compute_human_normalized_score(of_levels, cap)
                        for cap in (None, 100))
     print(f'No cap.: {no_cap:f} Cap 100: {cap_100:f}')
   print(f'\n{files.to_markdown(table)}', flush=True)
   if error:
     raise errors.SaveError(error)
   print(f'Wrote {path}.json, .csv and .md.', flush=True)
-  return returns
+  return of_levels
 
 
 def _num_environments(config: config_lib.Config,

@@ -145,6 +145,15 @@ class ObservationNormaliser(tf.keras.layers.Layer):
           x / tf.sqrt(statistics.variance + _EPSILON), -_CLIP, _CLIP)
     return parts if isinstance(observations, dict) else parts['']
 
+  def clipped(self, observations: Observations) -> tuple[int, int]:
+    """Returns how many numbers are normalised, and how many are clipped."""
+    values = self(observations)
+    parts = [values[name] if isinstance(values, dict) else values
+             for name in self.statistics]
+    return (sum(int(tf.size(part)) for part in parts),
+            sum(int(tf.reduce_sum(tf.cast(tf.abs(part) >= _CLIP, tf.int32)))
+                for part in parts))
+
   def moments(self, observations: Observations
               ) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
     """Returns the moments of observations `[T, B, ...]`, see `moments`."""

@@ -280,10 +280,10 @@ def _work(commands: connection.Connection, done: connection.Connection,
         if command is None:
           with warnings.catch_warnings():
             warnings.simplefilter('ignore')  # Shown when the level was queried.
-            _seed(seeds[i])
+            seed_process(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
-          _seed(seeds[i])
+          seed_process(seeds[i])
           observation, _ = envs[i].reset(seed=seeds[i])
           shared_arrays.write(exchange.observation, index, observation)
         else:
@@ -306,7 +306,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
       env.close()
 
 
-def _seed(seed: int) -> None:
+def seed_process(seed: int) -> None:
   """Seeds the generators that an environment shares with its process."""
   # All workers are forked with the same state of these generators.
   random.seed(seed)

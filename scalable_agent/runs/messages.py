@@ -1,18 +1,25 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines that a run prints at its start and at its end."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
+import os
+import shlex
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.algorithms import appo
 from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import layers
+from scalable_agent.runs import clipping
+from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import program
 
 # The levels that settings of some tasks change.
 _CHANGES = {
@@ -38,6 +45,7 @@ def print_start(
   for line in (levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
                config_lib.choices_made(asked, config),
+               clipping.rewards_said(config),
                *_about_appo(config, actors.spec.action),
                before and config_lib.changes_said(before, config)):
     if line:
@@ -116,6 +124,49 @@ def print_episodes(episodes: Iterable[structs.Episode]) -> None:
   for episode in episodes:
     print(f'Level: {episode.level_name} '
           f'Episode return: {episode.episode_return:f}', flush=True)
+
+
+def waiting(config: config_lib.Config, learner: learner_lib.Learner,
+            actors: interface.Acting, num_learners: int) -> Callable[[], None]:
+  """Returns a function that prints the frames before the first update.
+
+  The function does nothing if called within --progress_secs after a line.
+  """
+  is_due = timing.Interval(config.progress_secs)
+
+  def say() -> None:
+    if not learner.num_updates and is_due():
+      num_frames = (
+          actors.num_steps() * num_learners * config.num_action_repeats)
+      print(f'{min(num_frames, config.num_first_frames):,} of '
+            f'{config.num_first_frames:,} frames collected for the first '
+            'update.', flush=True)
+
+  return say
+
+
+def print_next(logdir: str, only_here: bool = False) -> None:
+  """Prints the best evaluation, and the commands that usually come next.
+
+  `only_here` leaves out commands that make environments: no other process knows
+  the level.
+  """
+  agent, done = logdir, evaluations.read(logdir)
+  if line := evaluations.best_is_better(logdir):
+    agent = os.path.join(logdir, 'best')
+    print(line)
+  elif done and done[-1].mean >= max(evaluation.mean for evaluation in done):
+    print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
+          f'{done[-1].num_env_frames:,} frames.')
+  if only_here:
+    commands = [('plot', logdir)]
+    print('Next, draw the curves:')
+  else:
+    commands = [('test', agent), ('plot', logdir), ('video', agent)]
+    print('Next, test the agent, draw the curves, record videos:')
+  for mode, directory in commands:
+    print(f'  {program.name()} --logdir={shlex.quote(directory)} '
+          f'--mode={mode}', flush=True)
 
 
 def print_updates(num_updates: int, updates_per_step: float) -> None:

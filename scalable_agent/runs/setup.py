@@ -75,6 +75,19 @@ def _check_same_start(learner: learner_lib.Learner,
         'machines, and all levels must have the same observations and actions.')
 
 
+def check_first_update(config: sections.AllSections) -> None:
+  """Raises ConfigError if the whole run is shorter than the first update."""
+  # `sources` checks the warm-up of a replay of steps.
+  if not config.is_off_policy and (
+      config.num_first_frames > config.total_environment_frames):
+    name = 'unrolls_per_collect' if config.unrolls_per_collect else 'batch_size'
+    raise errors.ConfigError(
+        f'Nothing would be learned: --{name}={getattr(config, name)} unrolls '
+        f'of --unroll_length={config.unroll_length} steps take '
+        f'{config.num_first_frames:,} frames, and --total_environment_frames='
+        f'{config.total_environment_frames}.')
+
+
 def is_finished(config: sections.RunSettings,
                  learner: learner_lib.Learner) -> bool:
   """Returns whether no frames are left; then prints a line."""

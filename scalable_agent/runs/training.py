@@ -16,6 +16,7 @@ from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.algorithms import base
+from scalable_agent.environments import own_levels
 from scalable_agent.environments import restarts as restarts_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -154,6 +155,9 @@ def run(config: config_lib.Config,
             part.learner.num_env_frames < config.total_environment_frames)
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
+  if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
+    messages.print_next(config.logdir, own_levels.is_registered(
+        config.level_name))
   return 0
 
 
@@ -192,6 +196,8 @@ def _open_part(
   with contextlib.ExitStack() as stack:
     number = checkpointing.latest_number(config.logdir)
     before = setup.settings_before(config) if number else None
+    if not number:
+      setup.check_first_update(config)
     actors = stack.enter_context(
         contextlib.closing(make_acting(config, number)))
     if context.collectives.total([0])[0]:
@@ -228,6 +234,9 @@ def _acting(
     outputs: log_lib.Outputs | None) -> Iterator[_Part]:
   """Yields a part with running actors; saves and ends the part at the exit."""
   log = log_lib.Log(config, learner, actors, feed, context, outputs)
+  if outputs:
+    feed.waiting = messages.waiting(
+        config, learner, actors, context.collectives.size)
   end_frames = _end_frames(config, learner.num_env_frames)
   # Policies act with the oldest of these versions.
   versions = collections.deque(

@@ -13,6 +13,8 @@ import re
 from typing import Any
 
 from scalable_agent import errors
+from scalable_agent.scores import group_text
+from scalable_agent.scores import markdown
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
@@ -68,6 +70,7 @@ def to_markdown(table: score_table.Table) -> str:
     parts += _comparison_parts(table.comparisons)
   if suite and table.aggregates:
     parts += _aggregate_parts(suite, table.aggregates)
+  parts += group_text.to_markdown(table.over_runs)
   if len(table.runs) > 1:
     parts += ['## Agents', '\n'.join(
         f'{i}. {run.source}, {run.num_env_frames:,} frames'
@@ -88,9 +91,9 @@ def _aggregate_parts(
   names = [agent.name for agent in suite.agents]
   return [
       f'## Over all {len(suite.human.scores)} levels of {suite.name}',
-      _markdown_table([
+      markdown.table([
           ['normalised scores, percent', 'yours', '95 % interval', *names],
-          *([a.name, f'{a.value:.1f}', _interval_text(a.interval, 1),
+          *([a.name, f'{a.value:.1f}', markdown.interval(a.interval, 1),
              *(f'{value:.1f}{"*" if recomputed else ""}'
                for value, recomputed in a.published.values())]
             for a in aggregates)]),
@@ -114,7 +117,7 @@ def _comparison_parts(
           score.environment, f'{score.algorithm} [P{number}]',
           f'{score.num_agent_steps:,}', f'{score.mean:,.2f}',
           '' if score.std is None else f'{score.std:,.2f}'])
-  return ['## Published scores of the same algorithm', _markdown_table(lines),
+  return ['## Published scores of the same algorithm', markdown.table(lines),
           '\n'.join(f'- [P{number}] {source}: {protocol}' for
                     (source, protocol), number in numbers.items())]
 
@@ -125,7 +128,7 @@ def _level_table(table: score_table.Table) -> str:
     agents = ['agent', *(str(i) for i, run in enumerate(table.runs, 1)
                          for _ in run.rows)]
     lines = [[line[0], agent, *line[1:]] for line, agent in zip(lines, agents)]
-  return _markdown_table(lines)
+  return markdown.table(lines)
 
 
 def _columns(suite: suites.Suite) -> tuple[suites.Published, ...]:
@@ -142,7 +145,7 @@ def _head(suite: suites.Suite | None) -> list[str]:
 
 def _cells(row: score_table.Row, suite: suites.Suite | None) -> list[str]:
   cells = [row.level, str(len(row.returns)), f'{row.mean:,.2f}',
-           f'{row.std:,.2f}', _interval_text(row.interval, 2)]
+           f'{row.std:,.2f}', markdown.interval(row.interval, 2)]
   if not suite:
     return cells
   if row.level not in suite.keys:
@@ -156,22 +159,6 @@ def _cells(row: score_table.Row, suite: suites.Suite | None) -> list[str]:
       text += f' ({suite.normalized(row.level, score):.1f})'
     cells.append(text)
   return cells
-
-
-def _interval_text(interval: tuple[float, float], num_decimals: int) -> str:
-  return ' to '.join(f'{x:,.{num_decimals}f}' for x in interval)
-
-
-def _markdown_table(rows: list[list[str]]) -> str:
-  """Returns a table with aligned cells; the first column is left-aligned."""
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  lines = ['| ' + ' | '.join(
-      cell.rjust(width) if i else cell.ljust(width)
-      for i, (cell, width) in enumerate(zip(row, widths))) + ' |'
-           for row in rows]
-  rule = '|' + '|'.join('-' * (width + 1) + (':' if i else '-')
-                        for i, width in enumerate(widths)) + '|'
-  return '\n'.join([lines[0], rule, *lines[1:]])
 
 
 def to_json(table: score_table.Table) -> str:
@@ -195,6 +182,7 @@ def to_json(table: score_table.Table) -> str:
           'level': row.level, 'num_agent_steps': num_agent_steps,
           'scores': [score._asdict() for score in scores]}
                          for row, num_agent_steps, scores in table.comparisons],
+      'over_runs': group_text.to_json(table.over_runs),
       'remarks': table.remarks,
       'differences': table.differences,
       'sources': {column.name: column.source
@@ -239,6 +227,7 @@ def to_csv(table: score_table.Table) -> str:
           f'{score.source}: {score.protocol}'])
   if suite:
     writer.writerows(_published_lines(suite, table))
+  writer.writerows(group_text.csv_rows(table.over_runs))
   return out.getvalue()
 
 

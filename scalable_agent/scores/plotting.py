@@ -3,7 +3,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 import csv
-import dataclasses
 import os
 import types
 from typing import NamedTuple, TYPE_CHECKING
@@ -12,7 +11,9 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.scores import evaluations as evaluations_lib
+from scalable_agent.scores import groups as groups_lib
 from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import statistics_plot
 from scalable_agent.scores import suites
 from scalable_agent.settings import config as config_lib
 
@@ -66,8 +67,19 @@ def run(config: config_lib.Config) -> int:
   # Otherwise matplotlib adds an extension, and the path printed is wrong.
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
-  figure = draw(runs, config.plot_num_episodes, evaluations,
-                seeds_of_one(configs))
+  _save(draw(runs, config.plot_num_episodes, evaluations,
+             seeds_of_one(configs)), path)
+  figure = statistics_plot.make([
+      statistics_plot.CurvesOfRun(settings, {
+          level: _line(curve, 0, config.plot_num_episodes)
+          for level, curve in runs[label].items()})
+      for label, settings in configs.items() if settings])
+  if figure:
+    _save(figure, '_statistics'.join(os.path.splitext(path)))
+  return 0
+
+
+def _save(figure: 'Figure', path: str) -> None:
   try:
     # The file name tells matplotlib the format.
     figure.savefig(path, dpi=110)
@@ -75,7 +87,6 @@ def run(config: config_lib.Config) -> int:
     raise errors.ConfigError(
         f'--plot_file={path} cannot be written: {e}.') from e
   print(f'Wrote {path}.')
-  return 0
 
 
 def _levels_played(config: config_lib.Config | None) -> list[str] | None:
@@ -102,11 +113,7 @@ def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
   groups: dict[tuple, list[str]] = {}
   for label, config in configs.items():
     if config:
-      settings = tuple(
-          (field.name, getattr(config, field.name))
-          for field in dataclasses.fields(config)
-          if not field.metadata['varies'])
-      groups.setdefault(settings, []).append(label)
+      groups.setdefault(groups_lib.key(config), []).append(label)
   return {f'{group[0]} and {len(group) - 1} other seeds: '
           'median, least and most': tuple(group)
           for group in groups.values() if len(group) >= _MIN_SEEDS}

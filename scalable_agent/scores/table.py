@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scalable_agent.scores import data
+from scalable_agent.scores import groups as groups_lib
 from scalable_agent.scores import protocol
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
@@ -89,13 +90,17 @@ class Comparison(NamedTuple):
 
 
 class Table(NamedTuple):
-  """The complete table of the tests of one or several agents."""
+  """The complete table of the tests of one or several agents.
+
+  `over_runs` has the statistics over runs that differ by seed only.
+  """
   runs: tuple[Run, ...]
   suite: suites.Suite | None
   aggregates: tuple[Aggregate, ...]
   remarks: tuple[str, ...]
   differences: tuple[str, ...]
   comparisons: tuple[Comparison, ...] = ()
+  over_runs: groups_lib.Report = groups_lib.Report()
 
   @property
   def rows(self) -> tuple[Row, ...]:
@@ -123,7 +128,7 @@ def make_table(runs: Sequence[Run]) -> Table:
   """Makes the table of tests, with published scores of the same levels.
 
   Each test is of one agent. Several agents count as one agent, like the experts
-  of the paper.
+  of the paper. Runs that differ by seed only also get statistics over runs.
   """
   rows = [row for run in runs for row in run.rows]
   suite = suites.suite_of(row.level for row in rows)
@@ -131,14 +136,21 @@ def make_table(runs: Sequence[Run]) -> Table:
   is_complete = suite is not None and (
       sorted(filter(None, keys)) == sorted(suite.human.scores))
   comparisons = [list(_comparisons(run)) for run in runs]
+  over_runs = groups_lib.report(*groups_lib.of_runs([
+      groups_lib.SeedRun(run.trained_with, run.num_env_frames,
+                         {row.level: row.mean for row in run.rows})
+      for run in runs if run.trained_with]))
+  is_complete_or_grouped = is_complete or any(
+      not line.level for line in over_runs.lines)
   return Table(
       tuple(runs), suite,
       _aggregates(suite, rows) if suite and is_complete else (),
       remarks=(*_lines_of_all(map(_run_remarks, runs)),
-               *_remarks(suite, rows, is_complete)),
+               *_remarks(suite, rows, is_complete_or_grouped),
+               *over_runs.remarks),
       differences=_lines_of_all(map(
           _differences, itertools.repeat(suite), runs, comparisons)),
-      comparisons=tuple(itertools.chain(*comparisons)))
+      comparisons=tuple(itertools.chain(*comparisons)), over_runs=over_runs)
 
 
 def _run_remarks(run: Run) -> Iterator[str]:

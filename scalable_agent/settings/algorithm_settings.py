@@ -33,7 +33,8 @@ class RewardSettings(Section):
   discounting: float = setting(
       0.99, 'Discount per agent step (gamma).', FRACTION)
   reward_clipping: str = setting(
-      By(impala='abs_one', Atari='abs_one', others='none'),
+      By({'impala on Atari': 'abs_one', 'impala on DeepMind Lab': 'abs_one',
+          'Atari': 'abs_one', 'others': 'none'}),
       'Clipping of rewards for learning. none: no clipping. abs_one: to [-1, '
       '1]. soft_asymmetric: squashed to [-1.5, 5], where negative rewards are '
       'multiplied by 0.3.', choices=('none', 'abs_one', 'soft_asymmetric'))

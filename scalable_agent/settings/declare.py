@@ -210,15 +210,15 @@ class Section:
   """Base class of the sections: shared settings, and the checks."""
   mode: str = setting(
       'train',
-      'Job of this command. train: train an agent. test: play whole games with '
-      'the latest checkpoint and write a table of scores, next to published '
+      'Job of this command. train: train an agent. check: play random steps in '
+      'a level, and name faults and a recipe. test: play whole games with the '
+      'latest checkpoint and write a table of scores, next to published '
       'scores. table: make one table of the tests in --logdir=A,B,C, where '
       'each name is a directory (for its latest test) or a file of a test. '
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
-      'write the latest checkpoint as a TensorFlow program, in the directory '
-      'export of --logdir.',
-      choices=('train', 'test', 'table', 'plot', 'video', 'export'),
+      'write a TensorFlow program, in the directory export of --logdir.',
+      choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
@@ -248,13 +248,13 @@ class Section:
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
     keys = [self.algorithm, 'others']
-    use_lstm = getattr(self, 'use_lstm', None)
-    if use_lstm and not self.is_off_policy:
+    with_lstm = getattr(self, 'use_lstm', None)
+    if with_lstm and not self.is_off_policy:
       keys.insert(0, f'{self.algorithm} with LSTM')
     if on_atari := is_atari(getattr(self, 'level_name', '')):
       keys = [f'{self.algorithm} on Atari',
               *['Atari'][:self.algorithm != 'impala'], *keys]
-    if use_lstm and self.is_off_policy:
+    if with_lstm and self.is_off_policy:
       keys = [*['Atari with LSTM'][:on_atari], f'{self.algorithm} with LSTM',
               'others with LSTM', *keys]
     return keys

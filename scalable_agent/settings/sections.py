@@ -283,6 +283,15 @@ class AllSections(
       return self.batch_size
     return self.batch_size - round(self.batch_size * self.replay_fraction)
 
+  @property
+  def num_first_frames(self) -> int:
+    """Environment frames that all learners collect before the first update."""
+    num_steps = (
+        declare.used(self.min_replay_steps) if self.is_off_policy else
+        (self.unrolls_per_collect or self.num_fresh_unrolls)
+        * self.unroll_length)
+    return num_steps * self.num_action_repeats
+
   def of_learner(self: S, num_environments: int) -> S:
     """Returns the settings of one of `num_learners` learners.
 

@@ -1,0 +1,239 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Groups of runs that differ by seed only, and their statistics."""
+
+import collections
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent.scores import ranges
+from scalable_agent.scores import statistics
+from scalable_agent.settings import sections
+
+_MAX_SETTINGS_IN_NAME = 3
+# A run ends with a whole batch.
+_MAX_RATIO_OF_FRAMES = 1.1
+
+
+class SeedRun(NamedTuple):
+  """A run, and its score on each level.
+
+  Attributes:
+    config: the settings of the training.
+    num_env_frames: the frames of the training.
+    scores: mean return by level.
+  """
+  config: sections.AllSections
+  num_env_frames: int
+  scores: Mapping[str, float]
+
+
+class Group(NamedTuple):
+  """Runs that differ by seed and level only.
+
+  Attributes:
+    name: the settings that differ from those of other groups.
+    scores: float64 `[R]`, the score of each seed, by level.
+  """
+  name: str
+  scores: Mapping[str, np.ndarray]
+
+  @property
+  def num_runs(self) -> int:
+    """The number of runs of each level; 0 if levels have other numbers."""
+    numbers = {len(scores) for scores in self.scores.values()}
+    return numbers.pop() if len(numbers) == 1 else 0
+
+  def percents(self) -> np.ndarray | None:
+    """Returns normalised scores `[R, L]`; None if these are not known."""
+    if not self.num_runs or not all(map(ranges.find, self.scores)):
+      return None
+    return np.stack([ranges.percent(level, scores)
+                     for level, scores in self.scores.items()], axis=-1)
+
+  def joint_scores(self) -> np.ndarray | None:
+    """Returns scores `[R, L]` with a common scale; None without such a scale.
+
+    Scores are normalised, or the returns of the only level.
+    """
+    percents = self.percents()
+    if percents is None and len(self.scores) == 1:
+      return next(iter(self.scores.values()))[:, None]
+    return percents
+
+  def functions(self) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    """Returns the statistics of `joint_scores` by name."""
+    return (statistics.OF_LEVEL if self.percents() is None
+            else statistics.OVER_LEVELS)
+
+
+class Line(NamedTuple):
+  """Statistics of a group on one level, or over all its levels.
+
+  Attributes:
+    group: name of the group.
+    level: name of the level; '' for all levels, with scores in percent.
+    num_runs: runs on each level.
+    estimates: `statistics.Estimate` by name of the statistic.
+    profile: `statistics.profile` at `PROFILE_PERCENTS`; empty for one level.
+  """
+  group: str
+  level: str
+  num_runs: int
+  estimates: Mapping[str, statistics.Estimate]
+  profile: tuple[statistics.Estimate, ...] = ()
+
+
+class Comparison(NamedTuple):
+  """A comparison of two groups.
+
+  Attributes:
+    first: name of a group.
+    second: name of another group.
+    is_percent: whether the difference is one of normalised scores; if not, of
+      the returns of the only level.
+    contest: the comparison; None for levels without known normalisation, where
+      only `probability` is defined.
+    probability: as `statistics.Contest.probability`.
+  """
+  first: str
+  second: str
+  is_percent: bool
+  contest: statistics.Contest | None
+  probability: statistics.Estimate
+
+
+class Report(NamedTuple):
+  """The statistics over runs of all groups."""
+  lines: tuple[Line, ...] = ()
+  comparisons: tuple[Comparison, ...] = ()
+  remarks: tuple[str, ...] = ()
+
+
+def key(config: sections.AllSections,
+        *ignored: str) -> tuple[tuple[str, object], ...]:
+  """Returns all settings but those that vary within an experiment."""
+  return tuple((field.name, getattr(config, field.name))
+               for field in dataclasses.fields(config)
+               if not field.metadata['varies'] and field.name not in ignored)
+
+
+def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
+  """Returns the groups of runs, and remarks on runs without a group."""
+  by_key: dict[tuple, list[SeedRun]] = {}
+  for run in runs:
+    by_key.setdefault(key(run.config, 'level_name'), []).append(run)
+  groups, remarks = [], []
+  for name, members in zip(_names(list(by_key)), by_key.values()):
+    tests = collections.Counter(
+        (level, run.config.seed) for run in members for level in run.scores)
+    twice = [(*test, number) for test, number in tests.items() if number > 1]
+    if twice:
+      level, seed, number = twice[0]
+      if len({run.config.seed for run in members}) > 1:
+        remarks.append(
+            f'No statistics over the seeds of {name}: seed {seed} on {level} '
+            f'is there {number} times.')
+      continue
+    frames = [run.num_env_frames for run in members]
+    if len(tests) > len({level for level, _ in tests}) and (
+        max(frames) > _MAX_RATIO_OF_FRAMES * min(frames)):
+      remarks.append(f'Different lengths in {name}: {min(frames):,} to '
+                     f'{max(frames):,} frames.')
+    groups.append(Group(name, by_level(members)))
+  return groups, remarks
+
+
+def by_level(runs: Sequence[SeedRun]) -> dict[str, np.ndarray]:
+  """Returns the scores of runs by level, in the order of the seeds."""
+  scores: dict[str, list[float]] = {}
+  for run in sorted(runs, key=lambda run: run.config.seed):
+    for level, score in run.scores.items():
+      scores.setdefault(level, []).append(score)
+  return {level: np.array(scores[level], np.float64)
+          for level in sorted(scores)}
+
+
+def _names(keys: Sequence[tuple[tuple[str, object], ...]]) -> list[str]:
+  """Returns the names of groups: the first settings that tell these apart."""
+  if len(keys) <= 1:
+    return ['all runs'] * len(keys)
+  settings = [dict(key) for key in keys]
+  differ = sorted(
+      (name for name in settings[0]
+       if len({str(group[name]) for group in settings}) > 1),
+      key=lambda name: name != 'algorithm')
+  names: list[str] = []
+  for size in range(1, _MAX_SETTINGS_IN_NAME + 1):
+    names = [' '.join(f'{name}={group[name]}' for name in differ[:size])
+             for group in settings]
+    if len(set(names)) == len(names):
+      return names
+  return [f'{number} {name} ...' for number, name in enumerate(names, 1)]
+
+
+def report(groups: Sequence[Group], remarks: Sequence[str] = ()) -> Report:
+  """Returns the statistics of groups; only remarks without two seeds."""
+  repeated = [group for group in groups if any(
+      len(scores) > 1 for scores in group.scores.values())]
+  if not repeated:
+    return Report(remarks=tuple(remarks))
+  lines = [line for group in repeated for line in _lines(group)]
+  pairs = list(itertools.combinations(repeated, 2))
+  comparisons = [found for pair in pairs if (found := compare(*pair))]
+  return Report(tuple(lines), tuple(comparisons),
+                (*remarks, *_remarks(repeated, pairs)))
+
+
+def _lines(group: Group) -> Iterator[Line]:
+  for level, scores in group.scores.items():
+    functions = statistics.OF_LEVEL
+    found = statistics.estimates(scores[:, None], list(functions.values()))
+    yield Line(group.name, level, len(scores), dict(zip(functions, found)))
+  percents = group.percents()
+  if percents is not None:
+    functions = statistics.OVER_LEVELS
+    found = statistics.estimates(percents, list(functions.values()))
+    yield Line(group.name, '', group.num_runs, dict(zip(functions, found)),
+               tuple(statistics.profile(percents, statistics.PROFILE_PERCENTS)))
+
+
+def compare(first: Group, second: Group) -> Comparison | None:
+  """Compares two groups; None if their levels differ, or numbers of runs."""
+  if first.scores.keys() != second.scores.keys() or not (
+      first.num_runs and second.num_runs):
+    return None
+  joint = [group.joint_scores() for group in (first, second)]
+  x, y = [np.stack(list(group.scores.values()), axis=-1) if scores is None
+          else scores for group, scores in zip((first, second), joint)]
+  contest = statistics.contest(x, y)
+  return Comparison(first.name, second.name, first.percents() is not None,
+                    None if joint[0] is None else contest, contest.probability)
+
+
+def _remarks(groups: Sequence[Group],
+             pairs: Sequence[tuple[Group, Group]]) -> Iterator[str]:
+  fewest = min(len(scores) for group in groups
+               for scores in group.scores.values())
+  if fewest < statistics.MIN_RUNS:
+    yield (f'Too few seeds: {fewest}. With fewer than {statistics.MIN_RUNS} '
+           'the intervals over runs are too narrow to be relied on.')
+  for group in groups:
+    numbers = {len(scores) for scores in group.scores.values()}
+    if len(numbers) > 1:
+      yield (f'No numbers over the levels of {group.name}: '
+             f'{min(numbers)} to {max(numbers)} seeds, the same number of each '
+             'level is needed.')
+    unknown = [level for level in group.scores if not ranges.find(level)]
+    if unknown and len(group.scores) > 1:
+      yield (f'No numbers over the levels of {group.name}: returns of '
+             f'{", ".join(unknown[:3])}{", ..." if unknown[3:] else ""} have '
+             'no known scale.')
+  for first, second in pairs:
+    if first.scores.keys() != second.scores.keys():
+      missing = sorted(first.scores.keys() ^ second.scores.keys())
+      yield (f'No comparison of {first.name} with {second.name}: only one of '
+             f'both has {", ".join(missing[:3])}'
+             f'{", ..." if missing[3:] else ""}.')

@@ -1,0 +1,118 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Draws statistics over seeds: intervals, profiles, sample efficiency."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TYPE_CHECKING
+
+import numpy as np
+from scalable_agent.scores import groups as groups_lib
+from scalable_agent.scores import statistics
+from scalable_agent.settings import sections
+
+if TYPE_CHECKING:
+  from matplotlib.axes import Axes
+  from matplotlib.figure import Figure
+
+_NUM_FRAMES = 40
+_NUM_THRESHOLDS = 41
+_NUM_RESAMPLES = 1000
+
+
+class CurvesOfRun(NamedTuple):
+  """The settings of a run, and frames and mean returns `[N]` by level."""
+  config: sections.AllSections
+  lines: Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
+  """Draws three panels of the groups of runs; matplotlib must be installed.
+
+  All groups are compared at the last frames that all runs have reached. Returns
+  None without several seeds; prints a line if there are seeds, but no numbers.
+  """
+  if len({run.config.seed for run in runs}) < 2:
+    return None
+  ends = [frames[[0, -1]] for run in runs for frames, _ in run.lines.values()]
+  grid = np.linspace(max(x for x, _ in ends), min(x for _, x in ends),
+                     _NUM_FRAMES)
+  at_grid = [_groups_at(runs, frames) for frames in grid]
+  drawn = [group for group in at_grid[-1] if group.num_runs > 1
+           and group.joint_scores() is not None]
+  if grid[0] >= grid[-1] or not drawn:
+    reason = ('no group has several seeds, and a scale for all its levels'
+              if not drawn else 'the runs have no frames in common')
+    print(f'No picture of statistics over seeds: {reason}.')
+    return None
+  from matplotlib import figure as figure_lib  # pylint: disable=g-import-not-at-top
+  figure = figure_lib.Figure(figsize=(18, 5), layout='constrained')
+  _draw(figure.subplots(1, 3), drawn, grid, at_grid)
+  return figure
+
+
+def _draw(panels: Sequence['Axes'], drawn: Sequence[groups_lib.Group],
+          grid: np.ndarray,
+          at_grid: Sequence[Sequence[groups_lib.Group]]) -> None:
+  intervals, profiles, efficiency = panels
+  _draw_intervals(intervals, drawn)
+  scores = np.concatenate([_joint(group).ravel() for group in drawn])
+  thresholds = np.linspace(scores.min(), scores.max(), _NUM_THRESHOLDS)
+  for group in drawn:
+    _draw_band(profiles, thresholds, statistics.profile(
+        _joint(group), thresholds.tolist(), _NUM_RESAMPLES), group.name)
+    _draw_band(efficiency, grid, [
+        statistics.estimates(_joint(same), [statistics.interquartile_mean],
+                             _NUM_RESAMPLES)[0]
+        for groups in at_grid for same in groups if same.name == group.name],
+               group.name)
+  unit = 'normalised score, percent' if drawn[0].percents() is not None else (
+      'mean return')
+  intervals.set_title(f'95 % intervals over seeds at {grid[-1]:,.0f} frames',
+                      loc='left', fontsize='medium')
+  profiles.set_title('performance profile', loc='left', fontsize='medium')
+  efficiency.set_title('sample efficiency', loc='left', fontsize='medium')
+  intervals.set_xlabel(unit)
+  profiles.set_xlabel(unit)
+  profiles.set_ylabel('runs with a higher score, percent')
+  efficiency.set_xlabel('environment frames')
+  efficiency.set_ylabel(f'interquartile mean of {unit}')
+  efficiency.legend(frameon=False)
+  for axes in intervals, profiles, efficiency:
+    axes.grid(alpha=0.3)
+
+
+def _joint(group: groups_lib.Group) -> np.ndarray:
+  scores = group.joint_scores()
+  assert scores is not None
+  return scores
+
+
+def _groups_at(runs: Sequence[CurvesOfRun],
+               num_frames: float) -> list[groups_lib.Group]:
+  return groups_lib.of_runs([
+      groups_lib.SeedRun(run.config, int(num_frames), {
+          level: float(np.interp(num_frames, *line))
+          for level, line in run.lines.items()}) for run in runs])[0]
+
+
+def _draw_intervals(axes: 'Axes', groups: Sequence[groups_lib.Group]) -> None:
+  labels: list[str] = []
+  found = [dict(zip(group.functions(), statistics.estimates(
+      _joint(group), list(group.functions().values()))))
+           for group in groups]
+  for name in found[0]:
+    for i, estimates in enumerate(found):
+      value, low, high = estimates[name]
+      axes.plot([low, high], [len(labels)] * 2, color=f'C{i}', linewidth=6,
+                alpha=.4, solid_capstyle='butt')
+      axes.plot([value], [len(labels)], 'o', color=f'C{i}')
+      labels.append('' if i else name)
+  axes.set_yticks(range(len(labels)), labels)
+  axes.invert_yaxis()
+
+
+def _draw_band(axes: 'Axes', x: np.ndarray,
+               found: Sequence[statistics.Estimate], label: str) -> None:
+  values, low, high = np.array(found).T
+  [line] = axes.plot(x, values, label=label)
+  axes.fill_between(x, low, high, alpha=.25, linewidth=0,
+                    color=line.get_color())
