@@ -35,7 +35,7 @@ class DefaultTest(parameterized.TestCase):
       ('impala', 'dmlab30', 'abs_one'),
       ('impala', 'explore_goal_locations_small', 'abs_one'),
       ('appo', 'ALE/Pong-v5', 'abs_one'), ('sac', 'ALE/Pong-v5', 'abs_one'),
-      ('appo', 'dmlab30', 'none'), ('appo', 'CartPole-v1', 'none'))
+      ('appo', 'rooms_watermaze', 'none'), ('appo', 'CartPole-v1', 'none'))
   def test_by_algorithm_and_level(self, algorithm, level, expected):
     self.assertEqual(config_lib.Config(
         algorithm=algorithm, level_name=level).reward_clipping, expected)
@@ -132,7 +132,8 @@ class WatchTest(parameterized.TestCase):
 
 
 MUTATIONS = (
-    dict(file='runs/clipping', catches='clipping_test.WatchTest', rows=(
+    dict(file='runs/clipping',
+         catches='test_rewards_are_counted_over_the_first_thousand', rows=(
         ('rewards are never said', 'np.abs(rewards) > limit',
          'np.abs(rewards) > np.inf'),
         ('a few rewards are enough', 'sum(map(len, rewards)) < _NUM_STEPS',

@@ -41,7 +41,8 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
       optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
       beta_1=0.9, beta_2=0.999)
   return learner_lib.Learner(
-      impala.Impala(agent, sections.ImpalaSettings(discounting=discounting)),
+      impala.Impala(agent, sections.ImpalaSettings(
+          discounting=discounting, reward_clipping='abs_one')),
       {'agent': optimizers.Scheduled(
           optimizer, lambda frames: optimizers.linear_decay(
               0.00048, frames, total_environment_frames))},
@@ -746,8 +747,9 @@ MUTATIONS = (
     )),
     dict(file='learning/learner',
          catches='test_groups_that_are_not_clipped', rows=(
-        ('all losses move all groups', 'tape, loss.by_group, {',
-         'tape, dict.fromkeys(loss.by_group, sum(loss.by_group.values())), {'),
+        ('all losses move all groups',
+         'loss.by_group[group] for group in groups}',
+         'sum(loss.by_group.values()) for group in groups}'),
         ('all groups are clipped', 'if group in self._unclipped else (',
          'if False else ('),
     )),

@@ -15,14 +15,14 @@ Glossary:
     `done` is set for the learner.
 *   frames: environment frames, which are agent steps x action repeats. As an
     observation, a frame is an image.
-*   group: the environments of one actor; in a learner, the variables of one
-    optimizer.
+*   group: environments of one actor; in a learner, variables of one optimizer.
 *   importance weights: factors of losses that correct for draws by priority.
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
-*   part: the training from one checkpoint on: a start of the program, or a
-    checkpoint of a deterministic run, begins one. Or one number of an action.
+*   part: the training from one checkpoint on. A start of the program adds a
+    part to the run. A deterministic run begins a part at each checkpoint. A
+    part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
 *   torso: the layers of a network from an observation to the heads.
 *   unroll: `T` agent steps in a row of one group.
@@ -77,8 +77,9 @@ class ActionSpec(NamedTuple):
   """The actions of an environment. Exactly one of the two fields is set.
 
   Attributes:
-    num_values: for discrete actions, the number of values of each part. An
-      action of one part is int32 `[]`, an action of `N` parts int32 `[N]`.
+    num_values: for discrete actions, the number of values of each part of an
+      action. An action of one part is a plain number, int32 `[]`. An action of
+      `N` parts is int32 `[N]`.
     size: for continuous actions, the number of parts, `N`. An action is float32
       `[N]` within [-1, 1].
   """
@@ -213,8 +214,7 @@ class Start(NamedTuple):
     level_name: object `[E]`, level names.
     environment: int64 `[E]`, the number of the environment in the run. The
       unrolls of an environment follow each other without a gap.
-    agent_state: nest of `[E, ...]`, the recurrent state before the observation
-      of entry 0 is processed; `()` for feed-forward agents.
+    agent_state: the recurrent state before observation 0 is processed.
     policy_version: int64 `[E]`, the version of the weights that chose the first
       action. With a shared policy, these weights can be newer.
   """
@@ -235,8 +235,7 @@ class Unroll(NamedTuple):
   """The message from acting to learning: `T + 1` steps of `E` environments.
 
   A batch has the same form, with one column per unroll of a single environment.
-  `last_observations` has an element for each entry from 1 on that has
-  `info.episode_end`.
+  `last_observations` has an element for each `info.episode_end` after entry 0.
   """
   steps: Steps
   start: Start
@@ -253,7 +252,8 @@ class Transition(NamedTuple):
 
   Attributes:
     observation: nest of `[B, ...]`, from which the action was chosen.
-    action: `[B, *shape]` of `ActionSpec.array`, the action that was executed.
+    action: `[B, *shape]` of `ActionSpec.array`, the executed action: continuous
+      actions are within [-1, 1].
     reward: float32 `[B]`, the sum of the discounted rewards of `k <= n` steps.
     discount: float32 `[B]`, `gamma^k`; 0 if the episode ended with the `k`-th
       step, unless a time limit cut the episode off.

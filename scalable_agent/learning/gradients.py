@@ -20,18 +20,19 @@ Outputs: TypeAlias = tuple[
 
 
 def of_groups(tape: tf.GradientTape, losses: Mapping[str, tf.Tensor],
-              variables: Mapping[str, list[tf.Variable]]) -> Gradients:
-  """Returns the gradient of the loss of each group of variables.
+              groups: Mapping[str, Sequence[tf.Variable]]) -> Gradients:
+  """Returns the gradients of the loss of each group.
 
-  Groups with the same loss, such as memory and critics, are computed at once.
+  Groups of one tensor, such as memory and critics, are computed at once.
   """
-  by_loss: dict[int, dict[str, list[tf.Variable]]] = {}
-  for group, of_group in variables.items():
-    by_loss.setdefault(id(losses[group]), {})[group] = of_group
+  by_loss: dict[int, list[str]] = {}
+  for group, loss in losses.items():
+    by_loss.setdefault(id(loss), []).append(group)
   gradients: Gradients = {}
-  for groups in by_loss.values():
-    gradients.update(tape.gradient(losses[next(iter(groups))], groups))
-  return {group: gradients[group] for group in variables}
+  for names in by_loss.values():
+    gradients.update(tape.gradient(
+        losses[names[0]], {group: groups[group] for group in names}))
+  return {group: gradients[group] for group in losses}
 
 
 def add(gradients: Gradients, others: Gradients) -> Gradients:

@@ -25,9 +25,7 @@ class Learned(NamedTuple):
   Attributes:
     scalars: float32 scalars by name, means over the updates of the call. Means
       of a group are over the updates in which the group learned.
-    errors: float32 `[B]` or `[K, B]`, see `base.Loss`; None if the algorithm
-      computes no errors.
-    targets: float32 `[T, B]` or None, see `base.Loss`.
+    errors, targets: see `base.Loss`; `errors` are `[B]` or `[K, B]`.
   """
   scalars: dict[str, tf.Tensor]
   errors: tf.Tensor | None
@@ -37,13 +35,13 @@ class Learned(NamedTuple):
 class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
-  The counters are on the host, so no update waits for the device.
+  No update waits for the device: the counters are on the host.
 
   Attributes:
     algorithm, agent: the algorithm, and its agent.
     num_env_frames: environment frames that have arrived.
     num_updates, updates_per_call: updates made, and `K`.
-    is_consistent: False if `step` failed between two updates of a call.
+    is_consistent: False if `step` failed between two updates.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -67,8 +65,9 @@ class Learner:
         None. Values are clipped before the norm.
       micro_batch_size: the number of columns that are processed at once, which
         saves memory; None for all. The update is that of the whole batch.
-      updates_per_call: `K`, updates that `step` makes in one compiled loop.
-      jit_compile: whether XLA compiles updates; never a loop of many learners.
+      updates_per_call: `K`, the updates of one compiled loop.
+      jit_compile: whether XLA compiles the update. A loop of several learners
+        is not compiled.
       collectives: the other learners, if there are any. Each learner has a part
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.
@@ -108,8 +107,7 @@ class Learner:
         self._loop if is_loop else self._update_groups,
         jit_compile=jit_compile and is_loop and self._collectives.size == 1)
     self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
-    # XLA compiles these two functions, and all micro-batches share the two.
-    # Otherwise separate functions only cost time.
+    # All micro-batches share these functions; else two functions cost time.
     if not is_loop and (jit_compile or micro_batch_size):
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
@@ -135,14 +133,14 @@ class Learner:
     """Numbers of observations of the first steps: all, and clipped ones."""
     return self._mover.counted
 
-  def to_device(
-      self, data: structs.Unroll | structs.Transition | structs.Sequence,
-      num_new_frames: int, importance_weights: np.ndarray | None = None
-  ) -> structs.Batch:
+  def to_device(self, data: structs.Unroll | structs.Transition
+                | structs.Sequence, num_new_frames: int,
+                importance_weights: np.ndarray | None = None
+                ) -> structs.Batch:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
-    observations are left out: no loss reads these. See `structs.Sample`.
+    observations are left out: no loss reads these.
     """
     if isinstance(data, structs.Unroll):
       steps = data.steps._replace(env_outputs=self.agent.tokenize(
@@ -161,9 +159,9 @@ class Learner:
   def step(self, batch: structs.Batch) -> Learned:
     """Makes `K` updates with a batch of `to_device`.
 
-    The scalars are those of the loss, `learning_rate`, and `gradient_norm`
-    before clipping. With several groups, the last two names begin with
-    `<group>/`, for each group that learned in one of the updates.
+    The scalars are the loss's, `learning_rate`, and `gradient_norm` before
+    clipping; with several groups, `<group>/learning_rate` and
+    `<group>/gradient_norm` of each group that learned in an update.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}
@@ -324,9 +322,11 @@ class Learner:
   ) -> gradients_lib.Outputs:
     with tf.GradientTape(persistent=len(groups) > 1) as tape:
       loss = self.algorithm.loss(data, importance_weights, groups, seed)
-    return (gradients_lib.of_groups(tape, loss.by_group, {
-        group: self.algorithm.groups[group] for group in groups}),
-            dict(loss.sums), dict(loss.means), loss.errors, loss.targets)
+    gradients = gradients_lib.of_groups(
+        tape, {group: loss.by_group[group] for group in groups},
+        self.algorithm.groups)
+    return (gradients, dict(loss.sums), dict(loss.means), loss.errors,
+            loss.targets)
 
   def _apply(self, gradients: gradients_lib.Gradients,
              learning_rates: Mapping[str, tf.Tensor]) -> gradients_lib.Scalars:
