@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 import functools
 import os
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import environments
@@ -30,9 +30,6 @@ _MAX_SAVED_BYTES = 2e9
 
 _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
-
-_Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
-                      | replay_lib.Replay[replay_lib.Starts])
 
 
 class Place(NamedTuple):
@@ -167,8 +164,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
-    print(f'The saved replay has {replay.num_items:,} '
-          f'{"sequences" if config.use_lstm else "transitions"}.')
+    items = 'sequences' if config.use_lstm else 'transitions'
+    print(f'The saved replay has {replay.num_items:,} {items}.')
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
@@ -204,7 +201,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner, selector: replay_lib.Selector,
-                 place: Place) -> _Replay:
+                 place: Place) -> (replay_lib.Replay[replay_lib.StepStore]
+                                   | replay_lib.Replay[replay_lib.Starts]):
   seed = place.replay_seed(config)
   store = replay_lib.StepStore(
       spec, config.replay_steps, config.num_actors,
@@ -247,7 +245,8 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
                place: Place) -> replay_lib.Rate:
-  min_steps = declare.used(config.min_replay_steps)
+  min_steps = max(declare.used(config.min_replay_steps), config.num_actors * (
+      config.num_entries if config.use_lstm else 0))
   num_frames = min_steps * place.collectives.size * spec.num_action_repeats
   if num_frames >= config.total_environment_frames:
     raise errors.ConfigError(
