@@ -54,6 +54,7 @@ _REFUSED = {
        for name in ('dataset_path', 'level_cache_dir')},
     'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
+        'seeds', 'jobs',
         'test_num_episodes', 'total_environment_frames', 'num_actors', 'passes',
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
         'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
@@ -97,7 +98,7 @@ _REFUSED = {
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
-        'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
+        'selector', 'hindsight', 'reduction', 'save_replay', 'pack', 'suite',
         'inference', 'collectives', 'video_format', 'export_format')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
@@ -211,9 +212,9 @@ class DefaultsTest(absltest.TestCase):
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
             'environment_settings', 'files', 'lab_levels', 'learner_settings',
-            'replay_settings', 'run_settings', 'sections'))
-        + "'scalable_agent.settings.test_settings', "
-        "'scalable_agent.settings.values']")
+            'recipes', 'replay_settings', 'run_settings', 'sections',
+            'suite_settings', 'test_settings'))
+        + "'scalable_agent.settings.values']")
 
 
 class ChecksTest(parameterized.TestCase):
@@ -903,7 +904,7 @@ class HelpTest(absltest.TestCase):
     self.assertEqual(headings, [
         '00 recipe', '01 run', '02 environment', '03 agent', '04 acting',
         '05 cluster', '06 learner', '07 impala', '08 offpolicy', '09 replay',
-        '10 test'])
+        '10 test', '11 suite'])
     shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[2:]
     seen = set()
     for section, part in zip(config_lib.SECTIONS, shown):
