@@ -108,6 +108,8 @@ _REFUSED = {
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
     **{name: [(value, 'must be module:function') for value in ('a', 'a:1b')]
        for name in ('hook', 'addon')},
+    'normalise_observations': [
+        (value, 'must be none, auto, or names') for value in ('', ',')],
     'clip_ratio': [(0, 'must be positive'), _BELOW_ONE[1]],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_update_rate': [(0, 'must be positive'),
@@ -119,8 +121,8 @@ _REFUSED = {
                            for value in ('[1]', 'size=5')],
     'task': [(-2, 'must be at least -1'), (1, 'must be 0 for the only')]}
 # All values of their types are valid.
-_FREE = {'plot_file', 'use_lstm', 'normalise_observations',
-         'normalise_returns', 'normalise_advantages', 'overlap',
+_FREE = {'plot_file', 'use_lstm', 'normalise_returns',
+         'normalise_advantages', 'overlap',
          'scale_from_state',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
