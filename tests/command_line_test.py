@@ -143,15 +143,18 @@ class RecipeTest(absltest.TestCase):
 
 MUTATIONS = (
     dict(file='settings/recipes/__init__',
-         catches='command_line_test.RecipeTest', rows=(
+         catches='test_only_errors_of_another_algorithm_name_the_recipe', rows=(
         ('every error names the recipe',
          'if not name or (own := algorithm_of(name)) == algorithm:',
          'own = name\n    if not name:'),
     )),
-    dict(file='settings/command_help', catches='command_line_test.HelpTest',
+    dict(file='settings/command_help', catches='test_of_an_algorithm',
          rows=(
         ('flags of all algorithms are shown',
          "if algorithm in field.metadata['algorithms']}", '}'),
+    )),
+    dict(file='settings/command_help', catches='test_nothing_is_asked_for',
+         rows=(
         ('arguments of the user program ask', "if arg == '--':", 'if not arg:'),
     )),
 )

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests that docs/logging.md explains all that a run writes and shows."""
 
+import functools
 import pathlib
 import re
 from unittest import mock
@@ -15,15 +16,22 @@ from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-_PAGE = (_ROOT / 'docs' / 'logging.md').read_text(encoding='utf-8')
-_NAMES = set(re.findall(r'`([\w/]+)`', _PAGE))
 # Names of the page for each group of variables.
 _GROUP = re.compile(r'^train/(critic|policy|temperature|duals)/')
 
 
+@functools.cache
+def _page():
+  return (_ROOT / 'docs' / 'logging.md').read_text(encoding='utf-8')
+
+
+def _names():
+  return set(re.findall(r'`([\w/]+)`', _page()))
+
+
 def _unexplained(tags):
   return {tag for tag in (_GROUP.sub('train/GROUP/', tag) for tag in tags)
-          if tag not in _NAMES}
+          if tag not in _names()}
 
 
 class PageTest(absltest.TestCase):
@@ -32,7 +40,7 @@ class PageTest(absltest.TestCase):
     found = {stage for path in (_ROOT / 'scalable_agent').rglob('*.py')
              for stage in re.findall(r"\.stage\('(\w+)'\)", path.read_text())}
     self.assertGreater(len(found), 7)
-    explained = {name.split('/')[2] for name in _NAMES
+    explained = {name.split('/')[2] for name in _names()
                  if name.startswith('time/') and name.count('/') == 2}
     self.assertEmpty(found - explained)
 
@@ -40,7 +48,7 @@ class PageTest(absltest.TestCase):
     source = (_ROOT / 'scalable_agent/runs/panel.py').read_text()
     rows = set(re.findall(r"add_row\(\s*'([\w ]+)'", source))
     self.assertIn('policy lag', rows)
-    self.assertEmpty({row for row in rows if f'\n| {row} |' not in _PAGE})
+    self.assertEmpty({row for row in rows if f'\n| {row} |' not in _page()})
 
   def test_counts_of_workers_are_explained(self):
     names = set()
@@ -95,7 +103,7 @@ class RunTest(parameterized.TestCase):
 
 
 MUTATIONS = (
-    dict(file='runs/summaries', catches='logging_test.PageTest.test_groups',
+    dict(file='runs/summaries', catches='test_groups',
          rows=(
         ('tags of the reference get a group', 'name in _REFERENCE or ', ''),
         ('time is a group twice', " or start == 'time'", ''),

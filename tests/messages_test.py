@@ -164,9 +164,12 @@ MUTATIONS = (
          '      self.waiting()\n      try:\n        unroll, release',
          '      try:\n        unroll, release'),
     )),
-    dict(file='scores/evaluations', catches='messages_test.NextTest', rows=(
+    dict(file='scores/evaluations', catches='test_the_last_one_is_the_best_one',
+         rows=(
         ('equal means count as better', 'latest.mean >= highest.mean',
          'latest.mean > highest.mean'),
+    )),
+    dict(file='scores/evaluations', catches='test_weights_that_are_lost', rows=(
         ('weights that are lost are named',
          "not os.path.exists(os.path.join(directory, 'checkpoint'))", 'False'),
     )),

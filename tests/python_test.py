@@ -112,13 +112,14 @@ class QuietTest(absltest.TestCase):
 
 
 MUTATIONS = (
-    dict(file='environments/own_levels', catches='python_test.EnvironmentTest',
-         rows=(
+    dict(file='environments/own_levels',
+         catches='test_names_of_other_levels_are_refused', rows=(
         ('another level is replaced',
          'elif any(family.levels.is_level(level_name)\n'
          '           for family in environments.FAMILIES):', 'elif False:'),
     )),
-    dict(file='settings/values', catches='python_test.RecipeTest', rows=(
+    dict(file='settings/values',
+         catches='test_settings_are_those_of_the_flags', rows=(
         ('flags alone are false', "text in ('', 'true')",
          "text == 'true'"),
     )),
