@@ -42,8 +42,8 @@ _WITHOUT_TENSORFLOW_TOO = frozenset(
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
 # On one machine. `compat.scalable_agent.experiment` starts the program, which
-# adds a module, as `__main__` does.
-_LONGEST_CHAIN = 10
+# adds a module, as `__main__` does; a suite's report groups runs by settings.
+_LONGEST_CHAIN = 11
 # On a cluster: the chain goes through the driver and the learner's process.
 _LONGEST_CHAIN_ON_A_CLUSTER = 14
 _MAX_CALLS_TO_GRADIENT = 8

@@ -33,13 +33,15 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 from scalable_agent.settings.learner_settings import LearnerSettings
 from scalable_agent.settings.replay_settings import ReplaySettings
 from scalable_agent.settings.run_settings import RunSettings
+from scalable_agent.settings.suite_settings import SuiteSettings
 from scalable_agent.settings.test_settings import TestSettings
 
 __all__ = [
     'ActingSettings', 'AgentSettings', 'AllSections', 'ClusterSettings',
     'CORRECTIONS', 'EnvironmentSettings', 'ImpalaSettings',
     'LearnerSettings', 'names_with', 'OffPolicySettings', 'ReplaySettings',
-    'RewardSettings', 'RunSettings', 'SECTIONS', 'TestSettings']
+    'RewardSettings', 'RunSettings', 'SECTIONS', 'SuiteSettings',
+    'TestSettings']
 
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
@@ -54,7 +56,7 @@ class AllSections(
     RunSettings, EnvironmentSettings, AgentSettings,
     ActingSettings, ClusterSettings, LearnerSettings,
     ImpalaSettings, OffPolicySettings,
-    ReplaySettings, TestSettings):
+    ReplaySettings, TestSettings, SuiteSettings):
   """All sections in one, with checks across sections."""
 
   def __post_init__(self) -> None:
@@ -236,15 +238,12 @@ class AllSections(
     self._check('hindsight', self.hindsight == 'none',
                 'cannot be used with --use_lstm: the LSTM has seen the goal of '
                 'the episode')
-    for name, least in (
-        ('min_replay_steps', self.num_entries),
-        ('replay_steps', self.num_entries + self.unroll_length
-         + _SLOTS_BESIDE_AN_UNROLL)):
-      least *= self.num_actors
-      self._check(name, getattr(self, name) >= least,
-                  f'must be at least {least}, for sequences of '
-                  f'{self.num_entries} entries in each of --num_actors='
-                  f'{self.num_actors} environments')
+    least = self.num_actors * (
+        self.num_entries + self.unroll_length + _SLOTS_BESIDE_AN_UNROLL)
+    self._check('replay_steps', self.replay_steps >= least,
+                f'must be at least {least}, for sequences of '
+                f'{self.num_entries} entries in each of --num_actors='
+                f'{self.num_actors} environments')
 
   @property
   def num_entries(self) -> int:
