@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests that docs/logging.md explains all that a run writes and shows."""
 
+import functools
 import pathlib
 import re
 from unittest import mock
@@ -19,6 +20,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _GROUP = re.compile(r'^train/(critic|policy|temperature|duals)/')
 
 
+@functools.cache
 def _page():
   return (_ROOT / 'docs' / 'logging.md').read_text(encoding='utf-8')
 
@@ -28,9 +30,8 @@ def _names():
 
 
 def _unexplained(tags):
-  names = _names()
   return {tag for tag in (_GROUP.sub('train/GROUP/', tag) for tag in tags)
-          if tag not in names}
+          if tag not in _names()}
 
 
 class PageTest(absltest.TestCase):
@@ -102,7 +103,8 @@ class RunTest(parameterized.TestCase):
 
 
 MUTATIONS = (
-    dict(file='runs/summaries', catches='test_groups', rows=(
+    dict(file='runs/summaries', catches='test_groups',
+         rows=(
         ('tags of the reference get a group', 'name in _REFERENCE or ', ''),
         ('time is a group twice', " or start == 'time'", ''),
     )),
