@@ -1,3 +1,4 @@
+# make         prints these lines
 # make train   trains on ALE Pong (make train FLAGS="--level_name=... ...")
 # make test    runs all tests but those of make storm, on all cores
 #              (make test TESTS=tests/vtrace_test.py)
@@ -33,7 +34,11 @@ RUN = $(VENV)/bin/python
 # until a process has nothing left to do.
 PYTEST = $(RUN) -m pytest --numprocesses=$(JOBS) --dist=worksteal
 
-.PHONY: train test check storm mutations oldest docs clean
+# The first target: bare make must neither install nor train.
+help:
+	@sed -n 's/^# \{0,1\}//p; /^$$/q' Makefile
+
+.PHONY: help train test check storm mutations oldest docs clean
 
 train: $(VENV)/installed
 	$(RUN) experiment.py --recipe=pong_two_cores $(FLAGS)

@@ -292,7 +292,7 @@ def top_folder(root: pathlib.Path) -> list[str]:
   """Returns the modules of the top folder, without `__init__`."""
   return [module.removeprefix('scalable_agent.')
           for module, path in modules(root).items()
-          if path.parent.name == 'scalable_agent'
+          if path.parent == root / 'scalable_agent'
           and path.name != '__init__.py']
 
 

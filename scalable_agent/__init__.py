@@ -9,7 +9,7 @@ from typing import Any
 # Public names, imported at their first use: processes of environments must not
 # import TensorFlow.
 _LAZY = {'Config': 'settings.config', 'load': 'modes.loading',
-         'train': 'runs.training'}
+         'train': 'modes.training'}
 _LAZY_MODULES = ('compat', 'config', 'environments', 'errors', 'experiment',
                  'losses', 'structs', 'training', 'vtrace')
 __all__ = ['Config', 'load', 'train']
@@ -20,7 +20,11 @@ def __getattr__(name: str) -> Any:
     return importlib.import_module(f'{__name__}.{name}')
   if name not in _LAZY:
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-  return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
+  if name == 'Config':  # Needs no TensorFlow.
+    return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
+  console = importlib.import_module(f'{__name__}.processes.console')
+  with console.quiet_tensorflow():
+    return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
 
 
 def __dir__() -> list[str]:

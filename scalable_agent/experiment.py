@@ -2,6 +2,7 @@
 """Trains and tests agents: flags in, checkpoints and scores out.
 
   python experiment.py --recipe=pong_two_cores --logdir=/tmp/a
+  python experiment.py --mode=check --level_name=my_levels:Corridor-v0
   python experiment.py --logdir=/tmp/a --mode=test
   python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
   python experiment.py --logdir=/tmp/a --mode=plot
@@ -10,9 +11,9 @@
   python experiment.py --logdir=/tmp/b --mode=suite --suite=toys --seeds=5
 
 Where the package is installed, `scalable-agent` is the same program, and so is
-`python -m scalable_agent.experiment`. --help lists the flags by name,
---helpfull by section. Programs can use `scalable_agent.settings.config.Config`
-without flags.
+`python -m scalable_agent`. --help shows the most used flags, --help=sac those
+of an algorithm, --helpfull all flags by section. Programs can use
+`scalable_agent.settings.config.Config` without flags.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,11 +21,9 @@ import contextlib
 import dataclasses
 import importlib
 import importlib.util
-import itertools
 import os
 import sys
 import traceback
-from typing import Any
 
 from absl import app
 from absl import flags
@@ -35,16 +34,19 @@ from scalable_agent.processes import console
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import levels
+from scalable_agent.settings import command_help
+from scalable_agent.settings import command_line
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
-from scalable_agent.settings.recipes import recipe_names
-from scalable_agent.settings.recipes import with_recipe
+from scalable_agent.settings import lab_levels
+from scalable_agent.settings import other_words
+from scalable_agent.settings import recipes
 from scalable_agent.settings.suite_settings import OF_SUITES
 
 # Module and function of every mode. The function takes a Config and returns the
 # exit code. The module is imported late: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
 MODES = {'train': ('scalable_agent.runs.training', 'train'),
+         'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
@@ -53,67 +55,6 @@ MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'suite': ('scalable_agent.modes.suite', 'run')}
 # Modes that default to the settings of the training run.
 _USES_TRAINED_SETTINGS = ('test', 'video', 'export')
-
-
-class _WholeNumbers(flags.IntegerParser):
-  """Parser of whole numbers that also accepts 2e3 and 1_000."""
-
-  def convert(self, argument: str | int) -> int:
-    try:
-      return super().convert(argument)
-    except ValueError:
-      with contextlib.suppress(ValueError):
-        if (number := float(argument)).is_integer():
-          return int(number)
-      raise ValueError('it must be a whole number') from None
-
-
-class _Booleans(flags.BooleanParser):
-  """Parser of booleans with a plain error message."""
-
-  def parse(self, argument: str | int | bool) -> bool:
-    try:
-      return super().parse(argument)
-    except ValueError:
-      raise ValueError('it must be true or false') from None
-
-
-def _define_boolean(*, flag_values: flags.FlagValues, name: str,
-                    default: bool | None, help: str, module_name: str) -> None:
-  flag = flags.BooleanFlag(name, default, help)
-  flag.parser = _Booleans()
-  flags.DEFINE_flag(flag, flag_values, module_name)
-
-
-def _define_integer(*, flag_values: flags.FlagValues, **kwargs: Any) -> None:
-  flags.DEFINE(_WholeNumbers(), flag_values=flag_values,
-               serializer=flags.ArgumentSerializer(), **kwargs)
-
-
-_DEFINE: dict[type, Callable[..., object]] = {
-    str: flags.DEFINE_string, int: _define_integer,
-    float: flags.DEFINE_float, bool: _define_boolean}
-
-
-def define_flags(flag_values: flags.FlagValues) -> None:
-  """Defines a flag for every setting, grouped by section for --helpfull."""
-  flags.DEFINE_string(
-      'recipe', '', 'Name of a recipe: a file of flags that is read first. '
-      'All flags but --algorithm can be overridden. Recipes: '
-      f'{", ".join(recipe_names())}.',
-      flag_values=flag_values, module_name='00 recipe')
-  for number, section in enumerate(config_lib.SECTIONS, 1):
-    name = section.__name__.removesuffix('Settings').lower()
-    for field in dataclasses.fields(section):
-      if field.name in flag_values:  # Every section has the mode.
-        continue
-      kwargs = dict(name=field.name, default=field.default,
-                    help=field.metadata['text'], flag_values=flag_values,
-                    module_name=f'{number:02} {name}')  # Sorted by absl.
-      if field.metadata['choices']:
-        flags.DEFINE_enum(enum_values=field.metadata['choices'], **kwargs)
-      else:
-        _DEFINE[declare.value_type(field)](**kwargs)
 
 
 def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
@@ -133,9 +74,13 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
     trained_with = config_lib.trained_with(
         os.path.expanduser(values['logdir']))
   if trained_with is None:
-    config = config_lib.Config.from_values(values)
-    config.check_used(given)
-    return config
+    if not flag_values['level_name'].present:
+      values |= lab_levels.default(values['mode'], values['algorithm'])
+    with recipes.errors_named(values['recipe'], values['algorithm']):
+      config = config_lib.Config.from_values(values)
+      config.check_used(given)
+    return (config if 'reward_clipping' in given or config.mode != 'train'
+            else config_lib.with_saved_clipping(config))
   return dataclasses.replace(trained_with, logdir=values['logdir'], **{
       name: value for name, value in given.items() if name != 'logdir'})
 
@@ -150,7 +95,7 @@ def parse(args: Sequence[str]) -> config_lib.Config:
     flags.Error: if there is no such flag, or its value has the wrong type.
   """
   flag_values = flags.FlagValues()
-  define_flags(flag_values)
+  command_line.define_flags(flag_values)
   _set(flag_values, ['experiment.py', *args])
   return config_of(flag_values)
 
@@ -160,8 +105,9 @@ def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
 
   Raises the errors of `parse`.
   """
-  args = with_recipe(argv[1:])
-  check_order(args)
+  recipe = recipes.asked(argv[1:])
+  args = recipes.with_recipe(argv[1:])
+  command_line.check_order(args)
   first, *unknown = flag_values([argv[0], *args])
   if any('\ufeff' in arg for arg in unknown):
     raise errors.ConfigError(
@@ -172,59 +118,22 @@ def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
                              'begin with --; --help lists them.')
   if flag_values['recipe'].present:
     raise errors.ConfigError('--recipe cannot be used in a file of flags.')
+  flag_values['recipe'].value = recipe  # For errors; `present` stays 0.
   return [first]
-
-
-def check_order(args: Sequence[str], files: tuple[str, ...] = ()) -> None:
-  """Raises ConfigError for a flag that a later `--flagfile` would override.
-
-  The last value of a flag wins. A flag before `--flagfile` would be overridden
-  silently, so that is an error, also within a file. Raises flags.Error if there
-  is no such file, or a value has the wrong type.
-
-  Args:
-    args: arguments, or the lines of a file.
-    files: the names of that file and of the files that name this file.
-  """
-  args = [arg for arg in itertools.takewhile(lambda arg: arg != '--', args)
-          if not arg.startswith(('#', '//'))]
-  typed: list[str] = []
-  while args:
-    arg = args.pop(0)
-    if arg.partition('=')[0] not in ('--flagfile', '-flagfile'):
-      typed.append(arg)
-      continue
-    file = [arg] if '=' in arg else [arg, *args[:1]]
-    args = args[len(file) - 1:]
-    if file[-1] in ('', '--flagfile=', '-flagfile='):
-      raise errors.ConfigError('--flagfile= must name a file.')
-    before, within, after = map(_given, (typed, file, args))
-    for name in sorted(before.keys() & within.keys() - after.keys()):
-      if before[name] != within[name]:
-        raise errors.ConfigError(
-            f'{before[name]} comes before {" ".join(file)}, which has '
-            f'{within[name]}: give the flag after the file.')
-    name = file[-1].split('=', 1)[-1]
-    if name not in files:  # Otherwise absl warns, and skips the file.
-      with open(os.path.expanduser(name), encoding='utf-8') as lines:
-        check_order([line.strip() for line in lines], (*files, name))
-
-
-def _given(args: Sequence[str]) -> dict[str, str]:
-  """Returns the flags in `args` as texts, by name; ignores unknown flags."""
-  flag_values = flags.FlagValues()
-  define_flags(flag_values)
-  flag_values(['experiment.py', *args], known_only=True)
-  return {name: flag_values[name].serialize() for name in flag_values
-          if flag_values[name].present}
 
 
 def _parse_flags(argv: Sequence[str]) -> list[str]:
   """Sets the flags; ends the program with a line if a flag is wrong."""
   try:
+    if text := command_help.answer(argv[1:]):
+      print(text, flush=True)
+      sys.exit(0)
     return _set(flags.FLAGS, argv)
+  except flags.UnrecognizedFlagError as e:
+    text = other_words.of_flag(e.flagname) or str(e)
   except (errors.ConfigError, flags.Error) as e:
     text = str(e).removeprefix('ERROR:: ')
+    text = other_words.of_value(text) or text
   except UnicodeDecodeError:
     text = 'A file of --flagfile is not a text file.'
   except ValueError as e:  # Such as --nouse_lstm=true.
@@ -246,8 +155,6 @@ def main(argv: Sequence[str]) -> int:
   """
   del argv
   logging.set_verbosity(logging.WARNING)
-  # Errors are raised. Other logs of TensorFlow do not help users.
-  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
   os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
   # TensorFlow leaves oneDNN off on CPUs without AVX-512. There, oneDNN makes an
   # update up to twice as fast.
@@ -260,7 +167,7 @@ def main(argv: Sequence[str]) -> int:
       if config.mode == 'train':
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
-      run = _import_mode(config)
+      run = import_mode(config)
       if config.mode not in ('train', 'suite'):  # Which handle signals.
         # Incomplete directories must be removed.
         stack.enter_context(
@@ -290,7 +197,7 @@ def main(argv: Sequence[str]) -> int:
     return e.args[0] if e.args else 130
 
 
-def _import_mode(config: config_lib.Config) -> Callable[..., int]:
+def import_mode(config: config_lib.Config) -> Callable[..., int]:
   """Checks the settings; imports and returns the function of `--mode`."""
   module, function = MODES[config.mode]
   _check(config)
@@ -300,14 +207,10 @@ def _import_mode(config: config_lib.Config) -> Callable[..., int]:
       os.environ.setdefault('RAY_AUTH_MODE', 'token')
     if importlib.util.find_spec('ray') is None:
       raise errors.MissingDependencyError(
-          '--ray_address needs ray: pip install "scalable_agent[ray]".')
-  # TensorFlow writes lines before it reads its log level.
-  with console.without_lines(console.TENSORFLOW_NOISE):
-    run = getattr(importlib.import_module(module), function)
-    if 'tensorflow' in sys.modules:
-      # TensorFlow looks for GPUs now, and reports missing libraries.
-      sys.modules['tensorflow'].config.list_physical_devices()
-  return run
+          f'{"--ray_address" if config.task < 0 else "--task"} needs ray: pip '
+          'install "scalable_agent[ray]".')
+  with console.quiet_tensorflow():
+    return getattr(importlib.import_module(module), function)
 
 
 def _check(config: config_lib.Config) -> None:
@@ -315,13 +218,18 @@ def _check(config: config_lib.Config) -> None:
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
-  if config.mode in ('train', 'test', 'video') and not config.ray_address:
+  if config.mode in (
+      'train', 'check', 'test', 'video') and not config.ray_address:
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)
   if config.mode == 'train' and not config.ray_address:
-    print(f'scalable_agent: {config.algorithm} on {config.level_name}, in '
-          f'{config.logdir}. Loading TensorFlow.', flush=True)
+    default = ''
+    if not flags.FLAGS['level_name'].present:
+      lab = 'with' if lab_levels.is_installed() else 'without'
+      default = f' (the default level {lab} DeepMind Lab)'
+    print(f'scalable_agent: {config.algorithm} on {config.level_name}{default},'
+          f' in {config.logdir}. Loading TensorFlow.', flush=True)
 
 
 def run_program() -> None:
@@ -331,7 +239,7 @@ def run_program() -> None:
   with contextlib.suppress(OSError):  # The directory may have been removed.
     if os.getcwd() not in sys.path:
       sys.path.insert(0, os.getcwd())
-  # --help shows the docstring of the main module.
+  # --helpfull shows the docstring of the main module.
   sys.modules['__main__'].__doc__ = __doc__
   for name in ['recipe', *config_lib.Config.__dataclass_fields__]:
     flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
@@ -346,4 +254,4 @@ def run_program() -> None:
 if __name__ == '__main__':  # By `python -m`: flags are defined by one module.
   importlib.import_module('scalable_agent.experiment').run_program()
 elif __name__ != '__mp_main__':
-  define_flags(flags.FLAGS)
+  command_line.define_flags(flags.FLAGS)

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of actors in threads: what they deliver, how they fail and end."""
 
+import os
 import threading
 from unittest import mock
 
@@ -14,6 +15,7 @@ from scalable_agent.acting import policies
 from scalable_agent.acting import shares
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
+from scalable_agent.processes import starts
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -92,7 +94,10 @@ class LocalTest(absltest.TestCase):
 class SharesTest(absltest.TestCase):
 
   def test_workers_take_no_more_threads_than_they_have_cpus(self):
-    for address, num_threads in ('', 0), ('auto', 3):
+    self.addCleanup(starts.limit_cores, 0)
+    self.enter_context(mock.patch.object(
+        os, 'sched_getaffinity', lambda _: set(range(16))))
+    for address, num_threads, num_cores in ('', 0, 16), ('auto', 3, 3):
       config = config_lib.Config(
           num_actors=4, num_actor_groups=2, ray_address=address,
           **{'num_cpus_per_actor_worker': 3} if address else {})
@@ -100,6 +105,7 @@ class SharesTest(absltest.TestCase):
         shares.make_environments(config, 0, interface.Share(range(4), 0))
       self.assertEqual([call.args[3] for call in make_vec.call_args_list],
                        [num_threads] * 2)
+      self.assertEqual(starts.num_cores(), num_cores)
 
 
 if __name__ == '__main__':

@@ -1,10 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of further terms in the loss of a policy."""
 
+import dataclasses
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import eager
 import numpy as np
+from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -32,6 +35,14 @@ def _batch(learner):
 def _pull(agent, data):
   """Pulls all parameters to 3."""
   return tf.reduce_sum(tf.square(agent.params(data.observation) - 3.0))
+
+
+def _fails(agent, data):
+  raise ValueError('no')
+
+
+def _vector(agent, data):
+  return agent.params(data.observation)
 
 
 class AddonsTest(parameterized.TestCase):
@@ -72,12 +83,46 @@ class AddonsTest(parameterized.TestCase):
       np.testing.assert_allclose(a + c, b, rtol=1e-4, atol=1e-5)
 
   @eager.eagerly()
+  def test_a_function_of_the_command(self):
+    config = _config('sac')
+    by_flag, by_argument = (
+        training.make_learner(config, _SPEC, addons=addons)
+        for config, addons in (
+            (dataclasses.replace(config, addon=f'{__name__}:_pull'), None),
+            (config, {'_pull': _pull})))
+    batch = _batch(by_flag)
+    values = [float(learner.step(batch).scalars['_pull'])
+              for learner in (by_flag, by_argument)]
+    self.assertEqual(*values)
+    for a, b in zip(by_flag.algorithm.groups['policy'],
+                    by_argument.algorithm.groups['policy'], strict=True):
+      np.testing.assert_array_equal(a, b)
+
+  @eager.eagerly()
+  def test_wrong_functions_of_the_command(self):
+    for name, message in (('_fails', '_fails of --addon raised ValueError: no'),
+                          ('_vector', r'must return a scalar, not shape \(5,')):
+      learner = training.make_learner(
+          _config('sac', addon=f'{__name__}:{name}'), _SPEC)
+      with self.assertRaisesRegex(errors.UserCodeError, message):
+        learner.step(_batch(learner))
+
+  @eager.eagerly()
   def test_a_delayed_policy_has_no_term_when_it_does_not_learn(self):
     learner = training.make_learner(
         _config('td3'), _SPEC, addons={'pull': _pull})
     batch = _batch(learner)
     has_term = ['pull' in learner.step(batch).scalars for _ in range(4)]
     self.assertEqual(has_term, [True, False, True, False])
+
+
+MUTATIONS = (
+    dict(file='runs/setup', catches='test_a_function_of_the_command', rows=(
+        ('no addon of the command', '  if config.addon:', '  if False:'),)),
+    dict(file='runs/setup', catches='test_wrong_functions_of_the_command',
+         rows=(
+        ('an addon of any shape', 'loss.shape.rank != 0', 'False'),)),
+)
 
 
 if __name__ == '__main__':

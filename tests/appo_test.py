@@ -25,6 +25,7 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.networks import agents
 from scalable_agent.networks import distributions
 from scalable_agent.networks import factory
+from scalable_agent.runs import messages
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
@@ -369,7 +370,7 @@ _DEFAULTS = dict(
     batch_size=1, unrolls_per_collect=4, passes=4, unroll_length=64,
     num_actor_groups=2, learning_rate=.00025, learning_rate_schedule='linear',
     optimizer='adam', epsilon=1e-5, clip_gradient_norm=.5, reduction='mean',
-    lambda_=.95, discounting=.99, entropy_cost=.01, baseline_cost=.5,
+    lambda_=.95, discounting=.99, entropy_cost=-1, baseline_cost=.5,
     reward_clipping='none', bootstrap_truncated=True, squash_actions=False,
     use_lstm=False, use_last_action_reward=False, hidden_sizes='64,64',
     normalise_observations='auto', normalise_returns=True, clip_ratio=.2,
@@ -388,6 +389,35 @@ class SettingsTest(parameterized.TestCase):
     self.assertEqual(
         (atari.clip_ratio, atari.reward_clipping, atari.unroll_length),
         (.1, 'abs_one', 64))
+
+  def test_defaults_by_memory_and_actions(self):
+    for settings, passes in ((dict(use_lstm=True), 2), (
+        dict(use_lstm=True, passes=5), 5), (dict(use_lstm=False), 4)):
+      self.assertEqual(
+          config_lib.Config(algorithm='appo', **settings).passes, passes)
+    cost = lambda actions, **settings: appo.entropy_cost(
+        sections.ImpalaSettings(algorithm='appo', **settings), actions)
+    discrete, continuous = structs.ActionSpec((3,)), structs.ActionSpec(size=2)
+    self.assertEqual([cost(discrete), cost(continuous)], [.01, 0])
+    for actions in (discrete, continuous):
+      self.assertEqual(cost(actions, entropy_cost=.3), .3)
+
+  def test_lines_at_the_start(self):
+    lines = lambda actions, **settings: list(messages._about_appo(
+        config_lib.Config(num_actors=16, **settings), actions))
+    self.assertEmpty(lines(structs.ActionSpec(size=2)))
+    [cost] = lines(structs.ActionSpec(size=2), algorithm='appo')
+    self.assertEqual(cost,
+                     'Chosen: --entropy_cost=0 for continuous actions.')
+    [few] = lines(structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
+                  unroll_length=8)
+    self.assertIn('An update has 32 steps', few)
+    [norm] = lines(structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
+                   reduction='sum')
+    self.assertIn('--reduction=sum are 256 times as large', norm)
+    self.assertEmpty(lines(
+        structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
+        reduction='sum', clip_gradient_norm=0))
 
   @parameterized.parameters(
       (dict(num_actors=16), 16, 4), (dict(num_actors=10), 10, 2),
@@ -471,6 +501,12 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(one, two)
 
 
+_TRAINING = dict(
+    algorithm='appo', level_name='catch', agent='mlp', num_actors=6,
+    num_actor_groups=2, unroll_length=5, batch_size=3, passes=3,
+    learning_rate=.01, total_environment_frames=150, seed=2, xla='none')
+
+
 class TrainingTest(parameterized.TestCase):
 
   def _train(self, **settings):
@@ -484,13 +520,9 @@ class TrainingTest(parameterized.TestCase):
                           'frames': update.learner.num_env_frames,
                           'longest': max(update.lags, default=0)})
 
-    settings = dict(
-        algorithm='appo', level_name='catch', agent='mlp', num_actors=6,
-        num_actor_groups=2, unroll_length=5, batch_size=3, passes=3,
-        learning_rate=.01, total_environment_frames=150, seed=2,
-        xla='none') | settings
+    logdir = self.create_tempdir().full_path
     training.train(config_lib.Config(
-        logdir=self.create_tempdir().full_path, **settings), hooks=[hook])
+        **_TRAINING | dict(logdir=logdir) | settings), hooks=[hook])
     return updates, learners[-1]
 
   def test_acting_waits_and_passes_count_once(self):
@@ -513,10 +545,10 @@ class TrainingTest(parameterized.TestCase):
   def test_rates_fall_with_frames(self):
     for passes in (1, 3):
       updates, _ = self._train(passes=passes)
-      rates = [u['learning_rate'] for u in updates if 'learning_rate' in u]
+      rates = [u['learning_rate'] for u in updates]
       np.testing.assert_allclose(
           sorted(set(rates), reverse=True), [.01 * (1 - i / 5) for i in (
-              1, 2, 3, 4)], rtol=1e-5)
+              0, 1, 2, 3, 4)], rtol=1e-5)
 
   def test_runs_can_be_repeated(self):
     settings = dict(deterministic=True, num_actor_groups=1,
@@ -525,6 +557,26 @@ class TrainingTest(parameterized.TestCase):
     for a, b in zip(tree.flatten(one.state), tree.flatten(two.state),
                     strict=True):
       np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+  @parameterized.parameters(20, 23)
+  def test_a_run_that_ends_between_passes_is_resumed(self, number):
+    settings = dict(deterministic=True, num_actor_groups=1,
+                    save_checkpoint_frames=60)
+    _, whole = self._train(**settings)
+    logdir = self.create_tempdir().full_path
+
+    def end(update):
+      if update.learner.num_updates == number:  # Six make a collection.
+        raise errors.EnvironmentValueError('The end.')
+
+    with self.assertRaisesRegex(errors.EnvironmentValueError, 'The end'):
+      training.train(config_lib.Config(
+          logdir=logdir, **_TRAINING | settings), hooks=[end])
+    updates, resumed = self._train(logdir=logdir, **settings)
+    self.assertLen(updates, 30 - 12)
+    for one, two in zip(tree.flatten(whole.state), tree.flatten(resumed.state),
+                        strict=True):
+      np.testing.assert_array_equal(one.numpy(), two.numpy())
 
   def test_acting_may_overlap(self):
     updates, _ = self._train(overlap=True, queue_capacity=2)
@@ -570,7 +622,7 @@ MUTATIONS = (
              'self._scale * value',
              'value'),
             ('no entropy',
-             'settings.entropy_cost * terms',
+             'self._entropy_cost * terms',
              '0.0 * terms'),
             ('no baseline',
              'settings.baseline_cost * terms',
@@ -684,6 +736,33 @@ MUTATIONS = (
             ('acting never waits for appo',
              "or self.algorithm == 'appo' and not (",
              'or False and not ('),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_defaults_by_memory_and_actions',
+        rows=(
+            ('entropy has a weight for all actions',
+             '0. if actions.size else .01',
+             '.01'),
+        )),
+    dict(
+        file='settings/declare',
+        catches='test_defaults_by_memory_and_actions',
+        rows=(
+            ('an LSTM has no passes of its own',
+             "f'{self.algorithm} with LSTM')",
+             "'ddqn with LSTM')"),
+        )),
+    dict(
+        file='runs/messages',
+        catches='test_lines_at_the_start',
+        rows=(
+            ('no line about the norm of sums',
+             "config.reduction == 'sum' and norm",
+             "config.reduction == 'sums' and norm"),
+            ('a line without a norm',
+             "config.reduction == 'sum' and norm",
+             "config.reduction == 'sum'"),
         )),
     dict(
         file='settings/sections',

@@ -120,8 +120,8 @@ class WheelTest(absltest.TestCase):
          'print(atari57.__file__, len(atari57.GAMES), len(atari57.PUBLISHED),\n'
          '      len(dmlab30.HUMAN_SCORES), len(dmlab30.PUBLISHED),\n'
          '      len(vtrace_ablation.RETURNS))\n'
-         'from scalable_agent import experiment\n'
-         'print(len(experiment.recipe_names()) > 20)'],
+         'from scalable_agent.settings import recipes\n'
+         'print(len(recipes.recipe_names()) > 20)'],
         cwd=site, env={**os.environ, 'PYTHONPATH': site}, check=True,
         stdout=subprocess.PIPE, text=True).stdout
     self.assertEqual(output.split(), [

@@ -47,6 +47,7 @@ _COMMANDS = {
              f'--search=learning_rate=0.001,0.01 -- {_CATCH}',
     'determinism': 'determinism.py --out={out}/runs '
                    '--runs=catch,ddqn_prioritised --repeats=2 --kills=1',
+    'device': 'device.py --folder={out} --only=vtrace',
     'local_storm': 'local_storm.py --out={out}/runs --faults=3',
 }
 

@@ -17,6 +17,7 @@ from scalable_agent.settings import config as config_lib
 
 ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
+from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
@@ -186,12 +187,27 @@ class CrewTest(parameterized.TestCase):
     the_crew = self._crew(level_name=level_name)
     [worker, _] = the_crew.workers
     worker.description = _DESCRIPTION
-    self.assertEqual(the_crew._limit_s(worker), limit_s)
+    self.assertEqual(the_crew.limit_s(worker), limit_s)
     the_crew.record_result(worker)
-    self.assertEqual(the_crew._limit_s(worker), 20)
+    self.assertEqual(the_crew.limit_s(worker), 20)
     the_crew._replace(worker, 'lost', 0.)
     worker.description = _DESCRIPTION
-    self.assertEqual(the_crew._limit_s(worker), limit_s)
+    self.assertEqual(the_crew.limit_s(worker), limit_s)
+
+  @parameterized.parameters(('catch', 20), ('rooms_watermaze', 80))
+  def test_central_inference_has_the_same_patience(self, level_name, limit_s):
+    the_crew = self._crew(level_name=level_name)
+    the_crew._first = [_DESCRIPTION]
+    worker = the_crew.workers[0]
+    worker.description, worker.handle = _DESCRIPTION, self.ray.make(None)
+    vector = central_actors.RemoteVector(
+        the_crew, worker, 0, the_crew._config, threading.Event())
+    with mock.patch.object(central_actors.ray, 'get') as get:
+      vector.initial()
+      self.assertEqual(get.call_args.kwargs, {'timeout': limit_s})
+      the_crew.record_result(worker)
+      vector.step(None)
+    self.assertEqual(get.call_args.kwargs, {'timeout': 20})
 
   def test_replaces_a_worker_that_hangs_while_it_opens(self):
     # There is time for another one before the start is given up.
@@ -366,8 +382,14 @@ MUTATIONS = (
          catches='test_the_first_unroll_has_time_to_compile', rows=(
         ('first unrolls have no time for maps', 'starts.TIMEOUT_S * (',
          '0 * ('),
-        ('all unrolls have time for maps', 'not worker.has_acted and any(',
-         'any('),
+        ('all unrolls have time for maps', 'not worker.has_acted and',
+         'True and'),
+    )),
+    dict(file='distributed/central_actors',
+         catches='test_central_inference_has_the_same_patience', rows=(
+        ('a group has no time for maps',
+         'timeout=self._crew.limit_s(self._worker)',
+         'timeout=self._crew._config.hang_timeout_s'),
     )),
     dict(file='distributed/crew',
          catches='test_replaces_a_worker_that_hangs_while_it_opens', rows=(

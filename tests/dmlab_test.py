@@ -458,6 +458,18 @@ class DmLabTest(_FakeLab, parameterized.TestCase):
     self.assertEqual(self.lab.Lab.calls[-2][2], ['RGB_INTERLEAVED', 'INSTR'])
     env.close()
 
+  @parameterized.parameters(
+      ('no_such', RuntimeError), ('tests/custom_actions_test',
+                                  errors.LevelError))
+  def test_a_start_that_fails_keeps_no_turn_and_no_lab(self, level, error):
+    env = dmlab.DmLab(level, {'width': '12', 'height': '8'}, 4)
+    with (mock.patch.object(dmlab.TurnsToCompile, 'free') as free,
+          mock.patch.object(self.lab.Lab, 'close') as close,
+          self.assertRaises(error)):
+      env.reset(seed=1)
+    free.assert_called_once()
+    self.assertEqual(close.called, error is errors.LevelError)
+
   def test_only_unknown_observations_are_left_out(self):
     env = self.make()
     with mock.patch.object(self.lab, 'Lab', side_effect=ValueError('other')):
@@ -465,7 +477,8 @@ class DmLabTest(_FakeLab, parameterized.TestCase):
         env.reset(seed=1)
 
   @parameterized.product(repeats=[1, 4, 7, 30, 60], level=[
-      'seekavoid_arena_01', 'tests/goal', 'tests/event_test'])
+      'seekavoid_arena_01', 'tests/goal', 'tests/goal_only',
+      'tests/event_test'])
   def test_time_limits(self, repeats, level):
     env = dmlab.DmLab(level, {'width': '12', 'height': '8'}, repeats)
     env.reset(seed=1)
@@ -476,8 +489,8 @@ class DmLabTest(_FakeLab, parameterized.TestCase):
       ends = terminated, truncated
       num_steps += 1
     env.close()
-    num_frames = {'seekavoid_arena_01': 1200, 'tests/goal': 30,
-                  'tests/event_test': 60}[level]
+    num_frames = {'seekavoid_arena_01': 1200, 'tests/event_test': 60}.get(
+        level, 30)
     self.assertEqual(num_steps, -(-num_frames // repeats))
     # A step of 60 frames cannot tell the goal from the time limit.
     is_limit = level == 'seekavoid_arena_01' or (
@@ -1051,10 +1064,20 @@ MUTATIONS = (
          'if not unknown:', 'if True:'),
     )),
     dict(file='environments/dmlab', catches='test_time_limits', rows=(
-        ('time limits are ends', 'ended and self._frames_left <=',
+        ('time limits are ends', 'ended and 0 < self._frames_left <=',
          'ended and 0 >'),
-        ('all ends are time limits', 'ended and self._frames_left <= '
+        ('0 frames left are a time limit', 'ended and 0 < self',
+         'ended and self'),
+        ('all ends are time limits', 'ended and 0 < self._frames_left <= '
          'self._num_action_repeats', 'ended'),
+    )),
+    dict(file='environments/dmlab',
+         catches='test_a_start_that_fails_keeps_no_turn_and_no_lab1', rows=(
+        ('a refused Lab stays open', '      lab.close()\n      raise',
+         '      raise'),
+        ('only a reset ends a turn',
+         'try:\n      self._lab = self._lab or self._start()\n',
+         'self._lab = self._lab or self._start()\n    try:\n'),
     )),
     dict(file='environments/dmlab', catches='test_levels_that_fail', rows=(
         ('actions of levels are not looked at', 'if num_numbers != self',
@@ -1117,7 +1140,7 @@ MUTATIONS = (
          catches='test_time_grows_with_environments_per_core', rows=(
         ('time does not grow', 'sum(_num_open.values()) /', '0 /'),
         ('closed environments count',
-         '    del _num_open[key], _num_ready[key]\n', '    pass\n'),
+         '    del _num_open[key]\n', '    pass\n'),
     )),
     dict(file='processes/starts', catches='test_steps_may_compile', rows=(
         ('environments of a process start together',

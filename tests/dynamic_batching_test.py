@@ -11,7 +11,7 @@ from absl.testing import parameterized
 import numpy as np
 import pytest
 from scalable_agent.acting import dynamic_batching
-from scalable_agent.compat import scalable_agent_tf1
+from scalable_agent.compat.scalable_agent import dynamic_batching as compat
 import tensorflow as tf
 import tree
 
@@ -32,7 +32,7 @@ class _TestCase(parameterized.TestCase, tf.test.TestCase):
 
   def batched(self, *args, **kwargs):
     """Returns `batch_fn_with_options`, closed at the end of the test."""
-    decorator = scalable_agent_tf1.batch_fn_with_options(*args, **kwargs)
+    decorator = compat.batch_fn_with_options(*args, **kwargs)
 
     def decorate(f):
       function = decorator(f)
@@ -302,7 +302,7 @@ class BatcherTest(_TestCase):
 class BatchFnTest(_TestCase):
 
   def test_one(self):
-    function = scalable_agent_tf1.batch_fn(_add_and_count)
+    function = compat.batch_fn(_add_and_count)
     self.addCleanup(function.close)
     result, batch_size = function(tf.constant([[1, 3]]), tf.constant([2]))
     self.assertIsInstance(result, tf.Tensor)
@@ -488,7 +488,7 @@ class BatchFnTest(_TestCase):
     def forgotten(a):
       return a
 
-    function = scalable_agent_tf1.batch_fn(forgotten)
+    function = compat.batch_fn(forgotten)
     function(tf.constant([1]))
     [thread] = _threads('batcher-forgotten')
     del function

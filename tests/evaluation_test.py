@@ -48,8 +48,10 @@ class EvaluationTest(tf.test.TestCase):
         ['counting'] * num_envs, list(range(num_envs)),
         environments.EnvironmentSettings(num_action_repeats=1)) as env:
       with contextlib.redirect_stdout(io.StringIO()) as self.out:
+        self.cut = []
         return evaluation.episode_returns(
-            env, self.policy, num_episodes, config_lib.Config(**settings))
+            env, self.policy, num_episodes, config_lib.Config(**settings),
+            self.cut.append)
 
   def test_one_environment(self):
     # Episodes of 2, 3, 5, 2 steps; rewards count from 1.
@@ -67,9 +69,12 @@ class EvaluationTest(tf.test.TestCase):
         'counting: a game was cut after 4 steps (--max_episode_steps). Its '
         'return so far counts. Its environment plays no further game.\n',
         self.out.getvalue())
+    self.assertEqual(self.cut, [4])
     self.assertEqual(self._returns(1, 3, max_episode_steps=5), [3, 12, 40])
     self.assertEmpty(self.out.getvalue())
+    self.assertEmpty(self.cut)
     self.assertEqual(self._returns(2, 3, max_episode_steps=1), [1, 1])
+    self.assertEqual(self.cut, [1, 1])
 
   def test_says_how_far_games_are(self):
     self._returns(1, 2, progress_secs=1e-9)

@@ -45,6 +45,7 @@ from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import recipes
 import tensorflow as tf
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -105,7 +106,7 @@ class WrongFlagTest(absltest.TestCase):
 
   def test_as_a_module(self):
     for flag, code, text in (('--seed=-1', 2, '--seed=-1 must not be'),
-                             ('--help', 1, '--recipe: ')):
+                             ('--help', 0, '--recipe=NAME ')):
       run = subprocess.run(
           [sys.executable, '-m', 'scalable_agent.experiment', flag],
           capture_output=True, text=True, cwd=_ROOT)
@@ -528,8 +529,8 @@ class BadInputTest(parameterized.TestCase):
        'without bounds'),
       (dict(level_name='fake_environments:fake/IntegerActions-v0'),
        'Discrete'),
-      (dict(level_name='catch', algorithm='sac', use_lstm=False),
-       '--use_lstm=False is not used by --algorithm=sac'),
+      (dict(level_name='catch', algorithm='sac', dueling=True),
+       '--dueling=True is not used by --algorithm=sac'),
       (dict(level_name='catch,memory'), 'different observations'),
       (dict(level_name=' , '), '--level_name'),
       (dict(batch_size=-1), '--batch_size=-1 must be positive'),
@@ -615,7 +616,7 @@ class TestModeTest(absltest.TestCase):
         test_num_episodes=2)
     training.train(config_lib.Config(
         **cls.settings_of_class, logdir=trained.name,
-        total_environment_frames=1))
+        total_environment_frames=2))
 
   def setUp(self):
     super().setUp()
@@ -645,8 +646,24 @@ class TestModeTest(absltest.TestCase):
     self.assertEqual(self.returns, expected)
     self.assertEqual(self._levels_of_table(), expected)
     self.assertEqual(output.count('\n| '), 3)  # One table, with its head.
-    self.assertEqual(self._test().count('scores-2-2.json'), 1)
+    self.assertNotIn('The best evaluation', output)
+    os.mkdir(os.path.join(self.settings['logdir'], 'best'))
+    for name, text in (('best/checkpoint', ''),
+                       ('evaluations.csv', '1,1,1,9,0,9\n2,2,2,3,0,3\n')):
+      with open(os.path.join(self.settings['logdir'], name), 'w') as f:
+        f.write(text)
+    output = self._test()
+    self.assertRegex(output, r'The best evaluation, mean 9\.00 at 1 frames, .* '
+                     r'To test the best weights: --logdir=.*/best\.\n')
+    self.assertEqual(output.count('scores-2-2.json'), 1)
     self.assertEqual(self._levels_of_table(), expected)
+
+  def test_the_table_says_that_games_were_cut(self):
+    remark = 'Cut games: 1 of 1 of {}, after {} steps (--max_episode_steps).'
+    output = self._test(max_episode_steps=150)
+    self.assertIn(remark.format('MountainCar-v0', 150), output)
+    self.assertNotIn('of counting', output)
+    self.assertNotIn('Cut games', self._test(max_episode_steps=200))
 
   def test_levels_are_checked_before_games_are_played(self):
     with mock.patch.object(evaluation, 'episode_returns') as play:
@@ -806,7 +823,7 @@ class FlagsTest(parameterized.TestCase):
                           wraps=setup.make_learner) as make_learner:
       training.train(config_lib.Config(
           logdir=logdir, level_name='CartPole-v1', unroll_length=5,
-          total_environment_frames=1))
+          total_environment_frames=10))
     self.assertIn('Chosen: --agent=mlp for observations that are not frames, ',
                   stdout.getvalue())
     saved = config_lib.trained_with(logdir)
@@ -899,7 +916,7 @@ class FlagsTest(parameterized.TestCase):
         config_lib.Config(
             logdir=self.create_tempdir().full_path, level_name='catch',
             num_actors=1, batch_size=1, unroll_length=2, use_lstm=False,
-            xla='none', total_environment_frames=1,
+            xla='none', total_environment_frames=2,
             compute_dtype=compute_dtype),
         hooks=[lambda update: found.append(
             update.learner.agent.get_layer(index=0).dtype_policy.name)])
@@ -917,7 +934,7 @@ class FlagsTest(parameterized.TestCase):
                       if t.name.startswith(('actor-', 'batch'))])
 
   def test_recipes_parse(self):
-    names = experiment.recipe_names()
+    names = recipes.recipe_names()
     self.assertIn('pong_two_cores', names)
     for name in names:
       experiment.parse([f'--recipe={name}'])
@@ -937,8 +954,8 @@ class FlagsTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='settings/recipes/__init__',
          catches='test_flags_override_recipes', rows=(
-        ('a recipe overrides flags', "[f'--flagfile={file}', *rest]",
-         "[*rest, f'--flagfile={file}']"),
+        ('a recipe overrides flags', "[f'--flagfile={_path(name)}', *rest]",
+         "[*rest, f'--flagfile={_path(name)}']"),
         ('the second word is not taken', 'left = left[0 if equals else 1:]',
          'left = left[0:]'),
     )),

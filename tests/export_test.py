@@ -54,6 +54,7 @@ _SETTINGS = {
     'words': dict(level_name='BabyAI-GoToObj-v0', use_lstm=True),
     'normalised': dict(level_name='CartPole-v1', normalise_returns=True,
                        normalise_observations='auto'),
+    'passes': dict(level_name='Pendulum-v1', algorithm='appo', num_actors=4),
     'continuous': dict(level_name='Pendulum-v1', algorithm='sac',
                        min_replay_steps=8, hidden_sizes='16,8',
                        layer_norm=True),
@@ -222,7 +223,8 @@ class ExportTest(parameterized.TestCase):
   def test_the_same_without_this_package(self):
     self._check_foreign('words')
 
-  @parameterized.parameters('recurrent', 'continuous', 'values')
+  @parameterized.parameters(
+      'recurrent', 'continuous', 'values', 'normalised', 'passes')
   @pytest.mark.storm
   def test_the_same_without_this_package_for_others(self, name):
     self._check_foreign(name)
@@ -250,7 +252,7 @@ class ExportTest(parameterized.TestCase):
         found['greedy_action'],
         agent.agent.head.distribution(expected.policy[0]).mode(), rtol=1e-5)
     self.assertEqual('greedy_baseline' in found, name in (
-        'recurrent', 'words'))
+        'recurrent', 'words', 'normalised', 'passes'))
     if 'greedy_baseline' in found:
       np.testing.assert_allclose(
           found['greedy_baseline'], expected.baseline[0], rtol=1e-5, atol=1e-6)
@@ -266,7 +268,8 @@ class ExportTest(parameterized.TestCase):
       self.assertEqual(structs.EnvironmentSpec.from_json(
           json.load(f)['spec']), agent.spec)
 
-  @parameterized.parameters('recurrent', 'continuous', 'values')
+  @parameterized.parameters(
+      'recurrent', 'continuous', 'values', 'normalised', 'passes')
   def test_tensorflow_lite(self, name):
     path, output = self._export(name)
     self.assertIn('agent.tflite', output)
@@ -366,7 +369,7 @@ def _inputs(agent, name):
   inputs = ({f'observation_{key}': value for key, value in observation.items()}
             if isinstance(spec, dict) else {'observation': observation})
   state = agent.initial_state(_NUM_ENVS)
-  if name in ('recurrent', 'words'):
+  if name in ('recurrent', 'words', 'normalised'):
     core = tuple(rng.normal(size=part.shape).astype(np.float32)
                  for part in state.core)
     state = loading.State(rng.integers(0, 2, _NUM_ENVS).astype(np.int32), core)

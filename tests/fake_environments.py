@@ -258,6 +258,33 @@ class Twice(gymnasium.Wrapper):
     return self.env.step(action)
 
 
+class SparseGoals(Goals):
+  """A goal environment whose random steps never reach the goal."""
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return -np.any(achieved_goal != desired_goal, axis=-1).astype(np.float64)
+
+  def compute_terminated(self, achieved_goal, desired_goal, info):
+    return bool(np.all(achieved_goal == desired_goal))
+
+  def step(self, action):
+    observation, *_ = super().step(action)
+    return observation, -1.0, False, False, {'is_success': 0.0}
+
+
+class Bonus(gymnasium.Wrapper):
+  """Adds to the reward if `is_goal` says so of the result of a step."""
+
+  def __init__(self, env, is_goal):
+    super().__init__(env)
+    self._is_goal = is_goal
+
+  def step(self, action):
+    observation, reward, *others = self.env.step(action)
+    bonus = 10.0 * self._is_goal(observation, reward, *others)
+    return observation, reward + bonus, *others
+
+
 class GoalsByColumn(Goals):
   """Of two or more pairs of goals, its result has a plausible shape."""
 

@@ -27,7 +27,8 @@ _ENTROPY_COST = 0.02
 class _TableAgent:
   """Its outputs are its variables, so their gradients have formulas."""
 
-  head = heads.policy(structs.ActionSpec((_A,)))
+  action_spec = structs.ActionSpec((_A,))
+  head = heads.policy(action_spec)
   returns = None
 
   def __init__(self, rng):

@@ -28,10 +28,12 @@ _LAYERS = (
     (3, 'algorithms'),
     (4, 'acting learning'),
     (5, 'runs'),
-    (6, 'modes compat'),
+    (6, 'modes'),
     (7, 'distributed'),
     (8, 'experiment'),
+    (9, '__main__'),  # `python -m scalable_agent`.
     (9, 'config structs training'),  # Public paths of modules in wings.
+    (9, 'compat'),
 )
 # Used by processes that step environments, and by the driver of a cluster.
 _WITHOUT_TENSORFLOW_TOO = frozenset(
@@ -39,12 +41,14 @@ _WITHOUT_TENSORFLOW_TOO = frozenset(
     for module in ('acting.shares', 'runs.logdirs', 'runs.reports'))
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
-# On one machine: a suite's report groups the runs by their settings.
-_LONGEST_CHAIN = 10
+# On one machine. `compat.scalable_agent.experiment` starts the program, which
+# adds a module, as `__main__` does. The report of a suite groups the runs by
+# their settings, which adds another.
+_LONGEST_CHAIN = 11
 # On a cluster: the chain goes through the driver and the learner's process.
-_LONGEST_CHAIN_ON_A_CLUSTER = 13
+_LONGEST_CHAIN_ON_A_CLUSTER = 14
 _MAX_CALLS_TO_GRADIENT = 8
-_MAX_TOP_FOLDER = 6
+_MAX_TOP_FOLDER = 7  # `__main__` must be there.
 # Longer than the limit, each with the reason.
 _LONG_FILES: dict[str, str] = {
     'scalable_agent.vtrace':

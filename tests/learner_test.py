@@ -41,7 +41,8 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
       optimizer, learning_rate=0.00048, decay=0.99, momentum=0.0, epsilon=0.1,
       beta_1=0.9, beta_2=0.999)
   return learner_lib.Learner(
-      impala.Impala(agent, sections.ImpalaSettings(discounting=discounting)),
+      impala.Impala(agent, sections.ImpalaSettings(
+          discounting=discounting, reward_clipping='abs_one')),
       {'agent': optimizers.Scheduled(
           optimizer, lambda frames: optimizers.linear_decay(
               0.00048, frames, total_environment_frames))},
@@ -747,18 +748,17 @@ MUTATIONS = (
     dict(file='learning/learner',
          catches='test_groups_that_are_not_clipped', rows=(
         ('all losses move all groups',
-         'tape.gradient(loss.by_group[group], self.algorithm.groups[group])',
-         'tape.gradient(sum(loss.by_group.values()),\n'
-         '                             self.algorithm.groups[group])'),
+         'loss.by_group[group] for group in groups}',
+         'sum(loss.by_group.values()) for group in groups}'),
         ('all groups are clipped', 'if group in self._unclipped else (',
          'if False else ('),
     )),
     dict(file='learning/learner',
          catches='test_a_loss_moves_its_own_group_by_its_own_rate', rows=(
         ('rate of the first group for all',
-         'gradients[group], learning_rates[group], *limits)',
+         'gradients[group], learning_rates[group], *limits\n',
          'gradients[group],\n'
-         '          next(iter(learning_rates.values())), *limits)'),
+         '          next(iter(learning_rates.values())), *limits\n'),
     )),
     dict(file='learning/learner',
          catches='test_several_updates_that_fail_are_not_whole', rows=(

@@ -309,18 +309,20 @@ class OffPolicyLossTest(parameterized.TestCase, tf.test.TestCase):
     before = np.concatenate([
         np.ones([1, 2, 4], bool), observation['action_mask'][:-1]])
     done = rng.uniform(size=shape) < 0.3
-    unroll = structs.Unroll(
-        structs.Steps(
-            structs.StepOutput(
-                rng.normal(size=shape).astype('f'), structs.NO_INFO, done,
-                observation, np.zeros(shape, bool)),
-            structs.AgentOutput(_valid_actions(rng, before, (4,)), (), ()), ()),
-        structs.Start((), (), tf.nest.map_structure(
-            lambda x: x.numpy(), algorithm.agent.initial_state(2)), ()))
-    loss = _loss(algorithm, unroll)
+    discounting = _config('ddqn').discounting
+    sequence = structs.Sequence(
+        structs.StepOutput(rng.normal(size=shape).astype('f'), structs.NO_INFO,
+                           done, observation),
+        _valid_actions(rng, before, (4,)), tf.nest.map_structure(
+            lambda x: x.numpy(), algorithm.agent.initial_state(2)),
+        rng.normal(size=(4, 2)).astype('f'),
+        np.where(done[1:], 0, discounting).astype('f'),
+        np.repeat(np.arange(1, 5, dtype='i')[:, None], 2, 1),
+        np.ones([4, 2], 'f'))
+    loss = _loss(algorithm, sequence)
     q, q_t = (agent.unroll(
-        unroll.steps.agent_outputs.action,
-        tf.nest.map_structure(tf.constant, unroll.steps.env_outputs._replace(
+        sequence.actions,
+        tf.nest.map_structure(tf.constant, sequence.env_outputs._replace(
             observation={'seen': observation['seen']})),
         agent.initial_state(2))[0].policy.numpy()
               for agent in (algorithm.agent, algorithm._target.model))
@@ -328,11 +330,9 @@ class OffPolicyLossTest(parameterized.TestCase, tf.test.TestCase):
     for t, b in np.ndindex(4, 2):
       valid = np.flatnonzero(observation['action_mask'][t + 1, b])
       best = valid[np.argmax(q[t + 1, b, valid])]
-      reward = np.clip(unroll.steps.env_outputs.reward[t + 1, b], -np.inf,
-                       np.inf)
-      y = reward + (0 if done[t + 1, b] else
-                    _config('ddqn').discounting * q_t[t + 1, b, best])
-      action = unroll.steps.agent_outputs.action[t + 1, b]
+      y = sequence.reward[t, b] + (
+          0 if done[t + 1, b] else discounting * q_t[t + 1, b, best])
+      action = sequence.actions[t + 1, b]
       costs.append(0.5 * (q[t, b, action] - y)**2)
     self.assertAllClose(loss.by_group['agent'], np.mean(costs), rtol=1e-4)
 
@@ -820,8 +820,8 @@ MUTATIONS = (
               'if mask is None:\n      return self._target',
               'if True:\n      return self._target'),
              ('mask of the next observation',
-              'self._target_entropies(data.observation)',
-              'self._target_entropies(data.next_observation)'),
+              'self._target_entropies(seen.policy.now)',
+              'self._target_entropies(seen.policy.next)'),
          )),
     dict(file='environments/spaces', catches='test_no_valid_action', rows=(
         ('one choice in any part', 'axis=-1), axis=-1)',

@@ -242,7 +242,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIn('ETA ?', str(measured))
 
   def test_bottleneck_is_said_once(self):
-    bottleneck = metrics.Bottleneck()
+    bottleneck = metrics.Bottleneck(16, 2)
     self.assertEqual(
         bottleneck({'wait': 6, 'learn': 4}, {'wait': 1, 'policy': 9}),
         'Acting is the bottleneck: the learner waits 60 % of the time.')
@@ -259,6 +259,25 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEmpty(bottleneck({}, {}))  # All processes were replaced.
     bottleneck({}, {'wait': 20, 'policy': 1980})
     self.assertEmpty(bottleneck({}, {'wait': 45, 'policy': 1045}))  # One was.
+
+  def test_slow_environments_have_advice(self):
+    learner = {'wait': 9, 'learn': 1}
+    slow, fast = ({'wait': 10, 'environment': seconds, 'policy': 4}
+                  for seconds in (5, 3))
+    said = 'Acting is the bottleneck: the learner waits 90 % of the time.'
+    self.assertEqual(
+        metrics.Bottleneck(16, 2)(learner, slow),
+        said + ' Acting mostly waits for environments: --num_actor_groups=16 '
+        'lets each environment wait only for itself.')
+    self.assertEqual(
+        metrics.Bottleneck(16, 16)(learner, slow),
+        said + ' Acting mostly waits for environments: more environments '
+        '(--num_actors) give more frames, if cores are free.')
+    self.assertEqual(metrics.Bottleneck(16, 2)(learner, fast), said)
+    bottleneck = metrics.Bottleneck(16, 2)
+    bottleneck({'learn': 1}, {'policy': 100, 'environment': 100})
+    self.assertIn('--num_actor_groups=16', bottleneck(
+        {'learn': 1, 'wait': 9}, {'policy': 101, 'environment': 109}))
 
   def test_totals(self):
     timers = [timing.StageTimer() for _ in range(2)]

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of `networks`."""
 
+import random
 from unittest import mock
 
 from absl.testing import parameterized
@@ -491,8 +492,32 @@ class SurroundingsTest(parameterized.TestCase):
     self.assertIn((4, 4, 16, 32), shapes[1][2])
 
 
+  def test_the_last_of_several_threads_puts_the_state_back(self):
+    random.seed(5)
+    np.random.seed(6)
+    state = lambda: (random.getstate(), str(np.random.get_state()))
+    before = state()
+    first, last = layers.state_of_caller_kept(), layers.state_of_caller_kept()
+    first.__enter__()
+    tf.keras.utils.set_random_seed(1)
+    last.__enter__()
+    random.random()
+    used = state()
+    first.__exit__(None, None, None)
+    self.assertEqual(state(), used)  # The other use goes on.
+    last.__exit__(None, None, None)
+    self.assertEqual(state(), before)
+
+
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='networks/layers',
+         catches='test_the_last_of_several_threads_puts_the_state_back', rows=(
+        ('the state before the last use', '_states_of_caller.pop()',
+         '_states_of_caller.pop(0)'),
+        ('the first end puts the state back', 'if not _states_of_caller:',
+         'if True:'),
+    )),
     dict(file='networks/torsos',
          catches='test_layer_norm_is_the_definition', rows=(
         ('tanh before the normalisation',

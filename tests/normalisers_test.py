@@ -31,9 +31,10 @@ _ACTIONS = structs.ActionSpec((4,))
 _ROWS = np.array([[1, 10], [2, 20], [4, 0], [8, -10], [16, 5]], np.float32)
 
 
-def _normaliser(shape=(2,), dtype=_FLOAT, mean=None, variance=None, count=0):
+def _normaliser(shape=(2,), dtype=_FLOAT, mean=None, variance=None, count=0,
+                is_stacked=False):
   made = normalisers.ObservationNormaliser(
-      {'': structs.ArraySpec(shape, np.dtype(dtype))})
+      {'': structs.ArraySpec(shape, np.dtype(dtype))}, is_stacked)
   [part] = made.statistics.values()
   if mean is not None:
     part.mean.assign(mean)
@@ -135,7 +136,7 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
   def test_planes_of_a_stack_share_the_statistics_of_the_newest(self):
     rng = np.random.default_rng(1)
     frames = rng.integers(0, 256, [5, 2, 4, 6, 6], dtype=np.uint8)
-    normaliser = _normaliser((4, 6, 6), np.uint8)
+    normaliser = _normaliser((4, 6, 6), np.uint8, is_stacked=True)
     moments = normaliser.moments(frames)['']
     normaliser.move('', _double(10.)[0], *moments)
     newest = frames[:, :, -1].reshape(10, 6, 6) / 255
@@ -146,9 +147,26 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(found.dtype, tf.float32)
     self.assertAllClose(found, np.clip(expected, -5, 5), rtol=1e-4, atol=1e-5)
 
-  def test_frames_with_channels_last_have_statistics_of_each_number(self):
-    normaliser = _normaliser((6, 6, 3), np.uint8)
-    self.assertEqual(normaliser.statistics[''].mean.shape, (6, 6, 3))
+  @parameterized.parameters(((6, 6, 3), 'uint8', False),
+                            ((3, 6, 6), 'uint8', False),
+                            ((4, 6, 6), 'float32', True))
+  def test_other_frames_have_statistics_of_each_number(
+      self, shape, dtype, is_stacked):
+    normaliser = _normaliser(shape, dtype, is_stacked=is_stacked)
+    self.assertEqual(normaliser.statistics[''].mean.shape, shape)
+
+  @parameterized.parameters(('ALE/Pong-v5', (84, 84)),
+                            ('CartPole-v1', (4, 84, 84)))
+  def test_only_frames_of_atari_are_stacks(self, level, shape):
+    frames = structs.ArraySpec((4, 84, 84), _BYTE)
+    config = config_lib.Config(
+        level_name=level, agent='shallow', use_lstm=False,
+        normalise_observations='auto')
+    agent = algorithms.make_agent(
+        config, structs.EnvironmentSpec(frames, _ACTIONS, 1), 1)
+    [part] = agent.observation_normaliser.statistics.values()
+    self.assertEqual(part.mean.shape, shape)
+
 
   def test_small_variances_survive_bfloat16(self):
     self.addCleanup(layers.set_compute_dtype, 'float32')
@@ -161,24 +179,30 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
 
 class ChoiceTest(parameterized.TestCase):
   _SPEC = {'speed': _VECTOR, 'camera': structs.ArraySpec((8, 8, 3), _BYTE),
-           'kind': structs.ArraySpec((2,), np.dtype(np.int32))}
+           'kind': structs.ArraySpec((2,), np.dtype(np.int32)),
+           'code': structs.DiscreteSpec((5,), _FLOAT)}
 
   @parameterized.parameters(
       ('auto', ['camera', 'speed']), ('speed', ['speed']),
-      ('kind, camera', ['camera', 'kind']))
-  def test_parts(self, asked, names):
-    self.assertEqual(
-        list(normalisers.choose(asked, self._SPEC).statistics), names)
+      ('kind, camera', ['camera', 'kind']), ('code', ['code']),
+      ('auto', ['speed'], 'my:net'), ('camera', ['camera'], 'my:net'))
+  def test_parts(self, asked, names, network='mlp'):
+    self.assertEqual(list(normalisers.choose(
+        asked, self._SPEC, network).statistics), names)
 
   def test_nothing_to_normalise(self):
     self.assertIsNone(normalisers.choose('none', _VECTOR))
-    self.assertIsNone(normalisers.choose('auto', self._SPEC['kind']))
+    for part in ('kind', 'code'):
+      self.assertIsNone(normalisers.choose('auto', self._SPEC[part]))
 
   def test_unknown_parts_are_refused(self):
     with self.assertRaisesRegex(errors.ConfigError, 'place is no part'):
       normalisers.choose('speed,place', self._SPEC)
     with self.assertRaisesRegex(errors.ConfigError, 'Use auto'):
       normalisers.choose('speed', _VECTOR)
+    for asked in ('', 'speed,', ' '):
+      with self.assertRaisesRegex(errors.ConfigError, 'must be none, auto'):
+        config_lib.Config(normalise_observations=asked)
 
 
 def _popart(kernel, bias, moves, mean=0., variance=1.):
@@ -353,14 +377,18 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     weights = [v.numpy() for v in learner.agent.trainable_variables]
     slots = [v.numpy() for v in learner.state['optimizer']]
     for frames in (0, 1):
-      _step(learner, _unroll(0, scale=100, offset=1e4), frames=frames)
+      learned = _step(
+          learner, _unroll(0, scale=100, offset=1e4), frames=frames)
+      self.assertEqual(float(learned.scalars['gradient_norm']), 0)
+      self.assertAllClose(learned.scalars['learning_rate'], .00048)
       for variable, value in zip(
           learner.agent.trainable_variables, weights, strict=True):
         self.assertAllEqual(variable, value)
       for variable, value in zip(learner.state['optimizer'], slots,
                                  strict=True):
         self.assertAllEqual(variable, value)
-    _step(learner, _unroll(1))
+    learned = _step(learner, _unroll(1))
+    self.assertLess(0, float(learned.scalars['gradient_norm']))
     self.assertTrue(any(
         np.any(variable.numpy() != value) for variable, value in zip(
             learner.agent.trainable_variables, weights, strict=True)))
@@ -395,43 +423,109 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, two in zip(weights, other, strict=True):
       self.assertAllClose(one, two, atol=1e-4)
 
-  def test_micro_batches_equal_the_whole(self):
+  @parameterized.parameters('impala', 'appo')
+  def test_micro_batches_equal_the_whole(self, algorithm):
     # Not a multiple.
-    whole, learner = self._trained([_unroll(i) for i in range(4)])
+    whole, learner = self._trained(
+        [_unroll(i) for i in range(4)], algorithm=algorithm)
     parts, other = self._trained([_unroll(i) for i in range(4)],
-                                 micro_batch_size=2)
+                                 algorithm=algorithm, micro_batch_size=2)
     for one, two in zip(whole, parts, strict=True):
       self.assertAllClose(one, two, atol=1e-5)
     for one, two in zip(learner.agent.variables, other.agent.variables,
                         strict=True):
       self.assertAllClose(one, two, atol=1e-5)
 
-  def test_two_learners_have_the_statistics_of_one(self):
-    unrolls = [_unroll(seed, batch_size=4, scale=5) for seed in range(3)]
-    alone = _learner(batch_size=4, num_actors=4)
-    for unroll in unrolls:
-      _step(alone, unroll)
+  def _pair(self, function, **settings):
+    """Calls `function(learner, rank)` for two connected learners."""
     shared = {}, threading.Barrier(2)
-    learners = [_learner(_Pair(rank, shared), batch_size=4, num_actors=4)
-                for rank in range(2)]
-
-    def learn(rank):
-      for unroll in unrolls:
-        half = slice(2 * rank, 2 * rank + 2)
-        steps = tree.map_structure(
-            lambda x, half=half: x[:, half], unroll.steps)
-        _step(learners[rank], unroll._replace(steps=steps))
-
-    threads = [threading.Thread(target=learn, args=(r,)) for r in range(2)]
+    learners = [_learner(_Pair(rank, shared), batch_size=4, num_actors=4,
+                         **settings) for rank in range(2)]
+    threads = [threading.Thread(target=function, args=(learner, rank))
+               for rank, learner in enumerate(learners)]
     for thread in threads:
       thread.start()
     for thread in threads:
       thread.join(120)
+    return learners
+
+  @parameterized.parameters('impala', 'appo')
+  def test_two_learners_have_the_statistics_of_one(self, algorithm):
+    unrolls = [_unroll(seed, batch_size=4, scale=5) for seed in range(3)]
+    alone = _learner(batch_size=4, num_actors=4, algorithm=algorithm)
+    sums = []
+
+    def learn(learner, rank=0, half=slice(None)):
+      del rank
+      for unroll in unrolls:
+        steps = tree.map_structure(lambda x: x[:, half], unroll.steps)
+        _step(learner, unroll._replace(steps=steps), frames=0)
+        sums.append([v.numpy() for v in learner._mover.variables])
+        _step(learner, unroll._replace(steps=steps), 0)
+
+    learn(alone)
+    [first, *_], sums = sums, []
+    learners = self._pair(
+        lambda learner, rank: learn(
+            learner, half=slice(2 * rank, 2 * rank + 2)), algorithm=algorithm)
+    for one, *two in zip(first, *[
+        s for s in sums if s[0] == first[0] / 2][:2], strict=True):
+      self.assertAllClose(one, sum(two), rtol=1e-12)
     for one, two in zip(*[l.agent.variables for l in learners], strict=True):
       self.assertAllEqual(one, two)
     for one, two in zip(alone.agent.variables, learners[0].agent.variables,
                         strict=True):
       self.assertAllClose(one, two, rtol=1e-5, atol=2e-5)
+
+  def test_sums_of_a_cut_collection_count_once_for_all_learners(self):
+    first, rest = (_unroll(seed, batch_size=2) for seed in range(2))
+    stopped = _learner(batch_size=4, num_actors=4)
+    _step(stopped, first, frames=0)
+
+    def resume(learner, unused_rank):
+      for variable, value in zip(
+          tree.flatten(learner.state), tree.flatten(stopped.state),
+          strict=True):  # All learners read the checkpoint of learner 0.
+        variable.assign(value)
+      learner.copy_from_first()
+      _step(learner, rest)
+
+    for learner in self._pair(resume):
+      self.assertEqual(float(self._statistics(learner).count), 8 + 2 * 8)
+      rows = [_observations(u) for u in (first, rest, rest)]
+      self.assertAllClose(self._statistics(learner).mean,
+                          np.concatenate(rows).mean(0), rtol=1e-5)
+
+  def test_observations_that_are_too_large_move_nothing(self):
+    learner = _learner()
+    _step(learner, _unroll(0))
+    before = [v.numpy() for v in learner.agent.non_trainable_variables[:3]]
+    self.assertEqual(before[2], 12)
+    _step(learner, _unroll(1, slope=1e30))
+    for variable, value in zip(
+        learner.agent.non_trainable_variables, before, strict=False):
+      self.assertAllEqual(variable, value)
+    with self.assertRaisesRegex(
+        errors.EnvironmentValueError, 'Observations are too large'):
+      _step(learner, _unroll(2))
+
+  def test_first_rewards_after_many_zeros(self):
+    learner = _learner(algorithm='appo', learning_rate_schedule='constant')
+    for seed in range(100):
+      _step(learner, _unroll(seed, scale=0))
+    self.assertAllClose(learner.agent.returns.deviation, 1e-4)
+    unroll = _unroll(100, scale=0)
+    unroll.steps.env_outputs.reward[2, 1] = 1
+    log_probs = lambda: tf.nn.log_softmax(learner.agent.unroll(
+        unroll.steps.agent_outputs.action, unroll.steps.env_outputs, ()
+        )[0].policy).numpy()
+    before = log_probs()
+    for frames in (0, 0, 0, 1):  # Four passes.
+      _step(learner, unroll, 0 if frames else 3, frames)
+    ratio = np.exp(log_probs() - before)
+    self.assertAllInRange(ratio, .8, 1.2)
+    values = learner.agent._baseline._layer.kernel.numpy()
+    self.assertTrue(np.isfinite(values).all())
 
   def test_acting_and_loading(self):
     learner = _learner()
@@ -464,6 +558,27 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
                         strict=True):
       self.assertAllEqual(one, two)
 
+  @parameterized.parameters(1e4, 1e6)
+  def test_large_returns_that_hardly_differ(self, size):
+    learner = _learner(discounting=0., correction='none')
+    unroll = _unroll(0)
+    rewards = np.float32(size + unroll.steps.env_outputs.reward)
+    _step(learner, unroll._replace(steps=unroll.steps._replace(
+        env_outputs=unroll.steps.env_outputs._replace(reward=rewards))))
+    found = learner.agent.returns
+    self.assertAllClose(found.statistics.mean, np.mean(rewards[1:], dtype='d'))
+    self.assertAllClose(
+        found.deviation, np.std(rewards[1:], dtype='d'), rtol=1e-3)
+
+  def test_replayed_columns_do_not_move_the_statistics_of_returns(self):
+    learner = _learner(discounting=0., correction='none')
+    unroll = _unroll(0, scale=7)
+    _step(learner, unroll, num_new=2)
+    rewards = unroll.steps.env_outputs.reward[1:, :2]
+    found = learner.agent.returns
+    self.assertAllClose(found.statistics.mean, rewards.mean(), rtol=1e-5)
+    self.assertAllClose(found.deviation, rewards.std(), rtol=1e-5)
+
   def test_returns_of_rewards(self):
     learner = _learner(discounting=0., correction='none')  # v is the reward.
     found = learner.agent.returns
@@ -493,6 +608,18 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
         describe(normalise_returns=False),
         describe(normalise_observations='none', normalise_returns=False)}, 4)
 
+  def test_descriptions_do_not_depend_on_spelling(self):
+    spec = _SPEC._replace(observation=ChoiceTest._SPEC)
+    describe = lambda asked: algorithms.describe(
+        _config(normalise_observations=asked), spec)
+    self.assertEqual(describe('camera,speed'), describe('auto'))
+    self.assertEqual(describe(' speed , kind'), describe('kind,speed,kind'))
+    self.assertNotEqual(describe('kind'), describe('speed'))
+    codes = _SPEC._replace(observation=ChoiceTest._SPEC['code'])
+    self.assertEqual(
+        *[algorithms.describe(_config(normalise_observations=asked), codes)
+          for asked in ('auto', 'none')])
+
   def test_statistics_are_not_learned(self):
     agent = factory.make_agent(
         'mlp', _VECTOR, _ACTIONS, normalise_observations='auto',
@@ -502,10 +629,12 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual([v.shape for v in agent.trainable_variables],
                      [v.shape for v in plain.trainable_variables])
 
-  def test_several_levels_are_refused(self):
-    config = _config(level_name='catch,target')
+  @parameterized.parameters('catch,target', 'atari57', 'dmlab30')
+  def test_several_levels_are_refused(self, levels):
     with self.assertRaisesRegex(errors.ConfigError, 'one level only'):
-      algorithms.make(config, _SPEC, 1)
+      config_lib.Config(level_name=levels, algorithm='appo')
+    config_lib.Config(level_name=levels, algorithm='appo',
+                      normalise_returns=False)
 
 
 # See `mutations.py`.
@@ -563,9 +692,8 @@ MUTATIONS = (
         catches='test_planes_of_a_stack_share_the_statistics_of_the_newest',
         rows=(
             ('frames not divided by 255 in sums',
-             'rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), '
-             "'float32')",
-             'rows = tf.cast(tf.reshape(x, [-1, *x.shape[2:]]), tf.float32)'),
+             'rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), (',
+             'rows = tf.cast(tf.reshape(x, [-1, *x.shape[2:]]), ('),
             ('the oldest plane',
              'parts[name][:, :, -1]',
              'parts[name][:, :, 0]'),
@@ -628,8 +756,62 @@ MUTATIONS = (
         catches='test_returns_of_rewards',
         rows=(
             ('moments of returns about zero',
-             'targets - self.statistics.mean)',
-             'targets)'),
+             'tf.cast(self.statistics.mean, tf.float64))',
+             'tf.zeros([], tf.float64))'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_two_learners_have_the_statistics_of_one',
+        rows=(
+            ('sums of floats in 32 bits',
+             "else 'float64'))",
+             "else 'float32'))"),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_other_frames_have_statistics_of_each_number',
+        rows=(
+            ('frames of colours are stacks',
+             'name: is_stacked and spec.dtype == np.uint8',
+             'name: spec.dtype == np.uint8'),
+            ('stacks of floats',
+             'is_stacked and spec.dtype == np.uint8 and',
+             'is_stacked and'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_observations_that_are_too_large_move_nothing',
+        rows=(
+            ('all moments move the statistics',
+             'tf.where(is_finite, value, variable)',
+             'value'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_parts',
+        rows=(
+            ('codes are normalised',
+             'if not isinstance(part, structs.DiscreteSpec) and (',
+             'if True and ('),
+            ('networks of users get no bytes',
+             'np.uint8 and has_bytes or',
+             'np.uint8 or'),
+        )),
+    dict(
+        file='settings/agent_settings',
+        catches='test_unknown_parts_are_refused',
+        rows=(
+            ('an empty name',
+             'all(name.strip() for',
+             'any(True for'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_nothing_to_normalise',
+        rows=(
+            ('a discrete observation is normalised',
+             'if not isinstance(part, structs.DiscreteSpec) and (',
+             'if True and ('),
         )),
     dict(
         file='networks/normalisers',
@@ -644,15 +826,15 @@ MUTATIONS = (
         catches='test_large_batches_are_summed_in_parts',
         rows=(
             ('entry 0 counts twice',
-             'x[1:, start:end]',
-             'x[:, start:end]'),
+             'lambda x: x[1:], seen)',
+             'lambda x: x, seen)'),
         )),
     dict(
         file='learning/statistics',
         catches='test_new_columns_count_once_and_entry_0_never',
         rows=(
             ('old columns count',
-             'min(start + size, batch.num_new_columns)',
+             'min(start + size, num_columns)',
              'start + size'),
             ('moved by each batch',
              'if batch.num_new_frames:',
@@ -669,7 +851,7 @@ MUTATIONS = (
         catches='test_two_learners_have_the_statistics_of_one',
         rows=(
             ('each learner has its own statistics',
-             'if self._collectives.size > 1 and sums:',
+             'if self._collectives.size > 1:',
              'if False:'),
         )),
     dict(
@@ -681,12 +863,66 @@ MUTATIONS = (
              'first / count, first / count)'),
         )),
     dict(
+        file='learning/statistics',
+        catches='test_observations_that_are_too_large_move_nothing',
+        rows=(
+            ('training goes on',
+             'if not bool(is_finite):',
+             'if False:'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_replayed_columns_do_not_move_the_statistics_of_returns',
+        rows=(
+            ('replayed targets count',
+             "new['targets'] = targets",
+             "new['targets'], num_columns = targets, targets.shape[1]"),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_sums_of_a_cut_collection_count_once_for_all_learners',
+        rows=(
+            ('the sums of learner 0 count for each learner',
+             'self._mover.variables if self._collectives.rank else ():',
+             '():'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_micro_batches_equal_the_whole',
+        rows=(
+            ('targets of one micro-batch',
+             'join(targets, 1)',
+             'join(targets[:1], 1)'),
+        )),
+    dict(
+        file='algorithms/__init__',
+        catches='test_descriptions_do_not_depend_on_spelling',
+        rows=(
+            ('all names of auto in words',
+             "'auto' if names == automatic else",
+             "config.normalise_observations if names == automatic else"),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_several_levels_are_refused',
+        rows=(
+            ('several levels share the statistics of returns',
+             'self.normalise_returns and (',
+             'False and ('),
+            ('suites share the statistics of returns',
+             'or levels & _SUITES',
+             ''),
+        )),
+    dict(
         file='learning/learner',
         catches='test_the_first_collection_only_sets_the_statistics',
         rows=(
             ('the first collection is learned from',
              'self._groups(is_any_due) if self._mover.is_set else ()',
              'self._groups(is_any_due)'),
+            ('no rate in the first collection',
+             'for group in gradients or self.algorithm.groups:',
+             'for group in gradients:'),
         )),
     dict(
         file='learning/learner',

@@ -36,6 +36,7 @@ _CASES = {
     'ddqn': ('ddqn', _DISCRETE, {}),
     'dqn': ('ddqn', _DISCRETE, dict(double_q=False)),
     'dueling_huber': ('ddqn', _DISCRETE, dict(dueling=True, huber_delta=0.6)),
+    'rescaled': ('ddqn', _DISCRETE, dict(value_rescaling=True)),
     'ddpg': ('ddpg', _BOX, {}),
     'td3': ('td3', _BOX, dict(target_noise=0.4, target_noise_clip=0.3)),
     'td3_three_critics': ('td3', _BOX, dict(num_critics=3)),
@@ -115,6 +116,8 @@ def _loss(algorithm, transitions, weights=None, groups=None):
 
 
 def _dense(net, x):
+  if len(net) == 2:  # The head of an agent with memory.
+    return x @ net[0] + net[1]
   hidden = np.maximum(x @ net[0] + net[1], 0)
   outputs = [hidden @ w + b for w, b in zip(net[2::2], net[3::2])]
   if len(outputs) == 1:
@@ -184,6 +187,7 @@ class _Truth:
     # NumPy 1 computes float32 arrays times float64 scalars in float32.
     self.weights = np.asarray(
         np.ones([_B]) if weights is None else weights, np.float64)
+    self.critic_weights = self.weights
 
   def losses(self, groups):
     """Returns the losses if the variables of `groups` had other values.
@@ -204,7 +208,7 @@ class _Truth:
     q = np.array([q_of(net) for net in _networks(groups['critic'])])
     self.errors = (np.abs(np.min(q, 0) - y) if self.name == 'td3'
                    else np.mean(np.abs(q - y), 0))
-    critic = np.mean(self.weights * np.sum(0.5 * (q - y)**2, 0))
+    critic = np.mean(self.critic_weights * np.sum(0.5 * (q - y)**2, 0))
     return {'critic': critic, **others}
 
   def _ddqn(self, groups):
@@ -212,13 +216,19 @@ class _Truth:
     q_t = _dense(self.targets, t.next_observation)
     chooser = (_dense(self.groups['agent'], t.next_observation)
                if settings.double_q else q_t)
-    y = t.reward + t.discount * _take(q_t, np.argmax(chooser, -1))
+    value_t = _take(q_t, np.argmax(chooser, -1))
+    if settings.value_rescaling:
+      value_t = np.sign(value_t) * (((np.sqrt(
+          1 + .004 * (np.abs(value_t) + 1.001)) - 1) / .002)**2 - 1)
+    y = t.reward + t.discount * value_t
+    if settings.value_rescaling:
+      y = np.sign(y) * (np.sqrt(np.abs(y) + 1) - 1) + .001 * y
     q = _take(_dense(groups['agent'], t.observation), t.action)
     self.errors = np.abs(q - y)
     delta = settings.huber_delta or np.inf
     costs = [0.5 * e**2 if e <= delta else delta * (e - 0.5 * delta)
              for e in self.errors]
-    return {'agent': np.mean(self.weights * costs)}
+    return {'agent': np.mean(self.critic_weights * costs)}
 
   def _deterministic(self, groups):
     t, settings = self.transitions, self.settings
@@ -365,144 +375,6 @@ class _Truth:
         gradient[index] = (found[0] - found[1]) / (2 * step)
       gradients.append(gradient)
     return gradients
-
-
-def _sigmoid(x):
-  return 1 / (1 + np.exp(-x))
-
-
-class _RecurrentTruth:
-  """The loss of DDQN with an LSTM, step by step and column by column.
-
-  A network is a dictionary of its arrays by shape: no two are equal.
-
-  Attributes:
-    errors: `[B]`, those of `base.Loss`.
-  """
-
-  def __init__(self, algorithm, settings, unroll, weights):
-    arrays = lambda variables: {
-        tuple(v.shape): v.numpy().astype(np.float64) for v in variables}
-    self.net = arrays(algorithm.groups['agent'])
-    self._target = arrays(algorithm.targets)
-    self._settings = settings
-    self._unroll = unroll
-    self._weights = np.ones([3]) if weights is None else weights
-
-  def _values(self, net, times, state):
-    """Returns the values `[B, A]` of entries, and the state after them."""
-    env_outputs, agent_outputs, _ = self._unroll.steps
-    (c, h), values = state, {}
-    for t in times:
-      seen = np.concatenate([
-          np.maximum(env_outputs.observation[t] @ net[3, 5] + net[5,], 0),
-          np.clip(env_outputs.reward[t], -1, 1)[:, None],
-          np.eye(4)[agent_outputs.action[t]]], -1)
-      c, h = (np.where(env_outputs.done[t][:, None], 0, s) for s in (c, h))
-      i, new, f, o = np.split(
-          np.concatenate([seen, h], -1) @ net[266, 1024] + net[1024,], 4, -1)
-      c = _sigmoid(f + 1) * c + _sigmoid(i) * np.tanh(new)
-      h = _sigmoid(o) * np.tanh(c)
-      values[t] = h @ net[256, 4] + net[4,]
-    return values, (c, h)
-
-  def loss(self, net):
-    """Returns the loss if the network were `net`.
-
-    What the loss takes as given is computed from the true network. The state
-    after the burn-in is such a thing.
-    """
-    env_outputs, agent_outputs, _ = self._unroll.steps
-    settings = self._settings
-    times, num = range(len(env_outputs.reward)), settings.burn_in_steps
-
-    def values(net, net_before):
-      _, state = self._values(
-          net_before, times[:num], self._unroll.start.agent_state)
-      return self._values(net, times[num:], state)[0]
-
-    q, q_target = values(net, self.net), values(self._target, self._target)
-    chooser = values(self.net, self.net) if settings.double_q else q_target
-    cost, self.errors = 0.0, []
-    for b, weight in enumerate(self._weights):
-      errors = []
-      for t in times[num:-1]:
-        if env_outputs.truncated[t + 1, b]:  # Nobody knows what followed.
-          errors.append(0.0)
-          continue
-        reward = env_outputs.reward[t + 1, b]
-        if settings.reward_clipping == 'abs_one':
-          reward = min(max(reward, -1), 1)
-        y = reward
-        if not env_outputs.done[t + 1, b]:
-          best = np.argmax(chooser[t + 1][b])
-          y += settings.discounting * q_target[t + 1][b, best]
-        error = abs(q[t][b, agent_outputs.action[t + 1, b]] - y)
-        delta = settings.huber_delta or np.inf
-        cost += weight * (0.5 * error**2 if error <= delta
-                          else delta * (error - 0.5 * delta))
-        errors.append(error)
-      self.errors.append(0.9 * max(errors) + 0.1 * np.mean(errors))
-    return cost / (len(times) - num - 1) / len(self._weights)
-
-  def slope(self, shape, direction, step=1e-6):
-    """Returns the slope of the loss along a change of one array."""
-    found = [self.loss({**self.net, shape: self.net[shape] + s * direction})
-             for s in (step, -step)]
-    return (found[0] - found[1]) / (2 * step)
-
-
-class RecurrentDdqnTest(parameterized.TestCase, tf.test.TestCase):
-
-  def _unroll(self):
-    """Returns seven entries of three columns, which vary along every axis."""
-    rng = np.random.default_rng(3)
-    shape = (7, 3)
-    done, truncated = np.zeros(shape, bool), np.zeros(shape, bool)
-    for entry in ((0, 0), (2, 1), (3, 2), (4, 0), (5, 2), (6, 1)):
-      done[entry] = True
-    truncated[3, 2] = truncated[5, 2] = True
-    floats = lambda *shape: rng.normal(size=shape).astype('f')
-    return structs.Unroll(
-        structs.Steps(
-            structs.StepOutput(2 * floats(*shape), structs.NO_INFO, done,
-                               floats(*shape, 3), truncated),
-            structs.AgentOutput(
-                rng.integers(4, size=shape, dtype='i'), (), ()), ()),
-        structs.Start((), (), (floats(3, 256), floats(3, 256)), ()))
-
-  @parameterized.named_parameters(
-      ('alone', {}, False), ('weighted', {}, True),
-      ('burn_in', dict(burn_in_steps=3), True),
-      ('dqn_huber_clipped', dict(
-          burn_in_steps=1, double_q=False, huber_delta=0.6,
-          reward_clipping='abs_one'), True))
-  def test_loss_errors_and_gradients(self, settings, is_weighted):
-    config = _config('ddqn', use_lstm=True, use_last_action_reward=True,
-                     discounting=_GAMMA, **settings)
-    algorithm = algorithms.make(config, _spec('ddqn'), 1)
-    rng = np.random.default_rng(0)
-    for variable in (*algorithm.groups['agent'], *algorithm.targets):
-      variable.assign_add(0.1 * rng.normal(size=variable.shape))
-    unroll = self._unroll()
-    weights = np.array([.3, 2, .9], 'f') if is_weighted else None
-    truth = _RecurrentTruth(algorithm, config, unroll, weights)
-    expected = truth.loss(truth.net)
-    with tf.GradientTape() as tape:
-      loss = _loss(algorithm, unroll, weights)
-    self.assertAllClose(loss.by_group['agent'], expected, rtol=1e-4)
-    self.assertAllEqual(loss.means['critic_loss'], loss.by_group['agent'])
-    self.assertAllClose(loss.errors, truth.errors, rtol=1e-4)
-    gradients = tape.gradient(
-        loss.by_group['agent'], algorithm.groups['agent'])
-    for variable, gradient in zip(algorithm.groups['agent'], gradients,
-                                  strict=True):
-      for _ in range(2):
-        direction = rng.normal(size=variable.shape)
-        self.assertAllClose(
-            np.sum(gradient * direction),
-            truth.slope(tuple(variable.shape), direction), rtol=1e-3,
-            atol=1e-4, msg=variable.path)
 
 
 class LossTest(parameterized.TestCase, tf.test.TestCase):
@@ -1030,18 +902,21 @@ MUTATIONS = (
         ('online network instead of the target', 'self._target.model.params(',
          'self.agent.params('),
         ('double Q-learning the other way round',
-         'if self._settings.double_q else',
-         'if not self._settings.double_q else'),
-        ('weights left out', 'q, y, importance_weights, self',
-         'q, y, None, self'),
+         'if settings.double_q else',
+         'if not settings.double_q else'),
+        ('weights left out',
+         'q, y, seen.critic_weights, settings',
+         'q, y, None, settings'),
         ('observation and next observation swapped',
-         'self.agent.params(data.observation), data.action',
-         'self.agent.params(data.next_observation), data.action'),
+         'self.agent.params(seen.critic.now), seen.action',
+         'self.agent.params(seen.critic.next), seen.action'),
     )),
     dict(file='algorithms/ddqn',
          catches='test_losses_errors_and_gradients_dueling_huber_weighted',
          rows=(
-        ('Huber loss left out', 'self._settings.huber_delta or None', 'None'),
+        ('Huber loss left out',
+         'settings.huber_delta or None',
+         'None'),
     )),
     dict(file='algorithms/ddqn',
          catches='test_random_actions_in_the_warm_up_only_ddqn', rows=(
@@ -1071,101 +946,22 @@ MUTATIONS = (
         ('period ignored', 'base.target_rate(self._settings, progress)',
          'self._settings.target_update_rate'),
     )),
-    dict(file='algorithms/ddqn',
-         catches='test_loss_errors_and_gradients_dqn_huber_clipped', rows=(
-        ('unrolls: online network instead of the target',
-         'self._after_burn_in(data, self._target.model)',
-         'self._after_burn_in(data, self.agent)'),
-        ('unrolls: double Q-learning the other way round',
-         'all_q if settings.double_q else target_q',
-         'target_q if settings.double_q else all_q'),
-        ('unrolls: rewards of the step before', 'env_outputs.reward[1:],',
-         'env_outputs.reward[:-1],'),
-        ('unrolls: rewards not clipped',
-         'env_outputs.reward[1:], settings.reward_clipping)',
-         "env_outputs.reward[1:], 'none')"),
-        ('unrolls: ends of the step before', 'env_outputs.done[1:], env',
-         'env_outputs.done[:-1], env'),
-        ('unrolls: time limits of the step before', 'env_outputs.truncated[1:]',
-         'env_outputs.truncated[:-1]'),
-        ('unrolls: ends have no effect',
-         'tf.cast(~done, tf.float32) * settings.discounting',
-         'settings.discounting * tf.ones_like(done, tf.float32)'),
-        ('unrolls: no discount',
-         'tf.cast(~done, tf.float32) * settings.discounting',
-         'tf.cast(~done, tf.float32)'),
-        ('unrolls: action that led to the observation',
-         'agent_outputs.action[1:]', 'agent_outputs.action[:-1]'),
-        ('unrolls: target of the same observation', 'flat(target_q[1:])',
-         'flat(target_q[:-1])'),
-        ('unrolls: best action of the same observation', 'flat(selector_q[1:])',
-         'flat(selector_q[:-1])'),
-        ('unrolls: value of the next observation', 'flat(all_q[:-1])',
-         'flat(all_q[1:])'),
-        ('unrolls: what a time limit cut off is learned from',
-         'known = tf.cast(~truncated, tf.float32)',
-         'known = tf.ones_like(truncated, tf.float32)'),
-        ('unrolls: what a time limit cut off is an error',
-         'errors = known * tf', 'errors = tf'),
-        ('unrolls: largest error only',
-         '        + 0.1 * tf.reduce_mean(errors, axis=0)))', '        ))'),
-        ('unrolls: mean error only', '0.9 * tf.reduce_max(errors',
-         '0.9 * tf.reduce_mean(errors'),
-        ('unrolls: columns and times mixed up',
-         'tf.reshape(x, [-1, *x.shape[2:]])\n',
-         'tf.reshape(\n'
-         '        tf.transpose(x), [-1]) if x.shape.rank == 2 else (\n'
-         '            tf.reshape(x, [-1, *x.shape[2:]]))\n'),
-        ('burn-in begins with zeros',
-         'self._settings.burn_in_steps, data.start.agent_state',
-         'self._settings.burn_in_steps, (\n'
-         '        tf.nest.map_structure(tf.zeros_like, '
-         'data.start.agent_state))'),
-    )),
-    dict(file='algorithms/ddqn',
-         catches='test_loss_errors_and_gradients_weighted', rows=(
-        ('unrolls: weights left out', 'known *= importance_weights', 'pass'),
-        ('unrolls: weights in the errors',
-         '\n'
-         '    errors = known * tf.reshape(q_learning.mean_errors(q, y), '
-         'tf.shape(known))\n'
-         '    if importance_weights is not None:\n'
-         '      known *= importance_weights\n',
-         '\n'
-         '    if importance_weights is not None:\n'
-         '      known *= importance_weights\n'
-         '    errors = known * tf.reshape(q_learning.mean_errors(q, y), '
-         'tf.shape(known))\n'),
-    )),
-    dict(file='algorithms/ddqn',
-         catches='test_loss_errors_and_gradients_burn_in', rows=(
-        ('burn-in learns',
-         'state = tf.nest.map_structure(tf.stop_gradient, state)', 'pass'),
-        ('burn-in without effect on the state',
-         '_, state = evaluate(first, state)', 'evaluate(first, state)'),
-        ('burn-in is learned from', 'lambda x: x[num_steps:], data.steps',
-         'lambda x: x, data.steps'),
-        ('burn-in goes on for one step', 'lambda x: x[:num_steps], data.steps',
-         'lambda x: x[:num_steps + 1], data.steps'),
-        ('burn-in left out', '    if num_steps:\n',
-         '    if False:\n'),
-    )),
     dict(file='algorithms/ddpg',
          catches='test_losses_errors_and_gradients_ddpg_weighted', rows=(
         ('online policy instead of the target', 'self._target.model.params(',
          'self.agent.params('),
         ('action not squashed',
-         'action = tf.tanh(self.agent.params(data.observation))',
-         'action = self.agent.params(data.observation)'),
+         'action = tf.tanh(self.agent.params(seen.policy.now))',
+         'action = self.agent.params(seen.policy.now)'),
         ('weights left out of the critic',
-         'q_learning.critic_loss(q, y, importance_weights)',
+         'q_learning.critic_loss(q, y, seen.critic_weights)',
          'q_learning.critic_loss(q, y)'),
     )),
     dict(file='algorithms/ddpg',
          catches='test_random_actions_in_the_warm_up_only_ddpg', rows=(
         ('action of the replay in the policy loss',
-         'self._critics.first(data.observation, action)',
-         'self._critics.first(data.observation, data.action)'),
+         'self._critics.first(seen.policy.now, action)',
+         'self._critics.first(seen.policy.now, seen.action)'),
         ('warm-up without an end', 'self.agent.set_epsilon(0.0)',
          'self.agent.set_epsilon(1.0)'),
     )),
@@ -1200,18 +996,19 @@ MUTATIONS = (
         ('online policy instead of the target', 'self._target.model.params(',
          'self.agent.params('),
         ('mean error instead of error of the smallest',
-         'q_learning.smallest(q)[tf.newaxis], y))', 'q, y))'),
+         'q_learning.smallest(q)[tf.newaxis], y)',
+         'q, y)'),
         ('smallest error instead of error of the smallest',
-         'q_learning.smallest(q)[tf.newaxis], y))',
-         'q_learning.smallest(tf.abs(q - y))[tf.newaxis], tf.zeros_like(y)))'),
+         'q_learning.smallest(q)[tf.newaxis], y)',
+         'q_learning.smallest(tf.abs(q - y))[tf.newaxis], tf.zeros_like(y))'),
     )),
     dict(file='algorithms/td3',
          catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
          rows=(
         ('mean of the critics in the policy loss',
-         'self._critics.first(data.observation, action), importance_weights)',
-         'tf.reduce_mean(self._critics.values(\n'
-         '              data.observation, action), 0), importance_weights)'),
+         'self._critics.first(seen.policy.now, action), seen.weights)',
+         'tf.reduce_mean(self._critics.values(\n              '
+         'seen.policy.now, action), 0), seen.weights)'),
     )),
     dict(file='algorithms/td3',
          catches='test_td3_computes_no_policy_loss_that_is_not_due', rows=(
@@ -1228,12 +1025,12 @@ MUTATIONS = (
          'action_t)), log_prob_t / tf.maximum(data.discount, 1e-3), '
          'temperature)'),
         ('online critics instead of the targets',
-         'self._critics.target_values(\n'
-         '            data.next_observation, action_t)',
-         'self._critics.values(\n'
-         '            data.next_observation, action_t)'),
-        ('one seed for both samples', 'data.observation, seeds[1]',
-         'data.observation, seeds[0]'),
+         'self._critics.target_values(\n            seen.target.next, '
+         'action_t)',
+         'self._critics.values(\n            seen.target.next, action_t)'),
+        ('one seed for both samples',
+         'seen.policy.now, seeds[1]',
+         'seen.policy.now, seeds[0]'),
         ('logarithm of another sample',
          'return policy.sample_and_log_prob(seed)',
          'return (policy.sample_and_log_prob(seed)[0],\n'
@@ -1242,8 +1039,9 @@ MUTATIONS = (
          'settings.target_entropy_per_part * spec.size',
          'settings.target_entropy_per_part'),
         ('first critic in the policy loss',
-         'q_learning.smallest(self._critics.values(data.observation, action))',
-         'self._critics.first(data.observation, action)'),
+         'q_learning.smallest(self._critics.values(seen.policy.now, '
+         'action))',
+         'self._critics.first(seen.policy.now, action)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_zero_weighted', rows=(
@@ -1254,21 +1052,21 @@ MUTATIONS = (
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_discrete', rows=(
         ('online critics instead of the targets, discrete',
-         'self._critics.target_values(data.next_observation)',
-         'self._critics.values(data.next_observation)'),
+         'self._critics.target_values(seen.target.next)',
+         'self._critics.values(seen.target.next)'),
         ('temperature is its own logarithm',
          'temperature = tf.exp(self._log_temperature)',
          'temperature = tf.identity(self._log_temperature)'),
         ('policy at the wrong observation, discrete',
-         'logits = self.agent.params(data.observation)',
-         'logits = self.agent.params(data.next_observation)'),
+         'logits = self.agent.params(seen.policy.now)',
+         'logits = self.agent.params(seen.policy.next)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_discrete_zero_weighted',
          rows=(
         ('weights left out of the temperature',
-         'self._target_entropies(data.observation), importance_weights)',
-         'self._target_entropies(data.observation))'),
+         'self._target_entropies(seen.policy.now), seen.weights)',
+         'self._target_entropies(seen.policy.now))'),
     )),
     dict(file='algorithms/sac',
          catches='test_targets_follow_after_the_update_sac_period', rows=(
@@ -1278,8 +1076,8 @@ MUTATIONS = (
     dict(file='algorithms/sac',
          catches='test_targets_follow_after_the_update_sac_discrete', rows=(
         ('targets do not follow',
-         'self._critics.follow(base.target_rate(self._settings, progress))',
-         'pass'),
+         '    self._critics.follow(rate)\n',
+         '    pass\n'),
     )),
     dict(file='algorithms/mpo',
          catches='test_losses_errors_and_gradients_mpo_weighted', rows=(

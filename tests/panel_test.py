@@ -27,16 +27,16 @@ class PanelTest(absltest.TestCase):
     shown = self._panel()
     shown.update(_measured(), {'learner/wait': .25, 'learner/learn': .75,
                                'actor/write': .001, 'actor/policy': .999},
-                 '3 of 4 workers')
+                 3725.9, '12.50 at 400 frames', '3 of 4 workers')
     text = self.output.getvalue()
     for part in ('impala on catch', '500 of 2,000 (25.0 %)',
                  '1,234 frames/s, ETA 0:01:00', '1.50 (7 episodes)',
                  '2.2 updates', 'learn 75 %, wait 25 %', 'policy 100 %',
-                 '3 of 4 workers'):
+                 '3 of 4 workers', '1:02:05', '12.50 at 400 frames'):
       self.assertIn(part, text)
     self.assertNotIn('write', text)
     self.assertNotIn('▁', text)  # One point is no curve.
-    shown.update(_measured(700, 2.5), {})
+    shown.update(_measured(700, 2.5), {}, 1.)
     self.assertIn('▁█  1.5 to 2.5', self.output.getvalue())
     # The cursor is shown again after it was hidden.
     self.assertGreater(self.output.getvalue().rfind('\x1b[?25h'),
@@ -44,10 +44,23 @@ class PanelTest(absltest.TestCase):
     shown.close()
     shown.close()
 
+  def test_stages_and_roles_keep_their_order(self):
+    shares = {'learner/wait': .3, 'learner/learn': .7, 'actor/policy': 1.}
+    rows = panel._by_role(shares)
+    self.assertEqual(list(rows.items()), [
+        ('actor', 'policy 100 %'), ('learner', 'learn 70 %, wait 30 %')])
+    self.assertEqual(
+        list(panel._by_role({'learner/learn': .2, 'actor/policy': 1.,
+                             'learner/wait': .8})),
+        list(rows))
+    self.assertEqual(
+        panel._by_role({'learner/learn': .2, 'learner/wait': .8})['learner'],
+        'learn 20 %, wait 80 %')
+
   def test_what_is_printed_comes_above(self):
     shown = self._panel()
     with contextlib.redirect_stdout(self.output):
-      shown.update(_measured(), {})
+      shown.update(_measured(), {}, 1.)
       print('Evaluation.')
       shown.close()
     text = self.output.getvalue()

@@ -28,7 +28,9 @@ from scalable_agent import errors
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote
 from scalable_agent.processes import signals
+from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
+from scalable_agent.processes import workers
 
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
@@ -559,6 +561,52 @@ def _server(program):
   return server
 
 
+class ReadyTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.time_s = 5000.0
+    self.enter_context(mock.patch.object(
+        starts.time, 'monotonic', lambda: self.time_s))
+    for name, value in ('_num_open', {}), ('_num_ready', {}), ('_said_s', 0.0):
+      self.enter_context(mock.patch.object(starts, name, value))
+
+  def _said(self, key, num_ready):
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      starts.ready(key, num_ready, 60)
+    return output.getvalue()
+
+  def test_a_line_comes_after_the_period_and_counts_what_was_reset(self):
+    for key, num_environments in enumerate((2, 3, 10)):
+      starts.open_vector(key, num_environments)
+    starts.begin(0)  # The other group is open, and begins later.
+    self.assertEqual(self._said(0, 1), '')
+    self.time_s += 30
+    starts.begin(1)
+    self.assertEqual(self._said(1, 0), '')
+    self.time_s += 31
+    # The third vector, as that of evaluations, was never reset.
+    self.assertEqual(self._said(1, 2), '3 of 5 environments are ready.\n')
+    self.assertEqual(self._said(1, 3), '')
+    starts.ready(0, 2, 0)
+    self.time_s += 1000
+    starts.begin(2)
+    self.assertEqual(self._said(2, 0), '')
+    self.time_s += 61
+    self.assertEqual(self._said(2, 4), '9 of 15 environments are ready.\n')
+    for key in range(3):
+      starts.close_vector(key)
+    starts.begin(0)  # Closed by another thread.
+    self.assertEqual((starts._num_open, starts._num_ready), ({}, {}))
+
+  def test_a_vector_without_memory_is_not_open(self):
+    with (mock.patch.object(workers, '_check_memory',
+                            side_effect=errors.ConfigError('little')),
+          self.assertRaises(errors.ConfigError)):
+      environments.make_vec(['CartPole-v1'], [1])
+    self.assertEmpty(starts._num_open)
+
+
 class StartTest(absltest.TestCase):
 
   def test_locks_that_strangers_may_have_made(self):
@@ -649,6 +697,22 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/starts',
+         catches='test_a_line_comes_after_the_period_and_counts_what_was_reset',
+         rows=(
+        ('vectors that were never reset count',
+         'sum(_num_open[k] for k in _num_ready)', 'sum(_num_open.values())'),
+        ('each start delays the line', 'for k in _num_ready if k != key',
+         'for k in () if k != key'),
+        ('closed vectors begin', 'if key in _num_open:', 'if True:'),
+    )),
+    dict(file='processes/workers',
+         catches='test_a_vector_without_memory_is_not_open', rows=(
+        ('a vector is open before the check of memory',
+         '    _check_memory(len(factories), observation_spec)\n',
+         '    starts.open_vector(id(self), len(factories))\n'
+         '    _check_memory(len(factories), observation_spec)\n'),
+    )),
     dict(file='processes/processes',
          catches='test_groups_of_others_are_left_alone', rows=(
         ('no group of its own', 'os.setpgid(0, 0)  # Children',

@@ -230,6 +230,24 @@ class TargetsTest(_TestCase):
       q_learning.smoothed_actions(tf.zeros([_B, _N]), tf.zeros(shape), .5)
 
 
+class RescalingTest(_TestCase):
+
+  def test_known_numbers(self):
+    self.assertAllClose(
+        q_learning.rescaled(tf.constant([.01, 1, 10, 100, 1000, -10])),
+        [.0049976, .4152136, 2.3266248, 9.1498756, 31.638584, -2.3266248],
+        rtol=1e-4)
+    self.assertAllClose(
+        q_learning.not_rescaled(tf.constant([-2, .5, 3, 30])),
+        [-7.9523491, 1.2462628, 14.8811721, 904.7255445], rtol=1e-6)
+
+  def test_small_and_large_values_come_back_in_float32(self):
+    values = tf.constant([1e-3, -.01, 1, -100, 1e6])
+    self.assertAllClose(
+        q_learning.not_rescaled(q_learning.rescaled(values)), values,
+        rtol=1e-4, atol=3e-7)
+
+
 class CriticLossTest(_TestCase):
 
   @parameterized.product(

@@ -181,6 +181,12 @@ class RateTest(parameterized.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='replay/rate',
+         catches='test_a_second_warm_up_owes_nothing', rows=(
+        ('warm-up owed',
+         'int((self.num_steps - self._first_step) * self._ratio // 1)',
+         'int(self.num_steps * self._ratio // 1)'),
+    )),
+    dict(file='replay/rate',
          catches='test_a_new_ratio_owes_nothing_for_the_past', rows=(
         ('a new ratio is owed for the past',
          'if self._is_new_ratio and num_steps', 'if False and num_steps'),

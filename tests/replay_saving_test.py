@@ -342,21 +342,18 @@ class SavingTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='replay/saving', catches='test_a_full_disk_keeps_its_room', rows=(
         ('state before its segment',
-         '      self._write(name, _segment(store, start))\n'
-         '      segments[name] = start, store.count.copy()\n'
-         '    ends = {name: end.tolist() for name, (_, end) in '
-         'segments.items()}\n'
-         '    self._write(_STATE, {\n'
-         "        **state, 'segments': json.dumps(ends), 'form': "
-         '_form(store)})\n',
-         '      segments[name] = start, store.count.copy()\n'
-         '    ends = {name: end.tolist() for name, (_, end) in '
-         'segments.items()}\n'
-         '    self._write(_STATE, {\n'
-         "        **state, 'segments': json.dumps(ends), 'form': "
-         '_form(store)})\n'
-         '    if np.any(store.count > saved):\n'
-         '      self._write(name, _segment(store, start))\n'),
+         '      self._write(name, {**_segment(store, start),\n             '
+         '            **(starts.segment(start) if starts else {})})\n      '
+         'segments[name] = start, store.count.copy()\n    ends = {name: '
+         'end.tolist() for name, (_, end) in segments.items()}\n    '
+         "self._write(_STATE, {\n        **state, 'segments': "
+         "json.dumps(ends), 'form': _form(store, starts)})\n",
+         '      segments[name] = start, store.count.copy()\n    ends = '
+         '{name: end.tolist() for name, (_, end) in segments.items()}\n    '
+         "self._write(_STATE, {\n        **state, 'segments': "
+         "json.dumps(ends), 'form': _form(store, starts)})\n    if "
+         'np.any(store.count > saved):\n      self._write(name, '
+         '_segment(store, start))\n'),
     )),
     dict(file='replay/saving',
          catches='test_a_kill_between_any_two_operations', rows=(
@@ -384,7 +381,9 @@ MUTATIONS = (
          'name != _STATE'),
     )),
     dict(file='replay/saving', catches='test_another_form', rows=(
-        ('another form is read', 'if form != _form(store):', 'if False:'),
+        ('another form is read',
+         'if form != _form(store, starts):',
+         'if False:'),
     )),
 )
 

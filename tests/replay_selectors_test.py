@@ -138,7 +138,7 @@ class PrioritisedTest(parameterized.TestCase):
     for index, of_learner in enumerate(errors):
       items = _Items([0], [len(of_learner)], 8)
       selector = _filled(items, of_learner, exponent=1, importance_exponent=.7,
-                         epsilon=1e-12)
+                         epsilon=1e-12, normalised=False)
       begin = 0 if first is None else first[index]
       positions, weights = selector.select(
           items, np.random.default_rng(0), 1, 50,
@@ -146,8 +146,50 @@ class PrioritisedTest(parameterized.TestCase):
       drawn = np.array(of_learner)[positions[0]]
       shares = drawn / sum(of_learner[begin:])
       number = len(of_learner) - begin
-      np.testing.assert_allclose(weights[0] * selector.largest_weight,
-                                 (number * shares) ** -.7, rtol=1e-5)
+      np.testing.assert_allclose(
+          weights[0], (number * shares) ** -.7, rtol=1e-5)
+      smallest = min(of_learner) / sum(of_learner[begin:])
+      self.assertAlmostEqual(
+          selector.largest_weight, (number * smallest) ** -.7, places=5)
+
+  def test_all_draws_from_recent_items_have_one_largest_weight(self):
+    errors = np.array([8., 7, 9, 4, 5, 2, 1, 3])
+    items = _Items([0], [8], 8)
+    selector = _filled(items, errors, exponent=1, importance_exponent=.7,
+                       epsilon=1e-12, normalised=False)
+    positions, weights = replay_lib.Recent(
+        selector, .5 ** .003, min_size=1, round_length=3).select(
+            items, np.random.default_rng(3), 3, 5)
+    largest = []
+    for drawn, weight, number in zip(positions, weights, (8, 4, 2)):
+      total = errors[-number:].sum()
+      np.testing.assert_allclose(
+          weight, (number * errors[drawn] / total) ** -.7, rtol=1e-5)
+      largest.append((number / total) ** -.7)  # The smallest error is 1.
+    self.assertAlmostEqual(selector.largest_weight, max(largest), places=5)
+    selector.largest_weight = 0.0
+    selector.select(items, np.random.default_rng(3), 1, 5)
+    self.assertAlmostEqual(selector.largest_weight, largest[0], places=5)
+
+  def test_all_draws_of_used_up_items_have_one_largest_weight(self):
+    errors = np.array([1., 3, 9, 2, 5, 4])
+    items = _Items([0], [6], 6)
+    inner = replay_lib.Prioritised(1, .7, 1e-12, normalised=False)
+    selector = replay_lib.MaxUse(inner, 1)
+    for _ in range(2):  # Then the items are replaced.
+      selector.changed(items, items.positions(), items.positions()
+                       if selector.num_left < 6 else _NONE)
+      selector.update(items, items.positions(), errors)
+      inner.largest_weight = 0.0
+      positions, weights = selector.select(
+          items, np.random.default_rng(3), 1, 5)
+      left, largest = errors.copy(), []
+      for drawn, weight in zip(positions[0], weights[0]):
+        mean = left[left > 0].mean()
+        self.assertAlmostEqual(weight, (left[drawn] / mean) ** -.7, places=5)
+        largest.append((left[left > 0].min() / mean) ** -.7)
+        left[drawn] = 0
+      self.assertAlmostEqual(inner.largest_weight, max(largest), places=5)
 
   @parameterized.parameters(0.0, 0.6, 1.0)
   def test_draws(self, exponent):
@@ -378,11 +420,30 @@ MUTATIONS = (
     dict(file='replay/prioritised',
          catches='test_the_largest_weight_has_the_number_and_the_sum2', rows=(
         ('largest weight without the number of items',
-         'np.sum(items.end - first) * smallest / total', 'smallest / total'),
+         'float(number * smallest', 'float(smallest'),
         ('largest weight without the sum of priorities',
-         '* smallest / total', '* smallest'),
+         'float(number * smallest / total)', 'float(number * smallest)'),
         ('largest weight of a window from the whole sum',
          'float(total[-1])', 'float(self._sums[-1].sum())'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_all_draws_from_recent_items_have_one_largest_weight',
+         rows=(
+        ('largest weight of the last draw', 'max(self.largest_weight, largest)',
+         'largest'),
+        ('weights divided all the same', 'importance_weights *= largest',
+         'pass'),
+    )),
+    dict(file='replay/prioritised',
+         catches='test_all_draws_of_used_up_items_have_one_largest_weight',
+         rows=(
+        ('items that were used up count',
+         'min(self._num_items, np.sum(items.end - first))',
+         'np.sum(items.end - first)'),
+        ('items that were used up are removed twice',
+         'len(added) - int(np.count_nonzero(\n'
+         '        self._sums[0].take(items.slots(removed))))',
+         'len(added) - len(removed)'),
     )),
     dict(file='replay/prioritised', catches='test_known_weights', rows=(
         ('sign of the exponent of weights',

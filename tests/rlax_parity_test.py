@@ -21,9 +21,11 @@ rlax = pytest.importorskip('rlax')
 from absl.testing import parameterized
 from scalable_agent import vtrace
 from scalable_agent.learning import optimizers
+from scalable_agent.losses import actor_critic
 from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
+from scalable_agent.networks import normalisers
 import tensorflow as tf
 
 _T, _B, _A, _N, _M = 9, 6, 4, 3, 5
@@ -190,6 +192,53 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
         mix_advantages=True)
     self._assert_same(theirs.errors, ours.vs - values)
     self._assert_same(theirs.pg_advantage, ours.pg_advantages)
+
+  @parameterized.parameters(.1, .2, .4)
+  def test_clipped_surrogate(self, limit):
+    log_rhos, advantages = .4 * _random(13, _N), _random(14, _N)
+    theirs = jax.value_and_grad(lambda log_rhos: (
+        rlax.clipped_surrogate_pg_loss(jax.numpy.exp(log_rhos), advantages,
+                                       limit)))(log_rhos)
+    loss, [gradient] = _value_and_gradients(
+        lambda log_rhos: actor_critic.compute_clipped_surrogate_loss(
+            log_rhos, tf.constant(advantages), limit) / _N, log_rhos)
+    self._assert_same(theirs, (loss, gradient), 1e-6)
+
+  @parameterized.parameters(.0, .95, 1.)
+  def test_generalised_advantages(self, lambda_):
+    rewards, values = _random(15, 2, _T, _B)
+    discounts = np.where(np.random.RandomState(16).uniform(
+        size=[_T, _B]) < .2, 0, .9).astype(np.float32)
+    bootstrap = _random(17, _B)
+    theirs = jax.vmap(
+        rlax.truncated_generalized_advantage_estimation,
+        in_axes=(1, 1, None, 1), out_axes=1)(
+            rewards, discounts, lambda_,
+            np.concatenate([values, bootstrap[None]]))
+    vs = vtrace.from_importance_weights(
+        np.zeros([_T, _B], np.float32), discounts, rewards, values, bootstrap,
+        lambda_=lambda_).vs
+    self._assert_same(theirs, actor_critic.compute_advantages(
+        *map(tf.constant, (rewards, discounts, values, bootstrap)), vs,
+        lambda_), 1e-5)
+
+  def test_pop_art(self):
+    kernel, bias = _random(18, _N, 1), np.float32([.3])
+    layer = tf.keras.layers.Dense(1)
+    layer.build([None, _N])
+    layer.set_weights([kernel, bias])
+    ours = normalisers.PopArt(layer)
+    ours.statistics.count.assign(10_000)  # The rate is constant.
+    make_state, update = rlax.popart(1, 1e-2, 1e-4, 1e6)
+    params, state = {'w': kernel, 'b': bias}, make_state()
+    for target in 10 * _random(19, 50):
+      params, state = update(
+          params, state, np.float32([target]), np.array([0]))
+      shift = np.float64(target) - float(ours.statistics.mean)
+      ours.move(*[tf.constant(x, tf.float64) for x in (1e-2, shift, shift**2)])
+      self._assert_same(
+          [state.shift[0], state.scale[0], params['w'], params['b']],
+          [ours.statistics.mean, ours.deviation, layer.kernel, layer.bias])
 
 
 if __name__ == '__main__':

@@ -338,6 +338,16 @@ class WordsTest(parameterized.TestCase):
     self.assertIn('Games per level: 30 here, 200 in the paper.',
                   enough.differences)
 
+  def test_cut_games(self):
+    rows = (score_table.make_row('CartPole-v1', [20.] * 30, 2),
+            score_table.make_row('Acrobot-v1', [20.] * 30))
+    run = _run(trained_on=None, level_name='CartPole-v1,Acrobot-v1',
+               max_episode_steps=5000)._replace(rows=rows)
+    table = score_table.make_table([run])
+    self.assertEqual(table.remarks, (
+        'Cut games: 2 of 30 of CartPole-v1, after 5,000 steps '
+        '(--max_episode_steps). The returns until then count.',))
+
   def test_part_of_a_suite_has_no_aggregates(self):
     table = _table({'ALE/Pong-v5': [1.] * 30, 'ALE/Adventure-v5': [2.] * 30},
                    _run(trained_on='ALE/Pong-v5,ALE/Adventure-v5'))
@@ -561,6 +571,19 @@ class SeveralAgentsTest(parameterized.TestCase):
     for settings in (run.config, run.trained_with):
       self.assertEqual((settings.max_noops, settings.seed), (30, 5))
 
+  def test_numbers_of_cut_games_are_read(self):
+    run = _run()._replace(
+        rows=(score_table.make_row('ALE/Pong-v5', [20.] * 30, 2),))
+    logdir = self._write(score_table.make_table([run]))
+    self.assertEqual(self._read(logdir).rows, run.rows)
+    path = f'{logdir}/scores-200000000-1.json'
+    with open(path, encoding='utf-8') as f:
+      content = f.read()
+    self.assertIn('"num_cut": 2', content)
+    with open(path, 'w', encoding='utf-8') as f:
+      f.write(content.replace('num_cut', 'not_of_older_versions'))
+    self.assertEqual(self._read(logdir).rows[0].num_cut, 0)
+
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path
     for name, value in (('scores-9-1', 1.), ('scores-10-9', 2.),
@@ -578,7 +601,8 @@ class SeveralAgentsTest(parameterized.TestCase):
       ('levels', [{'level': 'a', 'returns': 7}]),
       ('levels', [{'level': 'a', 'returns': ['x']}]),
       ('levels', [{'level': 'a', 'returns': [None]}]),
-      ('levels', [{'level': 'a', 'returns': [[1]]}]))
+      ('levels', [{'level': 'a', 'returns': [[1]]}]),
+      ('levels', [{'level': 'a', 'returns': [1], 'num_cut': 'x'}]))
   def test_an_edited_file_is_refused(self, name, value):
     path = os.path.join(self.create_tempdir().full_path, 'scores-1-1')
     score_files.write(_table({'ALE/Pong-v5': [1.]}), path)

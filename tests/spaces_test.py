@@ -2,6 +2,7 @@
 """Tests of spaces: what environments receive, what agents see, and goals."""
 
 import fractions
+import json
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -210,6 +211,11 @@ class ObservationsTest(parameterized.TestCase):
     env = self.make('fake/Counted-v0')
     self.assertEqual(env.spec.observation,
                      structs.ArraySpec((7,), np.dtype(np.float32)))
+    self.assertIsInstance(env.spec.observation, structs.DiscreteSpec)
+    saved = structs.EnvironmentSpec.from_json(
+        json.loads(json.dumps(env.spec.to_json())))
+    self.assertEqual(saved, env.spec)
+    self.assertIsInstance(saved.observation, structs.DiscreteSpec)
     serial = gymnasium.make('fake/Counted-v0')
     state, _ = serial.reset(seed=3)
     observation = env.initial().observation
@@ -235,6 +241,7 @@ class ObservationsTest(parameterized.TestCase):
     for name, size in (('parts', 5), ('bits', 4), ('one', 3)):
       self.assertEqual(env.spec.observation[name],
                        structs.ArraySpec((size,), np.dtype(np.float32)))
+      self.assertIsInstance(env.spec.observation[name], structs.DiscreteSpec)
     found = env.initial().observation
     first, second = state['parts']
     np.testing.assert_array_equal(
@@ -320,6 +327,20 @@ class RewardFunctionTest(parameterized.TestCase):
       np.testing.assert_allclose(
           rewards(self.achieved, self.desired), self.expected, rtol=1e-5)
 
+  @parameterized.parameters(
+      lambda o, r, *_: r == 0,
+      lambda o, *_: (o['achieved_goal'] == o['desired_goal']).all(),
+      lambda o, r, terminated, *_: terminated,
+      lambda *result: result[-1]['is_success'])
+  def test_wrappers_that_change_only_the_reward_of_the_goal(self, is_goal):
+    make = lambda: fake_environments.Bonus(
+        fake_environments.SparseGoals(), is_goal)
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                'makes the reward 10 of -0, which'):
+      goals.Goals('fake/Mine-v0', make)
+    goals.Goals('fake/Mine-v0', lambda: fake_environments.Bonus(
+        fake_environments.SparseGoals(), lambda *_: False))
+
   def test_repeated_actions(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 'num_action_repeats=1'):
@@ -332,6 +353,35 @@ class RewardFunctionTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='environments/goals', catches='RewardFunctionTest.test_wrappers_'
+         'that_change_only_the_reward_of_the_goal0', rows=(
+        ('the reward is not that of the goal',
+         "reward = env.get_wrapper_attr('compute_reward')(goal, goal, {})",
+         'reward += 0'),
+    )),
+    dict(file='environments/goals', catches='RewardFunctionTest.test_wrappers_'
+         'that_change_only_the_reward_of_the_goal1', rows=(
+        ('the goal is not observed',
+         "'achieved_goal': goal}",
+         '}'),
+    )),
+    dict(file='environments/goals', catches='RewardFunctionTest.test_wrappers_'
+         'that_change_only_the_reward_of_the_goal2', rows=(
+        ('the goal does not end an episode',
+         "env.get_wrapper_attr('compute_terminated')(goal, goal, {})",
+         'terminated'),
+    )),
+    dict(file='environments/goals', catches='RewardFunctionTest.test_wrappers_'
+         'that_change_only_the_reward_of_the_goal3', rows=(
+        ('the goal is no success',
+         "'is_success': 1.0}",
+         '}'),
+    )),
+    dict(file='environments/goals', catches='test_wrappers_that_change_rewards',
+         rows=(
+        ('no wrapper is refused', 'not np.isclose(float(reward), rewards[0])',
+         'False'),
+    )),
     dict(file='environments/spaces', catches='test_parts_keep_their_order',
          rows=(
              ('tuples in the order of names',

@@ -47,6 +47,45 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(values, np.full_like(
         values, 10.0 if is_limit else 6.5132), rtol=0, atol=0.1)
 
+  @parameterized.parameters(
+      ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', True),
+      ('ddqn', 3, 'prioritised', False), ('td3', 3, 'uniform', True),
+      ('ddpg', 1, 'prioritised', True), ('ddpg', 3, 'uniform', False))
+  @pytest.mark.storm
+  def test_values_with_memory(self, algorithm, n_step, selector, is_limit):
+    level = 'time_limit' if is_limit else 'terminating'
+    learners = []
+    training.train(
+        config_lib.Config(
+            algorithm=algorithm,
+            level_name=level + ('' if algorithm == 'ddqn' else '_box'),
+            logdir=self.create_tempdir().full_path, hidden_sizes='32',
+            use_lstm=True, lstm_units=8, use_last_action_reward=False,
+            unroll_length=5, sequence_length=10, burn_in_steps=5,
+            learning_rate=0.01, learning_rate_schedule='linear',
+            discounting=0.9, batch_size=16, target_update_rate=0.1,
+            n_step=n_step, selector=selector, min_replay_steps=200,
+            total_environment_frames=4000, xla='none', updates_per_step=.25,
+            num_actors=8, num_action_repeats=1,
+            **(dict(target_update_period=1) if algorithm == 'ddqn' else {}),
+            **(dict(num_critics=1) if algorithm == 'td3' else {})),
+        hooks=[lambda update: learners.append(update.learner)])
+    algorithm_made = learners[-1].algorithm
+    agent = algorithm_made.agent
+    first = structs.StepOutput(
+        tf.zeros([1, 1]), structs.NO_INFO, tf.ones([1, 1], tf.bool),
+        tf.constant([[[1., 0.]]]))
+    if algorithm == 'ddqn':
+      outputs, _ = agent.unroll(
+          tf.zeros([1, 1], tf.int32), first, agent.initial_state(1))
+      values = outputs.policy
+    else:
+      seen, _ = agent.remember(
+          tf.zeros([1, 1, 1]), first, agent.initial_state(1))
+      values = algorithm_made._critics.first(seen, tf.constant([[.3]]))
+    self.assertAllClose(values, tf.fill(
+        values.shape, 10.0 if is_limit else 6.5132), rtol=0, atol=0.2)
+
   @parameterized.parameters(True, False)
   @pytest.mark.slow
   def test_values_of_normalised_returns(self, is_limit):

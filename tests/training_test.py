@@ -24,6 +24,7 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import signals
 from scalable_agent.runs import context
 from scalable_agent.runs import log
+from scalable_agent.runs import messages
 from scalable_agent.runs import reports
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -49,7 +50,7 @@ class _Learner:
 
 
 def _note(*versions):
-  return structs.Note([], np.zeros([1]), np.array(versions))
+  return structs.Note([], np.zeros([1]), np.zeros([1]), np.array(versions))
 
 
 def _ready(number, version=0):
@@ -202,6 +203,26 @@ class EndFramesTest(parameterized.TestCase):
     self.assertEqual(training._end_frames(config, 10), 1000)
 
 
+class WithoutEffectTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('CartPole-v1', {'width': 84}, '--width=84'),
+      ('CartPole-v1', {'width': 96, 'height': 72}, ''),
+      ('CartPole-v1,catch', {'height': 84, 'full_action_space': True,
+                             'life_loss_ends_episode': False},
+       '--height=84, --full_action_space=true, --life_loss_ends_episode=false'),
+      ('rooms_watermaze,catch', {'width': 84}, ''),
+      ('VizdoomBasic-v1', {'width': 84, 'max_noops': 3}, '--max_noops=3'),
+      ('ALE/Pong-v5', {'width': 84, 'max_noops': 3}, '--width=84'))
+  def test_settings_that_change_no_level_are_said(
+      self, level_name, settings, flags):
+    names = level_name.split(',')
+    line = messages._without_effect(
+        config_lib.Config(level_name=level_name, **settings), names)
+    self.assertEqual(
+        line, flags and f'Without effect on {", ".join(names)}: {flags}.')
+
+
 class ThreadsTest(parameterized.TestCase):
 
   @parameterized.parameters(
@@ -318,7 +339,7 @@ class LogTest(absltest.TestCase):
         log.Outputs(mock.Mock(train_time_s=0.), writer))
     update = mock.Mock(learner=mock.Mock(num_env_frames=8), episodes=['a'],
                        notes=[])
-    one._progress = mock.Mock()
+    one._progress, one._clipping = mock.Mock(), mock.Mock(return_value=[])
 
     def output(function, *args):
       with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -401,6 +422,14 @@ class LogWithoutOutputsTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/messages',
+         catches='test_settings_that_change_no_level_are_said0', rows=(
+        ('settings of other levels are not said', "in _CHANGES\n", "in ()\n"),
+    )),
+    dict(file='runs/messages',
+         catches='test_settings_that_change_no_level_are_said1', rows=(
+        ('defaults are said', '!= field.default', '!= None'),
+    )),
     dict(file='runs/log',
          catches='test_weights_between_two_updates_are_not_saved', rows=(
         ('weights between two updates are saved',

@@ -7,8 +7,8 @@ its own rows of the result.
 
 The semantics are those of `dynamic_batching.py` and `batcher.cc` of
 https://github.com/google-deepmind/scalable_agent, whose decorator is in
-`compat.scalable_agent_tf1`. There is no compiled op: rows are joined and split
-as NumPy arrays on the host, where views cost next to nothing.
+`compat.scalable_agent.dynamic_batching`. There is no compiled op: rows are
+joined and split as NumPy arrays on the host, where views cost next to nothing.
 """
 
 import collections
@@ -166,6 +166,7 @@ class Batcher:
 
     Returns:
       The inputs `[B, ...]`, and the id of the computation for `set_outputs`.
+      Keep this very object: with only a copy, or an `int`, the id is dropped.
 
     Raises:
       CancelledError: the batcher is closed, now or while waiting.
@@ -193,7 +194,7 @@ class Batcher:
                   computation_id: int | np.int64) -> None:
     """Returns the results `[B, ...]` of a batch to its callers.
 
-    The worker keeps `computation_id`, from `get_inputs`, until now.
+    The worker keeps the object `computation_id`, from `get_inputs`, until now.
 
     Raises:
       CancelledError: the batcher is closed.

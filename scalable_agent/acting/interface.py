@@ -58,5 +58,8 @@ class Acting(Protocol):
   def seconds(self) -> dict[str, float]:
     """Returns the seconds spent in each stage, summed over all actors."""
 
+  def num_steps(self) -> int:
+    """Returns the agent steps so far; of workers, those that have arrived."""
+
   def counts(self) -> dict[str, int]:
     """Returns counts of processes that act (workers, restarts), by name."""

@@ -109,6 +109,9 @@ class Local:
   def seconds(self) -> dict[str, float]:
     return timing.totals(dict(timer.seconds) for timer in self._timers)
 
+  def num_steps(self) -> int:
+    return sum(env.num_steps for env in self._envs)
+
   def counts(self) -> dict[str, int]:
     return {'lost_groups': self._restarts.count} if self._restarts else {}
 

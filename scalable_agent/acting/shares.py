@@ -3,6 +3,7 @@
 
 from scalable_agent import environments
 from scalable_agent.acting import interface
+from scalable_agent.processes import starts
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 
@@ -22,13 +23,14 @@ def make_environments(config: config_lib.Config, part: int,
   `part` differs between the parts of a run. Raises any error of
   `environments.make_groups`.
   """
+  # A worker has only its CPUs, not all cores of the machine.
+  num_threads = config.num_cpus_per_actor_worker if config.ray_address else 0
+  if num_threads:
+    starts.limit_cores(num_threads)
   # Each part of a run has other seeds.
   return environments.make_groups(
       level_names(config, share.environments),
       [config.derive_seed('environment', i, part, share.incarnation)
        for i in share.environments],
       config, config.num_actor_groups,
-      # A worker has only its CPUs, not all cores of the machine.
-      config.num_cpus_per_actor_worker if config.ray_address else 0,
-      first_index=share.environments.start,
-      restarts=restarts)
+      num_threads, first_index=share.environments.start, restarts=restarts)

@@ -7,13 +7,14 @@
 *   `ddpg`, `td3`: deterministic policies. Continuous actions.
 *   `sac`, `mpo`: stochastic policies. Continuous or discrete actions.
 
-All but these two learn from a replay of transitions, or of unrolls (`ddqn` with
-an LSTM).
+All but the first two learn from a replay of transitions, or with an LSTM of
+sequences.
 """
 
 from collections.abc import Callable
 import functools
 
+import numpy as np
 from scalable_agent import errors
 from scalable_agent.algorithms import appo
 from scalable_agent.algorithms import base
@@ -27,9 +28,12 @@ from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import factory
 from scalable_agent.networks import heads
+from scalable_agent.networks import instructions
 from scalable_agent.networks import masks
+from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 from scalable_agent.scores import levels
+from scalable_agent.settings import declare
 from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
@@ -64,9 +68,12 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       is_dueling=config.algorithm == 'ddqn' and config.dueling,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm),
+      lstm_units=declare.used(config.lstm_units),
+      has_critics=config.algorithm in _ACTOR_CRITICS,
       use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction,
       normalise_observations=config.normalise_observations or 'none',
+      is_stacked=levels.are_stacked(config.level_name, config.is_test),
       normalise_returns=bool(config.normalise_returns),
       policy_scale=.01 if config.algorithm == 'appo' else 1.,
       scale_from_state=config.scale_from_state is not False, seed=seed)
@@ -79,20 +86,24 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   Raises ConfigError if a setting does not fit the environments.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
+  if config.is_off_policy and not config.use_lstm and instructions.split(
+      spec.observation)[1] is not None:
+    raise errors.EnvironmentSpecError(
+        f'With --algorithm={config.algorithm}, an agent sees instructions only '
+        'with --use_lstm: use this flag, or wrap the environment.')
   # Only off-policy algorithms have layer_norm; critics see continuous actions.
   if config.layer_norm and not torsos.has_dense_layers(
       config.agent, spec.observation, bool(spec.action.size)):
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
-  if config.normalise_returns and len(set(levels.level_names(
-      config.level_name, config.is_test))) > 1:
-    raise errors.ConfigError(
-        '--normalise_returns can be used with one level only: rewards of '
-        'several levels differ in size.')
   agent = functools.partial(make_agent, config, spec, seed)
+  network, seen = config.agent, spec.observation
+  if config.use_lstm and config.algorithm in _ACTOR_CRITICS:
+    network, seen = 'mlp', structs.ArraySpec(
+        (agent().num_features,), np.dtype(np.float32))
   critic = lambda number: factory.make_critic(
-      config.agent, spec.observation, spec.action,
+      network, seen, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
       layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
   if not config.is_off_policy:
@@ -124,20 +135,34 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += ', squashed' if config.squash_actions else ', not squashed'
     actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
+  units = f'{config.lstm_units} units, ' if config.lstm_units != 256 else ''
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
             f'{"layer_norm, " if config.layer_norm else ""}'
             f'{"dueling, " if config.dueling else ""}'
-            f'{"use_lstm, " if config.use_lstm else ""}'
+            f'{"use_lstm, " if config.use_lstm else ""}{units}'
             f'{"last action, " if config.use_last_action_reward else ""}'
             f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
             f'{config.num_critics or 1} critics, {seen}')
-  normalised = '' if config.normalise_observations == 'none' else (
-      f'normalise_observations={config.normalise_observations}, ')
+  normalised = _normalised_parts(config, observation)
   if config.normalise_returns:
     normalised += 'normalise_returns, '
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
-          f'use_last_action_reward={config.use_last_action_reward}, '
+          f'{units}use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
           f'{normalised}{seen}')
+
+
+def _normalised_parts(
+    config: Config, observation: structs.ObservationSpec) -> str:
+  """Returns the parts of observations that an agent normalises, in words.
+
+  `auto`, and a list of the same names in any order, have the same words.
+  """
+  seen, _ = instructions.split(observation)
+  names, automatic = (
+      normalisers.part_names(asked, seen, config.agent)
+      for asked in (config.normalise_observations or 'none', 'auto'))
+  text = 'auto' if names == automatic else ','.join(names)
+  return f'normalise_observations={text}, ' if names else ''

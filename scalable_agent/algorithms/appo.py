@@ -47,6 +47,7 @@ class Appo:
     self._lambda = declare.used(settings.lambda_)
     self._limit = declare.used(settings.clip_ratio)
     self._scale = scale
+    self._entropy_cost = entropy_cost(settings, agent.action_spec)
 
   def loss(self, data: structs.Unroll,
            importance_weights: tf.Tensor | None, groups: Collection[str],
@@ -77,12 +78,13 @@ class Appo:
       errors = actor_critic.clip_errors(errors, vs, seen.baseline, old, limit)
     if self.agent.returns:
       advantages, errors = self.agent.returns.scaled(advantages, errors)
-      means |= self.agent.returns.means(vs)
+      means['return_deviation'] = self.agent.returns.deviation
     if settings.normalise_advantages:
       advantages = actor_critic.normalise(advantages)
     means['clipped'] = actor_critic.clipped_share(
         log_rhos, advantages, self._limit)
-    return self._sum(seen, log_rhos, advantages, errors, means)
+    return self._sum(seen, log_rhos, advantages, errors, means)._replace(
+        targets=vs if self.agent.returns else None)
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
@@ -102,7 +104,7 @@ class Appo:
     }
     total = (terms['policy_loss']
              + settings.baseline_cost * terms['baseline_loss']
-             + settings.entropy_cost * terms['entropy_loss'])
+             + self._entropy_cost * terms['entropy_loss'])
     if settings.kl_cost:
       terms['kl_loss'] = tf.reduce_sum(seen.behaviour_policy.kl(seen.policy))
       total += settings.kl_cost * terms['kl_loss']
@@ -110,3 +112,10 @@ class Appo:
             for name, value in {'total_loss': total, **terms}.items()}
     return base.Loss({'agent': sums['total_loss']}, sums,
                      means | {'entropy': tf.reduce_mean(entropies)})
+
+
+def entropy_cost(settings: sections.ImpalaSettings,
+                 actions: structs.ActionSpec) -> float:
+  """Returns the weight of the entropy loss, which -1 leaves to the actions."""
+  cost = declare.used(settings.entropy_cost)
+  return cost if cost != -1 else 0. if actions.size else .01

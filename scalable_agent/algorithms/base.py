@@ -38,11 +38,14 @@ class Loss(NamedTuple):
     means: scalars for the log, by name: means over the batch.
     errors: float32 `[B]`, absolute errors, for a prioritised replay; None if
       the algorithm has no errors.
+    targets: float32 `[T, B]`, targets of a baseline with statistics of returns,
+      which move the statistics; else None.
   """
   by_group: Mapping[str, tf.Tensor]
   sums: Mapping[str, tf.Tensor]
   means: Mapping[str, tf.Tensor]
   errors: tf.Tensor | None = None
+  targets: tf.Tensor | None = None
 
 
 class Progress(NamedTuple):
@@ -73,7 +76,7 @@ class Algorithm(Protocol):
     """Computes the losses of a batch; called within a `tf.function`.
 
     Args:
-      data: an `Unroll` of `[T + 1, B, ...]` or a `Transition` of `[B, ...]`.
+      data: an `Unroll`, a `Transition`, or a `Sequence`.
       importance_weights: float32 `[B]`, factors of the losses; None for ones.
       groups: the groups that learn in this update.
       seed: int32 `[2]`, different in each update.
@@ -84,6 +87,18 @@ class Algorithm(Protocol):
 
     `groups` learned. The counts of `progress` contain this update.
     """
+
+
+def memory_group(agent: agents.Agent) -> dict[str, list[tf.Variable]]:
+  """Returns the group `memory`, which learns from the critics' loss, if any."""
+  return {'memory': agent.memory_variables} if agent.has_memory else {}
+
+
+def with_memory(losses: Mapping[str, tf.Tensor],
+                agent: agents.Agent) -> Mapping[str, tf.Tensor]:
+  """Returns the losses by group, with the loss of `memory_group`."""
+  return ({**losses, 'memory': losses['critic']} if agent.has_memory
+          else losses)
 
 
 class Evaluated(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
+from scalable_agent.losses import batches
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
@@ -26,8 +27,9 @@ class Ddpg:
     self.agent = make_agent()
     self._critics = base.Critics(make_critic, 1)
     self.groups: dict[str, list[tf.Variable]] = {
+        **base.memory_group(self.agent),
         'critic': self._critics.variables,
-        'policy': self.agent.trainable_variables}
+        'policy': self.agent.head_variables}
     self.delayed: tuple[str, ...] = ()
     self.delay = 1
     self._target = base.Target(make_agent(), self.agent)
@@ -35,24 +37,27 @@ class Ddpg:
         *self._target.variables, *self._critics.targets]
     self._settings = settings
 
-  def loss(self, data: structs.Transition,
+  def loss(self, data: structs.Transition | structs.Sequence,
            importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
-    """Computes the losses of transitions, without randomness."""
+    """Computes the losses of a batch, without randomness."""
     del groups, seed
-    action_t = tf.tanh(self._target.model.params(data.next_observation))
+    seen = batches.experience(
+        self.agent, self._target.model, data, importance_weights)
+    action_t = tf.tanh(self._target.model.params(seen.target.next))
     [value_t] = tf.unstack(
-        self._critics.target_values(data.next_observation, action_t))
-    y = q_learning.td_targets(data.reward, data.discount, value_t)
-    q = self._critics.values(data.observation, data.action)
-    action = tf.tanh(self.agent.params(data.observation))
+        self._critics.target_values(seen.target.next, action_t))
+    y = q_learning.td_targets(seen.reward, seen.discount, value_t)
+    q = self._critics.values(seen.critic.now, seen.action)
+    action = tf.tanh(self.agent.params(seen.policy.now))
     losses = {
-        'critic': q_learning.critic_loss(q, y, importance_weights),
+        'critic': q_learning.critic_loss(q, y, seen.critic_weights),
         'policy': q_learning.deterministic_policy_loss(
-            self._critics.first(data.observation, action), importance_weights)}
+            self._critics.first(seen.policy.now, action), seen.weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
-    return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
+    return base.Loss(base.with_memory(losses, self.agent), {}, means,
+                     seen.errors(q_learning.mean_errors(q, y)))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

@@ -7,20 +7,21 @@ Wang et al. 2016 (arXiv 1511.06581, dueling networks).
     y = r + discount * Q_target(o', argmax_a Q(o', a))
     loss = mean(w * (Q(o, a) - y)^2 / 2)
 
+With `--value_rescaling`, networks learn `h(Q)` for a concave function `h`:
+`y = h(r + discount * h^-1(Q_target))`, see `q_learning.rescaled`.
+
 The agent takes the best action, or a random action with probability epsilon.
 
-An agent with an LSTM learns from unrolls. The LSTM begins with the state of the
-actor. The first steps of an unroll may only update the LSTM's state (burn-in,
-Kapturowski et al. 2019, R2D2).
+An agent with an LSTM learns from sequences (Kapturowski et al. 2019, R2D2), see
+`batches.experience`.
 """
 
 from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
-from scalable_agent.losses import actor_critic
+from scalable_agent.losses import batches
 from scalable_agent.losses import q_learning
-from scalable_agent.networks import agents
 from scalable_agent.networks import heads
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -45,74 +46,31 @@ class Ddqn:
     self._settings = settings
     self._exploration_frames = exploration_frames
 
-  def loss(self, data: structs.Transition | structs.Unroll,
+  def loss(self, data: structs.Transition | structs.Sequence,
            importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
-    """Computes the loss of transitions or unrolls, without randomness."""
+    """Computes the loss of transitions or sequences, without randomness."""
     del groups, seed
-    if isinstance(data, structs.Unroll):
-      return self._unroll_loss(data, importance_weights)
-    target_q_t = self._target.model.params(data.next_observation)
-    selector_q_t = (self.agent.params(data.next_observation)
-                    if self._settings.double_q else target_q_t)
-    y = q_learning.td_targets(
-        data.reward, data.discount,
-        q_learning.greedy_values(target_q_t, selector_q_t))
+    settings = self._settings
+    seen = batches.experience(
+        self.agent, self._target.model, data, importance_weights)
+    target_q_t = self._target.model.params(seen.target.next)
+    selector_q_t = (self.agent.params(seen.policy.next)
+                    if settings.double_q else target_q_t)
+    value_t = q_learning.greedy_values(target_q_t, selector_q_t)
+    if settings.value_rescaling:
+      y = q_learning.rescaled(q_learning.td_targets(
+          seen.reward, seen.discount, q_learning.not_rescaled(value_t)))
+    else:
+      y = q_learning.td_targets(seen.reward, seen.discount, value_t)
     q = q_learning.chosen_values(
-        self.agent.params(data.observation), data.action)[tf.newaxis]
-    return self._loss(
-        q, y, importance_weights, q_learning.mean_errors(q, y))
-
-  def _loss(self, q: tf.Tensor, y: tf.Tensor,
-            importance_weights: tf.Tensor | None,
-            errors: tf.Tensor) -> base.Loss:
+        self.agent.params(seen.critic.now), seen.action)[tf.newaxis]
     loss = q_learning.critic_loss(
-        q, y, importance_weights, self._settings.huber_delta or None)
+        q, y, seen.critic_weights, settings.huber_delta or None)
     means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q),
              'epsilon': tf.identity(self.agent.epsilon)}
-    return base.Loss({'agent': loss}, {}, means, errors)
-
-  def _unroll_loss(self, data: structs.Unroll,
-                   importance_weights: tf.Tensor | None) -> base.Loss:
-    """Computes the loss of the steps of unrolls `[T + 1, B, ...]`."""
-    settings = self._settings
-    steps, all_q = self._after_burn_in(data, self.agent)
-    _, target_q = self._after_burn_in(data, self._target.model)
-    env_outputs, agent_outputs, _ = steps
-    selector_q = all_q if settings.double_q else target_q
-    # Entry t + 1 holds the action that was chosen at observation t, and the
-    # result of this action. Time and batch become one axis.
-    flat = lambda x: tf.reshape(x, [-1, *x.shape[2:]])
-    done, truncated = env_outputs.done[1:], env_outputs.truncated[1:]
-    y = q_learning.td_targets(
-        flat(actor_critic.clip_rewards(
-            env_outputs.reward[1:], settings.reward_clipping)),
-        flat(tf.cast(~done, tf.float32) * settings.discounting),
-        q_learning.greedy_values(flat(target_q[1:]), flat(selector_q[1:])))
-    q = q_learning.chosen_values(
-        flat(all_q[:-1]), flat(agent_outputs.action[1:]))[tf.newaxis]
-    # Unrolls do not have the observation after a time limit.
-    known = tf.cast(~truncated, tf.float32)
-    errors = known * tf.reshape(q_learning.mean_errors(q, y), tf.shape(known))
-    if importance_weights is not None:
-      known *= importance_weights
-    return self._loss(q, y, flat(known), (
-        0.9 * tf.reduce_max(errors, axis=0)
-        + 0.1 * tf.reduce_mean(errors, axis=0)))
-
-  def _after_burn_in(self, data: structs.Unroll, agent: agents.Agent
-                     ) -> tuple[structs.Steps, tf.Tensor]:
-    """Returns the steps after the burn-in, and the values of all actions."""
-    num_steps, state = self._settings.burn_in_steps, data.start.agent_state
-    evaluate = lambda steps, state: agent.unroll(
-        steps.agent_outputs.action, steps.env_outputs, state)
-    if num_steps:
-      first = tf.nest.map_structure(lambda x: x[:num_steps], data.steps)
-      _, state = evaluate(first, state)
-      state = tf.nest.map_structure(tf.stop_gradient, state)
-    steps = tf.nest.map_structure(lambda x: x[num_steps:], data.steps)
-    outputs, _ = evaluate(steps, state)
-    return steps, outputs.policy
+    return base.Loss({'agent': loss}, {}, means,
+                     seen.errors(q_learning.mean_errors(q, y)))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

@@ -75,11 +75,12 @@ class Impala:
     terms = returns.pg_advantages, returns.vs - baseline
     if self.agent.returns:
       terms = self.agent.returns.scaled(*terms)
-      means |= self.agent.returns.means(returns.vs)
+      means['return_deviation'] = self.agent.returns.deviation
     sums = self._losses(
         seen.log_probs, entropies, *terms, importance_weights)
     errors = tf.reduce_mean(tf.abs(returns.vs - baseline), axis=0)
-    return base.Loss({'agent': sums['total_loss']}, sums, means, errors)
+    return base.Loss({'agent': sums['total_loss']}, sums, means, errors,
+                     returns.vs if self.agent.returns else None)
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

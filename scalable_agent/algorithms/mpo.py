@@ -12,6 +12,7 @@ from collections.abc import Collection
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
+from scalable_agent.losses import batches
 from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
@@ -48,33 +49,36 @@ class Mpo:
         name: tf.Variable(_inverse_softplus(value), dtype=tf.float32, name=name)
         for name, value in initial.items()}
     self.groups: dict[str, list[tf.Variable]] = {
+        **base.memory_group(self.agent),
         'critic': self._critics.variables,
-        'policy': self.agent.trainable_variables,
+        'policy': self.agent.head_variables,
         'duals': list(self._duals.values())}
     self.delayed: tuple[str, ...] = ()
     self.delay = 1
     self.targets: list[tf.Variable] = [
         *self._target.variables, *self._critics.targets]
 
-  def loss(self, data: structs.Transition,
+  def loss(self, data: structs.Transition | structs.Sequence,
            importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
-    """Computes the losses of transitions."""
+    """Computes the losses of a batch."""
     del groups
-    observation_t = data.next_observation
+    seen = batches.experience(
+        self.agent, self._target.model, data, importance_weights)
+    observation_t = seen.target.next
     params_t = self._target.model.params(observation_t)
-    params = self.agent.params(observation_t)
+    params = self.agent.params(seen.policy.next)
     if self._is_discrete:
       value_t, policy_loss, duals_loss = self._discrete(
-          observation_t, params, params_t, importance_weights)
+          observation_t, params, params_t, seen.weights)
       q = q_learning.chosen_values(
-          self._critics.values(data.observation), data.action)
+          self._critics.values(seen.critic.now), seen.action)
     else:
       value_t, policy_loss, duals_loss = self._continuous(
-          observation_t, params, params_t, importance_weights, seed)
-      q = self._critics.values(data.observation, data.action)
-    y = q_learning.td_targets(data.reward, data.discount, value_t)
-    losses = {'critic': q_learning.critic_loss(q, y, importance_weights),
+          observation_t, params, params_t, seen.weights, seed)
+      q = self._critics.values(seen.critic.now, seen.action)
+    y = q_learning.td_targets(seen.reward, seen.discount, value_t)
+    losses = {'critic': q_learning.critic_loss(q, y, seen.critic_weights),
               'policy': policy_loss, 'duals': duals_loss}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
@@ -82,7 +86,8 @@ class Mpo:
                   for name, dual in self._duals.items()})
     means['entropy'] = tf.reduce_mean(
         heads.policy_of(self.agent.head, params).entropy())
-    return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
+    return base.Loss(base.with_memory(losses, self.agent), {}, means,
+                     seen.errors(q_learning.mean_errors(q, y)))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Collection
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
+from scalable_agent.losses import batches
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
@@ -39,12 +40,18 @@ class Sac:
         np.log(declare.used(settings.initial_temperature)), dtype=tf.float32,
         name='log_temperature')
     self.groups: dict[str, list[tf.Variable]] = {
+        **base.memory_group(self.agent),
         'critic': self._critics.variables,
-        'policy': self.agent.trainable_variables,
+        'policy': self.agent.head_variables,
         'temperature': [self._log_temperature]}
     self.delayed: tuple[str, ...] = ()
     self.delay = 1
-    self.targets: list[tf.Variable] = list(self._critics.targets)
+    # The policy has no target, but the memory of the critics has one.
+    self._target = (base.Target(make_agent(), self.agent)
+                    if self.agent.has_memory else None)
+    self.targets: list[tf.Variable] = [
+        *(self._target.variables if self._target else ()),
+        *self._critics.targets]
     self._settings = settings
     spec = self.agent.action_spec
     self._is_discrete = not spec.size
@@ -54,32 +61,38 @@ class Sac:
         if self._is_discrete else
         settings.target_entropy_per_part * spec.size)
 
-  def loss(self, data: structs.Transition,
+  def loss(self, data: structs.Transition | structs.Sequence,
            importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
-    """Computes the losses of transitions."""
+    """Computes the losses of a batch."""
     del groups
+    seen = batches.experience(
+        self.agent, self._target.model if self._target else self.agent, data,
+        importance_weights)
     temperature = tf.exp(self._log_temperature)
     compute = self._discrete if self._is_discrete else self._continuous
-    q, value_t, policy_loss, log_probs = compute(
-        data, temperature, importance_weights, seed)
-    y = q_learning.td_targets(data.reward, data.discount, value_t)
+    q, value_t, policy_loss, log_probs = compute(seen, temperature, seed)
+    y = q_learning.td_targets(seen.reward, seen.discount, value_t)
     losses = {
-        'critic': q_learning.critic_loss(q, y, importance_weights),
+        'critic': q_learning.critic_loss(q, y, seen.critic_weights),
         'policy': policy_loss,
         'temperature': q_learning.temperature_loss(
             self._log_temperature, log_probs,
-            self._target_entropies(data.observation), importance_weights)}
+            self._target_entropies(seen.policy.now), seen.weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means.update(mean_q=tf.reduce_mean(q), temperature=temperature,
                  entropy=-tf.reduce_mean(log_probs))
-    return base.Loss(losses, {}, means, q_learning.mean_errors(q, y))
+    return base.Loss(base.with_memory(losses, self.agent), {}, means,
+                     seen.errors(q_learning.mean_errors(q, y)))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
     """Moves the targets; ends the warm-up."""
     del groups
-    self._critics.follow(base.target_rate(self._settings, progress))
+    rate = base.target_rate(self._settings, progress)
+    self._critics.follow(rate)
+    if self._target:
+      self._target.follow(rate)
     self.agent.set_epsilon(0.0)
 
   def _target_entropies(self, observation: structs.Nest) -> float | tf.Tensor:
@@ -91,20 +104,19 @@ class Sac:
         masks.num_valid(mask))
 
   def _continuous(
-      self, data: structs.Transition, temperature: tf.Tensor,
-      importance_weights: tf.Tensor | None, seed: tf.Tensor
+      self, seen: batches.Experience, temperature: tf.Tensor, seed: tf.Tensor
   ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns q, the value of o', the policy's loss, the policy's log-probs."""
     seeds = tf.random.experimental.stateless_split(seed, 2)
-    action_t, log_prob_t = self._sample(data.next_observation, seeds[0])
+    action_t, log_prob_t = self._sample(seen.policy.next, seeds[0])
     value_t = q_learning.soft_values(
         q_learning.smallest(self._critics.target_values(
-            data.next_observation, action_t)), log_prob_t, temperature)
-    q = self._critics.values(data.observation, data.action)
-    action, log_prob = self._sample(data.observation, seeds[1])
+            seen.target.next, action_t)), log_prob_t, temperature)
+    q = self._critics.values(seen.critic.now, seen.action)
+    action, log_prob = self._sample(seen.policy.now, seeds[1])
     policy_loss = q_learning.soft_policy_loss(
-        q_learning.smallest(self._critics.values(data.observation, action)),
-        log_prob, temperature, importance_weights)
+        q_learning.smallest(self._critics.values(seen.policy.now, action)),
+        log_prob, temperature, seen.weights)
     return q, value_t, policy_loss, log_prob
 
   def _sample(self, observation: structs.Nest,
@@ -113,18 +125,18 @@ class Sac:
     return policy.sample_and_log_prob(seed)
 
   def _discrete(
-      self, data: structs.Transition, temperature: tf.Tensor,
-      importance_weights: tf.Tensor | None, unused_seed: tf.Tensor
+      self, seen: batches.Experience, temperature: tf.Tensor,
+      unused_seed: tf.Tensor
   ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns the results of `_continuous`, as means over the actions."""
     value_t = q_learning.expected_soft_values(
-        q_learning.smallest(self._critics.target_values(data.next_observation)),
-        self.agent.params(data.next_observation), temperature)
-    all_q = self._critics.values(data.observation)
-    logits = self.agent.params(data.observation)
+        q_learning.smallest(self._critics.target_values(seen.target.next)),
+        self.agent.params(seen.policy.next), temperature)
+    all_q = self._critics.values(seen.critic.now)
+    logits = self.agent.params(seen.policy.now)
     policy_loss = q_learning.expected_soft_policy_loss(
-        q_learning.smallest(all_q), logits, temperature, importance_weights)
-    return (q_learning.chosen_values(all_q, data.action), value_t, policy_loss,
+        q_learning.smallest(all_q), logits, temperature, seen.weights)
+    return (q_learning.chosen_values(all_q, seen.action), value_t, policy_loss,
             q_learning.negative_entropy(logits))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection
 
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
+from scalable_agent.losses import batches
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import heads
 from scalable_agent.settings import declare
@@ -31,8 +32,9 @@ class Td3:
     self._critics = base.Critics(
         make_critic, declare.used(settings.num_critics))
     self.groups: dict[str, list[tf.Variable]] = {
+        **base.memory_group(self.agent),
         'critic': self._critics.variables,
-        'policy': self.agent.trainable_variables}
+        'policy': self.agent.head_variables}
     self.delayed: tuple[str, ...] = ('policy',)
     self.delay = settings.policy_delay
     self._target = base.Target(make_agent(), self.agent)
@@ -40,28 +42,31 @@ class Td3:
         *self._target.variables, *self._critics.targets]
     self._settings = settings
 
-  def loss(self, data: structs.Transition,
+  def loss(self, data: structs.Transition | structs.Sequence,
            importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
-    """Computes the losses of transitions."""
+    """Computes the losses of a batch."""
     settings = self._settings
-    action_t = tf.tanh(self._target.model.params(data.next_observation))
+    seen = batches.experience(
+        self.agent, self._target.model, data, importance_weights)
+    action_t = tf.tanh(self._target.model.params(seen.target.next))
     noise = settings.target_noise * tf.random.stateless_normal(
         tf.shape(action_t), seed)
     action_t = q_learning.smoothed_actions(
         action_t, noise, settings.target_noise_clip)
-    y = q_learning.td_targets(data.reward, data.discount, q_learning.smallest(
-        self._critics.target_values(data.next_observation, action_t)))
-    q = self._critics.values(data.observation, data.action)
-    losses = {'critic': q_learning.critic_loss(q, y, importance_weights)}
+    y = q_learning.td_targets(seen.reward, seen.discount, q_learning.smallest(
+        self._critics.target_values(seen.target.next, action_t)))
+    q = self._critics.values(seen.critic.now, seen.action)
+    losses = {'critic': q_learning.critic_loss(q, y, seen.critic_weights)}
     if 'policy' in groups:
-      action = tf.tanh(self.agent.params(data.observation))
+      action = tf.tanh(self.agent.params(seen.policy.now))
       losses['policy'] = q_learning.deterministic_policy_loss(
-          self._critics.first(data.observation, action), importance_weights)
+          self._critics.first(seen.policy.now, action), seen.weights)
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
-    return base.Loss(losses, {}, means, q_learning.mean_errors(
-        q_learning.smallest(q)[tf.newaxis], y))
+    errors = q_learning.mean_errors(q_learning.smallest(q)[tf.newaxis], y)
+    return base.Loss(base.with_memory(losses, self.agent), {}, means,
+                     seen.errors(errors))
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:

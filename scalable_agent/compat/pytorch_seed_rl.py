@@ -52,8 +52,7 @@ def entropy(logits: TensorLike) -> tf.Tensor:
 
   `logits` are `[..., A]`, unnormalised log-probabilities.
   """
-  return actor_critic.compute_entropy_loss(
-      distributions.categorical(logits).entropy())
+  return -tf.reduce_sum(distributions.categorical(logits).entropy())
 
 
 def policy_gradient(logits: TensorLike, actions: TensorLike,

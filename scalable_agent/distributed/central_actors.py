@@ -48,7 +48,6 @@ class RemoteVector:
       stopping: ends the wait for the worker when set.
     """
     self._crew, self._worker, self._group = crew, worker, group
-    self._timeout_s = config.hang_timeout_s
     self._unroll_length = config.unroll_length
     self._stopping = stopping
     self._num_steps = 0  # Since the worker started.
@@ -99,7 +98,7 @@ class RemoteVector:
 
   def _result(self, call: ray.ObjectRef[T]) -> T:
     try:
-      return ray.get(call, timeout=self._timeout_s)
+      return ray.get(call, timeout=self._crew.limit_s(self._worker))
     except ray.exceptions.RayError as e:
       self._crew.report(self._worker, self._handle, e)
       raise errors.EnvironmentLostError() from None
@@ -185,6 +184,9 @@ class CentralActors:
 
   def seconds(self) -> dict[str, float]:
     return self._local.seconds()
+
+  def num_steps(self) -> int:
+    return self._local.num_steps()
 
   def counts(self) -> dict[str, int]:
     return {**self._crew.counts(),

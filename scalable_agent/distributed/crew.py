@@ -24,8 +24,6 @@ from scalable_agent.distributed import workers as workers_lib
 from scalable_agent.experience import structs
 from scalable_agent.processes import starts
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import lab_levels
-from scalable_agent.settings.declare import names
 
 # Consecutive errors of a worker, without a result in between, that end the run.
 _MAX_FAILURES = 3
@@ -261,21 +259,20 @@ class Crew:
     self._replace(worker, text, cluster.pause_s(worker.num_failures + 1))
 
   def _replace_hung(self, worker: workers_lib.Worker) -> None:
-    limit_s = self._limit_s(worker)
+    limit_s = self.limit_s(worker)
     self._replace_lost(worker, errors.ClusterError(
         f'it made nothing for {limit_s:g} s (--hang_timeout_s).'
         if worker.description else
         f'it has not opened its environments within {limit_s:g} s (half of '
         '--actor_timeout_s).'))
 
-  def _limit_s(self, worker: workers_lib.Worker) -> float:
+  def limit_s(self, worker: workers_lib.Worker) -> float:
     """Returns the longest time that a call of a worker may take."""
     config = self._config
     if not worker.description:
       return _OPENING_SHARE * config.actor_timeout_s
     # The first unroll begins with the maps of all environments of a worker.
-    compiles = not worker.has_acted and any(
-        map(lab_levels.is_level, names(config.level_name)))
+    compiles = not worker.has_acted and config.plays_lab
     more_s = compiles * starts.TIMEOUT_S * (
         len(worker.share.environments) / config.num_cpus_per_actor_worker)
     return config.hang_timeout_s + more_s
@@ -298,7 +295,8 @@ class Crew:
   def _check(self, description: descriptions.Description) -> None:
     """Raises ConfigError if a worker's spec or versions do not fit."""
     self._first = self._first or [description]
-    if description.spec != self.spec:
+    # Levels may have different bounds of actions.
+    if description.spec._replace(units=self.spec.units) != self.spec:
       raise errors.EnvironmentSpecError(
           'One agent cannot play all levels: actor workers have different '
           f'observations or actions, {self.spec} and '
@@ -325,7 +323,7 @@ class Crew:
     for call in waiting:
       worker = self._calls[call]
       if (worker.is_placed
-          and now_s - worker.call_s > self._limit_s(worker)
+          and now_s - worker.call_s > self.limit_s(worker)
           # A result may be on its way from another machine.
           and not ray.wait([call], timeout=0, fetch_local=False)[0]):
         del self._calls[call]

@@ -10,6 +10,7 @@ import numpy as np
 from scalable_agent.acting import interface
 from scalable_agent.acting import shares
 from scalable_agent.distributed import descriptions
+from scalable_agent.distributed import hosts
 from scalable_agent.environments import base
 from scalable_agent.settings import config as config_lib
 
@@ -20,7 +21,8 @@ class EnvironmentWorker:
   def __init__(self, config: config_lib.Config, part: int,
                share: interface.Share):
     """Creates a worker; `open` does all work that can fail."""
-    self._config, self._part, self._share = config, part, share
+    self._config = hosts.with_paths_of_host(config)
+    self._part, self._share = part, share
 
   def host(self) -> str:
     """Returns the name of the worker's machine."""

@@ -3,12 +3,15 @@
 
 `--job_name=learner --task=0` starts a ray cluster on its host, and trains.
 `--job_name=actor --task=1` and so on add their hosts to the cluster, and act
-until the training ends.
+until the training ends. Without `--ray_address`, all commands are on this host,
+and each actor command has room for one actor worker.
 """
 
 from collections.abc import Iterator
 import contextlib
+import dataclasses
 import functools
+import json
 import os
 import pathlib
 import shutil
@@ -25,6 +28,7 @@ from scalable_agent import errors
 from scalable_agent.distributed import cluster
 from scalable_agent.processes import signals
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings.cluster_settings import THIS_HOST
 
 _POLL_S = 0.5
 # On a busy host, ray's processes do not always find each other in time.
@@ -40,6 +44,9 @@ HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
 # Variable with the path of a file that the learner creates on each host at the
 # end of the run.
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
+# Variable with the paths of an actor command, as JSON, for its actor workers.
+_PATHS = 'SCALABLE_AGENT_PATHS'
+_PATH_SETTINGS = ('dataset_path', 'level_cache_dir')
 
 
 @contextlib.contextmanager
@@ -65,8 +72,9 @@ def head(config: config_lib.Config) -> Iterator[None]:
   with _ray_node(threading.Event(), '--head', f'--port={port}',
                  f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
                  '--include-dashboard=false'):
-    print(f'Actors join with --job_name=actor --task=1 (2, 3 ...) '
-          f'--ray_address={config.ray_address}.')
+    address = '' if config.ray_address == THIS_HOST else (
+        f' --ray_address={config.ray_address}')
+    print(f'Actors join with --job_name=actor --task=1 (2, 3 ...){address}.')
     if os.environ['RAY_AUTH_MODE'] != 'token':
       print('Whoever reaches this address can run programs as you. Set the '
             'same RAY_AUTH_TOKEN on all hosts to prevent this.', flush=True)
@@ -82,15 +90,30 @@ def join(config: config_lib.Config) -> int:
       tempfile.TemporaryDirectory() as directory:
     goodbye = pathlib.Path(directory, 'goodbye')
     os.environ[_GOODBYE] = str(goodbye)
+    os.environ[_PATHS] = json.dumps(
+        {name: os.path.abspath(path) if os.path.isdir(path) else path
+         for name in _PATH_SETTINGS if (path := getattr(config, name))})
+    room = ([f'--num-cpus={config.num_cpus_per_actor_worker}']
+            if config.ray_address == THIS_HOST else [])
     _wait_for_head(config, stop)
     if not stop.is_set():
       with _ray_node(stop, f'--address={config.ray_address}',
-                     '--num-gpus=0') as node:
+                     '--num-gpus=0', *room) as node:
         _wait_for_end(config, node, stop, goodbye)
     print(f'Actor {config.task} ends, as '
           + ('it was stopped.' if stop.is_set() else 'the run has ended.'),
           flush=True)
   return 0
+
+
+def with_paths_of_host(config: config_lib.Config) -> config_lib.Config:
+  """Returns the learner's settings with the paths of this host's actor.
+
+  Called in an actor worker. As in DeepMind's program, the command of the actor
+  names the data of DeepMind Lab.
+  """
+  return dataclasses.replace(
+      config, **json.loads(os.environ.get(_PATHS) or '{}'))
 
 
 def _wait_for_end(config: config_lib.Config, node: '_Node',

@@ -22,6 +22,7 @@ from scalable_agent.acting import shares
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
+from scalable_agent.distributed import hosts
 from scalable_agent.distributed import workers
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
@@ -56,7 +57,8 @@ class ActorWorker:
     `part` is the number of this part of the run, and `learner_node` ray's name
     of the learner's machine.
     """
-    self._config, self._part, self._share = config, part, share
+    self._config = hosts.with_paths_of_host(config)
+    self._part, self._share = part, share
     self._packing = config.pack
     if config.pack == 'auto':
       is_here = cluster.this_node() == learner_node
@@ -141,6 +143,7 @@ class RemoteActors:
                      for worker in self._crew.workers}
     # The version of the weights in ray's store, and their reference.
     self._stored: tuple[int, ray.ObjectRef | None] = (-1, None)
+    self._unroll_length = config.unroll_length
     self._num_columns = self._num_bytes = 0  # Totals of all unrolls so far.
     # This learner's room in the object store of its machine. ray writes any
     # excess to disk.
@@ -200,6 +203,9 @@ class RemoteActors:
   def seconds(self) -> dict[str, float]:
     return timing.totals(seconds for s in self._senders.values()
                          for seconds in (s.seconds, s.past_seconds))
+
+  def num_steps(self) -> int:
+    return self._num_columns * self._unroll_length
 
   def counts(self) -> dict[str, int]:
     return {**self._crew.counts(), 'unrolls': self._num_columns,

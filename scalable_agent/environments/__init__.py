@@ -34,6 +34,7 @@ from scalable_agent.environments import minatar
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
+from scalable_agent.environments import trial
 from scalable_agent.environments import vizdoom
 from scalable_agent.environments.base import Factory
 from scalable_agent.environments.base import FlowEnvironment
@@ -49,6 +50,9 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # The number of an environment in the run, for the code of users.
 NUMBER = 'SCALABLE_AGENT_ENVIRONMENT_NUMBER'
+
+# Durations of `play_trial` in which a trial and gymnasium's checker end.
+_MAX_TRIALS = 4
 
 # The fork server imports the adapters once, for all environments.
 processes.CONTEXT.set_forkserver_preload(
@@ -224,6 +228,25 @@ def check_levels(
     with make_vec([name], [0], settings) as env:
       first = first or env
       _check_same_spec(first, env)
+
+
+def play_trial(level_name: str, settings: EnvironmentSettings,
+               seconds: float) -> trial.Facts:
+  """Plays random steps for about some seconds; raises errors as `make_vec`.
+
+  Raises `EnvironmentSpecError` for Atari games, which are no environments of
+  gymnasium here.
+  """
+  factory = _look_up(level_name, settings)
+  if isinstance(factory, str):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} needs no check: the recipes pong_two_cores and '
+        'atari_paper fit all Atari games.')
+  with remote.Remote(
+      level_name, functools.partial(
+          trial.Trial, level_name, functools.partial(_numbered, factory, 0)),
+      settings.step_timeout_s + _MAX_TRIALS * seconds) as level:
+    return level.call('play', seconds)
 
 
 def goal_functions(

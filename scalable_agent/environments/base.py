@@ -80,7 +80,8 @@ class FlowEnvironment:
   """A vector of environments as a stream of `StepOutput`s.
 
   Arrays returned by `initial` and `step` are only valid until the next call.
-  `indices` are the numbers of the `E` environments in the run.
+  `indices` are the numbers of the `E` environments in the run, `num_steps` is
+  the number of steps so far, of all environments.
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str],
@@ -100,6 +101,7 @@ class FlowEnvironment:
     self._episode_return: np.ndarray | None = None
     self._episode_step = np.zeros([self.num_envs], np.int32)
     self._closed = False
+    self.num_steps = 0
 
   def initial(self) -> structs.StepOutput:
     """Starts all environments, each time from the same seeds.
@@ -146,6 +148,7 @@ class FlowEnvironment:
     if self._episode_return is None:
       raise RuntimeError('Call initial() before step().')
     result = self._env.step(self._check_actions(actions))
+    self.num_steps += self.num_envs
     self._check_finite('reward', result.reward)
     self._check_observation(result.observation)
     if result.episode_end.any():

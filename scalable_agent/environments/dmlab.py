@@ -138,6 +138,7 @@ class DmLab(gymnasium.Env):
     # Lab ignores strides, so each action must be contiguous in memory.
     self._actions = np.array(DEFAULT_ACTION_SET, np.intc, order='C')
     self._lab: _Lab | None = None
+    self._maps = TurnsToCompile(None, 0)
     self._random_state = np.random.RandomState()
     size = int(config['height']), int(config['width'])
     self.observation_space = gymnasium.spaces.Dict({
@@ -158,9 +159,8 @@ class DmLab(gymnasium.Env):
       # new Lab replays the episode bit for bit.
       self.close()
       self._random_state = np.random.RandomState(seed)
-    if self._lab is None:
-      self._lab = self._start()
     try:
+      self._lab = self._lab or self._start()
       self._lab.reset(seed=int(self._random_state.randint(0, 2**31 - 1)))
     finally:
       self._maps.free()
@@ -178,7 +178,8 @@ class DmLab(gymnasium.Env):
     reward = lab.step(self._actions[int(action)],
                       num_steps=self._num_action_repeats)
     ended = not lab.is_running()
-    truncated = ended and self._frames_left <= self._num_action_repeats
+    # Levels without a time limit always have 0 frames left.
+    truncated = ended and 0 < self._frames_left <= self._num_action_repeats
     if not ended:
       self._observe(lab)
     return self._observation, reward, ended and not truncated, truncated, {}
@@ -212,6 +213,7 @@ class DmLab(gymnasium.Env):
         self._names.remove(unknown[0])
     num_numbers = len(lab.action_spec())
     if num_numbers != self._actions.shape[1]:
+      lab.close()
       raise errors.LevelError(
           f'{self._level} has actions of its own, of {num_numbers} numbers: '
           f'only levels with the {self._actions.shape[1]} numbers of DMLab-30 '

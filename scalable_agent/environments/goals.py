@@ -9,6 +9,7 @@ so the environment is reset and stepped only to see what its wrappers do.
 """
 
 from collections.abc import Callable
+import itertools
 from typing import TypeAlias
 
 import gymnasium
@@ -64,7 +65,10 @@ class Goals:
 
 
 def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
-  """Raises EnvironmentSpecError if a wrapper changes rewards."""
+  """Raises EnvironmentSpecError if a wrapper changes rewards.
+
+  Random steps rarely reach a goal, so every second step pretends to do so.
+  """
   inner, keeps_rewards = env, True
   while isinstance(inner, gymnasium.Wrapper) and not hasattr(
       inner, 'compute_reward'):
@@ -74,9 +78,12 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
     return
   rewards: list[float] = []
   step = inner.step
+  is_reached = itertools.cycle((False, True))
 
   def noted(action: np.ndarray) -> base.Step:
     result = step(action)
+    if next(is_reached):
+      result = _at_goal(inner, result)
     rewards.append(float(result[1]))
     return result
 
@@ -95,6 +102,21 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
     if terminated or truncated:
       env.reset()
   del vars(inner)['step']
+
+
+def _at_goal(env: gymnasium.Env, result: base.Step) -> base.Step:
+  """Returns the result of a step as if the step had reached the goal."""
+  observation, reward, terminated, truncated, info = result
+  if not isinstance(observation, dict) or 'desired_goal' not in observation:
+    return result  # Wrappers make the goals.
+  goal = observation['desired_goal']
+  reward = env.get_wrapper_attr('compute_reward')(goal, goal, {})
+  if env.has_wrapper_attr('compute_terminated'):
+    terminated = env.get_wrapper_attr('compute_terminated')(goal, goal, {})
+  if 'is_success' in info:  # Of Gymnasium-Robotics.
+    info = {**info, 'is_success': 1.0}
+  return ({**observation, 'achieved_goal': goal}, reward, terminated, truncated,
+          info)
 
 
 def _goal_spaces(env: gymnasium.Env) -> list[gymnasium.spaces.Box]:

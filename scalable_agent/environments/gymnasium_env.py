@@ -9,7 +9,7 @@ belong to no other family.
 from collections.abc import Iterable, Sequence
 import functools
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -17,6 +17,7 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
+from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.processes import descriptors
 from scalable_agent.processes import memory
@@ -115,7 +116,7 @@ class GymnasiumVector:
     self._action_space = common.actions
     self.spec = structs.EnvironmentSpec(
         observation=self._layout.spec, action=common.action_spec,
-        num_action_repeats=settings.num_action_repeats)
+        num_action_repeats=settings.num_action_repeats, units=common.units)
     self._no_truncation = base.no_truncation(len(level_names))
     self._make_workers = functools.partial(
         workers.Workers, level_names,
@@ -185,6 +186,7 @@ class _Spaces(NamedTuple):
   observations: spaces.Layout
   actions: gymnasium.Space
   action_spec: structs.ActionSpec
+  units: dict[str, Any]
 
 
 def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
@@ -221,7 +223,8 @@ class _Level:
       action = spaces.action_spec(self._env.action_space, self._name)
       return _Spaces(
           spaces.layout(self._env.observation_space, action, self._name),
-          self._env.action_space, action)
+          self._env.action_space, action, units.describe(
+              self._env.observation_space, self._env.action_space))
     finally:
       with user_code.errors_of_close_ignored():
         self._env.close()

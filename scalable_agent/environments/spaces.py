@@ -18,11 +18,11 @@ from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
 
 # The name of the array if observations are not dictionaries.
-_ONLY_ARRAY = 'frame'
+ONLY_ARRAY = 'frame'
 _TEXT = 'instruction'
-_MASK = 'action_mask'
+MASK = 'action_mask'
 # Spaces whose values `spaces.flatten` turns into one-hot or multi-hot vectors.
-_COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 # Agents divide uint8 by 255, as for pictures. Numbers up to this one are counts
 # or marks, and become float32.
 _MAX_COUNT = 16
@@ -43,16 +43,16 @@ def action_spec(
   if not (isinstance(space, spaces.Box)
           and np.issubdtype(space.dtype, np.floating)):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)}, but only '
+        f'{level_name} has actions {in_a_line(space)}, but only '
         'Discrete, MultiDiscrete with one axis, MultiBinary, and Box of floats '
         'are supported.')
   if not math.prod(space.shape):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)}, without numbers: there '
+        f'{level_name} has actions {in_a_line(space)}, without numbers: there '
         'is nothing to choose.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {_in_a_line(space)} without bounds, but '
+        f'{level_name} has actions {in_a_line(space)} without bounds, but '
         'agents act within [-1, 1], which is scaled to the bounds: a gymnasium '
         'TransformAction can give it an action_space with bounds.')
   return structs.ActionSpec(size=math.prod(space.shape))
@@ -84,7 +84,7 @@ class Layout(NamedTuple):
   def spec(self) -> structs.ObservationSpec:
     """The spec of observations for agents; an instruction is one `bytes`."""
     if not self.is_dict:
-      return self.arrays[_ONLY_ARRAY]
+      return self.arrays[ONLY_ARRAY]
     text = structs.ArraySpec((), np.dtype(object))
     return {name: text if name == _TEXT else spec
             for name, spec in self.arrays.items()}
@@ -92,7 +92,7 @@ class Layout(NamedTuple):
   def decode(self, arrays: dict[str, np.ndarray]) -> structs.Nest:
     """Returns observations, of arrays `[E, ...]`, which are not copied."""
     if not self.is_dict:
-      return arrays[_ONLY_ARRAY]
+      return arrays[ONLY_ARRAY]
     if _TEXT not in arrays:
       return dict(arrays)
     text = arrays[_TEXT]
@@ -112,22 +112,22 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
   Raises EnvironmentSpecError if such observations are not supported, or a mask
   does not fit the actions.
   """
-  parts = _parts(space)
-  if _MASK in parts:
-    _check_mask_space(parts[_MASK], action, level_name)
+  parts = parts_of(space)
+  if MASK in parts:
+    _check_mask_space(parts[MASK], action, level_name)
   arrays = {name: array for name, part in parts.items()
-            if (array := _mask_spec(part) if name == _MASK else
+            if (array := _mask_spec(part) if name == MASK else
                 _array_spec(part, name == _TEXT))}
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {_in_a_line(space)}, in which '
+        f'{level_name} has observations {in_a_line(space)}, in which '
         f'{", ".join(empty)} has no numbers: leave this part out.')
-  if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, _MASK}:
+  if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, MASK}:
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
                'ObservationWrapper' if space.is_np_flattenable else
                'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {_in_a_line(space)}, but only a Box or '
+        f'{level_name} has observations {in_a_line(space)}, but only a Box or '
         'a Discrete, a Tuple of these, or a Dict of these, a Text named '
         'instruction and a mask named action_mask, is '
         f'supported: {wrapper} can bring them to that form.')
@@ -145,16 +145,30 @@ def has_choice(mask: np.ndarray, action: structs.ActionSpec) -> np.ndarray:
   return np.all(np.logical_or.reduceat(mask, starts, axis=-1), axis=-1)
 
 
+def random_action(rng: np.random.Generator, action: structs.ActionSpec,
+                  arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+  """Returns a random valid action, of `ActionSpec.array`.
+
+  `arrays` are the arrays of `Layout`, perhaps with a mask.
+  """
+  if action.size:
+    return rng.uniform(-1, 1, action.size).astype(np.float32)
+  mask = arrays.get(MASK, np.ones(sum(action.num_values), bool))
+  parts = [rng.choice(np.flatnonzero(valid)) for valid in np.split(
+      mask, np.cumsum(action.num_values)[:-1])]
+  return np.array(parts, np.int32).reshape(action.array.shape)
+
+
 class Encoder:
   """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
 
   def __init__(self, space: gymnasium.Space, action_space: gymnasium.Space):
     """Makes an encoder for spaces that `layout` and `action_spec` take."""
-    self._parts = dict(_parts(space))
+    self._parts = dict(parts_of(space))
     self._is_tuple = isinstance(space, spaces.Tuple)
     if _TEXT in self._parts:
       self._text_size = _max_bytes(self._parts[_TEXT])
-    self._mask_space = self._parts.pop(_MASK, None)
+    self._mask_space = self._parts.pop(MASK, None)
     self._action = action_spec(action_space, '')
 
   def __call__(self, observation: structs.Nest,
@@ -168,19 +182,19 @@ class Encoder:
     if self._is_tuple:
       observation = dict(zip(self._parts, observation, strict=True))
     elif not isinstance(observation, Mapping):
-      observation = {_ONLY_ARRAY: observation}
+      observation = {ONLY_ARRAY: observation}
     arrays = {name: self._encode(observation[name], part)
               for name, part in self._parts.items()}
     if self._mask_space is not None:
-      arrays[_MASK] = _encode_mask(observation[_MASK], self._mask_space)
-      if not is_over and not has_choice(arrays[_MASK], self._action):
+      arrays[MASK] = _encode_mask(observation[MASK], self._mask_space)
+      if not is_over and not has_choice(arrays[MASK], self._action):
         raise ValueError('no action is valid: the action_mask is '
-                         f'{arrays[_MASK].astype(int).tolist()}')
+                         f'{arrays[MASK].astype(int).tolist()}')
     return arrays
 
   def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
-    if isinstance(space, _COUNTED):
-      _check_counted(value, space)
+    if isinstance(space, COUNTED):
+      check_counted(value, space)
       return spaces.flatten(space, value)
     if _is_small(space):  # Also here, -1 is no uint8.
       return shared_arrays.fit(np.asarray(value), space.dtype)
@@ -235,10 +249,10 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
       and (part.low >= 0).all() and (part.high <= 1).all()
       for part in _mask_parts(space)):
     raise errors.EnvironmentSpecError(
-        f'{level_name} has an action_mask {_in_a_line(space)}, but must have a '
+        f'{level_name} has an action_mask {in_a_line(space)}, but must have a '
         f'MultiBinary or a Box of 0 and 1, of {sum(action.num_values)} '
         'numbers: one for each action, or for each value of each part of an '
-        'action.')
+        'action. If this part is no mask, give the part another name.')
 
 
 def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
@@ -248,7 +262,7 @@ def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
   mask = np.concatenate(flat)
   if mask.shape != _mask_spec(space).shape:
     raise ValueError(f'an action_mask has {len(mask)} numbers, but its space '
-                     f'is {_in_a_line(space)}')
+                     f'is {in_a_line(space)}')
   outside = (mask != 0) & (mask != 1)
   if outside.any():
     raise ValueError(f'an action_mask has the number {mask[outside][0]}: 1 is '
@@ -256,7 +270,7 @@ def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
   return mask.astype(bool)
 
 
-def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
+def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   """Raises ValueError for numbers that gymnasium would count from the end."""
   low, num_values = getattr(space, 'start', 0), (
       2 if isinstance(space, spaces.MultiBinary)
@@ -267,7 +281,7 @@ def _check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   outside = (value < low) | (value >= low + num_values)
   if outside.any():
     raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
-                     f'which is not in its space, {_in_a_line(space)}.')
+                     f'which is not in its space, {in_a_line(space)}.')
 
 
 def _is_small(space: gymnasium.Space) -> bool:
@@ -275,15 +289,22 @@ def _is_small(space: gymnasium.Space) -> bool:
           and bool((space.high <= _MAX_COUNT).all()))
 
 
-def _in_a_line(space: gymnasium.Space) -> str:
+def in_a_line(space: gymnasium.Space) -> str:
+  """Returns a space as text without line breaks."""
   return ' '.join(str(space).split())
 
 
-def _parts(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
+def has_mask(space: gymnasium.Space) -> bool:
+  """Returns whether observations have a mask of actions."""
+  return MASK in parts_of(space)
+
+
+def parts_of(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
+  """Returns the parts of a space of observations by name."""
   if isinstance(space, spaces.Tuple):
     return {str(i): part for i, part in enumerate(space.spaces)}
   return (space.spaces if isinstance(space, spaces.Dict)
-          else {_ONLY_ARRAY: space})
+          else {ONLY_ARRAY: space})
 
 
 def _array_spec(
@@ -292,11 +313,12 @@ def _array_spec(
   if isinstance(space, spaces.Text) and is_text:
     return structs.ArraySpec((_max_bytes(space),), np.dtype(np.uint8))
   if isinstance(space, spaces.Box) and not is_text:
-    is_float32 = space.dtype == np.float64 or _is_small(space)
-    return structs.ArraySpec(
-        space.shape, np.dtype(np.float32) if is_float32 else space.dtype)
-  if isinstance(space, _COUNTED) and not is_text:
-    return structs.ArraySpec((spaces.flatdim(space),), np.dtype(np.float32))
+    if _is_small(space):
+      return structs.DiscreteSpec(space.shape, np.dtype(np.float32))
+    return structs.ArraySpec(space.shape, np.dtype(
+        np.float32) if space.dtype == np.float64 else space.dtype)
+  if isinstance(space, COUNTED) and not is_text:
+    return structs.DiscreteSpec((spaces.flatdim(space),), np.dtype(np.float32))
   return None
 
 

@@ -13,15 +13,10 @@ Glossary:
     of an unroll with `E = 1`. A batch of unrolls has `B` columns.
 *   episode: a whole game. After a lost life, the episode continues, also where
     `done` is set for the learner.
-*   feed: makes batches for the learner, of fresh or replayed unrolls or of
-    transitions.
-*   frames: environment frames, which are agent steps x action repeats. Users
-    see frames only. As an observation, a frame is an image.
-*   group: the environments of one actor. In a learner, a group is the variables
-    of one optimizer.
-*   importance weights: factors of the losses of a batch, by transition or
-    column, that correct for draws from a prioritized replay.
-*   inbox: the queue of unrolls from the actors to the feed of a learner.
+*   frames: environment frames, which are agent steps x action repeats. As an
+    observation, a frame is an image.
+*   group: environments of one actor; in a learner, variables of one optimizer.
+*   importance weights: factors of losses that correct for draws by priority.
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: the learner that writes to the log directory. There are other
     learners with `--num_learners` only.
@@ -29,13 +24,9 @@ Glossary:
     part to the run. A deterministic run begins a part at each checkpoint. A
     part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
-*   replay: a buffer of earlier unrolls or transitions, for repeated learning.
 *   torso: the layers of a network from an observation to the heads.
-*   transition: an observation, the action for this observation, and the result.
-    A batch of the off-policy algorithms has `B` transitions.
 *   unroll: `T` agent steps in a row of one group.
 *   version: the number of updates that made some weights.
-*   weights: the variables of a network, as published by the learner.
 
 The one time convention (as in the reference):
 
@@ -49,16 +40,14 @@ The one time convention (as in the reference):
     zero before observation `t` is processed.
 
 Fields are NumPy arrays on the acting side and tensors on the learning side.
-This module must not import TensorFlow: environment processes import it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import abc
 from typing import Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-# An array of NumPy or a tensor, a type that this module cannot name; `()` if
-# left out.
+# An array of NumPy or a tensor; `()` if left out.
 Array: TypeAlias = Any
 # An array, or a tuple or dictionary of nests, such as an observation.
 Nest: TypeAlias = Any
@@ -67,14 +56,17 @@ State: TypeAlias = Nest
 
 
 class ArraySpec(NamedTuple):
-  """Shape and dtype of an array of one environment.
+  """Shape and dtype of an array, without the axes of time and environment.
 
-  Attributes:
-    shape: tuple of int, without the axes of time and environment.
-    dtype: NumPy dtype; `object` means strings (`bytes`), of shape `()`.
+  The dtype `object` means strings (`bytes`), of shape `()`.
   """
   shape: tuple[int, ...]
   dtype: np.dtype
+
+
+class DiscreteSpec(ArraySpec):
+  """Spec of one-hot codes, or of small integers, in float32."""
+  __slots__ = ()
 
 
 # Specs of observations: one array, or a dictionary of arrays.
@@ -104,37 +96,41 @@ class ActionSpec(NamedTuple):
 
 
 class EnvironmentSpec(NamedTuple):
-  """Observations and actions of an environment.
+  """Observations and actions of an environment, as agents see and choose them.
 
   `num_action_repeats` is the number of environment frames per agent step.
+  `units` are the spaces of the environment, of `environments.units.describe`;
+  None if the same as those of agents, or not known, as of older runs.
   """
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
+  units: 'dict[str, Any] | None' = None
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
-    part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str}
+    part = lambda spec: {
+        'shape': list(spec.shape), 'dtype': spec.dtype.str,
+        **({'discrete': True} if isinstance(spec, DiscreteSpec) else {})}
     names = self.observation if isinstance(self.observation, dict) else {}
     pairs = [(name, part(spec)) for name, spec in names.items()]
     parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
     seen = {'parts': parts} if names else part(self.observation)
+    units = {'units': self.units} if self.units else {}
     return {'observation': seen, 'action': self.action._asdict(),
-            'num_action_repeats': self.num_action_repeats}
+            'num_action_repeats': self.num_action_repeats, **units}
 
   @classmethod
-  def from_json(cls, data: Mapping[str, Any]) -> 'EnvironmentSpec':
-    """Returns the spec of a description by `to_json`.
-
-    Raises LookupError, TypeError or ValueError for other data.
-    """
+  def from_json(cls, data: abc.Mapping[str, Any]) -> 'EnvironmentSpec':
+    """Returns the spec; LookupError, TypeError or ValueError for other data."""
     ints = lambda numbers: tuple(map(int, numbers))
-    part = lambda spec: ArraySpec(ints(spec['shape']), np.dtype(spec['dtype']))
+    part = lambda spec: (DiscreteSpec if spec.get('discrete') else ArraySpec)(
+        ints(spec['shape']), np.dtype(spec['dtype']))
     seen, action = data['observation'], data['action']
     return cls({name: part(spec) for name, spec in dict(seen['parts']).items()}
                if 'parts' in seen else part(seen),
                ActionSpec(ints(action['num_values']), int(action['size'])),
-               int(data['num_action_repeats']))
+               int(data['num_action_repeats']), data.get('units'))
 
 
 class StepOutputInfo(NamedTuple):
@@ -201,8 +197,7 @@ class Steps(NamedTuple):
   """The entries of an unroll, or of a batch of unrolls, along time.
 
   Attributes:
-    env_outputs: `[T + 1, E, ...]`.
-    agent_outputs: `[T + 1, E, ...]`.
+    env_outputs, agent_outputs: `[T + 1, E, ...]`.
     truncation_values: float32 `[T + 1, E]`, the actor's estimate of the value
       of the last observation where `truncated`. 0 elsewhere, and everywhere
       without `bootstrap_truncated`.
@@ -219,8 +214,7 @@ class Start(NamedTuple):
     level_name: object `[E]`, level names.
     environment: int64 `[E]`, the number of the environment in the run. The
       unrolls of an environment follow each other without a gap.
-    agent_state: nest of `[E, ...]`, the recurrent state before the observation
-      of entry 0 is processed; `()` for feed-forward agents.
+    agent_state: the recurrent state before observation 0 is processed.
     policy_version: int64 `[E]`, the version of the weights that chose the first
       action. With a shared policy, these weights can be newer.
   """
@@ -231,10 +225,7 @@ class Start(NamedTuple):
 
 
 class LastObservation(NamedTuple):
-  """The last observation of an episode, a nest of arrays of one environment.
-
-  `time` and `column` are the indices of the entry with `info.episode_end`.
-  """
+  """The observation before the `info.episode_end` at `time` and `column`."""
   time: int
   column: int
   observation: Nest
@@ -243,9 +234,8 @@ class LastObservation(NamedTuple):
 class Unroll(NamedTuple):
   """The message from acting to learning: `T + 1` steps of `E` environments.
 
-  Pure data, which can be pickled and sent anywhere. A batch has the same form,
-  with one column per unroll of a single environment. `last_observations` has an
-  element for each entry from 1 on that has `info.episode_end`.
+  A batch has the same form, with one column per unroll of a single environment.
+  `last_observations` has an element for each `info.episode_end` after entry 0.
   """
   steps: Steps
   start: Start
@@ -277,6 +267,29 @@ class Transition(NamedTuple):
   next_observation: Nest
 
 
+class Sequence(NamedTuple):
+  """`E` entries of each environment; an agent with memory learns the last `L`.
+
+  The last observation of a truncated game is an entry in front of the entry
+  that begins the next game. `E - L - 1` entries only move the state (burn-in).
+
+  Attributes:
+    env_outputs: `[E, B, ...]`, see `StepOutput.for_agent`.
+    actions: `[E, B, ...]`, the actions that led to the entries.
+    state: nest of `[B, ...]`, the recurrent state before entry 0.
+    reward, discount: float32 `[L, B]`, as in `Transition`.
+    next: int32 `[L, B]`, the entry after these steps; learned entries are 0 on.
+    known: float32 `[L, B]`, 0 where no action was chosen, or nothing followed.
+  """
+  env_outputs: StepOutput
+  actions: Array
+  state: State
+  reward: Array
+  discount: Array
+  next: Array
+  known: Array
+
+
 class Episode(NamedTuple):
   """A finished game; `episode_return` is the sum of unclipped rewards."""
   level_name: str
@@ -287,10 +300,12 @@ class Episode(NamedTuple):
 class Note(NamedTuple):
   """The facts of an unroll for the log: all ended episodes.
 
-  `actions` are the actions `[N, ...]` of all steps. See `Start` for versions.
+  `actions`, `[N, ...]`, and `rewards`, float32 `[N]`, are of all steps. See
+  `Start` for versions.
   """
   episodes: list[Episode]
   actions: np.ndarray
+  rewards: np.ndarray
   policy_version: np.ndarray
 
 
@@ -303,36 +318,33 @@ class Sample(NamedTuple):
     data: the items.
     importance_weights: float32 `[B]`, factors of the losses; None for ones.
     positions: int64 `[B]`, positions in a prioritised replay, else None.
-    largest_weights: of several learners with priorities, float32 `[B]`: the
-      number that each importance weight was divided by, 0 for fresh unrolls.
+    largest_weight: of several learners with priorities: the number that the
+      importance weights of old columns would be divided by for one learner.
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
   """
-  data: Unroll | Transition
+  data: Unroll | Transition | Sequence
   importance_weights: np.ndarray | None = None
   positions: np.ndarray | None = None
   num_new_steps: int = 0
-  notes: Sequence[Note] = ()
+  notes: abc.Sequence[Note] = ()
   num_new_columns: int = 0
-  largest_weights: np.ndarray | None = None
+  largest_weight: float | None = None
 
 
 class Batch(NamedTuple):
   """A `Sample` in tensors; `num_new_frames` counts environment frames."""
-  data: Unroll | Transition
+  data: Unroll | Transition | Sequence
   importance_weights: Array | None
   num_new_frames: int
   positions: np.ndarray | None = None
-  notes: Sequence[Note] = ()
+  notes: abc.Sequence[Note] = ()
   num_new_columns: int = 0
-  largest_weights: np.ndarray | None = None
+  largest_weight: float | None = None
 
 
 class Weights(NamedTuple):
-  """A published version of an agent's weights; never changes.
-
-  `values` are arrays or tensors, in the order of `agent.variables`.
-  """
+  """Weights that never change, in the order of `agent.variables`."""
   version: int
-  values: Sequence[Array]
+  values: abc.Sequence[Array]

@@ -41,6 +41,7 @@ class Feed:
 
   Attributes:
     inbox: the queue that actors put unrolls into.
+    waiting: called at least every half second while no batch is ready.
   """
 
   def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery],
@@ -58,6 +59,7 @@ class Feed:
       turns: the inbox of the source if acting and learning take turns.
     """
     self.inbox = inbox
+    self.waiting: Callable[[], None] = lambda: None
     self._source = source
     self._learner = learner
     self._num_action_repeats = num_action_repeats
@@ -80,12 +82,13 @@ class Feed:
     """Yields the batches, as they are ready, until `stop` is set."""
     # Signals are handled between waits, so every wait has a limit.
     if self._turns is not None:
-      self._turns.stop = stop
+      self._turns.stop, self._turns.waiting = stop, self.waiting
     while not stop.is_set():
       try:
         batch = (self._ready.get(timeout_s=0.5) if self._turns is None
                  else self._make_batch())
       except queues.QueueTimeout:
+        self.waiting()
         continue
       except Exception:
         if stop.is_set():
@@ -141,21 +144,22 @@ class Feed:
           sample.importance_weights)
     return batch._replace(positions=sample.positions, notes=sample.notes,
                           num_new_columns=sample.num_new_columns,
-                          largest_weights=sample.largest_weights)
+                          largest_weight=sample.largest_weight)
 
 
 def normalised(batch: structs.Batch,
                collectives: collectives_lib.Collectives) -> structs.Batch:
   """Divides importance weights by the largest weight of all learners.
 
-  The replay of each learner has divided by the largest weight of its own items.
+  Fresh columns, which are in front, keep their importance weight.
   """
-  own = batch.largest_weights
-  if own is None:
+  weights = batch.importance_weights
+  if weights is None or batch.largest_weight is None:
     return batch
-  factors = own / float(collectives.largest(float(own.max())))
-  return batch._replace(importance_weights=batch.importance_weights * np.where(
-      own > 0, factors, np.float32(1)))
+  is_fresh = np.arange(weights.shape[-1]) < batch.num_new_columns
+  factors = np.where(
+      is_fresh, 1, 1 / collectives.largest(batch.largest_weight))
+  return batch._replace(importance_weights=weights * factors.astype(np.float32))
 
 
 class TurnTaker:
@@ -163,12 +167,14 @@ class TurnTaker:
 
   By then, all updates that are due have been made. Actors with one buffer each
   wait until then. The unrolls of several groups are released together, when
-  each group has sent one. Once `stop` is set, `get` raises `QueueClosed`.
+  each group has sent one. Once `stop` is set, `get` raises `QueueClosed`. `get`
+  calls `waiting` at least every half second.
   """
 
   def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery],
                num_groups: int = 1):
     self.stop = threading.Event()
+    self.waiting: Callable[[], None] = lambda: None
     self._inbox = inbox
     self._num_groups = num_groups
     self._releases: list[Callable[[], None]] = []
@@ -179,6 +185,7 @@ class TurnTaker:
         release()
       self._releases = []
     while not self.stop.is_set():
+      self.waiting()
       try:
         unroll, release = self._inbox.get(timeout_s=0.5)
       except queues.QueueTimeout:

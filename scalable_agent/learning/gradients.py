@@ -14,8 +14,25 @@ Gradient: TypeAlias = optimizers_lib.Gradient
 # loss does not depend on the variable.
 Gradients: TypeAlias = dict[str, list[Gradient | None]]
 Scalars: TypeAlias = dict[str, tf.Tensor]
-# Gradients, sums, means and errors of a batch, see `base.Loss`.
-Outputs: TypeAlias = tuple[Gradients, Scalars, Scalars, tf.Tensor | None]
+# Gradients, sums, means, errors and targets of a batch, see `base.Loss`.
+Outputs: TypeAlias = tuple[
+    Gradients, Scalars, Scalars, tf.Tensor | None, tf.Tensor | None]
+
+
+def of_groups(tape: tf.GradientTape, losses: Mapping[str, tf.Tensor],
+              groups: Mapping[str, Sequence[tf.Variable]]) -> Gradients:
+  """Returns the gradients of the loss of each group.
+
+  Groups of one tensor, such as memory and critics, are computed at once.
+  """
+  by_loss: dict[int, list[str]] = {}
+  for group, loss in losses.items():
+    by_loss.setdefault(id(loss), []).append(group)
+  gradients: Gradients = {}
+  for names in by_loss.values():
+    gradients.update(tape.gradient(
+        losses[names[0]], {group: groups[group] for group in names}))
+  return {group: gradients[group] for group in losses}
 
 
 def add(gradients: Gradients, others: Gradients) -> Gradients:

@@ -25,26 +25,23 @@ class Learned(NamedTuple):
   Attributes:
     scalars: float32 scalars by name, means over the updates of the call. Means
       of a group are over the updates in which the group learned.
-    errors: float32 `[B]` or `[K, B]`, see `base.Loss`; None if the algorithm
-      computes no errors.
+    errors, targets: see `base.Loss`; `errors` are `[B]` or `[K, B]`.
   """
   scalars: dict[str, tf.Tensor]
   errors: tf.Tensor | None
+  targets: tf.Tensor | None = None
 
 
 class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
-  The counters are on the host, so no update waits for the device. With several
-  learners, each learner waits for the frame counts of all learners.
+  No update waits for the device: the counters are on the host.
 
   Attributes:
     algorithm, agent: the algorithm, and its agent.
     num_env_frames: environment frames that have arrived.
-    num_updates: updates made.
-    updates_per_call: `K`.
-    is_consistent: False if `step` failed between two updates, so that weights
-      and `num_updates` disagree.
+    num_updates, updates_per_call: updates made, and `K`.
+    is_consistent: False if `step` failed between two updates.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -68,7 +65,7 @@ class Learner:
         None. Values are clipped before the norm.
       micro_batch_size: the number of columns that are processed at once, which
         saves memory; None for all. The update is that of the whole batch.
-      updates_per_call: `K`, updates that `step` makes in one compiled loop.
+      updates_per_call: `K`, the updates of one compiled loop.
       jit_compile: whether XLA compiles the update. A loop of several learners
         is not compiled.
       collectives: the other learners, if there are any. Each learner has a part
@@ -110,8 +107,7 @@ class Learner:
         self._loop if is_loop else self._update_groups,
         jit_compile=jit_compile and is_loop and self._collectives.size == 1)
     self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
-    # XLA compiles these two functions, and all micro-batches share the two.
-    # Otherwise separate functions only cost time.
+    # All micro-batches share these functions; else two functions cost time.
     if not is_loop and (jit_compile or micro_batch_size):
       self._compiled_gradients, self._compiled_apply = (
           tf.function(function, autograph=False, jit_compile=jit_compile)
@@ -132,14 +128,19 @@ class Learner:
         'targets': self.algorithm.targets,
         'statistics': self._mover.variables}
 
-  def to_device(self, data: structs.Unroll | structs.Transition,
-                num_new_frames: int,
+  @property
+  def observations_clipped(self) -> tuple[int, int]:
+    """Numbers of observations of the first steps: all, and clipped ones."""
+    return self._mover.counted
+
+  def to_device(self, data: structs.Unroll | structs.Transition
+                | structs.Sequence, num_new_frames: int,
                 importance_weights: np.ndarray | None = None
                 ) -> structs.Batch:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
-    observations are left out: no loss reads these. See `structs.Sample`.
+    observations are left out: no loss reads these.
     """
     if isinstance(data, structs.Unroll):
       steps = data.steps._replace(env_outputs=self.agent.tokenize(
@@ -148,6 +149,8 @@ class Learner:
       start = data.start._replace(
           level_name=(), environment=(), policy_version=())
       data = structs.Unroll(steps, start)
+    elif isinstance(data, structs.Sequence):
+      data = data._replace(env_outputs=self.agent.tokenize(data.env_outputs))
     data, importance_weights = tree.map_structure(
         lambda array: None if array is None else tf.identity(
             tf.convert_to_tensor(array)), (data, importance_weights))
@@ -156,10 +159,9 @@ class Learner:
   def step(self, batch: structs.Batch) -> Learned:
     """Makes `K` updates with a batch of `to_device`.
 
-    The scalars are the scalars of the loss, `learning_rate`, and
-    `gradient_norm` before clipping. With several groups,
-    the last two names are `<group>/learning_rate` and `<group>/gradient_norm`,
-    for each group that learned in one of the updates.
+    The scalars are the loss's, `learning_rate`, and `gradient_norm` before
+    clipping; with several groups, `<group>/learning_rate` and
+    `<group>/gradient_norm` of each group that learned in an update.
     """
     rates = {group: np.array(schedule(self.num_env_frames), np.float32)
              for group, (_, schedule) in self._optimizers.items()}
@@ -176,11 +178,17 @@ class Learner:
         batch.data, [] if batch.importance_weights is None
         else [batch.importance_weights], rates, progress,
         static=(groups,))
-    self._mover.add(batch, learned.scalars)
+    self._mover.add(batch, learned.targets)
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
     self.is_consistent = True
     return learned
+
+  def copy_from_first(self) -> None:
+    """Takes the state of learner 0, whose sums of a collection count once."""
+    self._collectives.copy_from_first(tree.flatten(self.state))
+    for variable in self._mover.variables if self._collectives.rank else ():
+      variable.assign(tf.zeros_like(variable))
 
   def weights(self) -> structs.Weights:
     """Returns a copy of the weights that later updates do not change."""
@@ -264,7 +272,7 @@ class Learner:
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
     compute = (self._gradients_of_parts if self._micro_batch_size
                else self._compiled_gradients)
-    gradients, sums, means, errors = compute(
+    gradients, sums, means, errors, targets = compute(
         groups, data, importance_weights[0] if importance_weights else None,
         seed if self._micro_batch_size else _fold(seed, 0))
     if self._collectives.size > 1:
@@ -274,7 +282,7 @@ class Learner:
     scalars = self._compiled_apply(gradients, learning_rates)
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))
-    return Learned({**sums, **means, **scalars}, errors)
+    return Learned({**sums, **means, **scalars}, errors, targets)
 
   def _gradients_of_parts(
       self, groups: tuple[str, ...], data: structs.Nest,
@@ -286,25 +294,27 @@ class Learner:
     gradients: gradients_lib.Gradients = {}
     sums: dict[str, tf.Tensor] = {}
     means: dict[str, tf.Tensor] = {}
-    errors = []
+    errors, targets = [], []
     for start in range(0, batch_size, self._micro_batch_size):
       end = min(start + self._micro_batch_size, batch_size)
       part = unrolls.columns(data, start, end)
       with tf.control_dependencies(list(sums.values())[:1]):
         # All micro-batches at once would need the memory of the batch.
         part = tree.map_structure(tf.identity, part)
-      part_gradients, part_sums, part_means, part_errors = (
+      part_gradients, part_sums, part_means, part_errors, part_targets = (
           self._compiled_gradients(
               groups, part, None if importance_weights is None
               else importance_weights[start:end], _fold(seed, start)))
       errors.append(part_errors)
+      targets.append(part_targets)
       share = (end - start) / batch_size
       gradients = (gradients_lib.add(gradients, part_gradients) if gradients
                    else part_gradients)
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    return gradients, sums, means, (
-        None if errors[0] is None else tf.concat(errors, axis=0))
+    join = lambda parts, axis: (
+        None if parts[0] is None else tf.concat(parts, axis))
+    return gradients, sums, means, join(errors, 0), join(targets, 1)
 
   def _gradients(
       self, groups: tuple[str, ...], data: structs.Nest,
@@ -312,21 +322,24 @@ class Learner:
   ) -> gradients_lib.Outputs:
     with tf.GradientTape(persistent=len(groups) > 1) as tape:
       loss = self.algorithm.loss(data, importance_weights, groups, seed)
-    gradients = {
-        group: tape.gradient(loss.by_group[group], self.algorithm.groups[group])
-        for group in groups}
-    return gradients, dict(loss.sums), dict(loss.means), loss.errors
+    gradients = gradients_lib.of_groups(
+        tape, {group: loss.by_group[group] for group in groups},
+        self.algorithm.groups)
+    return (gradients, dict(loss.sums), dict(loss.means), loss.errors,
+            loss.targets)
 
   def _apply(self, gradients: gradients_lib.Gradients,
              learning_rates: Mapping[str, tf.Tensor]) -> gradients_lib.Scalars:
     scalars = {}
-    for group in gradients:
+    # Without gradients, the update only sets statistics.
+    for group in gradients or self.algorithm.groups:
       prefix = f'{group}/' if len(self.algorithm.groups) > 1 else ''
       limits = (None, None) if group in self._unclipped else (
           self._clip_gradient_value, self._clip_gradient_norm)
       scalars[f'{prefix}gradient_norm'] = gradients_lib.apply(
           self._optimizers[group].optimizer, self.algorithm.groups[group],
-          gradients[group], learning_rates[group], *limits)
+          gradients[group], learning_rates[group], *limits
+      ) if gradients else tf.constant(0.0)
       scalars[f'{prefix}learning_rate'] = tf.identity(learning_rates[group])
     return scalars
 

@@ -30,8 +30,7 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
         config.num_actors * num_buffers * unroll_bytes)
   if config.is_off_policy:
     flag, number, items = '--replay_steps', config.replay_steps, 'steps'
-    num_bytes = (number // config.unroll_length * unroll_bytes
-                 if config.use_lstm else num_step_bytes(config, spec))
+    num_bytes = num_step_bytes(config, spec)
   else:
     flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
     num_bytes = number * unroll_bytes
@@ -60,11 +59,9 @@ def num_unroll_bytes(config: sections.ActingSettings,
 
 def num_step_bytes(config: config_lib.Config,
                    spec: structs.EnvironmentSpec) -> int:
-  """Returns the size of a full replay of steps."""
-  return steps.num_bytes(spec, config.replay_steps, is_stacked(config))
-
-
-def is_stacked(config: config_lib.Config) -> bool:
-  """Returns whether observations are stacks of frames: all of Atari."""
-  return all(map(declare.is_atari, levels.level_names(
-      config.level_name, config.is_test)))
+  """Returns the size of a full replay of steps, and of recurrent states."""
+  num_states = (config.replay_steps // config.unroll_length
+                if config.use_lstm else 0)
+  is_stacked = levels.are_stacked(config.level_name, config.is_test)
+  return (steps.num_bytes(spec, config.replay_steps, is_stacked)
+          + num_states * 2 * 4 * declare.used(config.lstm_units))

@@ -23,7 +23,6 @@ from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
-from scalable_agent.settings import sections
 
 # --save_replay=auto saves replays of at most this size.
 _MAX_SAVED_BYTES = 2e9
@@ -32,7 +31,7 @@ _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
 
 _Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
-                      | replay_lib.Replay[replay_lib.UnrollStore])
+                      | replay_lib.Replay[replay_lib.Starts])
 
 
 class Place(NamedTuple):
@@ -85,6 +84,7 @@ def _note(unroll: structs.Unroll) -> structs.Note:
   actions = unroll.steps.agent_outputs.action[1:].copy()
   return structs.Note(episodes.finished_episodes(unroll),
                       actions.reshape(-1, *actions.shape[2:]),
+                      unroll.steps.env_outputs.reward[1:].flatten(),
                       unroll.start.policy_version.copy())
 
 
@@ -100,7 +100,7 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
         lambda: structs.Sample(batch, num_new_columns=batch.num_columns),
         replay_lib.PerCollection(), _note))
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
-  selector = _make_selector(config)
+  selector = _make_selector(config, place)
   replay = replay_lib.Replay(
       replay_lib.UnrollStore(allocate(config.replay_capacity)), selector,
       replay_lib.Unrolls(batch, num_fresh), place.replay_seed(config))
@@ -121,7 +121,7 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
     # For the next sample.
     _anneal(selector, config, learner.num_env_frames)
     return _with_used(_with_fresh(sample, num_fresh, int(replay.store.end[0])),
-                      selector, place, num_fresh)
+                      selector, place)
 
   return feeds.Source(
       replay_lib.samples(
@@ -135,8 +135,9 @@ def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Returns a source of batches from several passes over collections."""
   allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
   collected = allocate(config.unrolls_per_collect)
-  passes = replay_lib.Passes(collected, allocate(config.batch_size),
-                             config.passes, place.replay_seed(config))
+  passes = replay_lib.Passes(
+      collected, allocate(config.batch_size), declare.used(config.passes),
+      place.replay_seed(config))
   return feeds.Source(replay_lib.samples(
       feeds.Columns(inbox, collected), lambda unroll: None, passes,
       replay_lib.PerCollection(passes.num_draws), _note))
@@ -156,8 +157,8 @@ def _with_fresh(sample: structs.Sample, num_fresh: int,
 def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
                 learner: learner_lib.Learner, inbox: unrolls.Inbox,
                 place: Place) -> feeds.Source:
-  """Returns a source of replayed transitions, or unrolls for an LSTM."""
-  selector = _make_selector(config)
+  """Returns a source of replayed transitions, or sequences for an LSTM."""
+  selector = _make_selector(config, place)
   replay = _make_replay(config, spec, learner, selector, place)
   rate = _make_rate(config, spec, place)
   directory = _replay_directory(config, spec, place.collectives.rank)
@@ -165,11 +166,12 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     counters = replay.load(directory) if directory else None
   except replay_lib.DamagedError as e:
     print(f'{e.damaged} is damaged and not used.')
-    counters, selector = None, _make_selector(config)
+    counters, selector = None, _make_selector(config, place)
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
-    print(f'The saved replay has {replay.num_items:,} transitions.')
+    print(f'The saved replay has {replay.num_items:,} '
+          f'{"sequences" if config.use_lstm else "transitions"}.')
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
@@ -204,15 +206,18 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner, selector: replay_lib.Selector,
                  place: Place) -> _Replay:
   seed = place.replay_seed(config)
-  if config.use_lstm:
-    allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
-    num_unrolls = config.replay_steps // config.unroll_length
-    return replay_lib.Replay(
-        replay_lib.UnrollStore(allocate(num_unrolls)), selector,
-        replay_lib.Unrolls(allocate(config.batch_size)), seed)
-  store = replay_lib.StepStore(spec, config.replay_steps, config.num_actors,
-                               memory_check.is_stacked(config))
-  return replay_lib.Replay(store, selector, _make_view(config), seed)
+  store = replay_lib.StepStore(
+      spec, config.replay_steps, config.num_actors,
+      levels.are_stacked(config.level_name, config.is_test))
+  n_step = replay_lib.NStep(
+      config.discounting, config.n_step, config.reward_clipping)
+  if not config.use_lstm:
+    return replay_lib.Replay(store, selector, _make_view(config, n_step), seed)
+  starts = replay_lib.Starts(store, learner.agent.initial_state(1),
+                             config.num_entries, config.unroll_length)
+  return replay_lib.Replay(
+      starts, selector, replay_lib.Sequences(
+          n_step, declare.used(config.burn_in_steps)), seed)
 
 
 def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -222,8 +227,6 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   Then an earlier part's saved replay is removed: a later part would take it for
   the replay of this part.
   """
-  if config.use_lstm:
-    return ''
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
   # Otherwise each part of a deterministic run would begin with an empty replay.
@@ -280,15 +283,18 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
   return 0 if place.collectives.rank else max(num_added - num_counted, 0)
 
 
-def _make_selector(config: sections.ReplaySettings) -> replay_lib.Selector:
+def _make_selector(config: config_lib.Config,
+                   place: Place) -> replay_lib.Selector:
   selector: replay_lib.Selector = replay_lib.Uniform()
   if config.is_prioritised:
     selector = replay_lib.Prioritised(
         config.priority_exponent, config.importance_exponent,
-        config.priority_epsilon)
+        config.priority_epsilon, normalised=place.collectives.size == 1)
   if config.is_recent:
     selector = replay_lib.Recent(
-        selector, config.recent_eta, config.recent_min_steps)
+        selector, config.recent_eta, max(config.recent_min_steps // (
+            config.unroll_length if config.is_off_policy and config.use_lstm
+            else 1), 1))
   return replay_lib.MaxUse(selector, config.max_use) if (
       config.max_use) else selector
 
@@ -311,22 +317,19 @@ def _priorities(selector: replay_lib.Selector) -> replay_lib.Prioritised | None:
 
 
 def _with_used(sample: structs.Sample, selector: replay_lib.Selector,
-               place: Place, num_fresh: int = 0) -> structs.Sample:
+               place: Place) -> structs.Sample:
   """Drops importance weights and positions if there are no priorities."""
   priorities = _priorities(selector)
   if priorities is None:
     return sample._replace(importance_weights=None, positions=None)
   if place.collectives.size == 1:
     return sample
-  largest = np.full_like(sample.importance_weights, priorities.largest_weight)
-  largest[:num_fresh] = 0
-  return sample._replace(largest_weights=largest)
+  largest, priorities.largest_weight = priorities.largest_weight, 0.0
+  return sample._replace(largest_weight=largest)
 
 
-def _make_view(config: config_lib.Config
+def _make_view(config: config_lib.Config, n_step: replay_lib.NStep
                ) -> replay_lib.View[replay_lib.StepStore]:
-  n_step = replay_lib.NStep(
-      config.discounting, config.n_step, config.reward_clipping)
   if config.hindsight == 'none':
     return n_step
   level_name, *others = dict.fromkeys(

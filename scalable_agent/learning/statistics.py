@@ -7,21 +7,21 @@ collection, and the actors of a version, see the same statistics. The sums of
 several learners are added, which gives the statistics of all rows.
 """
 
-from collections.abc import Mapping
 import math
 
 import numpy as np
+from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.networks import agents
 from scalable_agent.networks import flat_function
 from scalable_agent.networks import instructions
-from scalable_agent.networks import normalisers
 import tensorflow as tf
 import tree
 
 # Numbers of observations that are summed at once, which need memory as floats.
 _MAX_NUMBERS = 4_000_000
+_RETURNS = '/returns'  # No name of a part of an observation.
 
 
 class Mover:
@@ -29,6 +29,8 @@ class Mover:
 
   Attributes:
     variables: the sums, float64, which are saved and not published.
+    counted: how many numbers of observations were normalised by the first
+      statistics, and how many of these were clipped; (0, 0) before.
   """
 
   def __init__(self, agent: agents.Agent, return_rate: float,
@@ -44,24 +46,22 @@ class Mover:
     self._returns = agent.returns
     self._collectives = collectives
     self._return_rate = return_rate
+    parts = dict(self._observations.statistics) if self._observations else {}
+    if self._returns:
+      parts[_RETURNS] = self._returns.statistics
     zeros = lambda shape: tf.Variable(
         np.zeros(shape), dtype=tf.float64, trainable=False)
     # Sums of ones, of the first and of the second moments.
     self._sums = {
         name: (zeros(()), zeros(part.mean.shape), zeros(part.mean.shape))
-        for name, part in (self._observations.statistics.items()
-                           if self._observations else ())}
-    self._return_sums = (
-        [zeros(()) for _ in range(3)] if self._returns else [])
+        for name, part in parts.items()}
     self.variables: list[tf.Variable] = [
-        *tree.flatten(list(self._sums.values())), *self._return_sums]
-    moving = list(self._observations.statistics.values()
-                  ) if self._observations else []
-    if self._returns:
-      moving.append(self._returns.statistics)
-    self._unset = [part.count for part in moving]
+        v for of_part in self._sums.values() for v in of_part]
+    self._unset = [part.count for part in parts.values()]
     self._compiled_add = flat_function.FlatFunction(self._add)
     self._compiled_move = flat_function.FlatFunction(self._move)
+    self._are_finite: dict[str, tf.Tensor] = {}
+    self.counted = 0, 0
 
   @property
   def is_set(self) -> bool:
@@ -70,8 +70,7 @@ class Mover:
     self._unset = [count for count in self._unset if not float(count)]
     return not self._unset
 
-  def add(self, batch: structs.Batch,
-          scalars: Mapping[str, tf.Tensor]) -> None:
+  def add(self, batch: structs.Batch, targets: tf.Tensor | None) -> None:
     """Adds the new columns of a batch, and their targets, to the sums.
 
     The last batch of a collection, which counts the frames, moves the
@@ -79,54 +78,73 @@ class Mover:
 
     Args:
       batch: the batch. Entry 0 of a column was the last entry of another one.
-      scalars: the scalars of the batch's loss.
+      targets: see `base.Loss`.
+
+    Raises:
+      EnvironmentValueError: the moments of an earlier collection were not
+        finite, and moved nothing.
     """
     if not self.variables:
       return
+    for name, is_finite in self._are_finite.items():
+      # The move was made an update ago, so the device is not waited for.
+      if not bool(is_finite):
+        raise errors.EnvironmentValueError(
+            f'Observations {name}'.strip() + ' are too large to be normalised: '
+            'scale the observations, or use --normalise_observations=none.')
     if batch.num_new_columns:
-      self._add_batch(batch, scalars)
+      self._add_batch(batch, targets)
     if batch.num_new_frames:
-      self._compiled_move()
+      self._are_finite = self._compiled_move()
 
   def _add_batch(self, batch: structs.Batch,
-                 scalars: Mapping[str, tf.Tensor]) -> None:
+                 targets: tf.Tensor | None) -> None:
+    new: dict[str, structs.Nest] = {}
+    num_columns, num_numbers = batch.num_new_columns, 1
     if self._observations:
       assert isinstance(batch.data, structs.Unroll)
       seen, _ = instructions.split(batch.data.steps.env_outputs.observation)
+      new['observations'] = tree.map_structure(lambda x: x[1:], seen)
       num_numbers = sum(math.prod(x.shape) // x.shape[1]
                         for x in tree.flatten(seen))
-      size = max(_MAX_NUMBERS // num_numbers, 1)
-      for start in range(0, batch.num_new_columns, size):
-        end = min(start + size, batch.num_new_columns)
-        self._compiled_add(tree.map_structure(
-            lambda x, start=start, end=end: x[1:, start:end], seen))
     if self._returns:
-      for total, value in zip(self._return_sums, (
-          1.0, *(scalars[name] for name in normalisers.RETURN_MOMENTS)),
-                              strict=True):
-        total.assign_add(tf.cast(value, tf.float64))
+      new['targets'] = targets
+    size = max(_MAX_NUMBERS // num_numbers, 1)
+    for start in range(0, num_columns, size):
+      end = min(start + size, num_columns)
+      part = tree.map_structure(
+          lambda x, start=start, end=end: x[:, start:end], new)
+      if self._observations and self.is_set and not self.counted[0]:
+        self.counted = self._observations.clipped(part['observations'])
+      self._compiled_add(part)
 
-  def _add(self, seen: structs.Nest) -> None:
-    assert self._observations
-    num_steps, num_columns, *_ = tree.flatten(seen)[0].shape
-    for name, values in self._observations.moments(seen).items():
+  def _add(self, new: dict[str, structs.Nest]) -> None:
+    """Adds entries `[T, B, ...]`, all new, to the sums."""
+    num_steps, num_columns, *_ = tree.flatten(new)[0].shape
+    moments = (self._observations.moments(new['observations'])
+               if self._observations else {})
+    if self._returns:
+      moments[_RETURNS] = self._returns.moments(new['targets'])
+    for name, values in moments.items():
       for total, value in zip(
           self._sums[name], (num_steps * num_columns, *values), strict=True):
         total.assign_add(tf.cast(value, tf.float64))
 
-  def _move(self) -> None:
+  def _move(self) -> dict[str, tf.Tensor]:
+    """Moves all statistics; returns whether the moments were finite."""
     sums = {name: [tf.identity(v) for v in of_part]
             for name, of_part in self._sums.items()}
-    if self._collectives.size > 1 and sums:
+    if self._collectives.size > 1:
       sums = tf.nest.pack_sequence_as(
           sums, self._collectives.sum(tf.nest.flatten(sums)))
+    are_finite = {}
     for name, (count, first, second) in sums.items():
-      assert self._observations
-      self._observations.move(name, count, first, second)
-    if self._returns:
-      # The means of losses are means over all learners.
-      count, first, second = map(tf.identity, self._return_sums)
-      self._returns.move(tf.constant(self._return_rate, tf.float64),
-                         first / count, second / count)
+      if name != _RETURNS:
+        assert self._observations
+        are_finite[name] = self._observations.move(name, count, first, second)
+      elif self._returns:
+        self._returns.move(tf.constant(self._return_rate, tf.float64),
+                           first / count, second / count)
     for variable in self.variables:
       variable.assign(tf.zeros_like(variable))
+    return are_finite

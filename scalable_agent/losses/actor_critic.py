@@ -9,6 +9,8 @@ Losses are sums over time and batch, not means: Espeholt et al. 2018 (arXiv
 
 import tensorflow as tf
 
+_FOR_LOGITS = ('The function of this name for logits is in '
+               'scalable_agent.compat.scalable_agent.experiment.')
 
 def compute_baseline_loss(advantages: tf.Tensor) -> tf.Tensor:
   """Returns half the sum of squares of `[T, B]`, targets minus baseline."""
@@ -16,7 +18,13 @@ def compute_baseline_loss(advantages: tf.Tensor) -> tf.Tensor:
 
 
 def compute_entropy_loss(entropies: tf.Tensor) -> tf.Tensor:
-  """Returns the negated sum of entropies `[T, B]` of the policy, a scalar."""
+  """Returns the negated sum of entropies `[T, B]` of the policy, a scalar.
+
+  Raises ValueError for logits `[T, B, A]`, as DeepMind's function takes.
+  """
+  if len(entropies.shape) > 2:
+    raise ValueError(f'entropies: Shape {entropies.shape} must be [T, B]. '
+                     + _FOR_LOGITS)
   return -tf.reduce_sum(entropies)
 
 
@@ -26,8 +34,11 @@ def compute_policy_gradient_loss(
   """Returns the loss whose gradient is minus the policy gradient, a scalar.
 
   The loss is `sum(-log(pi(a) + epsilon) * advantage)`. Advantages, `[T, B]`,
-  are taken as constants. Raises ValueError if shapes differ.
+  are taken as constants. Raises ValueError if shapes differ, or for logits,
+  actions and advantages, as DeepMind's function takes.
   """
+  if not isinstance(epsilon, (int, float)):
+    raise ValueError(f'epsilon must be a number. {_FOR_LOGITS}')
   if epsilon:
     log_probs = tf.math.log(tf.exp(log_probs) + epsilon)
   advantages = tf.stop_gradient(advantages)

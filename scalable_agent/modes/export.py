@@ -8,11 +8,16 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 import itertools
 import json
+import math
 import os
 import re
 import tempfile
 
+import gymnasium
+import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import spaces
+from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import agents
@@ -33,7 +38,8 @@ class ExportedAgent(tf.Module):
   `observation`, or `observation_NAME` for each part of a dictionary, where all
   but ASCII letters and digits in a name become `_`, and
   `observation_instruction` is string `[B]`; `last_action` and `reward` with
-  `--use_last_action_reward`; `done`, `c` and `h` with an LSTM.
+  `--use_last_action_reward`; `done`, `c` and `h` with an LSTM. Observations and
+  actions have the units of the environment: a `Discrete` is int32 `[B]`.
 
   Attributes:
     inputs: the inputs of `step` and `step_greedy`, a `tf.TensorSpec` by name.
@@ -49,16 +55,23 @@ class ExportedAgent(tf.Module):
     super().__init__()
     self._agent = agent
     self._action_spec = spec.action
+    self._units = units.Units(spec.units)
     tensor = lambda spec: tf.TensorSpec(
         [None, *spec.shape],
         tf.string if spec.dtype == object else tf.as_dtype(spec.dtype))
-    if isinstance(spec.observation, dict):
-      self.names_of_parts = _input_names(spec.observation)
-      self.inputs = {self.names_of_parts[name]: tensor(part)
-                     for name, part in spec.observation.items()}
-    else:
-      self.names_of_parts = {}
-      self.inputs = {'observation': tensor(spec.observation)}
+    parts = (spec.observation if isinstance(spec.observation, dict)
+             else {spaces.ONLY_ARRAY: spec.observation})
+    self.names_of_parts = (_input_names(parts) if parts is spec.observation
+                           else {})
+    # The space of each input that is counted.
+    self._counted = {
+        self.names_of_parts.get(name, 'observation'): space
+        for name, space in self._units.counted.items()}
+    self.inputs = {
+        self.names_of_parts.get(name, 'observation'): tensor(part)
+        for name, part in parts.items()}
+    for name, space in self._counted.items():
+      self.inputs[name] = tf.TensorSpec([None, *(space.shape or ())], tf.int32)
     if sees_last_action_reward:
       self.inputs['last_action'] = tensor(spec.action.array)
       self.inputs['reward'] = tf.TensorSpec([None], tf.float32)
@@ -90,19 +103,19 @@ class ExportedAgent(tf.Module):
     """Chooses actions as in training; has the outputs of `step_greedy`."""
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
-    return {**outputs, 'action': self._within_bounds(
-        self._agent.explore(outputs['policy'], seeds, masks.of(
-            self._observation(inputs))))}
+    return {**outputs, **self._actions(self._agent.explore(
+        outputs['policy'], seeds, masks.of(self._observation(inputs))))}
 
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     """Chooses the best known actions.
 
     Returns:
-      `action` `[B, ...]`: integers from 0 on, or floats within [-1, 1];
-      `policy`, float32 `[B, P]`, the parameters of the policy, which are logits
-      for discrete actions (-1e20 where `observation_action_mask` is False);
-      `baseline`, float32 `[B]`, for agents with a
-      baseline; with an LSTM the next `c` and `h`.
+      `action` `[B, ...]`, in the units of the environment;
+      `normalised_action`, which is the next `last_action`: integers from 0 on,
+      or floats within [-1, 1]; `policy`, float32 `[B, P]`, the parameters of
+      the policy, which are logits for discrete actions (-1e20 where
+      `observation_action_mask` is False); `baseline`, float32 `[B]`, for agents
+      with a baseline; with an LSTM the next `c` and `h`.
     """
     observation = self._observation(inputs)
     if 'observation_instruction' in inputs:
@@ -121,20 +134,25 @@ class ExportedAgent(tf.Module):
             tf.nest.map_structure(add_time, observation)),
         tuple(inputs[name] for name in 'ch' if name in inputs))
     action = self._agent.head.distribution(outputs.policy[0]).mode()
-    result = {'action': self._within_bounds(action),
-              'policy': outputs.policy[0]}
+    result = {**self._actions(action), 'policy': outputs.policy[0]}
     if not isinstance(outputs.baseline, tuple):
       result['baseline'] = outputs.baseline[0]
     return {**result, **dict(zip('ch', state))}
 
   def _observation(self, inputs: Mapping[str, tf.Tensor]) -> structs.Nest:
+    """Returns the observation of the agent."""
+    inputs = {name: _multi_hot(value, self._counted[name])
+              if name in self._counted else value
+              for name, value in inputs.items()}
     return {part: inputs[name] for part, name in self.names_of_parts.items()
             } or inputs['observation']
 
-  def _within_bounds(self, action: tf.Tensor) -> tf.Tensor:
-    # A Gaussian without squashing has no bounds.
-    return (tf.clip_by_value(action, -1.0, 1.0) if self._action_spec.size
-            else action)
+  def _actions(self, action: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns both forms of actions `[B, ...]` of the agent."""
+    if self._action_spec.size:  # A Gaussian without squashing has no bounds.
+      action = tf.clip_by_value(action, -1.0, 1.0)
+    return {'action': _in_space(action, self._units.action_space),
+            'normalised_action': action}
 
   def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
     """Returns the three functions, by name, for `tf.saved_model.save`."""
@@ -147,6 +165,36 @@ class ExportedAgent(tf.Module):
             [], tf.int32, 'batch_size')),
         'step': trace(self.step, **inputs),
         _GREEDY: trace(self.step_greedy, **inputs)}
+
+
+def _in_space(actions: tf.Tensor, space: gymnasium.Space | None) -> tf.Tensor:
+  """Does the same as `environments.spaces.to_space`, in float32 and int32."""
+  if space is None:
+    return tf.identity(actions)
+  actions = tf.reshape(actions, [-1, *(space.shape or ())])
+  if isinstance(space, gymnasium.spaces.MultiBinary):
+    return actions
+  if not isinstance(space, gymnasium.spaces.Box):
+    return actions + np.asarray(space.start, np.int32)
+  low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+  # Rounded to float32, a bound may lie outside.
+  low = np.where(low < space.low, np.nextafter(low, high), low)
+  high = np.where(high > space.high, np.nextafter(high, low), high)
+  share = (actions + 1) / 2
+  return tf.clip_by_value((1 - share) * low + share * high, low, high)
+
+
+def _multi_hot(numbers: tf.Tensor, space: gymnasium.Space) -> tf.Tensor:
+  """Does the same as `gymnasium.spaces.flatten`, to float32 `[B, N]`."""
+  if isinstance(space, gymnasium.spaces.MultiBinary):
+    return tf.reshape(
+        tf.cast(numbers, tf.float32), [-1, math.prod(space.shape)])
+  sizes = np.ravel(space.n if isinstance(space, gymnasium.spaces.Discrete)
+                   else space.nvec)
+  numbers = tf.reshape(numbers - np.asarray(space.start, np.int32),
+                       [-1, len(sizes)])
+  return tf.concat([tf.one_hot(numbers[:, i], int(size))
+                    for i, size in enumerate(sizes)], -1)
 
 
 def _input_names(parts: Iterable[object]) -> dict[object, str]:

@@ -12,6 +12,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import from_gymnasium
+from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
@@ -49,6 +50,7 @@ class LoadedAgent:
     self.spec = spec
     self.agent = agent
     self.num_env_frames = num_env_frames
+    self._units = units.Units(spec.units)
     self._policies = {greedy: policies.AgentPolicy(agent, greedy)
                       for greedy in (False, True)}
 
@@ -64,12 +66,15 @@ class LoadedAgent:
 
   def step(self, observation: structs.Nest, state: State,
            reward: np.ndarray | float = 0., done: np.ndarray | bool = False,
-           greedy: bool | None = None) -> tuple[np.ndarray, State]:
+           greedy: bool | None = None,
+           normalised: bool = False) -> tuple[np.ndarray, State]:
     """Chooses an action for each of `E` environments.
 
     Args:
-      observation: nest of arrays `[E, ...]`, as in `spec.observation`. Numbers
-        of other dtypes are converted. The names of a tuple are `0`, `1`, ...
+      observation: nest of arrays `[E, ...]`, as the environment returns, or as
+        in `spec.observation`: a `Discrete` as integers or as one-hot vectors.
+        Numbers of other dtypes are converted. The names of a tuple are `0`,
+        `1`, ...
         A row of an `action_mask` without a valid action, as at the end of an
         episode, gets any action.
       state: state from the previous step, or from `initial_state`.
@@ -79,18 +84,21 @@ class LoadedAgent:
         agents with an LSTM use `done`.
       greedy: whether to take the best known actions. None means
         `config.test_greedy`, as in test mode.
+      normalised: whether to return actions in the form of agents, `[E, ...]` of
+        `spec.action.array`: integers from 0 on, or floats within [-1, 1].
 
     Returns:
-      The actions and the next state. Actions are `[E, ...]` of
-      `spec.action.array`: integers from 0 on, or floats within [-1, 1], which
-      `environments.spaces.to_space` scales to the bounds of a space.
+      The actions and the next state. Actions are `[E, ...]` of the
+      environment's space of actions, if not `normalised`. Log directories of
+      older versions do not know the space: actions are `normalised`.
 
     Raises:
       errors.EnvironmentSpecError: an observation has another shape, or no
         action is valid.
     """
     num_envs = len(state.last_action)
-    observation = _as_spec(observation, self.spec.observation, num_envs)
+    observation = _as_spec(self._units.observation(observation, num_envs),
+                           self.spec.observation, num_envs)
     policy = self._policies[self._is_greedy(greedy)]
     fill = lambda value, dtype: np.broadcast_to(
         np.asarray(value, dtype), [num_envs])
@@ -101,7 +109,8 @@ class LoadedAgent:
     action = output.action
     if self.spec.action.size:  # A Gaussian without squashing has no bounds.
       action = np.clip(action, -1.0, 1.0)
-    return action, State(action, core)
+    state = State(action, core)
+    return action if normalised else self._units.actions(action), state
 
   def play(self,
            env: gymnasium.Env | gymnasium.vector.VectorEnv | None = None,
@@ -145,8 +154,6 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
              num_envs: int) -> structs.Nest:
   """Converts observations to arrays of a spec; raises if the shape differs."""
   if isinstance(spec, dict):
-    if isinstance(observation, tuple):
-      observation = {str(i): part for i, part in enumerate(observation)}
     try:
       return {name: _as_spec(observation[name], part, num_envs)
               for name, part in spec.items()}
@@ -194,6 +201,9 @@ def load(logdir: str) -> LoadedAgent:
     names = levels.level_names(config.level_name, config.is_test)
     with environments.make_vec(names[:1], [0], config) as env:
       spec = env.spec
+  elif spec.action.size and spec.units is None:
+    print(f'{logdir} is of an older version, which did not save the bounds of '
+          'actions: `step` returns actions within [-1, 1].', flush=True)
   layers.set_compute_dtype(config.compute_dtype)
   config = config.resolved(
       spec.observation, on_cpu=layers.on_cpu(), num_groups=1)

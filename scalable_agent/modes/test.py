@@ -12,10 +12,13 @@ from scalable_agent.networks import layers
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import metrics
+from scalable_agent.scores import dmlab30
+from scalable_agent.scores import evaluations
 from scalable_agent.scores import files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table as table_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import lab_levels
 import tensorflow as tf
 
 
@@ -47,6 +50,9 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   if trained_with:
     print(config_lib.changes_said(trained_with, config)
           or 'With the settings of the training.')
+  if line := evaluations.best_is_better(config.logdir):
+    print(f'{line} To test the best weights: '
+          f'--logdir={os.path.join(config.logdir, "best")}.')
   # Code of a user may change the directory.
   config = dataclasses.replace(config, life_loss_ends_episode=False,
                                logdir=os.path.abspath(config.logdir))
@@ -65,9 +71,13 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         agent, num_env_frames = loading.restore(config, env.spec)
         policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                       jit_compile=config.xla != 'none')
-      row = table_lib.make_row(level, evaluation.episode_returns(
-          env, policy, config.test_num_episodes, config))
+      cut_games: list[int] = []
+      returns = evaluation.episode_returns(
+          env, policy, config.test_num_episodes, config, cut_games.append)
+      row = table_lib.make_row(level, returns, len(cut_games))
     rows.append(row)
+    if config.log_episodes:
+      print(f'Testing level: {level}\nMean episode return: {row.mean:f}')
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
           f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
     print('  returns: ' + ' '.join(map(metrics.shortest, row.returns)),
@@ -75,11 +85,16 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
     table = table_lib.make_table(
         [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
     path, error = _write_table(table, path)
+  of_levels = {row.level: list(row.returns) for row in rows}
+  if config.log_episodes and config.level_name == lab_levels.SUITE:
+    no_cap, cap_100 = (dmlab30.compute_human_normalized_score(of_levels, cap)
+                       for cap in (None, 100))
+    print(f'No cap.: {no_cap:f} Cap 100: {cap_100:f}')
   print(f'\n{files.to_markdown(table)}', flush=True)
   if error:
     raise errors.SaveError(error)
   print(f'Wrote {path}.json, .csv and .md.', flush=True)
-  return {row.level: list(row.returns) for row in rows}
+  return of_levels
 
 
 def _num_environments(config: config_lib.Config,

@@ -32,7 +32,7 @@ class Agent(tf.keras.Model):
                baseline: tf.keras.layers.Layer | None,
                instruction_encoder: instructions.InstructionEncoder | None,
                core: layers.LSTM | None, use_last_action_reward: bool,
-               has_epsilon: bool, action_seed: int,
+               has_epsilon: bool, action_seed: int, has_skip: bool = False,
                observation_normaliser: (
                    normalisers.ObservationNormaliser | None) = None):
     """Makes an agent of layers; most callers want `factory.make_agent`.
@@ -51,6 +51,7 @@ class Agent(tf.keras.Model):
       has_epsilon: whether there is a variable `epsilon`, the probability of a
         uniformly random action, initially 1.
       action_seed: seed of the choice of actions.
+      has_skip: whether the features for `params` also have the core's input.
       observation_normaliser: changes the input of the torso; None for none.
     """
     super().__init__()
@@ -60,6 +61,7 @@ class Agent(tf.keras.Model):
     self._torso = torso
     self._instruction_encoder = instruction_encoder
     self._core = core
+    self._has_skip = has_skip
     self._use_last_action_reward = use_last_action_reward
     self._params = params
     self._baseline = baseline
@@ -86,10 +88,32 @@ class Agent(tf.keras.Model):
         action=self.action_spec.array, policy=floats(self.head.num_params),
         baseline=floats())
 
+  @property
+  def has_memory(self) -> bool:
+    """Whether there is a recurrent core."""
+    return self._core is not None
+
+  @property
+  def memory_variables(self) -> list[tf.Variable]:
+    """The trainable variables of `remember`; none without a memory."""
+    heads_own = {id(v) for v in self.head_variables}
+    return [v for v in self.trainable_variables if id(v) not in heads_own]
+
+  @property
+  def head_variables(self) -> list[tf.Variable]:
+    """The trainable variables of `params`: without a memory, all variables."""
+    return (self._params.trainable_variables if self._core
+            else self.trainable_variables)
+
+  @property
+  def num_features(self) -> int:
+    """The number `F` of features that the head sees."""
+    return self.head_variables[0].shape[0]
+
   def initial_state(self, batch_size: int) -> structs.State:
     """Returns the recurrent state before the first step.
 
-    The state is `(c, h)`, zeros, float32 `[batch_size, 256]`; `()` for
+    The state is `(c, h)`, zeros, float32 `[batch_size, units]`; `()` for
     feed-forward agents.
     """
     return self._core.initial_state(batch_size) if self._core else ()
@@ -164,22 +188,43 @@ class Agent(tf.keras.Model):
     """
     env_outputs = self.tokenize(env_outputs)
     num_steps, batch_size = _dimensions(env_outputs.reward)
-    merge = lambda x: _reshape_leading(x, 2, [-1])
     split = lambda x: _reshape_leading(x, 1, [num_steps, batch_size])
-
-    features = self._features(
-        merge(last_actions), merge(env_outputs.reward),
-        tf.nest.map_structure(merge, env_outputs.observation))
-    if self._core:
-      core_output, core_state = self._core(
-          split(features), core_state, env_outputs.done)
-      features = merge(core_output)
+    features, core_state = self._unroll_core(
+        last_actions, env_outputs, core_state)
     return structs.AgentOutput(
         action=(),
         policy=masks.masked(split(self._params(features)),
                             masks.of(env_outputs.observation)),
         baseline=(split(self._baseline(features)[:, 0])
                   if self._baseline else ())), core_state
+
+  def remember(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
+               core_state: structs.State) -> tuple[structs.Nest, structs.State]:
+    """Returns the input of `params` and of critics; only with a memory.
+
+    Args as of `unroll`. Returns features `[T * B, F]`, in a dictionary with the
+    mask if there is one, and the state after the last step.
+    """
+    features, core_state = self._unroll_core(
+        last_actions, env_outputs, core_state)
+    mask = masks.of(env_outputs.observation)
+    return features if mask is None else {
+        'features': features, masks.NAME: _merge(mask)}, core_state
+
+  def _unroll_core(
+      self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
+      core_state: structs.State) -> tuple[tf.Tensor, structs.State]:
+    """Returns features `[T * B, F]`, and the state after the last step."""
+    features = self._features(
+        _merge(last_actions), _merge(env_outputs.reward),
+        tf.nest.map_structure(_merge, env_outputs.observation))
+    if self._core:
+      seen = _reshape_leading(features, 1, _dimensions(env_outputs.reward))
+      core_output, core_state = self._core(seen, core_state, env_outputs.done)
+      output = _merge(core_output)
+      features = (tf.concat([output, features], axis=-1) if self._has_skip
+                  else output)
+    return features, core_state
 
   def explore(self, params: tf.Tensor, seeds: tf.Tensor,
               mask: tf.Tensor | None = None) -> tf.Tensor:
@@ -210,11 +255,13 @@ class Agent(tf.keras.Model):
   def params(self, observations: structs.Nest) -> tf.Tensor:
     """Returns the head's parameters `[N, P]` for observations `[N, ...]`.
 
-    Only for agents that see just the observation and have no memory.
+    For an agent with a memory, `observations` are from `remember`. An agent
+    without a memory must see just the observation.
     """
     seen, _ = instructions.split(observations)
-    return masks.masked(self._params(tf.cast(self._see(seen), tf.float32)),
-                        masks.of(observations))
+    if not self._core:
+      seen = tf.cast(self._see(seen), tf.float32)
+    return masks.masked(self._params(seen), masks.of(observations))
 
   def _see(self, observations: structs.Nest) -> tf.Tensor:
     """Returns features of observations without instructions."""
@@ -285,6 +332,11 @@ def _dimensions(tensor: tf.Tensor) -> list[int | tf.Tensor]:
   dynamic = tf.shape(tensor)
   return [dynamic[i] if static is None else static
           for i, static in enumerate(tensor.shape)]
+
+
+def _merge(tensor: tf.Tensor) -> tf.Tensor:
+  """Returns `[T * B, ...]` of `[T, B, ...]`."""
+  return _reshape_leading(tensor, 2, [-1])
 
 
 def _reshape_leading(tensor: tf.Tensor, num_axes: int,

@@ -14,8 +14,6 @@ from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 import tensorflow as tf
 
-_LSTM_UNITS = 256
-
 
 def make_agent(network: str, observation_spec: structs.ObservationSpec,
                action_spec: structs.ActionSpec,
@@ -23,9 +21,10 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
                layer_norm: bool = False, is_dueling: bool = False,
                has_baseline: bool = True, has_epsilon: bool = False,
-               use_lstm: bool = True, use_last_action_reward: bool = True,
+               use_lstm: bool = True, lstm_units: int = 256,
+               has_critics: bool = False, use_last_action_reward: bool = True,
                use_instruction: bool = True,
-               normalise_observations: str = 'none',
+               normalise_observations: str = 'none', is_stacked: bool = False,
                normalise_returns: bool = False, policy_scale: float = 1.,
                scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
@@ -53,10 +52,13 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     is_dueling: whether parameters are from `layers.Dueling`.
     has_baseline: whether there is a baseline.
     has_epsilon: see `agents.Agent`.
-    use_lstm: whether there is a recurrent core, an LSTM with 256 units.
+    use_lstm: whether there is a recurrent core, an LSTM of `lstm_units`.
+    has_critics: with an LSTM, whether critics see the same features. Then these
+      are of one dense layer and the LSTM, and the head has `hidden_sizes`.
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
-    normalise_observations: see `normalisers.choose`.
+    normalise_observations: see `normalisers.part_names`.
+    is_stacked: whether frames of uint8 are stacks `[C, H, W]` to a normaliser.
     normalise_returns: whether the baseline is a `normalisers.PopArt`.
     policy_scale: factor of the initial weights of the policy's layer.
     scale_from_state: whether the logarithms of standard deviations, the second
@@ -73,8 +75,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   observation_spec, instruction_spec = instructions.split(observation_spec)
   if not use_instruction:
     instruction_spec = None
-  if seed is None:
-    seed = random.randrange(2**31)
+  seed = random.randrange(2**31) if seed is None else seed
   initializer_seed = tf.keras.random.SeedGenerator(seed)
   # With heads of zeros, the baseline finds the mean return before a gradient of
   # the baseline reaches the torso. Otherwise this gradient kills relu units.
@@ -86,9 +87,11 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       tf.keras.layers.Dense(
           units, dtype='float32', name=name, kernel_initializer=kernel,
           bias_initializer=bias))
-  torso = torsos.make(
-      network, observation_spec, initializer_seed,
-      torsos.MLPTorso(hidden_sizes, activation, initializer_seed, layer_norm))
+  mlp = lambda sizes: torsos.MLPTorso(
+      sizes, activation, initializer_seed, layer_norm)
+  is_shared = use_lstm and has_critics
+  torso = torsos.make(network, observation_spec, initializer_seed,
+                      mlp(hidden_sizes[:1 if is_shared else None]))
   baseline = None
   if normalise_returns:
     baseline = normalisers.PopArt(dense(1, 'baseline', kernel='zeros'))
@@ -101,15 +104,18 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       if is_dueling else _params(
           functools.partial(dense, kernel=initializer), head,
           action_spec.size if not scale_from_state else 0))
+  if is_shared:
+    params = tf.keras.Sequential([mlp(hidden_sizes), params])
   agent = agents.Agent(
       torso, action_spec, head, params, baseline=baseline,
       instruction_encoder=(
           instructions.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),
-      core=layers.LSTM(_LSTM_UNITS, initializer_seed) if use_lstm else None,
+      core=layers.LSTM(lstm_units, initializer_seed) if use_lstm else None,
+      has_skip=is_shared,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
       action_seed=seed, observation_normaliser=normalisers.choose(
-          normalise_observations, observation_spec))
+          normalise_observations, observation_spec, network, is_stacked))
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import contextlib
 import math
 import random
+import threading
 from typing import TypeAlias
 
 import numpy as np
@@ -25,6 +26,10 @@ import tensorflow as tf
 
 Seed: TypeAlias = tf.keras.random.SeedGenerator | None
 LSTMState: TypeAlias = tuple[tf.Tensor, tf.Tensor]
+
+_lock = threading.Lock()
+# An entry for each open `state_of_caller_kept`, of any thread.
+_states_of_caller: list[tuple] = []
 
 
 def set_compute_dtype(name: str) -> None:
@@ -38,15 +43,23 @@ def set_compute_dtype(name: str) -> None:
 
 @contextlib.contextmanager
 def state_of_caller_kept() -> Iterator[None]:
-  """Puts back `random`, `numpy.random` and Keras' dtype policy at the end."""
-  numbers, arrays = random.getstate(), np.random.get_state()
-  policy = tf.keras.config.dtype_policy()
+  """Puts back `random`, `numpy.random` and Keras' dtype policy at the end.
+
+  All threads share the generators: the end of the last of several concurrent
+  uses puts back the state from before the first use.
+  """
+  policy = tf.keras.config.dtype_policy()  # Of this thread alone.
+  with _lock:
+    _states_of_caller.append((random.getstate(), np.random.get_state()))
   try:
     yield
   finally:
-    random.setstate(numbers)
-    np.random.set_state(arrays)
     tf.keras.config.set_dtype_policy(policy)
+    with _lock:
+      numbers, arrays = _states_of_caller.pop()
+      if not _states_of_caller:  # The state from before the first use.
+        random.setstate(numbers)
+        np.random.set_state(arrays)
 
 
 def on_cpu() -> bool:

@@ -28,8 +28,6 @@ import tensorflow as tf
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
-# Means that move the statistics of returns.
-RETURN_MOMENTS = ('return_shift', 'return_square')
 _CLIP = 5.0
 _EPSILON = 1e-5  # As if frames were divided by 255.
 # From here on, the mean of observations is a moving average: a new part of a
@@ -44,8 +42,8 @@ def moments(x: tf.Tensor, mean: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns the sums of `x - mean` and of its squares over the first axis.
 
   Args:
-    x: float32 `[N, ...]`. Sums are taken about the mean of `x`, so that large
-      numbers do not cancel.
+    x: float32 or float64 `[N, ...]`. Sums are taken about the mean of `x`, so
+      that large numbers do not cancel.
     mean: float64 `[...]`.
 
   Returns:
@@ -90,37 +88,49 @@ class Statistics(tf.keras.layers.Layer):
     self.built = True
 
   def move(self, share: tf.Tensor, first: tf.Tensor, second: tf.Tensor,
-           count: tf.Tensor) -> None:
-    """Moves the statistics.
+           count: tf.Tensor) -> tf.Tensor:
+    """Moves the statistics, unless the result is not finite in 32 bits.
 
     Args:
       share: float64 scalar, the share of the new rows.
       first: float64, mean of `x - mean` of the new rows.
       second: float64, mean of its squares.
       count: float64 scalar, the new count.
+
+    Returns:
+      Whether the statistics have moved, bool scalar.
     """
     double = lambda x: tf.cast(x, tf.float64)
-    mean, variance = mixed(
-        double(self.mean), double(self.variance), share, first, second)
-    self.mean.assign(tf.cast(mean, tf.float32))
-    self.variance.assign(tf.cast(variance, tf.float32))
-    self.count.assign(count)
+    mean, variance = (tf.cast(x, tf.float32) for x in mixed(
+        double(self.mean), double(self.variance), share, first, second))
+    is_finite = tf.reduce_all(tf.math.is_finite(mean)) & tf.reduce_all(
+        tf.math.is_finite(variance))
+    for variable, value in zip((self.mean, self.variance, self.count),
+                               (mean, variance, count), strict=True):
+      variable.assign(tf.where(is_finite, value, variable))
+    return is_finite
 
 
 class ObservationNormaliser(tf.keras.layers.Layer):
   """Normalises each number of an observation, before the torso.
 
-  Frames `[C, H, W]` of uint8 are stacks: the planes of a stack share their
-  statistics, which come from the newest plane, the last one.
+  The planes of a stack `[C, H, W]` share their statistics, which come from the
+  newest plane, the last one.
 
   Attributes:
     statistics: by the name of the part; '' for an observation of one array.
   """
 
-  def __init__(self, parts: Mapping[str, structs.ArraySpec]):
-    """Makes a normaliser of the given parts of an observation."""
+  def __init__(self, parts: Mapping[str, structs.ArraySpec],
+               is_stacked: bool = False):
+    """Makes a normaliser of the given parts of an observation.
+
+    With `is_stacked`, frames of uint8 are stacks.
+    """
     super().__init__(dtype='float32', autocast=False)
-    self._is_stack = {name: _is_stack(spec) for name, spec in parts.items()}
+    self._is_stack = {
+        name: is_stacked and spec.dtype == np.uint8 and len(spec.shape) == 3
+        for name, spec in parts.items()}
     self.statistics = {
         name: Statistics(spec.shape[self._is_stack[name]:])
         for name, spec in parts.items()}
@@ -135,6 +145,15 @@ class ObservationNormaliser(tf.keras.layers.Layer):
           x / tf.sqrt(statistics.variance + _EPSILON), -_CLIP, _CLIP)
     return parts if isinstance(observations, dict) else parts['']
 
+  def clipped(self, observations: Observations) -> tuple[int, int]:
+    """Returns how many numbers are normalised, and how many are clipped."""
+    values = self(observations)
+    parts = [values[name] if isinstance(values, dict) else values
+             for name in self.statistics]
+    return (sum(int(tf.size(part)) for part in parts),
+            sum(int(tf.reduce_sum(tf.cast(tf.abs(part) >= _CLIP, tf.int32)))
+                for part in parts))
+
   def moments(self, observations: Observations
               ) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
     """Returns the moments of observations `[T, B, ...]`, see `moments`."""
@@ -143,16 +162,21 @@ class ObservationNormaliser(tf.keras.layers.Layer):
     result = {}
     for name, statistics in self.statistics.items():
       x = parts[name][:, :, -1] if self._is_stack[name] else parts[name]
-      rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), 'float32')
+      # 64 bits for floats: rounding does not depend on the division of rows.
+      rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), (
+          'float32' if x.dtype == tf.uint8 else 'float64'))
       result[name] = moments(rows, tf.cast(statistics.mean, tf.float64))
     return result
 
   def move(self, name: str, count: tf.Tensor, first: tf.Tensor,
-           second: tf.Tensor) -> None:
-    """Adds `count` rows, with sums from `moments`, to a part's statistics."""
+           second: tf.Tensor) -> tf.Tensor:
+    """Adds `count` rows, with sums from `moments`, to a part's statistics.
+
+    Returns whether the statistics have moved, see `Statistics.move`.
+    """
     statistics = self.statistics[name]
     total = tf.minimum(statistics.count, _MAX_COUNT) + count
-    statistics.move(count / total, first / count, second / count, total)
+    return statistics.move(count / total, first / count, second / count, total)
 
 
 class PopArt(tf.keras.layers.Layer):
@@ -187,12 +211,10 @@ class PopArt(tf.keras.layers.Layer):
     return (advantages / tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION),
             errors / deviation)
 
-  def means(self, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns means over targets `[T, B]`, by name, for the log and `move`."""
-    shift = tf.stop_gradient(targets - self.statistics.mean)
-    values = tf.reduce_mean(shift), tf.reduce_mean(tf.square(shift))
-    return {**dict(zip(RETURN_MOMENTS, values, strict=True)),
-            'return_deviation': self.deviation}
+  def moments(self, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the moments of targets `[T, B]`, see `moments`."""
+    return moments(tf.cast(tf.reshape(targets, [-1]), tf.float64),
+                   tf.cast(self.statistics.mean, tf.float64))
 
   def move(self, rate: tf.Tensor, first: tf.Tensor, second: tf.Tensor) -> None:
     """Moves the statistics.
@@ -215,14 +237,18 @@ class PopArt(tf.keras.layers.Layer):
     bias.assign(tf.where(is_first, bias, bias * ratio + shift))
 
 
-def choose(asked: str, observation_spec: structs.ObservationSpec
-           ) -> ObservationNormaliser | None:
-  """Returns the normaliser of an observation; None if there is nothing to do.
+def part_names(asked: str, observation_spec: structs.ObservationSpec,
+               network: str) -> list[str]:
+  """Returns the sorted names of the parts of observations to normalise.
+
+  The name of an observation of one array is ''.
 
   Args:
-    asked: `none`, `auto` for all parts of floats and of uint8, or names of
-      parts, separated by commas.
+    asked: `none`; `auto` for all parts of floats and uint8, without discrete
+      parts, and without uint8 if the network is a function of a user, which
+      expects bytes; or names of parts, separated by commas.
     observation_spec: the spec of the torso's input.
+    network: see `factory.make_agent`.
 
   Raises:
     ConfigError: if a name is not the name of an array of numbers.
@@ -230,25 +256,35 @@ def choose(asked: str, observation_spec: structs.ObservationSpec
   parts = (observation_spec if isinstance(observation_spec, dict)
            else {'': observation_spec})
   if asked == 'none':
-    return None
+    return []
   if asked == 'auto':
-    names = [name for name, part in parts.items()
-             if part.dtype == np.uint8 or part.dtype.kind == 'f']
-  else:
-    names = [name.strip() for name in asked.split(',')]
-    for name in names:
-      if name not in parts or parts[name].dtype == object:
-        raise errors.ConfigError(
-            f'--normalise_observations={asked}: {name} is no part of the '
-            'observations. Use auto, or names of '
-            f'{", ".join(map(str, parts)).strip() or "parts"}.')
-  return ObservationNormaliser({name: parts[name] for name in sorted(names)}
-                               ) if names else None
+    has_bytes = ':' not in network
+    return sorted(
+        name for name, part in parts.items()
+        if not isinstance(part, structs.DiscreteSpec) and (
+            part.dtype == np.uint8 and has_bytes or part.dtype.kind == 'f'))
+  names = {name.strip() for name in asked.split(',')}
+  for name in sorted(names):
+    if name not in parts or parts[name].dtype == object:
+      raise errors.ConfigError(
+          f'--normalise_observations={asked}: {name} is no part of the '
+          'observations. Use auto, or names of '
+          f'{", ".join(map(str, parts)).strip() or "parts"}.')
+  return sorted(names)
 
 
-def _is_stack(spec: structs.ArraySpec) -> bool:
-  return (spec.dtype == np.uint8 and len(spec.shape) == 3
-          and layers.data_format(spec.shape) == 'channels_first')
+def choose(asked: str, observation_spec: structs.ObservationSpec,
+           network: str = 'mlp', is_stacked: bool = False
+           ) -> ObservationNormaliser | None:
+  """Returns the normaliser of an observation; None if there is nothing to do.
+
+  See `part_names` and `ObservationNormaliser`.
+  """
+  names = part_names(asked, observation_spec, network)
+  parts = (observation_spec if isinstance(observation_spec, dict)
+           else {'': observation_spec})
+  return ObservationNormaliser({name: parts[name] for name in names},
+                               is_stacked) if names else None
 
 
 def _deviation(statistics: Statistics) -> tf.Tensor:

@@ -85,6 +85,25 @@ def without_lines(pattern: str) -> Iterator[None]:
     grep.wait()
 
 
+@contextlib.contextmanager
+def quiet_tensorflow() -> Iterator[None]:
+  """Drops the lines that an import of TensorFlow inside writes.
+
+  Does nothing if TensorFlow was imported before. `TF_CPP_MIN_LOG_LEVEL` is set
+  to 3, unless set: errors are raised, and other logs do not help users.
+  """
+  if 'tensorflow' in sys.modules:
+    yield
+    return
+  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  # TensorFlow writes lines before the log level counts.
+  with without_lines(TENSORFLOW_NOISE):
+    yield
+    if 'tensorflow' in sys.modules:
+      # TensorFlow looks for GPUs now, and reports missing libraries.
+      sys.modules['tensorflow'].config.list_physical_devices()
+
+
 def print_error(error: BaseException, all_frames: bool) -> None:
   """Prints an error; for code of users, with frames of the traceback.
 

@@ -13,38 +13,49 @@ TIMEOUT_S = 60.0
 _POLL_S = 0.05
 
 _lock = threading.Lock()
-# For all open vectors of this program, by the `id` of the vector: numbers of
-# environments, and of environments that have started.
+# By the `id` of a vector: for all open vectors of this program the numbers of
+# environments, and for all vectors that were reset the numbers of environments
+# that have started.
 _num_open: dict[int, int] = {}
 _num_ready: dict[int, int] = {}
 _said_s = 0.0
+_max_cores = 0
+
+
+def limit_cores(number: int) -> None:
+  """Limits `num_cores` of this process to `number`; 0 for no limit."""
+  global _max_cores
+  _max_cores = number
 
 
 def num_cores() -> int:
   """Returns the number of cores that this process may use."""
   if hasattr(os, 'sched_getaffinity'):  # Not on every system.
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
+    number = len(os.sched_getaffinity(0))
+  else:
+    number = os.cpu_count() or 1
+  return min(number, _max_cores or number)
 
 
 def open_vector(key: int, num_environments: int) -> None:
   """Records a vector, which `close_vector` forgets."""
   with _lock:
-    _num_open[key], _num_ready[key] = num_environments, 0
+    _num_open[key] = num_environments
 
 
 def close_vector(key: int) -> None:
   with _lock:
-    del _num_open[key], _num_ready[key]
+    del _num_open[key]
+    _num_ready.pop(key, None)
 
 
 def begin(key: int) -> None:
   """Records that the environments of a vector start."""
   global _said_s
   with _lock:
-    if all(_num_ready[k] == _num_open[k] for k in _num_open if k != key):
+    if all(_num_ready[k] == _num_open[k] for k in _num_ready if k != key):
       _said_s = time.monotonic()  # No other vector is starting.
-    if key in _num_ready:
+    if key in _num_open:
       _num_ready[key] = 0
 
 
@@ -52,7 +63,7 @@ def ready(key: int, num_ready: int, period_s: float) -> None:
   """Records how many environments of a vector have started.
 
   Prints the number of all environments that are ready, every `period_s`
-  seconds; 0 prints nothing.
+  seconds; 0 prints nothing. Vectors that were never reset do not count.
   """
   global _said_s
   with _lock:
@@ -62,8 +73,8 @@ def ready(key: int, num_ready: int, period_s: float) -> None:
     is_due = 0 < period_s <= time.monotonic() - _said_s
     if is_due:
       _said_s = time.monotonic()
-    text = (f'{sum(_num_ready.values())} of {sum(_num_open.values())} '
-            'environments are ready.')
+    num_all = sum(_num_open[k] for k in _num_ready)
+    text = f'{sum(_num_ready.values())} of {num_all} environments are ready.'
   if is_due:
     print(text, flush=True)
 

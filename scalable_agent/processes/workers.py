@@ -87,7 +87,6 @@ class Workers:
     self._steps_compile = steps_compile
     self._ready_period_s = ready_period_s
     self._closed = False
-    starts.open_vector(id(self), len(factories))
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
@@ -98,6 +97,7 @@ class Workers:
         len(factories), observation_spec, action_spec)
     self.exchange = shared_arrays.open_exchange(shared)
     self.exchange.status.fill(BUSY)
+    starts.open_vector(id(self), len(factories))
     with self._explain_failures():
       self._done, done = processes.CONTEXT.Pipe(duplex=False)
       self._selector.register(self._done, selectors.EVENT_READ)
@@ -280,10 +280,10 @@ def _work(commands: connection.Connection, done: connection.Connection,
         if command is None:
           with warnings.catch_warnings():
             warnings.simplefilter('ignore')  # Shown when the level was queried.
-            _seed(seeds[i])
+            seed_process(seeds[i])
             envs.append(factories[i]())
         elif command == _RESET:
-          _seed(seeds[i])
+          seed_process(seeds[i])
           observation, _ = envs[i].reset(seed=seeds[i])
           shared_arrays.write(exchange.observation, index, observation)
         else:
@@ -306,7 +306,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
       env.close()
 
 
-def _seed(seed: int) -> None:
+def seed_process(seed: int) -> None:
   """Seeds the generators that an environment shares with its process."""
   # All workers are forked with the same state of these generators.
   random.seed(seed)

@@ -18,6 +18,8 @@ from scalable_agent.replay.selectors import MaxUse
 from scalable_agent.replay.selectors import Recent
 from scalable_agent.replay.selectors import Selector
 from scalable_agent.replay.selectors import Uniform
+from scalable_agent.replay.sequences import Sequences
+from scalable_agent.replay.starts import Starts
 from scalable_agent.replay.steps import num_bytes as num_step_bytes
 from scalable_agent.replay.steps import StepStore
 from scalable_agent.replay.unrolls import num_bytes
@@ -40,6 +42,8 @@ __all__ = [
     'Recent',
     'Replay',
     'Selector',
+    'Sequences',
+    'Starts',
     'StepStore',
     'Uniform',
     'UnrollStore',

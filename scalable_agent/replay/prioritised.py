@@ -19,17 +19,19 @@ class Prioritised:
 
   A batch is stratified: draw `i` of `B` falls on the `i`-th of `B` equal parts
   of the sum of priorities. `importance_exponent` can be set, to anneal the
-  importance weights. `largest_weight` is the largest importance weight before
-  the division, of the last draw: several learners divide by the largest of all.
+  importance weights.
   """
 
   def __init__(self, exponent: float = 0.6, importance_exponent: float = 0.4,
-               epsilon: float = 0.01):
+               epsilon: float = 0.01, normalised: bool = True):
     """Makes a selector of no items.
 
     An exponent of 0 makes all items equally likely. An importance exponent of 1
     removes the bias of the draws. `epsilon`, which is added to each error, is
-    positive, so that all items are drawn.
+    positive, so that all items are drawn. With `normalised=False`, importance
+    weights are not divided: several learners divide by the largest importance
+    weight of all learners. Then `largest_weight` is that of this selector in
+    all draws since a caller last set this attribute to 0.
     """
     if exponent < 0 or importance_exponent < 0 or epsilon <= 0:
       raise ValueError(
@@ -38,7 +40,8 @@ class Prioritised:
     self.importance_exponent = importance_exponent
     self._exponent = exponent
     self._epsilon = epsilon
-    self.largest_weight = 1.0
+    self.largest_weight = 0.0
+    self._normalised = normalised
     self._largest = 1.0
     # A tree, leaves first: slots are leaves. Each row has the children of a
     # node: the sums of the priorities below each child and, except for leaves,
@@ -46,6 +49,7 @@ class Prioritised:
     self._sums: list[np.ndarray] = []
     self._minima: list[np.ndarray] = []
     self._num_slots = -1
+    self._num_items = 0
     self._allocate(0)
 
   @property
@@ -66,12 +70,16 @@ class Prioritised:
     priorities = np.where(priorities > 0, priorities ** power, 0.0)
     self._largest = float(state['largest']) ** power
     self._allocate(len(priorities))
+    self._num_items = int(np.count_nonzero(priorities))
     self._set(np.arange(len(priorities)), priorities)
 
   def changed(self, items: selectors.Items, added: np.ndarray,
               removed: np.ndarray) -> None:
     """See `Selector.changed`; new items get the largest priority."""
     self._allocate(items.num_slots)
+    # Items that were used up are removed twice.
+    self._num_items += len(added) - int(np.count_nonzero(
+        self._sums[0].take(items.slots(removed))))
     # An added item may have the slot of a removed one, and comes last.
     self._set(items.slots(np.concatenate([removed, added])),
               np.repeat([0.0, self._largest], [len(removed), len(added)]))
@@ -88,8 +96,6 @@ class Prioritised:
     else:
       masses, total = self._masses(items, first, parts)
     smallest = self._minima[-1].min()
-    self.largest_weight = float(np.sum(items.end - first) * smallest / total
-                                ) ** -self.importance_exponent
     slots = self._find(masses.ravel())
     length = items.num_slots // items.num_streams
     stream, slot = np.divmod(slots, length)
@@ -98,6 +104,11 @@ class Prioritised:
     # The number of items and the sum of priorities cancel out.
     importance_weights = (self._sums[0].take(slots) / smallest
                           ) ** -self.importance_exponent
+    if not self._normalised:
+      number = min(self._num_items, np.sum(items.end - first))
+      largest = float(number * smallest / total) ** -self.importance_exponent
+      importance_weights *= largest
+      self.largest_weight = max(self.largest_weight, largest)
     shape = (num_batches, batch_size)
     return ((time * items.num_streams + stream).reshape(shape),
             importance_weights.astype(np.float32).reshape(shape))

@@ -12,12 +12,15 @@ from scalable_agent.experience import structs
 from scalable_agent.replay import games
 from scalable_agent.replay import saving
 from scalable_agent.replay import selectors
+from scalable_agent.replay import starts
 from scalable_agent.replay import steps
 from scalable_agent.replay import views
+import tree
 
 
 class Store(selectors.Items, Protocol):
-  """Keeps the latest items: steps (`StepStore`) or unrolls (`UnrollStore`)."""
+  """Keeps the latest steps (`StepStore`, `Starts`) or unrolls (`UnrollStore`).
+  """
 
   def add(self, unroll: structs.Unroll) -> selectors.Changes:
     """Adds copies of the columns of an unroll."""
@@ -82,9 +85,10 @@ class Replay(Generic[_Store]):
     """
     with self._lock:
       self._saver = self._saver or saving.Saver(directory)
-      self._saver.save(_steps(self.store), {
+      store, of_sequences = _parts(self.store)
+      self._saver.save(store, {
           **self.selector.state, 'counters': json.dumps(counters),
-          'rng': json.dumps(self._rng.bit_generator.state)})
+          'rng': json.dumps(self._rng.bit_generator.state)}, of_sequences)
 
   def load(self, directory: str) -> dict[str, int | str] | None:
     """Restores the last save; no sample joins old steps and new unrolls.
@@ -98,7 +102,7 @@ class Replay(Generic[_Store]):
     with self._lock, saving.damage_of(
         f'The replay in {directory}', directory):
       self._saver = saving.Saver(directory)
-      state = self._saver.load(_steps(self.store))
+      state = self._saver.load(*_parts(self.store))
       if state is None:
         return None
       self._rng.bit_generator.state = json.loads(str(state.pop('rng')))
@@ -113,16 +117,24 @@ class Replay(Generic[_Store]):
       return counters
 
 
-def _split(data: structs.Unroll | structs.Transition,
-           num_batches: int) -> structs.Transition:
-  """Returns transitions with an axis of batches in front."""
+def _split(data: structs.Unroll | structs.Transition | structs.Sequence,
+           num_batches: int) -> structs.Transition | structs.Sequence:
+  """Returns transitions or sequences with an axis of batches in front."""
   if isinstance(data, structs.Unroll):
     raise ValueError('Unrolls are drawn for one batch at a time.')
   shaped = lambda a: a.reshape(num_batches, -1, *a.shape[1:])
-  return structs.Transition(*[games.map_nests(shaped, nest) for nest in data])
+  if isinstance(data, structs.Transition):
+    return structs.Transition(*[games.map_nests(shaped, nest) for nest in data])
+  in_time = lambda a: np.ascontiguousarray(np.moveaxis(
+      a.reshape(len(a), num_batches, -1, *a.shape[2:]), 1, 0))
+  return tree.map_structure(in_time, data._replace(state=()))._replace(
+      state=tree.map_structure(shaped, data.state))
 
 
-def _steps(store: Store) -> steps.StepStore:
+def _parts(store: Store) -> tuple[steps.StepStore, starts.Starts | None]:
+  """Returns the parts of a store that are saved."""
+  if isinstance(store, starts.Starts):
+    return store.steps, store
   if not isinstance(store, steps.StepStore):
     raise TypeError('Only a replay of steps can be saved.')
-  return store
+  return store, None

@@ -15,7 +15,7 @@ import errno
 import json
 import os
 import re
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scalable_agent import errors
@@ -50,6 +50,20 @@ def damage_of(path: str, directory: str) -> Iterator[None]:
     raise DamagedError(path, directory) from e
 
 
+class Starts(Protocol):
+  """The starts of sequences of a store, see `starts.Starts`."""
+
+  @property
+  def form(self) -> str:
+    """The sizes of all arrays, in words."""
+
+  def segment(self, start: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns arrays for a segment of the steps from some times on."""
+
+  def restore(self, arrays: dict[str, np.ndarray]) -> None:
+    """Adds the starts of a segment."""
+
+
 class Saver:
   """Saves a store to a directory, repeatedly."""
 
@@ -59,8 +73,9 @@ class Saver:
     # The counts at the start and at the end of each segment.
     self._segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-  def save(self, store: steps.StepStore, state: selectors.State) -> None:
-    """Writes `state` and the new steps of `store`, each time the same store.
+  def save(self, store: steps.StepStore, state: selectors.State,
+           starts: Starts | None = None) -> None:
+    """Writes `state` and the new steps of a store, each time the same store.
 
     Deletes old segments.
     """
@@ -75,15 +90,17 @@ class Saver:
     if np.any(store.count > saved):
       name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
       start = np.maximum(saved, oldest)
-      self._write(name, _segment(store, start))
+      self._write(name, {**_segment(store, start),
+                         **(starts.segment(start) if starts else {})})
       segments[name] = start, store.count.copy()
     ends = {name: end.tolist() for name, (_, end) in segments.items()}
     self._write(_STATE, {
-        **state, 'segments': json.dumps(ends), 'form': _form(store)})
+        **state, 'segments': json.dumps(ends), 'form': _form(store, starts)})
     self._segments = segments
     self._delete_old()
 
-  def load(self, store: steps.StepStore) -> dict[str, np.ndarray] | None:
+  def load(self, store: steps.StepStore, starts: Starts | None = None
+           ) -> dict[str, np.ndarray] | None:
     """Fills an empty store from the last save; returns the state, if any.
 
     Raises:
@@ -95,15 +112,17 @@ class Saver:
     state = self._read(_STATE)
     segments = json.loads(str(state.pop('segments')))
     form = str(state.pop('form'))
-    if form != _form(store):
+    if form != _form(store, starts):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store)}: use the earlier settings, or delete '
+          f'{_form(store, starts)}: use the earlier settings, or delete '
           f'{self._directory}. The run then starts with an empty replay.')
     self._segments = {}
     for name in segments:
       arrays = self._read(name)
       _append(store, arrays)
+      if starts:
+        starts.restore(arrays)
       self._segments[name] = arrays['start'], arrays['end']
     self._delete_old()
     return state
@@ -153,23 +172,25 @@ def delete(directory: str) -> bool:
   return bool(names)
 
 
-def _form(store: steps.StepStore) -> str:
+def _form(store: steps.StepStore, starts: Starts | None) -> str:
   """Returns shapes and types of the arrays of a store, in words."""
   arrays = {'steps': np.zeros([store.num_streams, store.length]),
             **_arrays(store.read(0, 0, 0))}
-  return ', '.join(f'{name} {list(a.shape)} {a.dtype}'
+  form = ', '.join(f'{name} {list(a.shape)} {a.dtype}'
                    for name, a in arrays.items() if name != 'flags')
+  return f'{form}, {starts.form}' if starts else form
 
 
 def _arrays(columns: steps.Columns) -> dict[str, np.ndarray]:
-  """Returns the arrays of `steps.Columns` by name."""
+  """Returns the arrays of `steps.Columns` by name; texts are plain bytes."""
   arrays: dict[str, np.ndarray] = {}
   for field, nest in columns._asdict().items():
     if isinstance(nest, dict):
       arrays.update({f'{field}/{key}': array for key, array in nest.items()})
     else:
       arrays[field] = nest
-  return arrays
+  return {name: array.astype('S') if array.dtype == object else array
+          for name, array in arrays.items()}
 
 
 def _names(store: steps.StepStore) -> dict[str, object]:
@@ -200,7 +221,7 @@ def _append(store: steps.StepStore, arrays: dict[str, np.ndarray]) -> None:
     nests: dict[str, structs.Nest] = {}
     for name, array in arrays.items():
       field, is_part, key = name.partition('/')
-      if field in ('start', 'end'):
+      if field in ('start', 'end', 'starts'):
         continue
       part = (array[begin_last:begin_last + num_last]
               if field == 'last_observations' else array[begin:begin + size])

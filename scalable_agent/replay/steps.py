@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.replay import games
 from scalable_agent.replay import selectors
+from scalable_agent.replay import texts
 
 # Bits of the flags of a slot, about the step that led to the slot.
 TERMINATED = 1  # The step ended an episode: a game, or one life.
@@ -64,13 +64,14 @@ class StepStore:
     """Makes an empty store of `capacity` slots, or a few more.
 
     If `stacked`, an observation is a stack of frames `[N, ...]`, oldest first,
-    and each stack is the stack before, shifted by a frame. Raises
-    EnvironmentSpecError for observations with strings.
+    and each stack is the stack before, shifted by a frame.
     """
     self.num_streams = num_streams
     self.length = -(-capacity // num_streams)
     self._stacked = stacked
-    observation, action, self._num_frames = _slot_specs(spec, stacked)
+    self._texts = texts.Texts(spec.observation)
+    observation, action, self._num_frames = _slot_specs(
+        spec._replace(observation=self._texts.spec), stacked)
     slots = self.length * num_streams
     # The machine gives memory when an array is first written.
     empty = lambda count, s: np.zeros((count, *s.shape), s.dtype)
@@ -158,14 +159,15 @@ class StepStore:
     first, end = self.first[stream], self.end[stream]
     count = int(self.count[stream])
     slots = self._slot(stream, count + np.arange(len(columns.flags)))
-    games.map_nests(lambda a, b: games.put(a, slots, b),
-              self._observation, columns.observation)
+    games.map_nests(lambda a, b: games.put(a, slots, b), self._observation,
+                    self._texts.encode(columns.observation))
     self._action[slots] = columns.action
     self._reward[slots] = columns.reward
     self._flags[slots] = columns.flags
     self._games.append(
         stream, count, slots, columns.flags & (NEW_GAME | NO_STEP) != 0,
-        columns.flags & NEW_GAME != 0, columns.last_observations)
+        columns.flags & NEW_GAME != 0,
+        self._texts.encode(columns.last_observations))
     self._set_count(stream, count + len(slots))
     if columns.flags[0] & NO_STEP:
       end = count
@@ -193,10 +195,12 @@ class StepStore:
       flags[0] &= ~np.uint8(NEW_GAME)  # The game before is forgotten.
     ended = self._games.ended_before(stream)
     rows = [ended[start + int(i)] for i in np.flatnonzero(flags & NEW_GAME)]
+    read = lambda nest, rows: self._texts.decode(
+        games.map_nests(lambda a: a[rows], nest))
     return Columns(
-        games.map_nests(lambda a: a[slots], self._observation),
-        self._action[slots], self._reward[slots], flags,
-        games.map_nests(lambda a: a[np.array(rows, int)], self._games.last))
+        read(self._observation, slots), self._action[slots],
+        self._reward[slots], flags,
+        read(self._games.last, np.array(rows, int)))
 
   def restore(self, stream: int, start: int, columns: Columns) -> None:
     """Appends the columns of `read`, at the time `start`.
@@ -226,6 +230,15 @@ class StepStore:
     at_end = self._flags[slots[np.arange(len(slots)), length - 1]]
     return Windows(base, time, game, limit - time, slots, length,
                    at_end & TERMINATED != 0)
+
+  def flags(self, positions: np.ndarray) -> np.ndarray:
+    """Returns the flags of slots, uint8 like `positions`."""
+    return self._flags[self.slots(positions)]
+
+  def led_to(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the actions and rewards that led to slots."""
+    slots = self.slots(positions)
+    return self._action[slots], self._reward[slots]
 
   def actions(self, windows: 'Windows') -> np.ndarray:
     """Returns the actions `[N, ...]` chosen at the starts."""
@@ -265,7 +278,8 @@ class StepStore:
     nests = (self._observation, self._games.last)
     if key is not None:
       nests = tuple(nest[key] for nest in nests)
-    return games.map_nests(read_stacks if self._stacked else read, *nests)
+    return self._texts.decode(
+        games.map_nests(read_stacks if self._stacked else read, *nests))
 
   def num_before(self, windows: 'Windows') -> np.ndarray:
     """Returns the number of stored steps of the game before each start."""
@@ -298,7 +312,8 @@ class Windows(NamedTuple):
 def num_bytes(spec: structs.EnvironmentSpec, capacity: int,
               stacked: bool = False) -> int:
   """Returns the size of a full `StepStore`, without its last observations."""
-  observation, action, _ = _slot_specs(spec, stacked)
+  observation, action, _ = _slot_specs(spec._replace(
+      observation=texts.Texts(spec.observation).spec), stacked)
   fields = [*_specs(observation), action]
   return capacity * (
       sum(int(np.prod(s.shape)) * s.dtype.itemsize for s in fields)
@@ -314,10 +329,6 @@ def _slot_specs(
 ) -> tuple[structs.ObservationSpec, structs.ArraySpec, int]:
   """Returns the specs of observation and action, and the size of a stack."""
   observation, num_frames = spec.observation, 1
-  if any(s.dtype == object for s in _specs(observation)):
-    raise errors.EnvironmentSpecError(
-        'Observations with strings cannot be replayed step by step: wrap '
-        'the environment, or use an algorithm that learns from unrolls.')
   if stacked:
     if isinstance(observation, dict):
       raise ValueError('Only a plain array can be a stack of frames.')

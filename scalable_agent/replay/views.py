@@ -16,8 +16,8 @@ class View(Protocol[_Store]):
 
   def __call__(self, store: _Store, positions: np.ndarray,
                rng: np.random.Generator
-               ) -> structs.Unroll | structs.Transition:
-    """Returns an `Unroll` of `N` columns, or a `Transition` of `[N, ...]`.
+               ) -> structs.Unroll | structs.Transition | structs.Sequence:
+    """Returns an `Unroll` or `Sequence` of `N` columns, or `N` transitions.
 
     `positions`, int64 `[N]`, are of items that can be drawn. `rng` is for views
     that choose by chance.

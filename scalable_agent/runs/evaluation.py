@@ -17,7 +17,8 @@ from scalable_agent.settings import config as config_lib
 
 def episode_returns(
     env: base.FlowEnvironment, policy: policies.Policy,
-    num_episodes: int, config: config_lib.Config) -> list[float]:
+    num_episodes: int, config: config_lib.Config,
+    note_cut: Callable[[int], None] = lambda num_steps: None) -> list[float]:
   """Plays whole games in parallel and returns the unclipped returns.
 
   Every environment plays a fixed number of games. Otherwise short games would
@@ -27,24 +28,29 @@ def episode_returns(
     env: `E` environments.
     num_episodes: number of games, at least `E`.
     config: has `max_episode_steps` and `progress_secs`.
+    note_cut: called with the number of steps of each cut game.
 
   Returns:
     `num_episodes` returns: the returns of environment 0 in order, then the
     returns of environment 1, and so on. A cut game is the last game of its
     environment.
   """
-  returns = returns_by_environment(env, policy, num_episodes, config)
+  returns = returns_by_environment(
+      env, policy, num_episodes, config, note_cut=note_cut)
   return [r for per_env in returns for r in per_env]
 
 
 def returns_by_environment(
     env: base.FlowEnvironment, policy: policies.Policy,
     num_episodes: int, config: config_lib.Config,
-    is_stopped: Callable[[], bool] = lambda: False) -> list[list[float]]:
+    is_stopped: Callable[[], bool] = lambda: False,
+    note_cut: Callable[[int], None] = lambda num_steps: None
+) -> list[list[float]]:
   """Plays as `episode_returns` does; returns a list for each environment.
 
   Args:
     is_stopped: ends the games when it returns True.
+    note_cut: see `episode_returns`.
   """
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
@@ -68,6 +74,7 @@ def returns_by_environment(
         returns[index].append(float(info.episode_return[index]))
         if is_cut[index]:  # Only the end of its game resets an environment.
           quotas[index] = len(returns[index])
+          note_cut(int(info.episode_step[index]))
           print(f'{env.level_names[index]}: a game was cut after '
                 f'{info.episode_step[index]:,} steps (--max_episode_steps). '
                 'Its return so far counts. Its environment plays no further '

@@ -13,13 +13,14 @@ from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import signals
-from scalable_agent.processes import user_code
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import clipping
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
 from scalable_agent.runs import reports as reports_lib
+from scalable_agent.runs import summaries
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -107,13 +108,15 @@ class Log:
         outputs.checkpointer.train_time_s if outputs else 0)
     self._progress = metrics.Progress(
         learner.num_env_frames, config.total_environment_frames)
-    self._speed = timing.Speed(learner.num_env_frames)
     self._is_first_update = True
+    self._evaluated = ''
     self._has_summary = False
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
-    self._bottleneck = metrics.Bottleneck()
+    self._bottleneck = metrics.Bottleneck(
+        config.num_actors, config.num_actor_groups)
+    self._clipping = clipping.Watch(config)
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(
         min(config.progress_secs, _PANEL_SECS) if context.panel
@@ -121,9 +124,8 @@ class Log:
     self._bottleneck_due = timing.Interval(_BOTTLENECK_S)
     self._summary_due = timing.Interval(config.save_summaries_secs)
     self._checkpoint_due = timing.Interval(config.save_checkpoint_secs)
-    self._hook_name = f'{config.hook} of --hook'
-    self._hook = (user_code.load(config.hook, 'hook') if config.hook
-                  else lambda num_env_frames, values: None)
+    self._summaries = outputs and summaries.Summaries(
+        config, outputs.writer, learner.num_env_frames)
 
   def hooks(self) -> tuple[Hook, ...]:
     """Returns the hooks to call after each update, in order."""
@@ -164,6 +166,12 @@ class Log:
       self._num_unrolls += sum(len(n.policy_version) for n in update.notes)
     episodes = update.episodes + self._context.reports.take().episodes
     self._progress.add_episodes(episodes)
+    if self._config.log_episodes:
+      messages.print_episodes(episodes)
+    if not self._num_updates_before:  # A resumed run has said it before.
+      for line in self._clipping(
+          update.notes, update.learner.observations_clipped):
+        print(line, flush=True)
     self._files.writer.write_episodes(
         episodes, update.learner.num_env_frames, self._train_time_s())
 
@@ -180,7 +188,8 @@ class Log:
       workers = messages.workers(self._counts())
       if self._context.panel:
         self._context.panel.update(
-            measured, self._time_shares(), workers.removeprefix(', '))
+            measured, self._time_shares(), self._train_time_s(),
+            self._evaluated, workers.removeprefix(', '))
       else:
         print(f'{measured}{workers}', flush=True)
     if self._bottleneck_due():
@@ -196,27 +205,21 @@ class Log:
 
   def _write_summary(self, update: Update) -> None:
     self._has_summary, self._unwritten = True, None
-    num_env_frames = update.learner.num_env_frames
-    values = {name: float(value) for name, value in update.scalars.items()}
-    for name, value in values.items():
-      if name.endswith('loss') and not np.isfinite(value):
-        raise errors.DivergedError(
-            f'The {name} is {value} at {num_env_frames:,} frames.')
-    values['policy_lag'] = self._policy_lag
-    values['longest_policy_lag'] = self._longest_lag
-    values['frames_per_second'] = self._speed(num_env_frames)
-    values['mean_return'] = self._progress.mean_return
+    values = {
+        'policy_lag': self._policy_lag,
+        'longest_policy_lag': self._longest_lag,
+        'mean_return': self._progress.mean_return}
     if self._feed.updates_per_step is not None:
       values['updates_per_step'] = self._feed.updates_per_step
     for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
     for name, count in self._counts().items():
       values[f'actors/{name}'] = count
-    self._files.writer.write_scalars(
-        values, np.concatenate([note.actions for note in self._last_notes]),
-        num_env_frames)
-    with user_code.errors_explained(self._hook_name):
-      self._hook(num_env_frames, values)
+    assert self._summaries
+    self._summaries.write(
+        update.scalars, values,
+        np.concatenate([note.actions for note in self._last_notes]),
+        update.learner.num_env_frames)
 
   def evaluate(self, update: Update) -> None:
     """Evaluates the agent if due."""
@@ -237,6 +240,7 @@ class Log:
     with messages.retry_later():
       if best and best.offer(games.mean, train_time_s):
         end = f', the best so far: {best.logdir}'
+    self._evaluated = f'{games.mean:.2f} at {games.num_env_frames:,} frames'
     print(f'Evaluation at {games.num_env_frames:,} frames: mean '
           f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
           f'{len(games.returns)} episodes{end}', flush=True)

@@ -1,15 +1,30 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines that a run prints at its start and at its end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
+import dataclasses
+import os
+import shlex
 
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.algorithms import appo
+from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import layers
+from scalable_agent.runs import clipping
+from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
+from scalable_agent.settings import program
 
+# The levels that settings of some tasks change.
+_CHANGES = {
+    'frames': levels.has_frame_size, 'atari': declare.is_atari,
+    'atari_training': declare.is_atari}
 # Updates of appo with fewer steps are noisy.
 _FEW_STEPS = 128
 
@@ -28,7 +43,10 @@ def print_start(
   """
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
-               config_lib.choices_made(asked, config), _few_steps(config),
+               _without_effect(config, level_names),
+               config_lib.choices_made(asked, config),
+               clipping.rewards_said(config),
+               *_about_appo(config, actors.spec.action),
                before and config_lib.changes_said(before, config)):
     if line:
       print(line)
@@ -49,14 +67,38 @@ def print_start(
         flush=True)
 
 
-def _few_steps(config: config_lib.Config) -> str:
-  """Returns a line if the updates of appo have few steps, else ''."""
+def _without_effect(
+    config: config_lib.Config, level_names: Sequence[str]) -> str:
+  """Returns a line with the settings that change none of the levels, or ''."""
+  unused = [
+      f'--{field.name}={str(getattr(config, field.name)).lower()}'
+      for field in dataclasses.fields(config)
+      if field.metadata['task'] in _CHANGES
+      and getattr(config, field.name) != field.default
+      and not any(map(_CHANGES[field.metadata['task']], level_names))]
+  return unused and (
+      f'Without effect on {", ".join(level_names[:3])}: '
+      f'{", ".join(unused)}.') or ''
+
+
+def _about_appo(config: config_lib.Config,
+                actions: structs.ActionSpec) -> Iterator[str]:
+  """Yields lines about the settings of appo."""
+  if config.algorithm != 'appo':
+    return
+  if config.entropy_cost == -1:
+    yield (f'Chosen: --entropy_cost={appo.entropy_cost(config, actions):g} for '
+           f'{"continuous" if actions.size else "discrete"} actions.')
   num_steps = config.batch_size * config.unroll_length
-  if config.algorithm != 'appo' or num_steps >= _FEW_STEPS:
-    return ''
-  return (f'An update has {num_steps} steps, which are few for appo: raise '
-          '--batch_size, --num_actors or --unroll_length if the return does '
-          'not rise.')
+  if num_steps < _FEW_STEPS:
+    yield (f'An update has {num_steps} steps, which are few for appo: raise '
+           '--batch_size, --num_actors or --unroll_length if the return does '
+           'not rise.')
+  norm = config.clip_gradient_norm
+  if config.reduction == 'sum' and norm:
+    yield (f'Gradients with --reduction=sum are {num_steps} times as large as '
+           f'with mean, and --clip_gradient_norm={norm:g} is for means: raise '
+           'this norm, or set 0 for no clip.')
 
 
 def workers(counts: Mapping[str, int]) -> str:
@@ -75,6 +117,56 @@ def retry_later() -> Iterator[None]:
   except errors.SaveError as e:
     print(f'{e} Training continues, and saves the next time.',
           flush=True)
+
+
+def print_episodes(episodes: Iterable[structs.Episode]) -> None:
+  """Prints each finished episode in the words of DeepMind's program."""
+  for episode in episodes:
+    print(f'Level: {episode.level_name} '
+          f'Episode return: {episode.episode_return:f}', flush=True)
+
+
+def waiting(config: config_lib.Config, learner: learner_lib.Learner,
+            actors: interface.Acting, num_learners: int) -> Callable[[], None]:
+  """Returns a function that prints the frames before the first update.
+
+  The function does nothing if called within --progress_secs after a line.
+  """
+  is_due = timing.Interval(config.progress_secs)
+
+  def say() -> None:
+    if not learner.num_updates and is_due():
+      num_frames = (
+          actors.num_steps() * num_learners * config.num_action_repeats)
+      print(f'{min(num_frames, config.num_first_frames):,} of '
+            f'{config.num_first_frames:,} frames collected for the first '
+            'update.', flush=True)
+
+  return say
+
+
+def print_next(logdir: str, only_here: bool = False) -> None:
+  """Prints the best evaluation, and the commands that usually come next.
+
+  `only_here` leaves out commands that make environments: no other process knows
+  the level.
+  """
+  agent, done = logdir, evaluations.read(logdir)
+  if line := evaluations.best_is_better(logdir):
+    agent = os.path.join(logdir, 'best')
+    print(line)
+  elif done and done[-1].mean >= max(evaluation.mean for evaluation in done):
+    print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
+          f'{done[-1].num_env_frames:,} frames.')
+  if only_here:
+    commands = [('plot', logdir)]
+    print('Next, draw the curves:')
+  else:
+    commands = [('test', agent), ('plot', logdir), ('video', agent)]
+    print('Next, test the agent, draw the curves, record videos:')
+  for mode, directory in commands:
+    print(f'  {program.name()} --logdir={shlex.quote(directory)} '
+          f'--mode={mode}', flush=True)
 
 
 def print_updates(num_updates: int, updates_per_step: float) -> None:

@@ -2,6 +2,7 @@
 """Shows the progress of a run as a panel at the end of a terminal."""
 
 from collections.abc import Mapping
+import datetime
 import math
 
 import rich.console
@@ -40,11 +41,16 @@ class Panel:
     self._every = 1
 
   def update(self, measured: metrics.Measured,
-             time_shares: Mapping[str, float], more: str = '') -> None:
-    """Draws the panel, with `more` as another line.
+             time_shares: Mapping[str, float], elapsed_s: float,
+             evaluated: str = '', more: str = '') -> None:
+    """Draws the panel.
 
-    `time_shares` are the shares of its time that a role spends in a stage, by
-    `role/stage`.
+    Args:
+      time_shares: the shares of its time that a role spends in a stage, by
+        `role/stage`.
+      elapsed_s: seconds trained, in all parts of the run.
+      evaluated: the last evaluation, in words.
+      more: another line.
     """
     if not self._live.is_started:
       self._live.start()
@@ -58,10 +64,13 @@ class Panel:
         completed=min(measured.share, 1), total=1, width=_MAX_POINTS))
     table.add_row('speed', f'{measured.frames_per_s:,.0f} frames/s, '
                   f'ETA {measured.eta}')
+    table.add_row('elapsed', str(datetime.timedelta(seconds=int(elapsed_s))))
     table.add_row('return', measured.return_text.removeprefix('return '))
     if len(self._returns) > 1:
       table.add_row('', sparkline(self._returns) + f'  {min(self._returns):.4g}'
                     f' to {max(self._returns):.4g}')
+    if evaluated:
+      table.add_row('evaluation', evaluated)
     table.add_row('policy lag', f'{measured.policy_lag:.1f} updates')
     for role, stages in _by_role(time_shares).items():
       table.add_row(role, stages)
@@ -94,12 +103,11 @@ def sparkline(values: list[float]) -> str:
 
 
 def _by_role(time_shares: Mapping[str, float]) -> dict[str, str]:
-  """Returns a line of the stages of each role, the longest stage first."""
-  stages: dict[str, list[tuple[float, str]]] = {}
+  """Returns a line of the stages of each role, in an order that stays."""
+  stages: dict[str, list[tuple[str, float]]] = {}
   for name, share in time_shares.items():
     role, _, stage = name.partition('/')
-    stages.setdefault(role, []).append((share, stage))
+    stages.setdefault(role, []).append((stage, share))
   return {role: ', '.join(
-      f'{stage} {100 * share:.0f} %' for share, stage in sorted(
-          entries, key=lambda entry: -entry[0]) if share >= .005)
-          for role, entries in stages.items()}
+      f'{stage} {100 * share:.0f} %' for stage, share in sorted(entries)
+      if share >= .005) for role, entries in sorted(stages.items())}

@@ -17,6 +17,8 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import optimizers as optimizers_lib
+from scalable_agent.networks import agents
+from scalable_agent.processes import user_code
 from scalable_agent.replay import saving
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
@@ -24,6 +26,7 @@ from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
+import tensorflow as tf
 
 # Names of files that a killed run leaves behind.
 TEMPORARY_NAMES = (
@@ -72,6 +75,19 @@ def _check_same_start(learner: learner_lib.Learner,
         'machines, and all levels must have the same observations and actions.')
 
 
+def check_first_update(config: sections.AllSections) -> None:
+  """Raises ConfigError if the whole run is shorter than the first update."""
+  # `sources` checks the warm-up of a replay of steps.
+  if not config.is_off_policy and (
+      config.num_first_frames > config.total_environment_frames):
+    name = 'unrolls_per_collect' if config.unrolls_per_collect else 'batch_size'
+    raise errors.ConfigError(
+        f'Nothing would be learned: --{name}={getattr(config, name)} unrolls '
+        f'of --unroll_length={config.unroll_length} steps take '
+        f'{config.num_first_frames:,} frames, and --total_environment_frames='
+        f'{config.total_environment_frames}.')
+
+
 def is_finished(config: sections.RunSettings,
                  learner: learner_lib.Learner) -> bool:
   """Returns whether no frames are left; then prints a line."""
@@ -80,6 +96,21 @@ def is_finished(config: sections.RunSettings,
   print('This run is finished: raise --total_environment_frames, or use '
         'another --logdir.')
   return True
+
+
+def _addon(name: str) -> dict[str, base.Addon]:
+  """Returns the function of `--addon`, by the name of its term in the log."""
+  function = user_code.load(name, 'addon')
+
+  def term(agent: agents.Agent, data: structs.Nest) -> tf.Tensor:
+    with user_code.errors_explained(f'{name} of --addon'):
+      loss = tf.convert_to_tensor(function(agent, data), tf.float32)
+    if loss.shape.rank != 0:
+      raise errors.UserCodeError(
+          f'{name} of --addon must return a scalar, not shape {loss.shape}.')
+    return loss
+
+  return {name.rpartition(':')[2]: term}
 
 
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -103,12 +134,15 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   # All learners start with equal weights, but draw different noise in losses.
   algorithm = algorithms.make(
       config, spec, config.derive_seed('learner', 0, part))
+  if config.addon:
+    addons = {**(addons or {}), **_addon(config.addon)}
   if addons:
     algorithm = base.WithAddons(algorithm, addons)
   # None for algorithms without these groups.
   multipliers = {name: config.temperature_learning_rate or 0.
                  for name in ('temperature', 'duals')}
-  rates = {'critic': config.critic_learning_rate or config.learning_rate,
+  critic = config.critic_learning_rate or config.learning_rate
+  rates = {'critic': critic, 'memory': config.memory_learning_rate or critic,
            **multipliers}
   # Micro-batches would add up an addon that is a mean.
   all_at_once = addons or not (

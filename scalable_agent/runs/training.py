@@ -16,6 +16,7 @@ from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.algorithms import base
+from scalable_agent.environments import own_levels
 from scalable_agent.environments import restarts as restarts_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -37,11 +38,8 @@ from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import setup
 from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
-from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 import tensorflow as tf
-import tree
 
 STOPPED = 'Stopped before the training began.'
 make_learner = setup.make_learner
@@ -104,8 +102,8 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   of an operation would only wait for a core.
   """
   num_acting = config.num_actor_groups
-  if lab_levels.is_level(declare.first_name(config.level_name)):
-    num_acting = min(num_acting, 2)  # More threads wait for environments.
+  if config.plays_lab:
+    num_acting = min(num_acting, 2)  # More groups wait for environments.
   return int(not config.takes_turns and num_cores <= num_acting + 1)
 
 
@@ -132,6 +130,8 @@ def run(config: config_lib.Config,
   layers.set_compute_dtype(config.compute_dtype)
   if config.hook:  # Fails before anything is created.
     user_code.load(config.hook, 'hook')
+  if config.addon:
+    user_code.load(config.addon, 'addon')
   if collectives.rank == 0:
     logdirs.remove_leftovers(
         config.logdir, setup.TEMPORARY_NAMES, [score_files.TEMPORARY_NAME])
@@ -155,6 +155,9 @@ def run(config: config_lib.Config,
             part.learner.num_env_frames < config.total_environment_frames)
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
+  if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
+    messages.print_next(config.logdir, own_levels.is_registered(
+        config.level_name))
   return 0
 
 
@@ -193,6 +196,8 @@ def _open_part(
   with contextlib.ExitStack() as stack:
     number = checkpointing.latest_number(config.logdir)
     before = setup.settings_before(config) if number else None
+    if not number:
+      setup.check_first_update(config)
     actors = stack.enter_context(
         contextlib.closing(make_acting(config, number)))
     if context.collectives.total([0])[0]:
@@ -208,7 +213,7 @@ def _open_part(
       yield None
       return
     # From here on all learners hold equal weights, by applying equal updates.
-    context.collectives.copy_from_first(tree.flatten(learner.state))
+    learner.copy_from_first()
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start,
@@ -229,6 +234,9 @@ def _acting(
     outputs: log_lib.Outputs | None) -> Iterator[_Part]:
   """Yields a part with running actors; saves and ends the part at the exit."""
   log = log_lib.Log(config, learner, actors, feed, context, outputs)
+  if outputs:
+    feed.waiting = messages.waiting(
+        config, learner, actors, context.collectives.size)
   end_frames = _end_frames(config, learner.num_env_frames)
   # Policies act with the oldest of these versions.
   versions = collections.deque(

@@ -344,4 +344,6 @@ def read(path: str) -> score_table.Run:
 def _read_row(level: dict[str, Any]) -> score_table.Row:
   if not isinstance(level['level'], str) or not level['returns']:
     raise ValueError('a level has no name or no returns')
-  return score_table.make_row(level['level'], level['returns'])
+  return score_table.make_row(
+      level['level'], level['returns'],
+      operator.index(level.get('num_cut', 0)))  # Missing in older tables.

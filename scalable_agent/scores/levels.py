@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
+from scalable_agent.settings import declare
 from scalable_agent.settings import lab_levels
 
 _VIZDOOM_PREFIX = 'vizdoom'
@@ -22,6 +23,11 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
   names = [dmlab30.plain_name(name.strip())
            for name in level_name.split(',') if name.strip()]
   return [level for name in names for level in suites.get(name, [name])]
+
+
+def are_stacked(level_name: str, is_test: bool) -> bool:
+  """Returns whether all observations are stacks of frames, as of Atari."""
+  return all(map(declare.is_atari, level_names(level_name, is_test)))
 
 
 def played(level_names: Sequence[str], num_actors: int) -> list[str]:

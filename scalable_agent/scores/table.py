@@ -34,12 +34,14 @@ class Row(NamedTuple):
   Attributes:
     returns: unclipped returns of whole games.
     interval: 95 % bootstrap interval of the mean.
+    num_cut: number of games that `--max_episode_steps` has cut.
   """
   level: str
   returns: tuple[float, ...]
   mean: float
   std: float
   interval: tuple[float, float]
+  num_cut: int = 0
 
 
 class Aggregate(NamedTuple):
@@ -117,11 +119,11 @@ def bootstrap_means(returns: Sequence[float],
       for _ in range(_NUM_RESAMPLES // _RESAMPLES_AT_ONCE)])
 
 
-def make_row(level: str, returns: Sequence[float]) -> Row:
+def make_row(level: str, returns: Sequence[float], num_cut: int = 0) -> Row:
   """Makes the row of a level from the returns of its games."""
   means = bootstrap_means(returns, np.random.default_rng(0))
   return Row(level, tuple(map(float, returns)), float(np.mean(returns)),
-             float(np.std(returns)), _interval(means))
+             float(np.std(returns)), _interval(means), num_cut)
 
 
 def make_table(runs: Sequence[Run]) -> Table:
@@ -154,7 +156,12 @@ def make_table(runs: Sequence[Run]) -> Table:
 
 
 def _run_remarks(run: Run) -> Iterator[str]:
-  return protocol.training_remarks(
+  for row in run.rows:
+    if row.num_cut:
+      yield (f'Cut games: {row.num_cut} of {len(row.returns)} of {row.level}, '
+             f'after {run.config.max_episode_steps:,} steps '
+             '(--max_episode_steps). The returns until then count.')
+  yield from protocol.training_remarks(
       run.config, run.trained_with, [row.level for row in run.rows])
 
 

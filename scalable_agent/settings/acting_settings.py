@@ -31,8 +31,9 @@ class ActingSettings(Section):
       POSITIVE, COUNT)
   unroll_length: int = setting(
       By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
-          'Atari': 16, 'others': 2}),
-      'Agent steps per unroll.', POSITIVE, COUNT)
+          'others with LSTM': 10, 'Atari': 16, 'others': 2}),
+      'Agent steps per unroll. Sequences of an off-policy algorithm with '
+      '--use_lstm begin where unrolls begin.', POSITIVE, COUNT)
   queue_capacity: int = setting(
       1,
       'Number of entries of the queue to the learner. One entry holds the '
@@ -43,7 +44,7 @@ class ActingSettings(Section):
       None,
       'Run the policy steps of all groups of environments together, in one '
       'batch. If not set: on with four or more groups of fewer than four '
-      'environments each.', automatic=True)
+      'environments each, and with 64 or more groups.', automatic=True)
   overlap: bool = setting(
       False,
       'Act while the learner learns: more steps a second, but from older '

@@ -5,6 +5,7 @@ import dataclasses
 
 from scalable_agent.settings.declare import BELOW_ONE
 from scalable_agent.settings.declare import By
+from scalable_agent.settings.declare import Check
 from scalable_agent.settings.declare import CONTINUOUS
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FINITE
@@ -23,6 +24,7 @@ _WITH_PERIOD = ('ddqn', 'sac', 'mpo')
 # Values of --correction, see `algorithms.impala`.
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 _VTRACE = Needs('correction', ('vtrace',))
+_IS_COST = Check[float](lambda x: x >= 0 or x == -1, 'must not be negative')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,8 @@ class RewardSettings(Section):
   discounting: float = setting(
       0.99, 'Discount per agent step (gamma).', FRACTION)
   reward_clipping: str = setting(
-      By(impala='abs_one', Atari='abs_one', others='none'),
+      By({'impala on Atari': 'abs_one', 'impala on DeepMind Lab': 'abs_one',
+          'Atari': 'abs_one', 'others': 'none'}),
       'Clipping of rewards for learning. none: no clipping. abs_one: to [-1, '
       '1]. soft_asymmetric: squashed to [-1.5, 5], where negative rewards are '
       'multiplied by 0.3.', choices=('none', 'abs_one', 'soft_asymmetric'))
@@ -41,9 +44,9 @@ class RewardSettings(Section):
 class ImpalaSettings(RewardSettings):
   """The losses of IMPALA and APPO."""
   entropy_cost: float | None = setting(
-      By(impala=0.00025, appo=.01),
-      'Weight of the entropy loss. For continuous actions with appo, 0 is '
-      'usual.', NOT_NEGATIVE, algorithms=VTRACE)
+      By(impala=0.00025, appo=-1.),
+      'Weight of the entropy loss. -1 with appo: 0.01 for discrete and 0 for '
+      'continuous actions.', _IS_COST, algorithms=VTRACE)
   baseline_cost: float = setting(
       0.5,
       'Weight of the baseline loss (of the value function).', NOT_NEGATIVE,
@@ -86,8 +89,8 @@ class ImpalaSettings(RewardSettings):
       'Reduction of the loss over the steps of a batch: sum or mean. The '
       'learning rate of the IMPALA paper is for the sum.',
       choices=('sum', 'mean'), algorithms=VTRACE)
-  passes: int = setting(
-      4,
+  passes: int | None = setting(
+      By({'appo with LSTM': 2, 'appo': 4}),
       'Number of times that each unroll is learned from. The targets of '
       'V-trace are computed anew each time.', POSITIVE, COUNT,
       algorithms=('appo',))
@@ -123,13 +126,18 @@ class OffPolicySettings(RewardSettings):
       '--target_update_period above 1.', POSITIVE, FRACTION,
       algorithms=OFF_POLICY)
   target_update_period: int | None = setting(
-      By(ddqn=1000, mpo=100, others=1),
+      By({'ddqn with LSTM': 100, 'ddqn': 1000, 'mpo': 100, 'others': 1}),
       'Number of updates between two moves of the target networks. With a '
       '--target_update_rate below 1, the default is 1.', POSITIVE,
       algorithms=_WITH_PERIOD)
   critic_learning_rate: float = setting(
       0.,
       'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
+      algorithms=('ddpg', 'td3', 'sac', 'mpo'))
+  memory_learning_rate: float = setting(
+      0.,
+      'With --use_lstm: learning rate of the LSTM and of the layers below; 0 '
+      'for the learning rate of the critics.', NOT_NEGATIVE,
       algorithms=('ddpg', 'td3', 'sac', 'mpo'))
   num_critics: int | None = setting(
       By(mpo=1, others=2),
@@ -144,6 +152,10 @@ class OffPolicySettings(RewardSettings):
       False,
       'Dueling network: the outputs are the value of an observation and the '
       'advantage of each action, which are added.', algorithms=('ddqn',))
+  value_rescaling: bool = setting(
+      False,
+      'Learn values on the scale sign(x) (sqrt(|x| + 1) - 1) + 0.001 x, as in '
+      'R2D2, so that large rewards need no clipping.', algorithms=('ddqn',))
   huber_delta: float = setting(
       0.,
       'Huber loss: quadratic for errors up to this size, linear for larger '
@@ -168,11 +180,17 @@ class OffPolicySettings(RewardSettings):
       'Factor by which each update multiplies the probability of a random '
       'action, such as 0.999. 0 for a linear decrease, see '
       '--exploration_fraction.', FRACTION, algorithms=('ddqn',))
-  burn_in_steps: int = setting(
-      0,
-      'With --use_lstm: number of steps at the start of each unroll that only '
-      'warm up the state of the LSTM and are not learned from.', NOT_NEGATIVE,
-      algorithms=('ddqn',))
+  sequence_length: int = setting(
+      20,
+      'With --use_lstm: number of steps in a row that are learned from, in '
+      'each of the sequences of a batch.', POSITIVE, COUNT,
+      algorithms=OFF_POLICY)
+  burn_in_steps: int | None = setting(
+      By({'others with LSTM': 20, 'others': 0}),
+      'With --use_lstm: number of steps before each sequence that only warm up '
+      'the state of the LSTM and are not learned from. The agent can learn to '
+      'remember about --burn_in_steps + --sequence_length steps.',
+      NOT_NEGATIVE, COUNT, algorithms=OFF_POLICY)
   exploration_noise: float = setting(
       .1,
       'Standard deviation of the noise that is added to actions to explore. '

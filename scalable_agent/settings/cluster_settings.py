@@ -13,6 +13,8 @@ from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 
 _RAY = Needs('ray_address')
+# The learner's address with --task alone: DeepMind's program has the same.
+THIS_HOST = 'localhost:8000'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,13 +25,15 @@ class ClusterSettings(Section):
       'Address of the ray cluster whose machines act. local: a cluster of this '
       'machine only, for this run. auto: the cluster that this machine, or '
       'this ray job, is part of. HOST:PORT: the cluster at this address. If '
-      'empty, threads of this program act, and ray is not needed.')
+      'empty, threads of this program act, and ray is not needed. With --task: '
+      f'{THIS_HOST} by default.')
   num_actor_workers: int = setting(
       0,
       'Number of actor workers: processes that act on the cluster of '
       '--ray_address. The environments are divided among the workers, and each '
       'worker has --num_actor_groups groups. 0: as many workers as the free '
-      'CPUs of the cluster allow at the start.', NOT_NEGATIVE, COUNT,
+      'CPUs of the cluster allow at the start; with --task, one worker for '
+      'each of the --num_actors environments.', NOT_NEGATIVE, COUNT,
       needs=_RAY)
   inference: str = setting(
       'local',

@@ -16,14 +16,18 @@ from typing import Any, Protocol
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.settings import declare
 from scalable_agent.settings import files
+from scalable_agent.settings import recipes
 from scalable_agent.settings import sections
+from scalable_agent.settings import values
 from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import used
 
 __all__ = [
-    'changes_said', 'choices_made', 'Config', 'SECTIONS', 'trained_with']
+    'changes_said', 'choices_made', 'Config', 'SECTIONS', 'trained_with',
+    'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
 # micro-batch. Larger micro-batches need more memory and were not faster, with
@@ -31,9 +35,10 @@ __all__ = [
 _OBSERVATIONS_PER_MICRO_BATCH = 84
 _MIN_MICRO_BATCH_SIZE = 4
 # Groups share their policy steps if there are at least this many groups, and
-# each has fewer environments than this.
+# each has fewer environments than this, or if there are many groups.
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
+_MANY_GROUPS = 64
 # More updates per call were not faster.
 _MAX_UPDATES_PER_CALL = 8
 # Seeds depend on this order, so new roles go to the end.
@@ -65,6 +70,20 @@ class Config(sections.AllSections):
     """
     names_of_settings = {field.name for field in dataclasses.fields(cls)}
     return cls(**{k: v for k, v in values.items() if k in names_of_settings})
+
+  @classmethod
+  def from_recipe(cls, recipe: str, **settings: Any) -> 'Config':
+    """Returns the settings of a recipe; `settings` override the recipe.
+
+    Raises ConfigError for an unknown recipe and for invalid settings.
+    """
+    types = {field.name: declare.value_type(field)
+             for field in dataclasses.fields(cls)}
+    of_recipe = {name: values.from_text(text, types[name])
+                 for name, text in recipes.settings_of(recipe).items()}
+    asked = {**of_recipe, **settings}
+    with recipes.errors_named(recipe, asked.get('algorithm', 'impala')):
+      return cls(**asked)
 
   @classmethod
   def from_saved(cls, values: Mapping[str, object]) -> 'Config':
@@ -118,8 +137,9 @@ class Config(sections.AllSections):
     if self.inference != 'local':
       sharing = True
     if sharing is None:
-      sharing = (num_groups >= _MIN_GROUPS_SHARING and
-                 num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
+      sharing = num_groups >= _MANY_GROUPS or (
+          num_groups >= _MIN_GROUPS_SHARING
+          and num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
     resolved = dataclasses.replace(
         self, agent=agent, xla=xla, dynamic_batching=sharing)
     if self.is_off_policy:
@@ -260,6 +280,21 @@ def trained_with(logdir: str) -> Config | None:
         f'({str(e).rstrip(".")}). Replace this file by the newest '
         'settings-N.json of the same directory, or remove this file to use '
         'only the flags.') from e
+
+
+def with_saved_clipping(config: Config) -> Config:
+  """Returns settings with the reward clipping of the run in `logdir`.
+
+  The default of `reward_clipping` was another one for IMPALA, and a resumed run
+  must not change its rewards. Settings that cannot be read are ignored here.
+  """
+  try:
+    before = trained_with(config.logdir)
+  except errors.ConfigError:
+    return config  # The run raises this error if it resumes.
+  if before is None or before.algorithm != config.algorithm:
+    return config
+  return dataclasses.replace(config, reward_clipping=before.reward_clipping)
 
 
 def _settings_path(logdir: str, part: str = '') -> str:

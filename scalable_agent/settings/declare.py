@@ -7,21 +7,12 @@ import math
 import re
 import sys
 import typing
-from typing import (
-  Generic,
-  Literal,
-  NamedTuple,
-  overload,
-  TYPE_CHECKING,
-  TypeAlias,
-  TypedDict,
-  TypeVar,
-)
+from typing import Generic, NamedTuple, overload, TypeAlias, TypedDict, TypeVar
 
 from scalable_agent import errors
 from scalable_agent.settings import values
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
   from typing_extensions import Unpack
 
 # The value of a setting.
@@ -108,7 +99,9 @@ class By(dict[str, U]):
   """Defaults by algorithm and level, in a dictionary.
 
   The first key counts: `impala on DeepMind Lab`, `Atari or DeepMind Lab`,
-  `ddqn on Atari`, `Atari` (not for impala), `ddqn with LSTM`, `ddqn`, `others`.
+  `Atari with LSTM`, `ddqn with LSTM`, `others with LSTM` (these three are for
+  off-policy algorithms), `ddqn on Atari`, `Atari` (not for impala), `ddqn`,
+  `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
@@ -140,10 +133,10 @@ class Facts(TypedDict, total=False):
   choices: tuple[str, ...]
   needs: Needs | None
   unless: str
-  actions: Literal['', 'continuous', 'discrete']
-  task: Literal['', 'all', 'atari', 'atari_training', 'frames']
+  actions: typing.Literal['', 'continuous', 'discrete']
+  task: typing.Literal['', 'all', 'atari', 'atari_training', 'frames']
   path: bool
-  divided: Literal['', 'exactly', 'roughly']
+  divided: typing.Literal['', 'exactly', 'roughly']
   automatic: bool
   unreported: bool
   varies: bool
@@ -217,15 +210,17 @@ class Section:
   """Base class of the sections: shared settings, and the checks."""
   mode: str = setting(
       'train',
-      'Job of this command. train: train an agent. test: play whole games with '
-      'the latest checkpoint and write a table of scores, next to published '
+      'Job of this command. train: train an agent. check: play random steps in '
+      'a level, and name faults and a recipe. test: play whole games with the '
+      'latest checkpoint and write a table of scores, next to published '
       'scores. table: make one table of the tests in --logdir=A,B,C, where '
       'each name is a directory (for its latest test) or a file of a test. '
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
-      'write the latest checkpoint as a TensorFlow program, in the directory '
-      'export of --logdir. suite: train and test the levels of --suite.',
-      choices=('train', 'test', 'table', 'plot', 'video', 'export', 'suite'),
+      'write a TensorFlow program, in the directory export of --logdir. suite: '
+      'train and test the levels of --suite.',
+      choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
+               'suite'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
@@ -255,11 +250,15 @@ class Section:
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
     keys = [self.algorithm, 'others']
-    if self.algorithm == 'ddqn' and getattr(self, 'use_lstm', None):
-      keys.insert(0, 'ddqn with LSTM')
-    if is_atari(getattr(self, 'level_name', '')):
+    with_lstm = getattr(self, 'use_lstm', None)
+    if with_lstm and not self.is_off_policy:
+      keys.insert(0, f'{self.algorithm} with LSTM')
+    if on_atari := is_atari(getattr(self, 'level_name', '')):
       keys = [f'{self.algorithm} on Atari',
               *['Atari'][:self.algorithm != 'impala'], *keys]
+    if with_lstm and self.is_off_policy:
+      keys = [*['Atari with LSTM'][:on_atari], f'{self.algorithm} with LSTM',
+              'others with LSTM', *keys]
     return keys
 
   def _is_used(self, field: dataclasses.Field[Value]) -> bool:

@@ -2,9 +2,12 @@
 """Names of DeepMind Lab's levels."""
 
 from collections.abc import Iterable
+import importlib.util
 
 # The suite of all levels of DMLab-30.
 SUITE = 'dmlab30'
+# The default level of DeepMind's program.
+DEFAULT = 'explore_goal_locations_small'
 # Before the name of a level of DMLab-30: Lab's own name of the level.
 DMLAB30_PREFIX = 'contributed/dmlab30/'
 # Before Lab's own name of any level.
@@ -45,6 +48,17 @@ def not_repeated(level_names: Iterable[str]) -> list[str]:
   """Returns the names, also of suites, whose episodes no seed repeats."""
   return [name for name in level_names if name == SUITE or name.removeprefix(
       ANY_PREFIX).removeprefix(DMLAB30_PREFIX) in NOT_REPEATED]
+
+
+def is_installed() -> bool:
+  """Returns whether Python finds the package of DeepMind Lab."""
+  return importlib.util.find_spec('deepmind_lab') is not None
+
+
+def default(mode: str, algorithm: str) -> dict[str, str]:
+  """Returns the level of a command that names no level; {} for `Config`'s."""
+  is_lab = mode == 'train' and algorithm == 'impala' and is_installed()
+  return {'level_name': DEFAULT} if is_lab else {}
 
 
 def is_level(level_name: str) -> bool:

@@ -7,6 +7,7 @@ from scalable_agent.settings.declare import BELOW_ONE
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FRACTION
+from scalable_agent.settings.declare import IS_FUNCTION
 from scalable_agent.settings.declare import Needs
 from scalable_agent.settings.declare import NOT_NEGATIVE
 from scalable_agent.settings.declare import OFF_POLICY
@@ -23,10 +24,12 @@ _ADAM = Needs('optimizer', ('adam',))
 class LearnerSettings(Section):
   """The learner: batches, optimizer and gradients."""
   batch_size: int = setting(
-      By({'impala': 2, 'ddqn on Atari': 32, 'ddqn': 64, 'others': 256}),
-      'Size of a batch. impala, appo, and ddqn with --use_lstm: unrolls per '
-      'update, each of one environment; appo: by default about a quarter of '
-      '--unrolls_per_collect. All other algorithms: transitions per update.',
+      By({'impala': 2, 'others with LSTM': 32, 'ddqn on Atari': 32, 'ddqn': 64,
+          'others': 256}),
+      'Size of a batch. impala and appo: unrolls per update, each of one '
+      'environment; appo: by default about a quarter of --unrolls_per_collect. '
+      'All other algorithms: transitions per update, or with --use_lstm '
+      'sequences.',
       POSITIVE, COUNT, divided='exactly')
   learning_rate: float = setting(
       By(impala=0.00048, appo=0.00025, ddqn=0.0001, others=0.0003),
@@ -64,9 +67,16 @@ class LearnerSettings(Section):
       'Largest absolute value of each element of the gradient of a network. 0 '
       'for no clipping.', NOT_NEGATIVE)
   clip_gradient_norm: float = setting(
-      By(appo=.5, others=0.),
+      By({'appo': .5, 'ddqn with LSTM': 40., 'others with LSTM': 10.,
+          'others': 0.}),
       'Largest norm of the gradient of a network (of all critics together). '
       'Larger gradients are scaled down. 0 for no clipping.', NOT_NEGATIVE)
+  addon: str = setting(
+      '',
+      'module:function: your function, whose result is added to the loss of '
+      'the policy and to the log. The arguments are the agent and the data of '
+      'the loss; the result is a scalar. See docs/new_algorithm.md.',
+      IS_FUNCTION)
   micro_batch_size: int = setting(
       0,
       'Unrolls of a batch that are processed at once. Smaller values need less '

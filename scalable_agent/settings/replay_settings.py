@@ -63,16 +63,16 @@ class ReplaySettings(Section):
       'Save the replay with checkpoints, in the directory replay of --logdir. '
       'auto: if the full replay has at most 2 GB. Without a saved replay, a '
       'resumed run first collects --min_replay_steps; an old saved replay is '
-      'deleted. The replay is never saved with --use_lstm, and otherwise '
-      'always saved with --deterministic.', choices=('auto', 'yes', 'no'),
-      algorithms=OFF_POLICY)
+      'deleted. The replay is always saved with --deterministic.',
+      choices=('auto', 'yes', 'no'), algorithms=OFF_POLICY)
   min_replay_steps: int | None = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),
       'Agent steps, of all environments together, before the first update. The '
       'actions of these steps are random.', POSITIVE, algorithms=OFF_POLICY,
       divided='roughly')
   updates_per_step: float | None = setting(
-      By({'Atari': .25, 'others': 1.}),
+      By({'Atari with LSTM': .0125, 'ddqn with LSTM': .0625,
+          'others with LSTM': .125, 'Atari': .25, 'others': 1.}),
       'Updates per agent step (of any environment), such as 0.25 for one '
       'update every four steps. The ratio is exact: actors and learner wait '
       'for each other.', POSITIVE, algorithms=OFF_POLICY)
@@ -82,8 +82,8 @@ class ReplaySettings(Section):
       'the next observation is added.', POSITIVE, COUNT, algorithms=OFF_POLICY)
   selector: str = setting(
       'uniform',
-      'Selection of steps from the replay (with impala and --replay_capacity, '
-      'and with ddqn and --use_lstm: of unrolls). uniform: equal '
+      'Selection of steps from the replay (with impala and --replay_capacity: '
+      'of unrolls; with --use_lstm: of sequences). uniform: equal '
       'probabilities. prioritised: large errors more often, see '
       '--priority_exponent. recent: newer steps more often, see --recent_eta. '
       'recent_prioritised: both.',
@@ -114,9 +114,9 @@ class ReplaySettings(Section):
       'newest eta^(20 k) of all steps. 1 for all steps in each batch.',
       POSITIVE, FRACTION, needs=_RECENT)
   recent_min_steps: int = setting(
-      By({'impala': 250, 'ddqn with LSTM': 250, 'others': 5_000}),
-      'Recent selectors: smallest number of steps (of unrolls, in a replay of '
-      'unrolls) that a batch is drawn from. Age has no effect while the replay '
+      By({'impala': 250, 'others': 5_000}),
+      'Recent selectors: smallest number of steps (with impala, of unrolls) '
+      'that a batch is drawn from. Age has no effect while the replay '
       'holds no more.', POSITIVE, needs=_RECENT, divided='roughly')
   hindsight: str = setting(
       'none',

@@ -3,6 +3,7 @@
 
 import dataclasses
 
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings.declare import AT_LEAST_MINUS_ONE
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import DIRECTORIES
@@ -28,7 +29,9 @@ class RunSettings(Section):
       'ALE/Pong-v5',
       'Environment to play: a gymnasium id (also of MiniGrid, BabyAI, ViZDoom '
       'or Gymnasium-Robotics), a level of DeepMind Lab or a toy such as catch; '
-      'one of the suites dmlab30 and atari57; or a list A,B,C of names. '
+      'one of the suites dmlab30 and atari57; or a list A,B,C of names. With '
+      'DeepMind Lab installed, the default of impala on the command line is '
+      f'{lab_levels.DEFAULT}. '
       'Environment i plays level i % n of the n levels.', LEVELS)
   allow_other_task: bool = setting(
       False,
@@ -48,13 +51,17 @@ class RunSettings(Section):
       NOT_NEGATIVE, IS_SEED, varies=True)
   task: int = setting(
       -1,
-      'Number of this command, if one command is started by hand on each host, '
-      'with --ray_address=HOST:PORT of the learner: 0 for the learner, any '
-      'other number for an actor. -1 if one command starts all processes.',
+      'Number of this command, if the learner and the actors are commands of '
+      'their own: 0 for the learner, any number for an actor. On several '
+      'hosts, with --ray_address=HOST:PORT of the learner, an actor is a host. '
+      'Without --ray_address, all commands are on this host, and an actor is '
+      "one environment, as in DeepMind's program. -1 if one command starts all "
+      'processes.',
       AT_LEAST_MINUS_ONE, unreported=True)
   job_name: str = setting(
       'learner',
-      'Role of this host if --task is not -1: learn, or act for the learner.',
+      'Role of this command if --task is not -1: learn, or act for the '
+      'learner.',
       choices=('learner', 'actor'), unreported=True)
   save_checkpoint_secs: float = setting(
       600.,
@@ -64,6 +71,11 @@ class RunSettings(Section):
       30., 'Seconds between TensorBoard summaries.', POSITIVE)
   progress_secs: float = setting(
       10., 'Seconds between printed lines of progress.', POSITIVE)
+  log_episodes: bool = setting(
+      False,
+      "Print the lines of DeepMind's program: for each finished episode of a "
+      'training "Level: NAME Episode return: NUMBER", and for each level of a '
+      'test "Mean episode return: NUMBER".', unreported=True)
   hook: str = setting(
       '',
       'module:function: your function, which is called with each TensorBoard '

@@ -27,6 +27,7 @@ from scalable_agent.settings.algorithm_settings import ImpalaSettings
 from scalable_agent.settings.algorithm_settings import OffPolicySettings
 from scalable_agent.settings.algorithm_settings import RewardSettings
 from scalable_agent.settings.cluster_settings import ClusterSettings
+from scalable_agent.settings.cluster_settings import THIS_HOST
 from scalable_agent.settings.declare import names
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 from scalable_agent.settings.learner_settings import LearnerSettings
@@ -45,6 +46,7 @@ __all__ = [
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
 _SLOTS_BESIDE_AN_UNROLL = 5
+_SUITES = {'atari57', 'dmlab30'}
 
 S = TypeVar('S', bound='AllSections')
 
@@ -65,6 +67,7 @@ class AllSections(
       if isinstance(path, str) and '~' in path:
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
+    self._set_cluster()
     if self.algorithm == 'appo':
       self._set_collection()
     super().__post_init__()
@@ -86,6 +89,13 @@ class AllSections(
                   f'cannot be used with --inference={self.inference}')
     if self.algorithm == 'appo':
       self._check_collection()
+    self._check('entropy_cost', self.algorithm == 'appo' or not (
+        self.entropy_cost == -1), 'must not be negative')
+    levels = set(names(self.level_name))
+    self._check('normalise_returns', self.mode != 'train' or not (
+        self.normalise_returns and (len(levels) > 1 or levels & _SUITES)),
+                'can be used with one level only: rewards of several levels '
+                'differ in size')
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.mode != 'train' or (
@@ -125,6 +135,16 @@ class AllSections(
                 not self.deterministic or self.save_replay != 'no',
                 'cannot be used with --deterministic: a resumed run needs the '
                 'replay')
+
+  def _set_cluster(self) -> None:
+    """Sets the defaults of `--task` without flags of the cluster."""
+    task = values.plain(self.task, int)
+    if self.mode != 'train' or not isinstance(task, int) or task < 0:
+      return
+    if self.ray_address == '':
+      object.__setattr__(self, 'ray_address', THIS_HOST)
+    if self.job_name == 'learner' and self.num_actor_workers == 0:
+      object.__setattr__(self, 'num_actor_workers', self.num_actors)
 
   def _set_collection(self) -> None:
     """Sets the defaults of the sizes of appo's collection and batch."""
@@ -201,28 +221,42 @@ class AllSections(
     if self.job_name == 'learner':
       self._check('task', self.task == 0, 'must be 0 for the only '
                   '--job_name=learner; --num_learners is for several')
-      self._check('num_actor_workers', bool(self.num_actor_workers),
-                  'must be set with --task, since the hosts of the actors are '
-                  'not known yet')
 
   def _check_sequences(self) -> None:
     """Checks the settings of off-policy learning with and without an LSTM."""
     if not self.use_lstm:
-      self._check('burn_in_steps', not self.burn_in_steps, 'needs --use_lstm')
-      self._check('use_last_action_reward', not self.use_last_action_reward,
+      for name in ('burn_in_steps', 'use_last_action_reward',
+                   'memory_learning_rate'):
+        self._check(name, not getattr(self, name), 'needs --use_lstm')
+      self._check('sequence_length', self.sequence_length == 20,
                   'needs --use_lstm')
       self._check('use_instruction', self.use_instruction,
                   'has no effect without --use_lstm')
       return
-    self._check('burn_in_steps', self.burn_in_steps < self.unroll_length,
-                f'must be below --unroll_length={self.unroll_length}')
-    for name, value in (('n_step', 1), ('hindsight', 'none')):
-      self._check(name, getattr(self, name) == value,
-                  'cannot be used with --use_lstm')
-    self._check('save_replay', self.save_replay != 'yes',
-                'cannot be used with --use_lstm')
-    self._check('updates_per_call', self.updates_per_call <= 1,
-                'must be 0 or 1 with --use_lstm')
+    self._check('n_step', self.n_step <= self.sequence_length,
+                f'must be at most --sequence_length={self.sequence_length}')
+    self._check('hindsight', self.hindsight == 'none',
+                'cannot be used with --use_lstm: the LSTM has seen the goal of '
+                'the episode')
+    for name, least in (
+        ('min_replay_steps', self.num_entries),
+        ('replay_steps', self.num_entries + self.unroll_length
+         + _SLOTS_BESIDE_AN_UNROLL)):
+      least *= self.num_actors
+      self._check(name, getattr(self, name) >= least,
+                  f'must be at least {least}, for sequences of '
+                  f'{self.num_entries} entries in each of --num_actors='
+                  f'{self.num_actors} environments')
+
+  @property
+  def num_entries(self) -> int:
+    """The number of entries of a sequence, for agents with memory."""
+    return declare.used(self.burn_in_steps) + self.sequence_length + 1
+
+  @property
+  def plays_lab(self) -> bool:
+    """Whether a level is one of DeepMind Lab: groups mostly wait for maps."""
+    return any(map(lab_levels.is_level, names(self.level_name)))
 
   def check_used(self, names: Collection[str]) -> None:
     """Raises ConfigError if the algorithm does not use one of the settings.
@@ -250,6 +284,15 @@ class AllSections(
     if not self.replay_capacity:
       return self.batch_size
     return self.batch_size - round(self.batch_size * self.replay_fraction)
+
+  @property
+  def num_first_frames(self) -> int:
+    """Environment frames that all learners collect before the first update."""
+    num_steps = (
+        declare.used(self.min_replay_steps) if self.is_off_policy else
+        (self.unrolls_per_collect or self.num_fresh_unrolls)
+        * self.unroll_length)
+    return num_steps * self.num_action_repeats
 
   def of_learner(self: S, num_environments: int) -> S:
     """Returns the settings of one of `num_learners` learners.

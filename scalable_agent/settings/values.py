@@ -24,6 +24,16 @@ def plain(value: object, kind: type) -> object:
   return value
 
 
+def from_text(text: str, kind: type) -> object:
+  """Returns the value of a flag, such as `true` or `2e6`.
+
+  The text of a flag alone, such as `--use_lstm`, is ''.
+  """
+  if kind is bool:
+    return text in ('', 'true')
+  return plain(float(text), kind) if kind in (int, float) else text
+
+
 def json_object(value: object) -> object:
   """Returns a mapping, or the text of a JSON object, as text in one form.
 

@@ -16,6 +16,7 @@ Levels: those of DMLab-30, `seekavoid_arena_01`, `tests/empty_room_test`,
 *   `tests/no_map`, whose map is missing,
 *   `tests/lua_error`, which has a mistake in its second frame,
 *   `tests/goal`, which ends at a goal, 30 frames before its time limit,
+*   `tests/goal_only`, which has no time limit, and so 0 frames left,
 *   `tests/custom_actions_test`, which has two more actions,
 *   `tests/compiles`, whose map takes 30 s to compile.
 """
@@ -38,8 +39,9 @@ from scalable_agent.scores import dmlab30
 
 _DMLAB30 = 'contributed/dmlab30/'
 _NUM_FRAMES = {'seekavoid_arena_01': 1_200, 'tests/empty_room_test': 216_000,
-               'tests/event_test': 60, 'tests/goal': 60}
-_NUM_FRAMES_TO_GOAL = {'tests/goal': 30}
+               'tests/event_test': 60, 'tests/goal': 60,
+               'tests/goal_only': 0}
+_NUM_FRAMES_TO_GOAL = {'tests/goal': 30, 'tests/goal_only': 30}
 _OTHER_NUM_FRAMES = 1_800  # In truth, they differ.
 _LEVELS = {*(_DMLAB30 + name for name in dmlab30.ALL_LEVELS), *_NUM_FRAMES,
            'tests/show_config', 'tests/exit', 'tests/no_map', 'tests/lua_error',
@@ -266,7 +268,8 @@ class Lab:
                   specs[name]['shape'], specs[name]['dtype'])
               for name in self._observations}
     if 'FRAMES_REMAINING_AT_60' in values:
-      values['FRAMES_REMAINING_AT_60'][0] = self._num_frames() - self._num_steps
+      values['FRAMES_REMAINING_AT_60'][0] = max(
+          self._num_frames() - self._num_steps, 0)
     if 'INSTR' in values:
       values['INSTR'] = self._instruction
     if 'RGB_INTERLEAVED' in values:

@@ -5,7 +5,8 @@ A comment at the top of each file names the source of the values and the
 returns reached.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+import contextlib
 import difflib
 import os
 
@@ -20,12 +21,63 @@ def recipe_names() -> list[str]:
       _DIRECTORY) if name.endswith('.flags'))
 
 
+def algorithm_of(name: str) -> str:
+  """Returns the algorithm of a recipe."""
+  return settings_of(name).get('algorithm', 'impala')
+
+
+def settings_of(name: str) -> dict[str, str]:
+  """Returns the settings in a recipe, as texts by name.
+
+  Raises ConfigError for an unknown recipe.
+  """
+  _check(name)
+  with open(_path(name), encoding='utf-8') as lines:
+    flags = [line.strip()[2:].partition('=') for line in lines
+             if line.startswith('--')]
+  return {flag: value for flag, _, value in flags}
+
+
+@contextlib.contextmanager
+def errors_named(name: str, algorithm: str) -> Iterator[None]:
+  """Names the recipe in errors of settings if its algorithm was replaced.
+
+  Args:
+    name: the recipe that was asked for, or ''.
+    algorithm: the algorithm of the run.
+  """
+  try:
+    yield
+  except errors.ConfigError as e:
+    if not name or (own := algorithm_of(name)) == algorithm:
+      raise
+    others = [n for n in recipe_names() if algorithm_of(n) == algorithm]
+    raise errors.ConfigError(
+        f'--recipe={name} is for --algorithm={own}. Recipes for '
+        f'--algorithm={algorithm}: {", ".join(others)}.') from e
+
+
 def with_recipe(args: Sequence[str]) -> list[str]:
   """Returns the arguments, with `--recipe` replaced by a `--flagfile` in front.
 
   Raises ConfigError for an unknown recipe, or for more than one.
   """
-  left, asked, rest = list(args), [], []
+  name, rest = _split(args)
+  return [f'--flagfile={_path(name)}', *rest] if name is not None else rest
+
+
+def asked(args: Sequence[str]) -> str:
+  """Returns the recipe in the arguments, or ''; errors as `with_recipe`."""
+  return _split(args)[0] or ''
+
+
+def _path(name: str) -> str:
+  return os.path.join(_DIRECTORY, f'{name}.flags')
+
+
+def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
+  """Returns the recipe, None without any, and all other arguments."""
+  left, found, rest = list(args), [], []
   while left:
     arg = left.pop(0)
     flag, equals, value = arg.partition('=')
@@ -35,14 +87,19 @@ def with_recipe(args: Sequence[str]) -> list[str]:
     if flag not in ('--recipe', '-recipe'):
       rest.append(arg)
     else:
-      asked.append(value if equals else ''.join(left[:1]))
+      found.append(value if equals else ''.join(left[:1]))
       left = left[0 if equals else 1:]
-  if not asked:
-    return rest
-  if len(asked) > 1:
+  if not found:
+    return None, rest
+  if len(found) > 1:
     raise errors.ConfigError(
-        f'Only one --recipe can be given, not {" and ".join(asked)}.')
-  [name] = asked
+        f'Only one --recipe can be given, not {" and ".join(found)}.')
+  [name] = found
+  _check(name)
+  return name, rest
+
+
+def _check(name: str) -> None:
   names = recipe_names()
   if name not in names:
     similar = ([n for n in names if name and name in n]
@@ -50,5 +107,3 @@ def with_recipe(args: Sequence[str]) -> list[str]:
     hint = (f'did you mean {" or ".join(similar)}?' if similar
             else f'there are {", ".join(names)}.')
     raise errors.ConfigError(f'There is no recipe {name!r}: {hint}')
-  file = os.path.join(_DIRECTORY, f'{name}.flags')
-  return [f'--flagfile={file}', *rest]

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The decorators of DeepMind's scalable_agent (TensorFlow 1) for batched calls.
+"""The names of DeepMind's `dynamic_batching`: decorators for batched calls.
 
   @batch_fn_with_options(minimum_batch_size=2, timeout_ms=10)
   def add(a, b):  # In a graph; `a` and `b` have the rows of all callers.
@@ -8,7 +8,8 @@
   add(tf.constant([1]), tf.constant([2]))  # In one thread, [3].
   add(tf.constant([3]), tf.constant([4]))  # In another thread, [7].
 
-No gradient flows through a batched function.
+No gradient flows through a batched function. `_Batcher`, which DeepMind's tests
+use, is `acting.dynamic_batching.Batcher`: its methods wait, and return arrays.
 """
 
 from collections.abc import Callable
@@ -20,9 +21,14 @@ from scalable_agent.experience import structs
 import tensorflow as tf
 import tree
 
+_Batcher = dynamic_batching.Batcher
+
 
 def batch_fn(f: Callable[..., structs.Nest]) -> Callable[..., structs.Nest]:
-  """Decorates a function as `batch_fn_with_options()` does."""
+  """Decorates a function as `batch_fn_with_options()` does.
+
+  The difference: calls must be eager.
+  """
   return batch_fn_with_options()(f)
 
 
@@ -33,9 +39,9 @@ def batch_fn_with_options(
   """Returns a decorator that batches calls from different threads.
 
   The decorated function takes and returns nests of tensors `[N, ...]`: any
-  number of rows, the same in all tensors. Calls must be eager: a call in a
-  graph could block the threads that `f` needs. The method `close` of the
-  decorated function, or its garbage collection, makes all calls raise a
+  number of rows, the same in all tensors. The difference: calls must be eager.
+  A call in a graph could block the threads that `f` needs. The method `close`
+  of the decorated function, or its garbage collection, makes all calls raise a
   `CancelledError`, and ends the computing thread after the current batch.
 
   `f` is traced, without autograph, once per shape and dtype of a row, not per

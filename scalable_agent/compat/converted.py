@@ -1,0 +1,49 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Flags and notes that settings of other projects become."""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import TypeAlias
+
+from scalable_agent.compat import reading
+
+# The flags of a value, without dashes; or the name of the flag with the same
+# value; or a sentence that begins with a capital.
+Rule: TypeAlias = str | Callable[[reading.Value], dict[str, object]]
+
+
+@dataclasses.dataclass
+class Converted:
+  """The flags of a command by name, and notes by name of the setting."""
+  flags: dict[str, object]
+  notes: dict[str, str] = dataclasses.field(default_factory=dict)
+
+  def apply(self, settings: Mapping[str, reading.Value],
+            rules: Mapping[str, Rule]) -> None:
+    """Adds the flag or the note of each setting."""
+    for name, value in settings.items():
+      rule = rules.get(name)
+      if isinstance(value, reading.Unknown) and not _is_note(rule):
+        self.notes[name] = (
+            f'The value {value.text} is not known without running the file: '
+            'set the flag by hand.')
+      elif rule is None:
+        self.notes[name] = 'This setting is not known: no flag was made.'
+      elif isinstance(rule, str) and _is_note(rule):
+        self.notes[name] = rule
+      else:
+        try:
+          self.flags |= {rule: value} if isinstance(rule, str) else rule(value)
+        except (TypeError, ValueError, ZeroDivisionError):
+          self.notes[name] = f'The value {value!r} has no counterpart.'
+
+
+def _is_note(rule: Rule | None) -> bool:
+  return isinstance(rule, str) and rule[:1].isupper()
+
+
+def number(value: reading.Value) -> float:
+  """Returns a number; ValueError for other values."""
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    raise ValueError(value)
+  return value

@@ -1,0 +1,145 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Reads settings from Python files of other projects, without running a file.
+
+Numbers, texts, lists, dictionaries, `dict(...)`, `EasyDict(...)`, arithmetic,
+names assigned before, and arguments with a default in `add_argument` have
+values. Every other expression is `Unknown`.
+"""
+
+import ast
+from collections.abc import Callable, Mapping
+import operator
+from typing import NamedTuple, TypeAlias
+
+from scalable_agent import errors
+
+
+class Unknown(NamedTuple):
+  """An expression without a value; `text` is its source."""
+  text: str
+
+
+# None, bool, numbers, texts, lists and dictionaries of these, `Unknown`.
+Value: TypeAlias = object
+
+_COPIES = ('dict', 'EasyDict')
+_NUMBERS: dict[str, Callable[[float], float]] = {'int': int, 'float': float}
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv}
+_LARGEST_BASE, _LARGEST_EXPONENT = 1000, 20
+
+
+class Call(NamedTuple):
+  """A call in a file: the name of the function, and arguments by name."""
+  function: str
+  arguments: dict[str, Value]
+
+
+class File(NamedTuple):
+  """The values that names have at the end of a file, and all calls."""
+  values: dict[str, Value]
+  calls: list[Call]
+
+
+def read(path: str) -> File:
+  """Reads a file; ConfigError if the file is no Python file."""
+  try:
+    with open(path, encoding='utf-8') as f:
+      tree = ast.parse(f.read())
+    reader = _Reader()
+    for _ in range(2):  # A function may use what a later function sets.
+      reader.calls.clear()
+      reader.visit(tree)
+  except OSError as e:
+    raise errors.ConfigError(f'{path} cannot be read: {e.strerror}.') from e
+  except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+    raise errors.ConfigError(f'{path} is not a Python file.') from e
+  return File(reader.values, reader.calls)
+
+
+def flat(value: Value, prefix: str = '') -> dict[str, Value]:
+  """Returns the values of nested dictionaries by names such as `a.b.c`."""
+  if not isinstance(value, Mapping):
+    return {prefix: value}
+  found: dict[str, Value] = {}
+  for name, part in value.items():
+    found |= flat(part, f'{prefix}.{name}' if prefix else str(name))
+  return found
+
+
+class _Reader(ast.NodeVisitor):
+  """Finds assignments and calls, in the order of the file."""
+
+  def __init__(self) -> None:
+    self.values: dict[str, Value] = {}
+    self.calls: list[Call] = []
+
+  def visit_Assign(self, node: ast.Assign) -> None:
+    """Keeps the value of names."""
+    for target in node.targets:
+      if isinstance(target, ast.Name):
+        self.values[target.id] = self._value(node.value)
+    self.generic_visit(node)
+
+  def visit_Call(self, node: ast.Call) -> None:
+    """Keeps calls, and the defaults of arguments of the command."""
+    arguments = self._keywords(node)
+    function = ast.unparse(node.func)
+    if function.endswith('.add_argument'):
+      for name in map(self._value, node.args):
+        if isinstance(name, str) and 'default' in arguments:
+          name = name.lstrip('-').replace('-', '_')
+          self.values[f'args.{name}'] = arguments['default']
+    self.calls.append(Call(function, arguments))
+    self.generic_visit(node)
+
+  def _keywords(self, node: ast.Call) -> dict[str, Value]:
+    return {word.arg: self._value(word.value)
+            for word in node.keywords if word.arg}
+
+  def _value(self, node: ast.expr) -> Value:
+    unknown = Unknown(ast.unparse(node))
+    if isinstance(node, ast.Constant):
+      return node.value
+    if isinstance(node, (ast.List, ast.Tuple)):
+      return [self._value(x) for x in node.elts]
+    if isinstance(node, ast.Dict):
+      return {str(self._value(key)): self._value(value)
+              for key, value in zip(node.keys, node.values) if key}
+    if isinstance(node, ast.Name):
+      return self.values.get(node.id, unknown)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+      return self.values.get(f'args.{node.attr}', unknown)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+      number = self._value(node.operand)
+      return -number if isinstance(number, (int, float)) else unknown
+    if isinstance(node, ast.BinOp):
+      return self._sum(node, unknown)
+    if isinstance(node, ast.Call):
+      return self._call(node, unknown)
+    return unknown
+
+  def _sum(self, node: ast.BinOp, unknown: Unknown) -> Value:
+    left, right = self._value(node.left), self._value(node.right)
+    if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
+      return unknown
+    if isinstance(node.op, ast.Pow) and (
+        abs(left) <= _LARGEST_BASE and 0 <= right <= _LARGEST_EXPONENT):
+      return left ** right
+    try:
+      return _OPERATORS[type(node.op)](left, right)
+    except (KeyError, ArithmeticError):
+      return unknown
+
+  def _call(self, node: ast.Call, unknown: Unknown) -> Value:
+    name = ast.unparse(node.func)
+    first = self._value(node.args[0]) if len(node.args) == 1 else None
+    if name in _COPIES and (not node.args or isinstance(first, dict)):
+      return (first if isinstance(first, dict) else {}) | self._keywords(node)
+    if name in _NUMBERS and isinstance(first, (int, float)):
+      try:
+        return _NUMBERS[name](first)
+      except (ArithmeticError, ValueError):
+        return unknown
+    return unknown

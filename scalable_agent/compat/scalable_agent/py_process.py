@@ -1,0 +1,175 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The names of DeepMind's `py_process`: an object in a process of its own.
+
+  p = PyProcess(Zeros, 1)
+  print(p.proxy.compute(2))  # [[0, 0]], from the process.
+  p.close()
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent import futures
+import contextlib
+import functools
+import inspect
+import threading
+import weakref
+
+from scalable_agent import errors
+from scalable_agent.experience import structs
+from scalable_agent.processes import remote
+from scalable_agent.settings.environment_settings import EnvironmentSettings
+import tensorflow as tf
+import tree
+
+_TIMEOUT_S = EnvironmentSettings().step_timeout_s
+
+
+class _Served:
+  """The object, in the process; an error of a method closes the object."""
+
+  def __init__(self, type_: type, kwargs: Mapping[str, object]):
+    self._object = type_(**kwargs)
+
+  def call(self, name: str, args: tuple) -> list | None:
+    """Returns the flat result of a method."""
+    try:
+      result = getattr(self._object, name)(*args)
+      return None if result is None else tree.flatten(result)
+    except Exception:
+      try:
+        self.close()
+      except Exception:  # pylint: disable=broad-except
+        pass  # The first error is the one to show.
+      raise
+
+  def close(self) -> None:
+    """Closes the object, if the object has `close`."""
+    getattr(self._object, 'close', lambda: None)()
+
+
+class _Proxy:
+  """Has the methods of the object; a call waits for the result."""
+
+  def __init__(self, type_: type, kwargs: Mapping[str, object]):
+    self._type, self._kwargs = type_, kwargs
+    self._lock = threading.Lock()
+    self._process: remote.Remote | None = None
+    self._is_closed = False
+
+  def __getattr__(self, name: str) -> Callable[..., structs.Nest]:
+    def call(*args: structs.Array) -> structs.Nest:
+      specs = self._type._tensor_specs(  # type: ignore[attr-defined]
+          name, _by_name(getattr(self._type, name), args), self._kwargs)
+      if specs is None:
+        raise ValueError(
+            f'No tensor specifications were provided for: {name}')
+      flat_args = tuple(x.numpy() if tf.is_tensor(x) else x for x in args)
+      flat = self._call(name, flat_args)
+      if not tree.flatten(specs):
+        return None
+      return tree.unflatten_as(specs, [
+          tf.ensure_shape(tf.convert_to_tensor(x, spec.dtype), spec.shape)
+          for x, spec in zip(flat or [], tree.flatten(specs), strict=True)])
+    return call
+
+  def _call(self, name: str, args: tuple) -> list | None:
+    self._start()
+    process = self._process
+    result = process.call('call', name, args) if process else None
+    if self._is_closed:
+      raise tf.errors.OutOfRangeError(
+          None, None, f'The process of {self._type.__name__} is closed.')
+    return result
+  def _start(self) -> None:
+    with self._lock:
+      if self._process is None and not self._is_closed:
+        self._process = remote.Remote(
+            self._type.__name__,
+            functools.partial(_Served, self._type, self._kwargs), _TIMEOUT_S)
+
+  def _close(self) -> None:
+    with self._lock:
+      self._is_closed, process = True, self._process
+      self._process = None
+    if process is not None:
+      # Such as that the process has ended, after an error of a method.
+      with process, contextlib.suppress(errors.EnvironmentProcessError):
+        process.call('close')
+
+
+_PROXIES: weakref.WeakSet[_Proxy] = weakref.WeakSet()
+
+
+class PyProcess:
+  """Runs an object in its own process.
+
+  The differences: a method runs when called, and the first call starts the
+  process if `start` did not. An error in the process is an
+  `errors.EnvironmentProcessError` with the text of the error.
+  """
+  COLLECTION = 'py_process_processes'
+
+  def __init__(self, type_: type, *constructor_args: object,
+               **constructor_kwargs: object):
+    """Makes a process; `start` or a call starts the process.
+
+    `type_` has a static method `_tensor_specs(method_name, kwargs,
+    constructor_kwargs)`, which returns the specs of the results of a method,
+    `()` for a method without results.
+    """
+    # The signature of the class has no `self`.
+    kwargs = dict(zip(inspect.signature(type_).parameters, constructor_args))
+    self._proxy = _Proxy(type_, {**kwargs, **constructor_kwargs})
+    _PROXIES.add(self._proxy)
+
+  @property
+  def proxy(self) -> _Proxy:
+    """Has the methods of the object."""
+    return self._proxy
+
+  def start(self) -> None:
+    """Starts the process, and raises the error of the constructor, if any."""
+    self._proxy._start()
+
+  def close(self, session: object = None) -> None:
+    """Closes the object and ends the process; `session` is not used.
+
+    Calls that wait, and later calls, are a `tf.errors.OutOfRangeError`.
+    """
+    del session
+    self._proxy._close()
+
+
+class PyProcessHook:
+  """Starts and closes all processes.
+
+  The difference: TensorFlow 2 has no sessions to call a hook. Call `begin` and
+  `end`, or use the hook as a context: `with PyProcessHook():`.
+  """
+
+  def begin(self) -> None:
+    """Starts all processes at the same time."""
+    _at_the_same_time(lambda proxy: proxy._start())
+
+  def end(self, session: object = None) -> None:
+    """Closes all processes at the same time; `session` is not used."""
+    del session
+    _at_the_same_time(lambda proxy: proxy._close())
+
+  def __enter__(self) -> 'PyProcessHook':
+    self.begin()
+    return self
+
+  def __exit__(self, *exc_info: object) -> None:
+    self.end()
+
+
+def _at_the_same_time(call: Callable[[_Proxy], None]) -> None:
+  with futures.ThreadPoolExecutor() as pool:
+    list(pool.map(call, [*_PROXIES]))
+
+
+def _by_name(function: Callable, args: tuple) -> dict[str, object]:
+  """Returns the positional arguments of a method by name, without `self`."""
+  names = [*inspect.signature(function).parameters][1:]
+  return dict(zip(names, args))

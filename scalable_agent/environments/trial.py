@@ -1,0 +1,245 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""A trial of an environment: random steps, and the facts that they show."""
+
+import collections
+from collections.abc import Mapping
+import re
+import time
+from typing import NamedTuple
+import warnings
+
+import gymnasium
+from gymnasium.utils import env_checker
+import numpy as np
+from scalable_agent import errors
+from scalable_agent.environments import base
+from scalable_agent.environments import spaces
+from scalable_agent.experience import structs
+from scalable_agent.processes import shared_arrays
+from scalable_agent.processes import user_code
+from scalable_agent.processes import workers
+
+_MAX_STEPS = 5_000
+# Steps of each of the three episodes that are compared.
+_COMPARED_STEPS = 20
+# Resets that gymnasium's checker makes, at most.
+_CHECKER_RESETS = 20
+_MAX_WARNINGS = 8
+# Agents act within [-1, 1] and need no bounds of observations.
+_NEEDLESS = re.compile(
+    'symmetric and normalized space|(max|min)imum value is -?infinity')
+_COLOURS = re.compile(r'\x1b\[[0-9;]*m')
+_ACTION_SEED = 1
+
+
+class Part(NamedTuple):
+  """A part of the observations: its space as text, and the numbers seen."""
+  space: str
+  low: float = float('inf')
+  high: float = float('-inf')
+
+
+class Facts(NamedTuple):
+  """The facts of a trial.
+
+  Attributes:
+    parts: parts of the observation by name; `frame` if there is one only.
+    action_space: the space of actions, as text.
+    spec: observations and actions of agents.
+    outside: number of observations that are not in their space, by part.
+    rewards: float64 `[N]`.
+    lengths: steps of each episode that ended.
+    returns: sum of the rewards of each episode that ended.
+    num_terminated: episodes that ended without a time limit.
+    step_s: seconds in `step`.
+    num_resets: calls of `reset`.
+    reset_s: seconds in `reset`.
+    repeats: whether a seed gives the same episode again; None if not tried.
+    differs: whether another seed gives another episode; None if not tried.
+    checker: the fault that gymnasium's checker found, '' for none, None if the
+      checker was not run: resets are slow, or some actions are invalid.
+    warnings: warnings of the environment and of the checker, each once.
+  """
+  parts: dict[str, Part]
+  action_space: str
+  spec: structs.EnvironmentSpec
+  outside: dict[str, int]
+  rewards: np.ndarray
+  lengths: list[int]
+  returns: list[float]
+  num_terminated: int
+  step_s: float
+  num_resets: int
+  reset_s: float
+  repeats: bool | None
+  differs: bool | None
+  checker: str | None
+  warnings: list[str]
+
+
+_Trace = list[tuple[dict[str, np.ndarray], float]]
+
+
+class Trial:
+  """An environment, in its own process, see `processes.remote`."""
+
+  def __init__(self, level_name: str, factory: base.Factory):
+    self._name, self._factory = level_name, factory
+    self._method = '__init__'
+    self._env: gymnasium.Env | None = None
+    self._outside: collections.Counter[str] = collections.Counter()
+    self._num_terminated = self._num_resets = 0
+    self._rewards: list[float] = []
+    self._lengths: list[int] = []
+    self._returns: list[float] = []
+    self._num_steps, self._return = 0, 0.  # Of the running episode.
+    self._step_s = self._reset_s = 0.
+
+  def play(self, seconds: float) -> Facts:
+    """Plays at least one step, at most 5,000 steps or about some seconds.
+
+    Raises EnvironmentProcessError with the frames of the user if the
+    environment raises an error, or returns a wrong value.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter('default')
+      try:
+        return self._play(time.monotonic() + seconds, seconds, caught)
+      except errors.UserError:
+        raise
+      except Exception as e:
+        raise user_code.report(e, self._env, self._method).error(
+            self._name) from e
+      finally:
+        with user_code.errors_of_close_ignored():
+          if self._env is not None:
+            self._env.close()
+
+  def _play(self, end_s: float, seconds: float,
+            caught: list[warnings.WarningMessage]) -> Facts:
+    workers.seed_process(_ACTION_SEED)
+    env = self._env = base.build(self._name, self._factory)
+    self._action = spaces.action_spec(env.action_space, self._name)
+    self._layout = spaces.layout(
+        env.observation_space, self._action, self._name)
+    self._encode = spaces.Encoder(env.observation_space, env.action_space)
+    self._arrays = {
+        name: np.zeros([1, *spec.shape], spec.dtype)
+        for name, spec in self._layout.arrays.items()}
+    self._spaces = spaces.parts_of(env.observation_space)
+    self._parts = {name: Part(spaces.in_a_line(part))
+                   for name, part in self._spaces.items()}
+    repeats, differs = self._compare(env, end_s)
+    if time.monotonic() < end_s:
+      self._run(env, _MAX_STEPS - len(self._rewards), end_s)
+    checker = None
+    # The checker plays invalid actions.
+    if not spaces.has_mask(env.observation_space) and (
+        _CHECKER_RESETS * self._reset_s / self._num_resets < seconds):
+      checker = self._check(env)
+    texts = (_COLOURS.sub('', str(warning.message)) for warning in caught)
+    return Facts(
+        self._parts, spaces.in_a_line(env.action_space),
+        structs.EnvironmentSpec(self._layout.spec, self._action, 1),
+        dict(self._outside), np.array(self._rewards),
+        self._lengths, self._returns, self._num_terminated, self._step_s,
+        self._num_resets, self._reset_s, repeats, differs, checker,
+        [text for text in dict.fromkeys(texts)
+         if not _NEEDLESS.search(text)][:_MAX_WARNINGS])
+
+  def _compare(self, env: gymnasium.Env,
+               end_s: float) -> tuple[bool | None, bool | None]:
+    """Returns `repeats` and `differs` of `Facts`."""
+    traces: list[_Trace] = []
+    for seed in (1, 1, 2, 3):
+      if traces and time.monotonic() > end_s:
+        break
+      traces.append(self._run(env, _COMPARED_STEPS, end_s, seed))
+    return (_same(traces[0], traces[1]) if len(traces) > 1 else None,
+            not all(_same(traces[0], trace) for trace in traces[2:])
+            if len(traces) > 2 else None)
+
+  def _run(self, env: gymnasium.Env, num_steps: int, end_s: float,
+           seed: int | None = None) -> _Trace:
+    """Plays some steps, with a seed of only one episode."""
+    rng = np.random.default_rng(_ACTION_SEED)
+    first = self._reset(env, seed)
+    trace: _Trace = [(first, 0.)]
+    for _ in range(num_steps):
+      observation, reward, is_over = self._step(env, rng, trace[-1][0])
+      trace.append((observation, reward))
+      if time.monotonic() > end_s or is_over and seed is not None:
+        break
+      if is_over:
+        trace = [(self._reset(env), 0.)]
+    return trace
+
+  def _reset(self, env: gymnasium.Env,
+             seed: int | None = None) -> dict[str, np.ndarray]:
+    if seed is not None:
+      workers.seed_process(seed)
+    self._method, self._num_steps, self._return = 'reset', 0, 0.
+    start_s = time.monotonic()
+    observation, _ = env.reset(seed=seed)
+    self._reset_s += time.monotonic() - start_s
+    self._num_resets += 1
+    return self._look(observation)
+
+  def _step(self, env: gymnasium.Env, rng: np.random.Generator,
+            before: dict[str, np.ndarray]
+            ) -> tuple[dict[str, np.ndarray], float, bool]:
+    """Returns the observation, the reward, and whether the episode ended."""
+    action = spaces.to_space(
+        spaces.random_action(rng, self._action, before)[np.newaxis],
+        env.action_space)[0]
+    self._method, start_s = 'step', time.monotonic()
+    observation, reward, terminated, truncated, _ = env.step(action)
+    self._step_s += time.monotonic() - start_s
+    number = user_code.number_of_reward(reward)
+    if not np.isfinite(number):
+      raise ValueError(f'the reward is {number}, but must be finite')
+    self._rewards.append(number)
+    self._num_steps, self._return = self._num_steps + 1, self._return + number
+    arrays = self._look(observation, bool(terminated))
+    if terminated or truncated:
+      self._num_terminated += bool(terminated)
+      self._lengths.append(self._num_steps)
+      self._returns.append(self._return)
+    return arrays, number, bool(terminated or truncated)
+
+  def _look(self, observation: base.RawObservation,
+            is_over: bool = False) -> dict[str, np.ndarray]:
+    """Records an observation; returns copies of the arrays of agents."""
+    encoded = self._encode(observation, is_over)
+    shared_arrays.write(self._arrays, 0, encoded)
+    for name, array in self._arrays.items():
+      if array.dtype.kind == 'f' and not np.isfinite(array).all():
+        raise ValueError(
+            f'the observation {name} has {array[~np.isfinite(array)][0]}, but '
+            'must be finite')
+    parts = (observation if isinstance(observation, Mapping) else
+             dict(zip(self._parts, observation if isinstance(
+                 observation, tuple) else [observation])))
+    for name, part in self._parts.items():
+      self._outside[name] += not self._spaces[name].contains(parts[name])
+      numbers = np.asarray(parts[name])
+      if numbers.dtype.kind in 'biuf':
+        self._parts[name] = part._replace(
+            low=min(part.low, float(numbers.min())),
+            high=max(part.high, float(numbers.max())))
+    return {name: array[0].copy() for name, array in self._arrays.items()}
+
+  def _check(self, env: gymnasium.Env) -> str:
+    """Returns the fault that gymnasium's checker finds, or ''."""
+    try:
+      env_checker.check_env(
+          env.unwrapped, skip_render_check=True, skip_close_check=True)
+    except Exception as e:  # pylint: disable=broad-except
+      return ' '.join(user_code.report(e).text.split())
+    return ''
+
+
+def _same(one: _Trace, other: _Trace) -> bool:
+  return len(one) == len(other) and all(
+      x == y and all(np.array_equal(a[name], b[name]) for name in a)
+      for (a, x), (b, y) in zip(one, other, strict=True))

@@ -1,0 +1,118 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Actions and observations of agents in the units of the environment.
+
+Agents act within [-1, 1], count actions from 0, and see one-hot vectors in the
+place of numbers of a `Discrete`. Environments have bounds, first numbers and
+integers, which `structs.EnvironmentSpec.units` keeps for users of agents.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+from gymnasium import spaces as gym_spaces
+import numpy as np
+from scalable_agent import errors
+from scalable_agent.environments import spaces
+from scalable_agent.experience import structs
+
+
+def describe(observation_space: gymnasium.Space,
+             action_space: gymnasium.Space) -> dict[str, Any]:
+  """Returns `EnvironmentSpec.units`: spaces in the values of JSON."""
+  return {'action': _to_json(action_space), 'observation': [
+      [name, _to_json(part)]  # A name may be a number.
+      for name, part in spaces.parts_of(observation_space).items()
+      if isinstance(part, spaces.COUNTED) and name != spaces.MASK]}
+
+
+class Units:
+  """The units of an environment.
+
+  Attributes:
+    action_space: the space of actions; None if not known, as of older runs.
+    counted: parts of observations that agents see as one-hot or multi-hot
+      vectors, a space by name. The name is `frame` if there is one part only.
+  """
+
+  def __init__(self, description: Mapping[str, Any] | None):
+    """Takes the result of `describe`; None if nothing is known."""
+    self.action_space: gymnasium.Space | None = None
+    self.counted: dict[str, gymnasium.Space] = {}
+    if description:
+      self.action_space = _from_json(description['action'])
+      self.counted = {name: _from_json(part)
+                      for name, part in description['observation']}
+
+  def actions(self, actions: np.ndarray) -> np.ndarray:
+    """Returns actions `[E, ...]` of agents in the units of the environment."""
+    return (actions if self.action_space is None
+            else spaces.to_space(actions, self.action_space))
+
+  def observation(self, observation: structs.Nest,
+                  num_envs: int) -> structs.Nest:
+    """Returns observations of `num_envs` environments as agents see them.
+
+    One-hot and multi-hot vectors stay as they are.
+    """
+    if isinstance(observation, tuple):
+      observation = {str(i): part for i, part in enumerate(observation)}
+    if isinstance(observation, Mapping):
+      return {name: self._part(name, part, num_envs)
+              for name, part in observation.items()}
+    return self._part(spaces.ONLY_ARRAY, observation, num_envs)
+
+  def _part(self, name: str, value: structs.Nest,
+            num_envs: int) -> structs.Nest:
+    """Returns a part of an observation, as agents see this part."""
+    space = self.counted.get(name)
+    if space is None:
+      return value
+    numbers = np.asarray(value)
+    counts = (num_envs, *(space.shape or ()))
+    vectors = (num_envs, gym_spaces.flatdim(space))
+    if numbers.shape not in (counts, vectors):
+      raise errors.EnvironmentSpecError(
+          f'Observations of {spaces.in_a_line(space)} must be integers of '
+          f'shape {list(counts)}, or vectors of zeros and ones of shape '
+          f'{list(vectors)}, not {list(numbers.shape)}.')
+    if numbers.shape != counts:
+      return value
+    whole = numbers.astype(np.int64)
+    try:
+      if (numbers != whole).any():
+        raise ValueError('An observation must be a whole number.')
+      spaces.check_counted(whole, space)
+      return np.stack([gym_spaces.flatten(space, row) for row in whole])
+    except ValueError as e:
+      raise errors.EnvironmentSpecError(str(e)) from e
+
+
+def _to_json(space: gymnasium.Space) -> dict[str, Any]:
+  facts: dict[str, Any] = {'type': type(space).__name__}
+  if isinstance(space, gym_spaces.Box):
+    return {**facts, 'low': space.low.tolist(), 'high': space.high.tolist(),
+            'dtype': space.dtype.name}
+  if isinstance(space, gym_spaces.Discrete):
+    return {**facts, 'n': int(space.n), 'start': int(space.start)}
+  if isinstance(space, gym_spaces.MultiDiscrete):
+    return {**facts, 'nvec': space.nvec.tolist(), 'start': space.start.tolist(),
+            'dtype': np.dtype(space.dtype).name}
+  assert isinstance(space, gym_spaces.MultiBinary), space
+  return {**facts, 'n': np.asarray(space.n).tolist()}
+
+
+def _from_json(facts: Mapping[str, Any]) -> gymnasium.Space:
+  """Inverts `_to_json`; raises LookupError, TypeError or ValueError if not."""
+  kind = facts['type']
+  if kind == 'Box':
+    dtype = np.dtype(facts['dtype'])
+    return gym_spaces.Box(np.array(facts['low'], dtype),
+                          np.array(facts['high'], dtype), dtype=dtype.type)
+  if kind == 'Discrete':
+    return gym_spaces.Discrete(facts['n'], start=facts['start'])
+  if kind == 'MultiDiscrete':
+    return gym_spaces.MultiDiscrete(
+        facts['nvec'], dtype=np.dtype(facts['dtype']).type,
+        start=facts['start'])
+  return gym_spaces.MultiBinary(facts['n'])

@@ -1,0 +1,98 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Batches of transitions or sequences, in the form for off-policy losses."""
+
+from typing import NamedTuple
+
+from scalable_agent.experience import structs
+from scalable_agent.losses import q_learning
+from scalable_agent.networks import agents
+import tensorflow as tf
+
+
+class Seen(NamedTuple):
+  """Inputs of networks for `N` steps: observations, or features of a memory.
+
+  Attributes:
+    now: nest of `[N, ...]`, before the actions.
+    next: nest of `[N, ...]`, `k <= n` steps later.
+  """
+  now: structs.Nest
+  next: structs.Nest
+
+
+class Experience(NamedTuple):
+  """`N = B` transitions, or the `N = L * B` learned steps of sequences.
+
+  Attributes:
+    policy: input of the policy; no gradient flows to the memory.
+    critic: input of the critics.
+    target: input of target networks.
+    action, reward, discount: `[N, ...]`, as in `structs.Transition`.
+    weights: float32 `[N]`, importance weights; None for ones.
+    known: float32 `[L, B]`, see `structs.Sequence`; None for transitions.
+  """
+  policy: Seen
+  critic: Seen
+  target: Seen
+  action: tf.Tensor
+  reward: tf.Tensor
+  discount: tf.Tensor
+  weights: tf.Tensor | None
+  known: tf.Tensor | None = None
+
+  @property
+  def critic_weights(self) -> tf.Tensor | None:
+    """The weights of the critics' loss: 0 for unknown steps."""
+    if self.known is None:
+      return self.weights
+    known = tf.reshape(self.known, [-1])
+    return known if self.weights is None else known * self.weights
+
+  def errors(self, errors: tf.Tensor) -> tf.Tensor:
+    """Returns the errors of the batch, `[B]`, for errors of steps `[N]`."""
+    if self.known is None:
+      return errors
+    return q_learning.sequence_errors(
+        tf.reshape(errors, tf.shape(self.known)), self.known)
+
+
+def experience(agent: agents.Agent, target: agents.Agent,
+               data: structs.Transition | structs.Sequence,
+               importance_weights: tf.Tensor | None) -> Experience:
+  """Returns a batch in the form for losses.
+
+  Both agents evaluate sequences from the stored state on. No gradient flows to
+  the entries before the learned ones, the burn-in.
+  """
+  if isinstance(data, structs.Transition):
+    seen = Seen(data.observation, data.next_observation)
+    return Experience(seen, seen, seen, data.action, data.reward,
+                      data.discount, importance_weights)
+  flat = lambda x: tf.reshape(x, [-1, *x.shape[2:]])
+  num_steps, size = data.known.shape
+  burn_in = data.actions.shape[0] - num_steps - 1
+  following = flat(data.next * size + tf.range(size))
+
+  def see(agent: agents.Agent) -> Seen:
+    remember = lambda part, state: agent.remember(
+        data.actions[part], tf.nest.map_structure(
+            lambda x: x[part], data.env_outputs), state)
+    state = data.state
+    if burn_in:
+      _, state = remember(slice(burn_in), state)
+      state = _constant(state)
+    seen, _ = remember(slice(burn_in, None), state)
+    return Seen(
+        tf.nest.map_structure(lambda x: x[:num_steps * size], seen),
+        tf.nest.map_structure(lambda x: tf.gather(x, following), seen))
+
+  critic = see(agent)
+  return Experience(
+      Seen(*map(_constant, critic)), critic, see(target),
+      flat(data.actions[burn_in + 1:]), flat(data.reward), flat(data.discount),
+      None if importance_weights is None
+      else tf.tile(importance_weights, [num_steps]), data.known)
+
+
+def _constant(nest: structs.Nest) -> structs.Nest:
+  return tf.nest.map_structure(tf.stop_gradient, nest)

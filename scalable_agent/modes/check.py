@@ -1,0 +1,216 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Check mode: random steps in a level, a report, and the flags that fit."""
+
+from collections.abc import Iterator, Sequence
+import json
+import math
+import os
+import re
+import shlex
+import sys
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.environments import trial
+from scalable_agent.experience import structs
+from scalable_agent.scores import levels
+from scalable_agent.settings import config as config_lib
+
+_SECONDS = 20.
+_WIDTH = 79
+_MASK = 'action_mask'
+# More numbers make a large network.
+_MANY_NUMBERS = 2_000
+# Rewards and observations of this size need no normalisation.
+_MAX_REWARD, _MAX_OBSERVATION = 20., 20.
+_SLOW_STEP_S = 0.005
+_SLOW_RESET_S = 0.02
+_SHORT_STEP_S = 0.0002
+# Environments of the recipes for one's own environment.
+_NUM_ACTORS = 16
+_MAX_EPISODE_STEPS = 1_000
+
+
+class Advice(NamedTuple):
+  """A recipe and the reason for this recipe; flags, and remarks."""
+  recipe: str
+  reason: str
+  flags: dict[str, str]
+  remarks: list[str]
+
+
+def run(config: config_lib.Config) -> int:
+  """Prints the report; returns 1 if the environment has a fault, else 0."""
+  [level, *others] = dict.fromkeys(
+      levels.level_names(config.level_name, config.is_test))
+  if others:
+    raise errors.ConfigError(
+        f'--mode=check plays one level: choose one of {config.level_name}.')
+  print(f'{level}: random steps, for up to {_SECONDS:g} seconds.', flush=True)
+  facts = environments.play_trial(level, config, _SECONDS)
+  found = faults(facts)
+  advice = advise(facts)
+  lines = [f'  {name:13} {text}' for name, text in _report(facts)]
+  for title, texts in (('Faults of the environment:', found),
+                       ('Warnings:', facts.warnings),
+                       ('Remarks:', advice.remarks)):
+    if texts:
+      lines += ['', title, *(_item(text) for text in texts)]
+  lines += ['', f'Train with {advice.recipe}, {advice.reason}:', '',
+            command(config, level, advice)]
+  print('\n'.join(lines), flush=True)
+  return int(bool(found))
+
+
+def faults(facts: trial.Facts) -> list[str]:
+  """Returns a text for each broken rule of the API."""
+  texts: list[str] = []
+  num_seen = len(facts.rewards) + facts.num_resets
+  texts += [f'{number:,} of {num_seen:,} observations have a part {name} that '
+            'is not in its space: bounds, shape or dtype differ.'
+            for name, number in facts.outside.items() if number]
+  if facts.repeats is False:
+    texts.append(
+        'The same seed and actions gave another episode: draw all random '
+        'numbers from self.np_random, and call super().reset(seed=seed) in '
+        'reset.')
+  if facts.checker:
+    texts.append(f"gymnasium's checker: {facts.checker}")
+  return texts
+
+
+def advise(facts: trial.Facts) -> Advice:
+  """Returns the recipe and the flags that fit an environment."""
+  num_steps, size = len(facts.rewards), facts.spec.action.size
+  step_s = facts.step_s / num_steps
+  recipe, reason = _recipe(facts)
+  flags: dict[str, str] = {}
+  remarks = []
+  if size and not facts.action_space.startswith('Box(-1.0, 1.0,'):
+    remarks.append(
+        f"Agents act within [-1, 1], which the bounds of {facts.action_space} "
+        'scale.')
+  if facts.differs is False:
+    remarks.append('Three seeds gave the same episode. A random environment '
+                   'draws from self.np_random.')
+  if facts.checker is None:
+    remarks.append("gymnasium's checker was not run: " + (
+        'it does not know the action_mask.' if _MASK in facts.parts else
+        'its resets would take too long.'))
+  if not facts.lengths:
+    flags['environment_kwargs'] = (
+        f'{{"max_episode_steps": {_MAX_EPISODE_STEPS}}}')
+    remarks.append(
+        f'No episode ended in {num_steps:,} steps. If episodes never end, a '
+        'time limit lets the program report returns: max_episode_steps.')
+  if not facts.rewards.any():
+    remarks.append(
+        f'All {num_steps:,} rewards were 0. An agent learns nothing before '
+        'the first other reward: reward steps on the way, too.')
+  wide = [name for name, spec in _specs(facts)
+          if len(spec.shape) < 3 and math.prod(spec.shape) > _MANY_NUMBERS]
+  if wide:
+    remarks.append(f'Large observations: {", ".join(wide)} (a Discrete has a '
+                   'number for each value).')
+  reset_s = facts.reset_s / facts.num_resets
+  length = float(np.mean(facts.lengths or [num_steps]))
+  # A group waits for each reset of each environment of the group.
+  if reset_s > _SLOW_RESET_S and _NUM_ACTORS * reset_s / length > step_s:
+    flags['num_actor_groups'] = str(_NUM_ACTORS)
+    remarks.append('Resets are slow: in groups of one, an environment waits '
+                   "for its own resets only (--num_actor_groups).")
+  elif step_s + reset_s / length < _SHORT_STEP_S:
+    flags['environments_per_process'] = '8'
+  return Advice(recipe, reason, flags, remarks)
+
+
+def _recipe(facts: trial.Facts) -> tuple[str, str]:
+  """Returns a recipe and the reason for this recipe."""
+  names, is_continuous = set(facts.parts), facts.spec.action.size > 0
+  if {'achieved_goal', 'desired_goal'} <= names:
+    return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
+            'for goals: with hindsight')
+  if any(len(spec.shape) == 3 for _, spec in _specs(facts)):
+    return 'impala_frames', 'for frames'
+  largest_reward = np.abs(facts.rewards).max()
+  largest = max(max(-part.low, part.high) for part in facts.parts.values())
+  if (is_continuous and largest_reward <= _MAX_REWARD
+      and largest <= _MAX_OBSERVATION
+      and facts.step_s / len(facts.rewards) > _SLOW_STEP_S):
+    return 'sac_vectors', 'for slow steps: needs the fewest frames'
+  return 'appo_vectors', 'for vectors, with normalisation'
+
+
+def command(config: config_lib.Config, level: str, advice: Advice) -> str:
+  """Returns the command of the training, for a shell."""
+  flags = dict(advice.flags)
+  kwargs = config.kwargs
+  if 'environment_kwargs' in flags:
+    kwargs = {'max_episode_steps': _MAX_EPISODE_STEPS, **kwargs}
+  if kwargs:
+    flags['environment_kwargs'] = json.dumps(kwargs)
+  if config.num_action_repeats != 1:
+    flags['num_action_repeats'] = str(config.num_action_repeats)
+  name = re.sub(r'\W+', '_', level.rpartition(':')[2])
+  words = [f'--recipe={advice.recipe}', f'--level_name={level}',
+           f'--logdir=/tmp/scalable_agent/{name}',
+           *(f'--{flag}={value}' for flag, value in flags.items())]
+  program = ('scalable-agent' if os.path.basename(sys.argv[0]).startswith(
+      'scalable') else 'python experiment.py')
+  return ' \\\n      '.join([f'  {program}', *map(shlex.quote, words)])
+
+
+def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
+  """Yields the names and texts of the lines of the report."""
+  short = lambda text: textwrap.shorten(text, _WIDTH - 40, placeholder=' ...')
+  for name, part in facts.parts.items():
+    seen = (f'; seen {_range([part.low, part.high])}'
+            if part.low <= part.high else '')
+    yield ('observations' if name == 'frame' and len(facts.parts) == 1
+           else name), short(part.space) + seen
+  yield 'actions', short(facts.action_space)
+  rewards, lengths = facts.rewards, facts.lengths
+  yield 'rewards', (
+      f'{_range(rewards)}, mean {_number(rewards.mean())}, standard deviation '
+      f'{_number(rewards.std())}; {100 * np.mean(rewards == 0):.0f} % are 0')
+  yield 'episodes', (
+      f'{len(lengths):,} of {_range(lengths)} steps; '
+      f'{facts.num_terminated:,} terminated, '
+      f'{len(lengths) - facts.num_terminated:,} truncated (time limit)'
+      if lengths else f'none ended in {len(rewards):,} steps')
+  if lengths:
+    yield 'returns', (f'{_range(facts.returns)}, mean '
+                      f'{_number(np.mean(facts.returns))} (random actions)')
+  yield 'speed', (
+      f'{len(rewards) / max(facts.step_s, 1e-9):,.0f} steps/s of one '
+      f'environment, {_number(1000 * facts.reset_s / facts.num_resets)} ms per '
+      'reset')
+  yield 'seeds', {True: 'the same seed repeats an episode', False: (
+      'the same seed does not repeat an episode'), None: 'not compared'}[
+          facts.repeats] + {True: ', other seeds differ', False: (
+              ', other seeds do not differ'), None: ''}[facts.differs]
+  yield 'gymnasium', {None: 'its checker was not run', '': (
+      'its checker finds no fault')}.get(facts.checker, 'a fault, see below')
+
+
+def _range(values: Sequence[float] | np.ndarray) -> str:
+  low, high = _number(min(values)), _number(max(values))
+  return low if low == high else f'{low} to {high}'
+
+
+def _number(value: float | np.floating) -> str:
+  return f'{value:,.0f}' if abs(float(value)) >= 1000 else f'{value:.3g}'
+
+
+def _specs(facts: trial.Facts) -> list[tuple[str, structs.ArraySpec]]:
+  """Returns the parts of the observations of agents, with names."""
+  seen = facts.spec.observation
+  return list(seen.items()) if isinstance(seen, dict) else [('frame', seen)]
+
+
+def _item(text: str) -> str:
+  return textwrap.fill(text, _WIDTH, initial_indent='- ',
+                       subsequent_indent='  ')

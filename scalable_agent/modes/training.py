@@ -1,0 +1,35 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Trains from Python: `scalable_agent.train(config)`."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import gymnasium
+from scalable_agent.algorithms import base
+from scalable_agent.environments import own_levels
+from scalable_agent.modes import loading
+from scalable_agent.runs import log
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
+
+
+def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
+          addons: Mapping[str, base.Addon] | None = None,
+          env: Callable[..., gymnasium.Env] | None = None
+          ) -> loading.LoadedAgent:
+  """Trains as `runs.training.train` does, and returns the trained agent.
+
+  Args:
+    hooks: called after each update.
+    addons: further terms of the policy's loss, by name.
+    env: a function, or a class, that makes an environment of gymnasium; the
+      arguments are `config.environment_kwargs`. The environment gets the name
+      `config.level_name`, which must be new, such as `my_level`.
+
+  Raises:
+    LevelError: `level_name` is the name of another environment.
+    Exception: errors of `runs.training.train` and `load`.
+  """
+  if env is not None:
+    own_levels.register(config.level_name, env)
+  training.train(config, hooks, addons)
+  return loading.load(config.logdir)

@@ -1,0 +1,48 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Texts in observations, such as instructions, as numbers. NumPy only."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scalable_agent.experience import structs
+
+
+class Texts:
+  """A table of all texts that were seen; few texts are seen often.
+
+  Attributes:
+    spec: the spec of observations, with int32 for texts.
+  """
+
+  def __init__(self, spec: structs.ObservationSpec):
+    """Makes a table; texts are the parts of `spec` of dtype `object`."""
+    self.spec = spec
+    self._names: list[str] = []
+    if isinstance(spec, dict):
+      self._names = [n for n, part in spec.items() if part.dtype == object]
+      self.spec = {**spec, **{n: structs.ArraySpec((), np.dtype(np.int32))
+                              for n in self._names}}
+    self._numbers = {b'': 0}
+    self._table = np.array([b''], object)
+
+  def encode(self, observation: structs.Nest) -> structs.Nest:
+    """Replaces texts, bytes `[...]`, by numbers, int32 `[...]`."""
+    return self._replaced(observation, self._encode)
+
+  def decode(self, observation: structs.Nest) -> structs.Nest:
+    """Replaces numbers by texts, object `[...]`."""
+    return self._replaced(observation, self._table.take)
+
+  def _encode(self, texts: np.ndarray) -> np.ndarray:
+    numbers = np.array([self._numbers.setdefault(
+        bytes(text), len(self._numbers)) for text in texts.ravel()], np.int32)
+    if len(self._numbers) > len(self._table):
+      self._table = np.array(list(self._numbers), object)
+    return numbers.reshape(texts.shape)
+
+  def _replaced(self, observation: structs.Nest,
+                replace: Callable[[np.ndarray], np.ndarray]) -> structs.Nest:
+    if not self._names or not isinstance(observation, dict):
+      return observation  # No texts, or no rows.
+    return {**observation,
+            **{n: replace(observation[n]) for n in self._names}}

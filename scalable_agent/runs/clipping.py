@@ -1,0 +1,106 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Lines about clipped rewards, actions and observations."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scalable_agent.experience import structs
+from scalable_agent.settings import sections
+
+# A line is printed after this many steps.
+_NUM_STEPS = 1000
+# The least share of clipped numbers for a line. By Chebyshev's
+# inequality, at most 4 % of normalised numbers are beyond 5 deviations.
+_SHARE, _SHARE_OF_OBSERVATIONS = .1, .01
+# Actions beyond this size count as actions at a bound: tanh never reaches 1.
+_AT_BOUND = .99
+# The size beyond which rewards count as clipped, by --reward_clipping.
+_LIMITS = {'abs_one': 1., 'soft_asymmetric': 5.}
+_TREATMENT = {
+    'none': 'as they are', 'abs_one': 'clipped to [-1, 1]',
+    'soft_asymmetric': 'squashed to [-1.5, 5]'}
+
+
+def rewards_said(settings: sections.AllSections) -> str:
+  """Returns a line about rewards and observations, for the start of a run."""
+  text = (f'Rewards are learned from {_TREATMENT[settings.reward_clipping]} '
+          f'(--reward_clipping={settings.reward_clipping}).')
+  if settings.normalise_observations not in (None, 'none'):
+    text += (' Observations are normalised, and clipped to 5 standard '
+             'deviations (--normalise_observations='
+             f'{settings.normalise_observations}).')
+  return text
+
+
+def at_bounds(actions: np.ndarray) -> float:
+  """Returns the share of numbers at a bound, of continuous actions."""
+  return float(np.mean(np.abs(actions) >= _AT_BOUND))
+
+
+class Watch:
+  """Counts clipped numbers in the first 1,000 steps of a run."""
+
+  def __init__(self, settings: sections.AllSections):
+    """Counts nothing yet."""
+    self._settings = settings
+    self._notes: list[structs.Note] = []
+    self._is_over = self._observations_said = False
+
+  def __call__(self, notes: Sequence[structs.Note],
+               observations: tuple[int, int] = (0, 0)) -> list[str]:
+    """Returns new lines to print.
+
+    Args:
+      notes: about the unrolls that have arrived since the last call.
+      observations: how many normalised numbers were counted so far, and how
+        many of these numbers were clipped.
+    """
+    lines = []
+    num_seen, num_clipped = observations
+    if num_seen and not self._observations_said:
+      self._observations_said = True
+      if num_clipped > _SHARE_OF_OBSERVATIONS * num_seen:
+        lines.append(
+            f'{_percent(num_clipped / num_seen)} of the numbers of '
+            'observations are beyond 5 standard deviations, and are clipped '
+            '(--normalise_observations).')
+    if self._is_over:
+      return lines
+    self._notes.extend(notes)
+    rewards, actions = ([getattr(note, name) for note in self._notes]
+                        for name in ('rewards', 'actions'))
+    if sum(map(len, rewards)) < _NUM_STEPS:
+      return lines
+    self._is_over, self._notes = True, []
+    return [*lines, *self._of_rewards(np.concatenate(rewards)),
+            *self._of_actions(np.concatenate(actions))]
+
+  def _of_rewards(self, rewards: np.ndarray) -> list[str]:
+    mode = self._settings.reward_clipping
+    limit = _LIMITS.get(mode, np.inf)
+    share = float(np.mean(np.abs(rewards) > limit))
+    if share <= _SHARE:
+      return []
+    normalise = ('' if self._settings.is_off_policy
+                 else ', perhaps with --normalise_returns')
+    return [f'{_percent(share)} of the first {len(rewards):,} rewards are '
+            f'outside [-{limit:g}, {limit:g}] (all are within '
+            f'{rewards.min():.4g} to {rewards.max():.4g}), and are '
+            f'{_TREATMENT[mode]}: sizes are lost. If sizes count, use '
+            f'--reward_clipping=none{normalise}.']
+
+  def _of_actions(self, actions: np.ndarray) -> list[str]:
+    if actions.dtype.kind != 'f':
+      return []
+    share = at_bounds(actions)
+    if share <= _SHARE:
+      return []
+    return [f'{_percent(share)} of the numbers of the first {len(actions):,} '
+            'actions are at a bound of the action space'
+            + (': actions beyond a bound are clipped; --squash_actions '
+               'or, with appo, a smaller --initial_scale helps.'
+               if self._settings.squash_actions is False else '.')]
+
+
+def _percent(share: float) -> str:
+  return f'{100 * share:.0f} %'

@@ -1,0 +1,124 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Texts of --help, --help=NAME and --version."""
+
+from collections.abc import Sequence
+import dataclasses
+import textwrap
+
+import scalable_agent
+from scalable_agent import errors
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
+from scalable_agent.settings import program
+from scalable_agent.settings.recipes import recipe_names
+
+# The most used flags.
+_FIRST = (
+    ('recipe=NAME', 'flags of a training that works: --help=recipes'),
+    ('level_name=ID', 'an id of gymnasium, module:id, or a toy: catch'),
+    ('algorithm=NAME', ', '.join(declare.ALGORITHMS)),
+    ('logdir=DIRECTORY', 'for all files; a run in there is resumed'),
+    ('total_environment_frames=N', 'length of the training'),
+    ('num_actors=N', 'number of environments'),
+    ('batch_size=N', 'unrolls, or transitions, of an update'),
+    ('learning_rate=X', 'see also --learning_rate_schedule'),
+    ('eval_every_frames=N', 'evaluates while training, keeps the best'),
+    ('seed=N', 'of weights, actions and environments'))
+_WIDTH = 79
+
+
+def answer(args: Sequence[str]) -> str:
+  """Returns the text that the arguments ask for; '' if none is asked for.
+
+  Raises ConfigError if the name of --help=NAME is unknown.
+  """
+  for arg in args:
+    flag, equals, name = arg.partition('=')
+    if arg == '--':
+      return ''
+    if flag in ('-h', '--help', '-help', '--h'):
+      return _of(name) if equals else overview()
+    if arg in ('--version', '-version', '-V'):
+      return f'scalable_agent {scalable_agent.__version__}'
+  return ''
+
+
+def overview() -> str:
+  """Returns the most used flags and modes, within a screen."""
+  run = f'{program.name()} --logdir=/tmp/a'
+  width = max(len(flag) for flag, _ in _FIRST) + 4
+  modes = _settings('impala')['mode'].metadata['choices']
+  return '\n'.join([
+      f'scalable_agent {scalable_agent.__version__}: trains and tests agents.',
+      '',
+      f'  {run} --recipe=cartpole  # train',
+      f'  {run} --mode=test        # test',
+      '',
+      *[f'  {"--" + flag:{width}}{text}' for flag, text in _FIRST],
+      *textwrap.wrap(', '.join(modes), _WIDTH,
+                     initial_indent=f'  {"--mode=NAME":{width}}',
+                     subsequent_indent=' ' * (width + 2)),
+      '',
+      '  --help=sac        the flags of an algorithm, with their defaults',
+      '  --help=batch_size a flag',
+      '  --help=recipes    the names of the recipes',
+      '  --helpfull        all flags, by section',
+      '  --version'])
+
+
+def _of(name: str) -> str:
+  name = name.lstrip('-')
+  if name in declare.ALGORITHMS:
+    return of_algorithm(name)
+  if name == 'recipes':
+    return '\n'.join(recipe_names())
+  fields = {field.name: field
+            for field in dataclasses.fields(config_lib.Config)}
+  if name in fields:
+    return '\n'.join(textwrap.wrap(
+        f'--{name}: {fields[name].metadata["text"]}', _WIDTH))
+  raise errors.ConfigError(
+      f'There is no --help={name}: give the name of a flag, recipes, or one of '
+      f'{", ".join(declare.ALGORITHMS)}.')
+
+
+def _settings(algorithm: str) -> dict[str, dataclasses.Field[declare.Value]]:
+  """Returns the settings that an algorithm uses, by name."""
+  return {field.name: field for section in config_lib.SECTIONS
+          for field in dataclasses.fields(section)
+          if algorithm in field.metadata['algorithms']}
+
+
+def of_algorithm(algorithm: str) -> str:
+  """Returns the flags of an algorithm by section, with their defaults."""
+  # Neither Atari nor DeepMind Lab, which have defaults of their own.
+  config = config_lib.Config(algorithm=algorithm, level_name='CartPole-v1')
+  used, seen = _settings(algorithm), {'algorithm', 'mode'}
+  lines = [f'The flags of {algorithm}, each with its default (for levels that '
+           'are neither of', 'Atari nor of DeepMind Lab). --help=NAME has the '
+           'whole text of a flag.']
+  # First the sections with flags of a few algorithms.
+  for section in sorted(config_lib.SECTIONS, key=_is_common):
+    if config.is_off_policy and section.__name__ == 'ImpalaSettings':
+      continue  # The settings of rewards are in another section, too.
+    fields = [field for field in dataclasses.fields(section)
+              if field.name in used and field.name not in seen]
+    seen.update(field.name for field in fields)
+    if fields:
+      lines += ['', f'{section.__name__.removesuffix("Settings")}:']
+    for field in fields:
+      value = getattr(config, field.name)
+      text = str(value).lower() if isinstance(value, bool) else value
+      names = ', '.join(field.metadata['algorithms'])
+      first = field.metadata['text'].removeprefix(f'{names}: ').split('. ')[0]
+      lines += textwrap.wrap(
+          f'--{field.name}={"" if value is None else text}  '
+          f'{first.rstrip(".")}.', _WIDTH, initial_indent='  ',
+          subsequent_indent=' ' * 8)
+  return '\n'.join(lines)
+
+
+def _is_common(section: type[declare.Section]) -> bool:
+  """Returns whether all algorithms use all settings of a section."""
+  return all(field.metadata['algorithms'] == declare.ALGORITHMS
+             for field in dataclasses.fields(section))

@@ -1,0 +1,261 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of check mode: trials of environments, reports and advice."""
+
+import contextlib
+import io
+import re
+import shlex
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.environments import trial
+from scalable_agent.experience import structs
+from scalable_agent.modes import check
+from scalable_agent.settings import config as config_lib
+
+_VECTOR = structs.ArraySpec((3,), np.dtype(np.float32))
+_FRAME = structs.ArraySpec((8, 8, 3), np.dtype(np.uint8))
+_PART = trial.Part('Box', -1., 1.)
+
+
+def _name(kind):
+  return f'checked_environments:checked/{kind}-v0'
+
+
+def _check(level, *flags):
+  """Returns the exit code and the output of check mode."""
+  output = io.StringIO()
+  with contextlib.redirect_stdout(output):
+    code = check.run(experiment.parse(
+        ['--mode=check', f'--level_name={level}', *flags]))
+  return code, output.getvalue()
+
+
+def _facts(**changes):
+  """Returns facts about an environment without peculiarities."""
+  facts = trial.Facts(
+      {'frame': _PART}, 'Discrete(2)',
+      structs.EnvironmentSpec(_VECTOR, structs.ActionSpec((2,)), 1),
+      {}, np.ones(100), [10] * 10, [10.] * 10, 10, 1., 10, .001, True, True,
+      '', [])
+  return facts._replace(**changes)
+
+
+def _continuous(space='Box(0.0, 500.0, (1,), float32)', **changes):
+  return _facts(action_space=space, spec=structs.EnvironmentSpec(
+      _VECTOR, structs.ActionSpec(size=1), 1), **changes)
+
+
+class ReportTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('Plain', 0, (
+          r'  observations  Box\(-1.0, 1.0, \(3,\), float32\); seen -1 to 1',
+          'episodes      500 of 10 steps; 500 terminated, 0 truncated',
+          'returns       10, mean 10',
+          'the same seed repeats an episode, other seeds differ',
+          'its checker finds no fault', '--recipe=appo_vectors')),
+      ('Images', 0, ('seen 0 to 255', r'MultiBinary\(3\)',
+                     '--recipe=impala_frames')),
+      ('Places', 0, (r'Discrete\(3000\); seen', r'Discrete\(2, start=1\)',
+                     'Large observations: frame')),
+      ('Endless', 0, (
+          'none ended in 5,000 steps', 'All 5,000 rewards were 0',
+          r'\'--environment_kwargs={"max_episode_steps": 1000}\'')),
+      ('Unseeded', 1, ('does not repeat an episode',
+                       'same seed and actions gave another episode',
+                       "gymnasium's checker: AssertionError")),
+      ('Fixed', 0, ('other seeds do not differ', 'Three seeds gave the same')),
+      ('Outside', 1, ('500 of 5,501 observations have a part frame that is',)),
+      ('BrokenOptions', 1, ("gymnasium's checker: KeyError: 'size'",)),
+      ('Talks', 0, ('Warnings:\n- The simulator is old.\n\n',)),
+      ('Masked', 0, (r'last +Box', 'checker was not run: it does not know')))
+  def test_report(self, kind, expected_code, patterns):
+    code, output = _check(_name(kind))
+    self.assertEqual(code, expected_code, output)
+    for pattern in patterns:
+      self.assertRegex(output, pattern)
+    self.assertLess(len(output.splitlines()), 40)
+
+  def test_units_of_the_environment(self):
+    code, output = _check('examples.shop:shop/Pricing-v0')
+    self.assertEqual(code, 0)
+    self.assertRegex(output, r'actions +Box\(0.0, 500.0, \(2,\), float32\)\n')
+    self.assertRegex(output, r'rewards +-\d,\d\d\d to \d,\d\d\d, mean ')
+    self.assertRegex(output, 'of 50 steps; 0 terminated, .* truncated')
+    code, output = _check('examples.shop:shop/Inventory-v0')
+    self.assertEqual(code, 0)
+    self.assertRegex(output, r'stock +Box\(.*; seen 0 to 200\n')
+    self.assertRegex(output, r'weekday +Discrete\(7\); seen 0 to 6\n')
+    self.assertIn('MultiDiscrete([11 11 11])', output)
+
+  def test_slow_environments_end_the_trial(self):
+    with mock.patch.object(check, '_SECONDS', 2.):
+      code, output = _check(_name('SlowReset'))
+    self.assertEqual(code, 0)
+    self.assertRegex(output, '3[0-9][0-9] ms per reset')
+    self.assertIn('checker was not run: its resets would take', output)
+    self.assertIn('--num_actor_groups=16', output)
+    with mock.patch.object(check, '_SECONDS', .01):
+      code, output = _check(_name('SlowSteps'))
+    self.assertEqual(code, 0)
+    self.assertIn('not compared', output)
+    self.assertIn('none ended in 1 steps', output)
+
+  def test_arguments_of_the_environment(self):
+    _, output = _check(_name('Endless'), '--environment_kwargs='
+                       '{"max_episode_steps": 7}', '--num_action_repeats=2')
+    self.assertRegex(output, 'of 4 steps; 0 terminated')
+    self.assertIn('max_episode_steps": 7}', output)
+    self.assertIn('--num_action_repeats=2', output)
+
+
+class ErrorsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('OldApi', 'AssertionError: The `info` returned by `step'),
+      ('NotANumber', 'the reward is nan, but must be finite'))
+  def test_errors_have_frames_of_the_user(self, kind, text):
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, text) as e:
+      _check(_name(kind))
+    self.assertIn('in step\n    def step(self, action):', e.exception.frames)
+    self.assertNotIn('scalable_agent/environments', e.exception.frames)
+
+  @parameterized.parameters(
+      ('ALE/Pong-v5', errors.EnvironmentSpecError, 'needs no check'),
+      ('catch,memory', errors.ConfigError, 'plays one level'),
+      ('fake_environments:fake/NoActions-v0', errors.EnvironmentSpecError,
+       'nothing to choose'))
+  def test_levels_that_cannot_be_checked(self, level, kind, text):
+    with self.assertRaisesRegex(kind, text) as e:
+      _check(level)
+    self.assertEqual(e.exception.exit_code, 2)
+
+
+class TrialTest(absltest.TestCase):
+
+  def test_the_same_as_gymnasium_alone(self):
+    # CartPole's rewards are 1: an episode of N steps returns N.
+    config = config_lib.Config(level_name='CartPole-v1')
+    facts = environments.play_trial('CartPole-v1', config, 20.)
+    self.assertLen(facts.rewards, 5000)
+    self.assertEqual(facts.returns, facts.lengths)
+    self.assertLen(facts.lengths, facts.num_terminated)
+    # The compared episodes may be cut after 20 steps.
+    self.assertBetween(5000 - sum(facts.lengths), 0, 4 * 20 + 500)
+    self.assertBetween(facts.num_resets - len(facts.lengths), 1, 5)
+    self.assertTrue(facts.repeats and facts.differs)
+    self.assertEqual(facts.checker, '')
+
+
+class AdviceTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (_facts(), 'appo_vectors'),
+      (_continuous(), 'sac_vectors'),  # 10 ms per step.
+      (_continuous(step_s=.1), 'appo_vectors'),
+      (_continuous(rewards=np.full(100, -30.)), 'appo_vectors'),
+      (_continuous(parts={'frame': _PART._replace(low=-400.)}),
+       'appo_vectors'),
+      (_facts(spec=structs.EnvironmentSpec(
+          {'a': _VECTOR, 'b': _FRAME}, structs.ActionSpec((2,)), 1)),
+       'impala_frames'),
+      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
+       'ddqn_bit_flipping'),
+      (_continuous(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
+       'sac_fetch_reach'))
+  def test_recipe(self, facts, recipe):
+    self.assertEqual(check.advise(facts).recipe, recipe)
+
+  @parameterized.parameters(
+      (_facts(), {}),
+      (_facts(step_s=.001), {'environments_per_process': '8'}),
+      (_facts(step_s=.001, reset_s=.1), {}),
+      (_facts(reset_s=1.), {'num_actor_groups': '16'}),
+      (_facts(reset_s=1., lengths=[200]), {}))
+  def test_flags(self, facts, flags):
+    self.assertEqual(check.advise(facts).flags, flags)
+
+  @parameterized.parameters(
+      (_facts(), 0), (_continuous(), 1),
+      (_continuous('Box(-1.0, 1.0, (1,), float32)'), 0),
+      (_facts(differs=False), 1), (_facts(checker=None), 1),
+      (_facts(rewards=np.zeros(9)), 1))
+  def test_remarks(self, facts, number):
+    self.assertLen(check.advise(facts).remarks, number)
+    self.assertEmpty(check.faults(facts))
+
+  def test_the_command_is_one_of_a_shell_and_of_the_program(self):
+    for facts in (_facts(lengths=[]), _continuous(step_s=1e-4),
+                  _continuous(reset_s=1.), _facts(spec=structs.EnvironmentSpec(
+                      _FRAME, structs.ActionSpec((2,)), 1))):
+      config = config_lib.Config(
+          level_name='my:Env-v0', environment_kwargs={'size': "it's"})
+      advice = check.advise(facts)
+      words = shlex.split(check.command(config, 'my:Env-v0', advice).replace(
+          '\\\n', ' '))
+      parsed = experiment.parse([
+          word for word in words if word.startswith('--')])
+      self.assertEqual(parsed.level_name, 'my:Env-v0')
+      self.assertEqual(parsed.kwargs['size'], "it's")
+      self.assertEqual(parsed.logdir, '/tmp/scalable_agent/Env_v0')
+      self.assertEqual(parsed.num_actors, check._NUM_ACTORS)
+      for flag, value in advice.flags.items():
+        if flag != 'environment_kwargs':
+          self.assertEqual(str(getattr(parsed, flag)), value)
+
+  def test_lines_fit_the_screen(self):
+    facts = _facts(warnings=['word ' * 60], lengths=[], rewards=np.zeros(5))
+    lines = [line for text in check.advise(facts).remarks
+             for line in check._item(text).splitlines()]
+    self.assertLessEqual(max(map(len, lines)), check._WIDTH)
+    self.assertTrue(all(re.match('- |  ', line) for line in lines))
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/trial', catches='test_report', rows=(
+        ('one seed for all', 'for seed in (1, 1, 2, 3):',
+         'for seed in (1, 1, 1, 1):'),
+        ('the seed is not repeated', 'for seed in (1, 1, 2, 3):',
+         'for seed in (1, 4, 2, 3):'),
+        ('observations are not compared',
+         'x == y and all(np.array_equal(a[name], b[name]) for name in a)',
+         'x == y'),
+        ('the mask is not looked at',
+         'if not spaces.has_mask(env.observation_space) and (', 'if ('),
+    )),
+    dict(file='environments/trial',
+         catches='test_the_same_as_gymnasium_alone', rows=(
+        ('returns go on', "'reset', 0, 0.", "'reset', 0, self._return"),
+        ('all terminate', 'self._num_terminated += bool(terminated)',
+         'self._num_terminated += 2'),
+    )),
+    dict(file='modes/check', catches='test_recipe', rows=(
+        ('rewards of one sign', 'np.abs(facts.rewards).max()',
+         'facts.rewards.max()'),
+        ('observations of one sign', 'max(max(-part.low, part.high)',
+         'max(max(part.high, part.high)'),
+    )),
+    dict(file='modes/check', catches='test_flags', rows=(
+        ('groups for long episodes, too',
+         '_NUM_ACTORS * reset_s / length > step_s:', 'True:'),
+        ('resets are free', 'step_s + reset_s / length < _SHORT_STEP_S',
+         'step_s < _SHORT_STEP_S'),
+    )),
+    dict(file='modes/check',
+         catches='test_the_command_is_one_of_a_shell_and_of_the_program', rows=(
+        ('the arguments get lost', '_MAX_EPISODE_STEPS, **kwargs}',
+         '_MAX_EPISODE_STEPS}'),
+        ('no quotes', '*map(shlex.quote, words)', '*words'),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,157 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that nothing is clipped without a word."""
+
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import experiment
+from scalable_agent.experience import structs
+from scalable_agent.networks import normalisers
+from scalable_agent.runs import clipping
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+
+def _config(**settings):
+  return config_lib.Config(
+      **{'level_name': 'Pendulum-v1', 'algorithm': 'appo'} | settings)
+
+
+def _note(rewards, actions=None):
+  if actions is None:
+    actions = np.zeros([len(rewards)], np.int64)
+  return structs.Note([], np.asarray(actions), np.asarray(rewards, np.float32),
+                      np.zeros([1], np.int64))
+
+
+class DefaultTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('impala', 'CartPole-v1', 'none'), ('impala', 'catch', 'none'),
+      ('impala', 'my:Level-v0', 'none'),
+      ('impala', 'ALE/Pong-v5', 'abs_one'), ('impala', 'atari57', 'abs_one'),
+      ('impala', 'dmlab30', 'abs_one'),
+      ('impala', 'explore_goal_locations_small', 'abs_one'),
+      ('appo', 'ALE/Pong-v5', 'abs_one'), ('sac', 'ALE/Pong-v5', 'abs_one'),
+      ('appo', 'rooms_watermaze', 'none'), ('appo', 'CartPole-v1', 'none'))
+  def test_by_algorithm_and_level(self, algorithm, level, expected):
+    self.assertEqual(config_lib.Config(
+        algorithm=algorithm, level_name=level).reward_clipping, expected)
+
+  def test_a_resumed_run_keeps_its_own(self):
+    logdir = self.create_tempdir().full_path
+    flags = [f'--logdir={logdir}', '--level_name=CartPole-v1']
+    parse = lambda *more: experiment.parse([*flags, *more]).reward_clipping
+    self.assertEqual(parse(), 'none')
+    config_lib.Config(logdir=logdir, level_name='CartPole-v1',
+                      reward_clipping='abs_one').save()
+    self.assertEqual(parse(), 'abs_one')
+    self.assertEqual(parse('--mode=test'), 'abs_one')
+    self.assertEqual(parse('--reward_clipping=none'), 'none')
+    self.assertEqual(parse('--algorithm=appo'), 'none')
+    with open(os.path.join(logdir, 'settings.json'), 'w') as f:
+      f.write('{')
+    self.assertEqual(parse(), 'none')  # The run itself says the error.
+
+
+class WatchTest(parameterized.TestCase):
+
+  def test_rewards_are_counted_over_the_first_thousand(self):
+    watch = clipping.Watch(_config(reward_clipping='abs_one'))
+    rewards = np.zeros(1000)
+    rewards[:101] = np.linspace(1.5, 400, 101)
+    self.assertEmpty(watch([_note(rewards[:500]), _note(rewards[500:999])]))
+    [line] = watch([_note(rewards[999:])])
+    self.assertStartsWith(
+        line, '10 % of the first 1,000 rewards are outside [-1, 1] (all are '
+        'within 0 to 400), and are clipped to [-1, 1]: sizes are lost.')
+    self.assertIn('--reward_clipping=none', line)
+    self.assertEmpty(watch([_note(np.full(2000, 9.))]))  # Said once.
+
+  @parameterized.parameters(
+      ('abs_one', 1.), ('abs_one', -1.), ('none', 900.),
+      ('soft_asymmetric', 5.))
+  def test_rewards_within_the_limits(self, mode, reward):
+    watch = clipping.Watch(_config(reward_clipping=mode))
+    self.assertEmpty(watch([_note(np.full(1000, reward))]))
+
+  def test_squashed_rewards(self):
+    watch = clipping.Watch(_config(reward_clipping='soft_asymmetric'))
+    [line] = watch([_note(np.full(1000, -6.))])
+    self.assertIn('100 % of the first 1,000 rewards are outside [-5, 5]', line)
+
+  def test_a_tenth_is_no_line(self):
+    watch = clipping.Watch(_config(reward_clipping='abs_one'))
+    self.assertEmpty(watch([_note(
+        2. * (np.arange(1000) % 10 == 0))]))
+
+  def test_actions_at_their_bounds(self):
+    actions = np.zeros([1000, 2], np.float32)
+    actions[:201, 1] = -1.5  # Of 2,000 numbers.
+    rewards = np.zeros(1000)
+    [line] = clipping.Watch(_config())([_note(rewards, actions)])
+    self.assertStartsWith(
+        line, '10 % of the numbers of the first 1,000 actions are at a bound '
+        'of the action space: actions beyond a bound are clipped;')
+    [line] = clipping.Watch(_config(squash_actions=True))([
+        _note(rewards, np.sign(actions))])
+    self.assertEndsWith(line, 'of the action space.')
+    self.assertEmpty(clipping.Watch(_config())([
+        _note(rewards, np.where(np.arange(1000)[:, None] < 100, actions, 0))]))
+    self.assertEmpty(clipping.Watch(_config())([
+        _note(rewards, np.full(1000, 3))]))  # Discrete.
+
+  def test_observations(self):
+    watch = clipping.Watch(_config(normalise_observations='auto'))
+    self.assertEmpty(watch([], (0, 0)))
+    [line] = watch([], (1000, 31))
+    self.assertStartsWith(line, '3 % of the numbers of observations are beyond')
+    self.assertEmpty(watch([], (1000, 31)))
+    self.assertEmpty(clipping.Watch(_config())([], (1000, 10)))
+
+  def test_normalised_numbers_are_counted(self):
+    normaliser = normalisers.ObservationNormaliser({
+        'a': structs.ArraySpec((2,), np.dtype(np.float32))})
+    normaliser.statistics['a'].variance.assign([4., 1.])
+    seen = {'a': tf.constant([[[10.1, 5.1], [9.9, -6.], [0., 0.]]]),
+            'b': tf.constant([[[900.]] * 3])}
+    self.assertEqual(normaliser.clipped(seen), (6, 3))
+
+  def test_the_start_says_it(self):
+    self.assertEqual(
+        clipping.rewards_said(_config(algorithm='sac')),
+        'Rewards are learned from as they are (--reward_clipping=none).')
+    self.assertEqual(
+        clipping.rewards_said(_config(
+            reward_clipping='abs_one', normalise_observations='auto')),
+        'Rewards are learned from clipped to [-1, 1] '
+        '(--reward_clipping=abs_one). Observations are normalised, and clipped '
+        'to 5 standard deviations (--normalise_observations=auto).')
+
+
+MUTATIONS = (
+    dict(file='runs/clipping',
+         catches='test_rewards_are_counted_over_the_first_thousand', rows=(
+        ('rewards are never said', 'np.abs(rewards) > limit',
+         'np.abs(rewards) > np.inf'),
+        ('a few rewards are enough', 'sum(map(len, rewards)) < _NUM_STEPS',
+         'False'),
+        ('said again', 'self._is_over, self._notes = True, []', 'pass'),
+    )),
+    dict(file='networks/normalisers',
+         catches='test_normalised_numbers_are_counted', rows=(
+        ('all normalised numbers count as clipped',
+         'tf.abs(part) >= _CLIP', 'tf.abs(part) >= 0'),
+    )),
+    dict(file='settings/config', catches='test_a_resumed_run_keeps_its_own',
+         rows=(
+        ('a resumed run takes the new default',
+         'config, reward_clipping=before.reward_clipping', 'config'),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,161 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of --help, --version, and words of other programs."""
+
+import contextlib
+import dataclasses
+import io
+import os
+import re
+import subprocess
+import sys
+
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import scalable_agent
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.settings import command_help
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
+from scalable_agent.settings import other_words
+from scalable_agent.settings import recipes
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_FIELDS = {field.name: field
+           for field in dataclasses.fields(config_lib.Config)}
+
+
+def _flags_in(text):
+  return {name if name in _FIELDS else name.removeprefix('no')
+          for name in re.findall(r'--(\w+)', text)}
+
+
+class HelpTest(parameterized.TestCase):
+
+  def test_the_first_help_fits_a_screen(self):
+    text = command_help.answer(['--seed=3', '--help'])
+    self.assertEqual(text, command_help.answer(['-h']))
+    lines = text.splitlines()
+    self.assertLessEqual(len(lines), 25)
+    self.assertLessEqual(max(map(len, lines)), 79)
+    self.assertContainsSubset(
+        _flags_in(text), {*_FIELDS, 'recipe', 'help', 'helpfull', 'version'})
+    for mode in _FIELDS['mode'].metadata['choices']:
+      self.assertIn(mode, text)
+
+  @parameterized.parameters(*declare.ALGORITHMS)
+  def test_of_an_algorithm(self, algorithm):
+    text = command_help.answer([f'--help={algorithm}'])
+    shown = re.findall(r'^  --(\w+)=(\S*)', text, re.M)
+    self.assertCountEqual([name for name, _ in shown], [
+        name for name, field in _FIELDS.items()
+        if algorithm in field.metadata['algorithms']
+        and name not in ('algorithm', 'mode')])
+    config = config_lib.Config(algorithm=algorithm, level_name='CartPole-v1')
+    values = dict(shown)
+    self.assertEqual(float(values['learning_rate']), config.learning_rate)
+    self.assertEqual(values['reward_clipping'], 'none')
+    self.assertLessEqual(max(map(len, text.splitlines())), 79)
+
+  def test_of_a_flag(self):
+    text = command_help.answer(['--help=--batch_size'])
+    self.assertEqual(' '.join(text.split()), '--batch_size: '
+                     + _FIELDS['batch_size'].metadata['text'])
+    self.assertEqual(command_help.answer(['--help=recipes']).split(),
+                     recipes.recipe_names())
+    with self.assertRaisesRegex(errors.ConfigError, 'no --help=batchsize: '):
+      command_help.answer(['--help=batchsize'])
+
+  def test_nothing_is_asked_for(self):
+    self.assertEmpty(command_help.answer(['--logdir=-h', '--helpfull']))
+    self.assertEmpty(command_help.answer(['--', '--help']))
+
+  def test_ends_the_program(self):
+    for flag, expected in (('--version', scalable_agent.__version__),
+                           ('-h', '--recipe=NAME')):
+      with contextlib.redirect_stdout(io.StringIO()) as out, \
+          flagsaver.flagsaver(), self.assertRaises(SystemExit) as exit_of:
+        experiment._parse_flags(['experiment.py', flag])
+      self.assertIn(expected, out.getvalue())
+      self.assertEqual(exit_of.exception.code, 0)
+
+  def test_the_package_is_the_program(self):
+    output = subprocess.check_output(
+        [sys.executable, '-m', 'scalable_agent', '--help'], cwd=_ROOT,
+        text=True)
+    self.assertIn('  python -m scalable_agent --logdir=', output)
+
+  def test_bare_make_prints_the_targets(self):
+    output = subprocess.check_output(['make'], cwd=_ROOT, text=True)
+    self.assertStartsWith(output, 'make ')
+    for target in 'train', 'test', 'check', 'storm', 'docs':
+      self.assertRegex(output, rf'(?m)^make {target} ')
+
+
+class OtherWordsTest(parameterized.TestCase):
+
+  def test_advice_names_flags_that_exist(self):
+    for advice in [*other_words._ADVICE, *other_words._VALUES.values()]:
+      self.assertContainsSubset(
+          _flags_in(advice), {*_FIELDS, 'recipe', 'flagfile'}, advice)
+    for value in other_words._VALUES.values():
+      for algorithm in re.findall(r'--algorithm=(\w+)', value):
+        self.assertIn(algorithm, declare.ALGORITHMS)
+
+  def test_no_word_is_a_flag_or_stands_twice(self):
+    words = ' '.join(other_words._ADVICE.values()).split()
+    self.assertEmpty(set(words) & set(_FIELDS))
+    self.assertLen(set(words), len(words))
+
+  @parameterized.parameters(
+      ('lr', '--learning_rate?'), ('num-envs', '--num_actors?'),
+      ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
+      ('nocuda', ': a GPU is used if TensorFlow finds one.'),
+      ('log_std_init', '--initial_scale (a standard deviation, '))
+  def test_of_flags(self, name, expected):
+    self.assertIn(expected, other_words.of_flag(name))
+
+  def test_other_errors_stay(self):
+    self.assertEmpty(other_words.of_flag('no_such_flag'))
+    for text in ('flag --algorithm=abc: value should be one of <impala>',
+                 'flag --seed=x: it must be a whole number'):
+      self.assertEmpty(other_words.of_value(text))
+
+
+class RecipeTest(absltest.TestCase):
+
+  def test_algorithms(self):
+    self.assertEqual(recipes.algorithm_of('cartpole'), 'impala')
+    self.assertEqual(recipes.algorithm_of('sac_pendulum'), 'sac')
+
+  def test_only_errors_of_another_algorithm_name_the_recipe(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--recipe=cartpole is for --algorithm=impala. '
+        'Recipes for --algorithm=sac: sac_cartpole, '):
+      experiment.parse(['--recipe=cartpole', '--algorithm=sac'])
+    with self.assertRaisesRegex(errors.ConfigError, '^--batch_size=0 must be'):
+      experiment.parse(['--recipe=cartpole', '--batch_size=0'])
+    # All flags of this recipe are known to the other algorithm.
+    self.assertEqual(experiment.parse(
+        ['--recipe=ddpg_pendulum', '--algorithm=td3']).algorithm, 'td3')
+
+
+MUTATIONS = (
+    dict(file='settings/recipes/__init__',
+         catches='command_line_test.RecipeTest', rows=(
+        ('every error names the recipe',
+         'if not name or (own := algorithm_of(name)) == algorithm:',
+         'own = name\n    if not name:'),
+    )),
+    dict(file='settings/command_help', catches='command_line_test.HelpTest',
+         rows=(
+        ('flags of all algorithms are shown',
+         "if algorithm in field.metadata['algorithms']}", '}'),
+        ('arguments of the user program ask', "if arg == '--':", 'if not arg:'),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,336 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests the converter of settings of DI-engine and of PyTorchRL."""
+
+import contextlib
+import io
+import shlex
+import subprocess
+import sys
+import time
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import algorithms
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.compat import convert
+from scalable_agent.compat import di_engine
+from scalable_agent.compat import reading
+from scalable_agent.experience import structs
+import tensorflow as tf
+
+# The form of DI-engine's examples, with other values.
+_DI_ENGINE = """
+from easydict import EasyDict
+num_envs = 2 ** 3
+an_impala_config = dict(
+    exp_name='an_experiment',
+    env=dict(env_id='LunarLander-v2', collector_env_num=num_envs,
+             n_evaluator_episode=5, stop_value=200, {env}),
+    policy=dict(
+        cuda=True, unroll_len=16, random_collect_size=256,
+        model=dict(obs_shape=8, action_shape=4,
+                   encoder_hidden_size_list=[32, 48], {model}),
+        learn=dict(update_per_collect=10, batch_size=64, value_weight=0.25,
+                   learning_rate=3e-4, entropy_weight=0.001,
+                   discount_factor=0.98, lambda_=0.9, rho_clip_ratio=1.5,
+                   c_clip_ratio=1.25, rho_pg_clip_ratio=2.0, {learn}),
+        collect=dict(n_sample=40),
+        eval=dict(evaluator=dict(eval_freq=100)),
+        other=dict(replay_buffer=dict(replay_buffer_size=5000, max_use=7))))
+main_config = EasyDict(an_impala_config)
+an_impala_create_config = EasyDict(dict(
+    env=dict(type='lunarlander'), policy=dict(type='{policy}'),
+    replay_buffer=dict(type='{buffer}')))
+create_config = an_impala_create_config
+if __name__ == '__main__':
+  from ding.entry import serial_pipeline
+  serial_pipeline([main_config, create_config], seed=4, max_env_step=int(1e6))
+"""
+# The form of PyTorchRL's examples, with other values.
+_PYTORCHRL = """
+import argparse
+from pytorchrl.agent.algorithms import SAC
+raise SystemExit('The file was run.')
+def main():
+  args = get_args()
+  train_envs_factory, action_space, obs_space = VecEnv.create_factory(
+      env_fn=make_env, env_kwargs={{'env_id': 'Pendulum-v1'}}, vec_env_size=4,
+      log_dir=args.log_dir)
+  algo_factory, algo_name = {name}.create_factory(
+      lr_q=args.lr, gamma=0.95, polyak=0.9, num_updates=20, update_every=10,
+      start_steps=500, mini_batch_size=32, {more})
+  actor_factory = OffPolicyActor.create_factory(
+      obs_space, action_space, algo_name, restart_model=args.restart{actor})
+  storage_factory = {storage}
+  learner = Learner(scheme, target_steps=args.num_steps)
+def get_args():
+  parser = argparse.ArgumentParser()
+  parser.add_argument('--lr', type=float, default=7e-4)
+  parser.add_argument('--log-dir', default='/tmp/rl')
+  parser.add_argument('--restart', default=None)
+  parser.add_argument('--num-steps', type=int, default=int(1e5))
+"""
+
+
+class ConvertTest(parameterized.TestCase):
+
+  def _convert(self, text):
+    """Returns the settings, and the comments by name."""
+    path = self.create_tempfile(content=text).full_path
+    command, _, comments = convert.convert(path).partition('\n#')
+    self.command = shlex.split(command.replace('\\\n', ''))
+    self.assertEqual(self.command[:2], ['python', 'experiment.py'])
+    lines = ('#' + comments).splitlines() if comments else []
+    return experiment.parse(self.command[2:]), {
+        line[2:].partition(': ')[0]: line.partition(': ')[2] for line in lines}
+
+  def _di_engine(self, env='', model='', learn='', policy='impala',
+                 buffer='advanced'):
+    return self._convert(_DI_ENGINE.format(
+        env=env, model=model, learn=learn, policy=policy, buffer=buffer))
+
+  def _pytorchrl(self, name, more='', storage='ReplayBuffer.create_factory('
+                 'size=1000)', actor=''):
+    return self._convert(_PYTORCHRL.format(
+        name=name, more=more, storage=storage, actor=actor))
+
+  def _check(self, config, **expected):
+    self.assertEqual({name: getattr(config, name) for name in expected},
+                     expected)
+
+  def test_di_engine(self):
+    config, comments = self._di_engine()
+    self._check(
+        config, algorithm='impala', level_name='LunarLander-v3',
+        num_action_repeats=1, num_actors=8, unroll_length=16, batch_size=64,
+        updates_per_collect=10, unrolls_per_collect=40, replay_capacity=5000,
+        max_use=7, learning_rate=3e-4, learning_rate_schedule='constant',
+        # Their loss has no factor of 1/2.
+        baseline_cost=0.5, entropy_cost=0.001, discounting=0.98, lambda_=0.9,
+        clip_rho=1.5, clip_c=1.25, clip_pg_rho=2.0, reduction='mean',
+        reward_clipping='none', use_lstm=False, use_last_action_reward=False,
+        optimizer='adam', epsilon=1e-8, hidden_sizes='32,48', seed=4,
+        total_environment_frames=1_000_000, clip_gradient_norm=0.0,
+        # 100 updates are 10 collections of 40 unrolls of 16 steps.
+        eval_every_frames=6400, eval_num_episodes=5)
+    self.assertEqual(comments.keys(), {
+        'exp_name', 'env.stop_value', 'policy.cuda',
+        'policy.random_collect_size', 'policy.model.obs_shape',
+        'policy.model.action_shape'})
+
+  @parameterized.parameters(
+      (dict(buffer='naive'), dict(max_use=0)),
+      (dict(learn="grad_clip_type='clip_norm', clip_value=5"),
+       dict(clip_gradient_norm=5.0, clip_gradient_value=0.0)),
+      (dict(learn="grad_clip_type='clip_value'"),
+       dict(clip_gradient_norm=0.0, clip_gradient_value=0.5)),
+      (dict(learn="grad_clip_type='clip_norm', optim='rmsprop'"),
+       dict(clip_gradient_norm=0.0, optimizer='torch_rmsprop')),
+      (dict(model="action_space='continuous'"),
+       dict(squash_actions=False, scale_from_state=False)),
+      (dict(model="action_space='continuous', sigma_type='conditioned'"),
+       dict(squash_actions=False, scale_from_state=True)))
+  def test_choices_of_di_engine(self, changes, expected):
+    config, _ = self._di_engine(**changes)
+    self._check(config, **expected)
+
+  def test_atari_of_di_engine(self):
+    config, _ = self._convert(_DI_ENGINE.format(
+        env='frame_stack=4', model='', learn='', policy='impala',
+        buffer='advanced').replace('LunarLander-v2', 'PongNoFrameskip-v4'))
+    self._check(config, level_name='ALE/Pong-v5', num_action_repeats=4,
+                total_environment_frames=4_000_000,
+                eval_every_frames=25_600)
+
+  def test_unknown_settings_have_a_comment(self):
+    _, comments = self._di_engine(
+        env='surprise=1', model='sigma_type=choose()',
+        learn="grad_clip_type='clip_momentum', batch_size2=[1, 2]")
+    self.assertIn('not known', comments['env.surprise'])
+    self.assertIn('choose()', comments['policy.model.sigma_type'])
+    self.assertIn('not known', comments['policy.learn.batch_size2'])
+    self.assertIn('only', comments['policy.learn.grad_clip_type'])
+
+  def test_without_a_number_of_unrolls(self):
+    config, comments = self._convert(_DI_ENGINE.format(
+        env='', model='', learn='', policy='impala', buffer='advanced').replace(
+            'n_sample=40', ''))
+    self._check(config, unrolls_per_collect=0, max_use=0, eval_every_frames=0)
+    self.assertContainsSubset(
+        ['policy.collect.n_sample', 'env.n_evaluator_episode'], comments)
+
+  def test_pytorchrl(self):
+    config, comments = self._pytorchrl(
+        'SAC', 'initial_alpha=0.5, policy_loss_addons=[an_addon]')
+    self._check(
+        config, algorithm='sac', level_name='Pendulum-v1', num_actors=4,
+        unroll_length=10, updates_per_step=0.5, updates_per_call=20,
+        critic_learning_rate=7e-4, learning_rate=1e-4,
+        temperature_learning_rate=1e-4, discounting=0.95,
+        target_update_rate=0.1, target_update_period=1, min_replay_steps=500,
+        batch_size=32, clip_gradient_norm=0.5, initial_temperature=0.5,
+        hidden_sizes='256,256,256', replay_steps=4000,
+        total_environment_frames=100_000, eval_num_episodes=5,
+        # 5000 updates at half an update for each step.
+        eval_every_frames=10_000)
+    self.assertEqual(comments.keys(), {
+        'policy_loss_addons', 'log_dir', 'env_fn', 'restart_model'})
+
+  @parameterized.parameters(
+      ('DDQN', 'lr=3e-4, epsilon_decay=0.9', dict(
+          learning_rate=3e-4, exploration_decay=0.9, double_q=False,
+          exploration_epsilon_begin=1.0, clip_gradient_norm=0.25,
+          target_update_period=1)),
+      ('DDPG', '', dict(learning_rate=1e-4, critic_learning_rate=7e-4)),
+      ('TD3', 'target_update_interval=3', dict(policy_delay=3)),
+      ('MPO', 'sample_action_num=16', dict(
+          num_samples=16, epsilon_temperature=0.1, epsilon_mean=0.01,
+          epsilon_scale=1e-4, exact_temperature=True, clip_gradient_norm=0.1)))
+  def test_algorithms_of_pytorchrl(self, name, more, expected):
+    config, _ = self._pytorchrl(name, more)
+    self._check(config, algorithm=name.lower(), **expected)
+
+  @parameterized.parameters(
+      ('NStepReplayBuffer.create_factory(size=1000, n_step=3)',
+       dict(n_step=3, selector='uniform')),
+      ('PERBuffer.create_factory(size=1000, epsilon=0.0, alpha=0.6, beta=0.4)',
+       dict(selector='prioritised', priority_exponent=0.6,
+            importance_exponent=0.4, priority_epsilon=1e-6)),
+      ('EREBuffer.create_factory(size=1000, eta=0.9, cmin=200, n_step=2)',
+       dict(selector='recent', recent_eta=0.9, recent_min_steps=200, n_step=2)),
+      ('EREBuffer.create_factory(size=1000, eta=0.9, alpha=0.5, beta=0.5)',
+       dict(selector='recent_prioritised', priority_exponent=0.5)))
+  def test_storages_of_pytorchrl(self, storage, expected):
+    config, _ = self._pytorchrl('SAC', storage=storage)
+    self._check(config, **expected)
+
+  def test_all_arguments_of_the_factories_are_known(self):
+    for name, more in (
+        ('SAC', 'lr_alpha=1, target_entropy=0.5'),
+        ('MPO', 'kl_constraint=1, alpha_scale=1, alpha_mean_scale=1, '
+         'alpha_var_scale=1, alpha_mean_max=1, alpha_var_max=1, alpha_max=1, '
+         'mstep_iterations=1')):
+      _, comments = self._pytorchrl(
+          name, more + ', max_grad_norm=1.0, test_every=5, '
+          'num_test_episodes=0', actor=', sequence_overlap=0.5, num_critics=2, '
+          'recurrent_net=None, obs_feature_extractor=None')
+      self.assertEmpty([x for x in comments.values() if 'not known' in x])
+
+  @parameterized.parameters(
+      ('x = (', 'is not a Python file.'),
+      ('\0', 'is not a Python file.'),
+      ('x = ' + '(' * 5000 + ')' * 5000, 'is not a Python file.'),
+      ('x = 1', 'has neither a configuration of DI-engine'),
+      (_DI_ENGINE.format(env='', model='', learn='', policy='sac',
+                         buffer='naive'), 'configures .* policy sac; only'),
+      (_DI_ENGINE.format(env='', model='', learn='', policy='impala',
+                         buffer='naive').replace('batch_size=64',
+                                                 'batch_size=-1'),
+       'do not fit here: --batch_size=-1 must be positive'))
+  def test_bad_files(self, text, message):
+    path = self.create_tempfile(content=text).full_path
+    with self.assertRaisesRegex(errors.ConfigError, message):
+      convert.convert(path)
+
+  def test_command(self):
+    path = self.create_tempfile(content=_DI_ENGINE.format(
+        env='', model='', learn='', policy='impala', buffer='naive')).full_path
+    run = subprocess.run(
+        [sys.executable, '-m', 'scalable_agent.compat.convert', path],
+        text=True, capture_output=True, check=True)
+    self.assertEqual(run.stdout, convert.convert(path) + '\n')
+    for args in ([], ['--help'], ['/none'], ['/'], [path, path]):
+      with contextlib.redirect_stderr(io.StringIO()) as output:
+        self.assertEqual(convert.main(['', *args]), 2)
+      self.assertLen(output.getvalue().splitlines(), 1)
+      self.assertStartsWith(output.getvalue(), 'scalable_agent: ')
+
+  def test_nothing_is_computed_without_end(self):
+    start = time.monotonic()
+    file = reading.read(self.create_tempfile(
+        content='a = 9 ** 9 ** 9 ** 9\nb = "x" * 10 ** 12\nc = 1 / 0\n'
+                'd = -2 * 10 ** 3 + 1 // 1\ne = int(1e400)').full_path)
+    self.assertLess(time.monotonic() - start, 60)
+    self.assertEqual(file.values['d'], -1999)
+    for name in 'abce':
+      self.assertIsInstance(file.values[name], reading.Unknown)
+
+  def test_continuous_settings_have_the_loss_of_di_engine(self):
+    config, _ = self._di_engine(model="action_space='continuous'")
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((3,), np.dtype(np.float32)),
+        structs.ActionSpec(size=2), num_action_repeats=1)
+    config = config.resolved(spec.observation, on_cpu=True, num_groups=1)
+    algorithm = algorithms.make(
+        experiment.parse([*self.command[2:], '--batch_size=4',
+                          '--unroll_length=5', '--agent=mlp']), spec, seed=1)
+    agent = algorithm.agent
+    [log_sigma] = [v for v in agent.trainable_variables
+                   if v.path.endswith('log_scale')]
+    np.testing.assert_array_equal(log_sigma, [0, 0])  # As in DI-engine.
+    log_sigma.assign([0.3, -0.2])
+    rng = np.random.RandomState(0)
+    normal = lambda *shape: tf.constant(
+        rng.normal(size=[6, 4, *shape]), tf.float32)
+    env_outputs = structs.StepOutput(
+        normal(), (), tf.zeros([6, 4], tf.bool), normal(3))
+    action, behaviour = normal(2), normal(4)
+    data = structs.Unroll(structs.Steps(
+        env_outputs, structs.AgentOutput(action, behaviour, normal()),
+        tf.zeros([6, 4])), structs.Start((), (), (), ()))
+    with tf.GradientTape() as tape:
+      loss = algorithm.loss(data, None, ['agent'], tf.constant([0, 0]))
+    gradient = tape.gradient(loss.by_group['agent'], log_sigma.value)
+    outputs, _ = agent.unroll(action, env_outputs, ())
+    sigma = tf.Variable([0.3, -0.2])
+    with tf.GradientTape() as tape:
+      target = {'mu': outputs.policy[:-1, :, :2],
+                'sigma': tf.exp(sigma) + tf.zeros([5, 4, 2])}
+      expected = di_engine.vtrace_error_continuous_action(
+          di_engine.vtrace_data(
+              target, {'mu': behaviour[1:, :, :2],
+                       'sigma': tf.exp(behaviour[1:, :, 2:])},
+              action[1:], outputs.baseline, env_outputs.reward[1:], None),
+          gamma=0.98, lambda_=0.9, rho_clip_ratio=1.5, c_clip_ratio=1.25,
+          rho_pg_clip_ratio=2.0)
+      total = (expected.policy_loss + 0.25 * expected.value_loss
+               - 0.001 * expected.entropy_loss)
+    np.testing.assert_allclose(loss.by_group['agent'], total, rtol=1e-5)
+    np.testing.assert_allclose(gradient, tape.gradient(total, sigma),
+                               rtol=1e-4, atol=1e-6)
+
+
+MUTATIONS = (
+    dict(file='compat/from_di_engine', catches='ConvertTest.test_di_engine',
+         rows=(
+        ('half of the loss of values', '2 * number(value)', 'number(value)'),
+        ('evaluations by updates', 'freq * per_collect', 'freq'),
+        ('steps without repeats', "'total_environment_frames'] = int(steps)",
+         "'total_environment_frames'] = 2 * int(steps)"))),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_choices_of_di_engine3', rows=(
+        ('gradients are clipped with rmsprop',
+         "result.flags['optimizer'] != 'adam' and clip_type", 'False'),)),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_choices_of_di_engine0', rows=(
+        ('a naive buffer counts', "create.get('replay_buffer.type')",
+         'None'),)),
+    dict(file='compat/from_pytorchrl', catches='ConvertTest.test_pytorchrl',
+         rows=(
+        ('the average moves slowly', '1 - number(value)', 'number(value)'),
+        ('updates per step of one environment',
+         'updates / (every * num_environments)', 'updates / every'),
+        ('steps of one environment', 'int(size) * num_environments',
+         'int(size)'))),
+    dict(file='compat/reading', catches=(
+        'test_nothing_is_computed_without_end'), rows=(
+        ('texts are repeated', 'isinstance(right, (int, float))', 'True'),
+        ('division by zero', 'except (KeyError, ArithmeticError)',
+         'except KeyError'))),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,177 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the lines before the first update, and of the last lines."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+import threading
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+from scalable_agent import errors
+from scalable_agent.experience import queues
+from scalable_agent.experience import unrolls
+from scalable_agent.learning import feeds
+from scalable_agent.runs import messages
+from scalable_agent.runs import setup
+from scalable_agent.scores import evaluations
+from scalable_agent.settings import config as config_lib
+
+
+def _config(**settings):
+  return config_lib.Config(level_name='CartPole-v1', **settings)
+
+
+def _printed(function, *args):
+  with contextlib.redirect_stdout(io.StringIO()) as out:
+    function(*args)
+  return out.getvalue()
+
+
+class FirstUpdateTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (dict(batch_size=3, unroll_length=7), 21),
+      (dict(batch_size=3, unroll_length=7, num_action_repeats=2), 42),
+      (dict(batch_size=4, unroll_length=7, replay_capacity=8,
+            replay_fraction=.5), 14),
+      (dict(batch_size=4, unroll_length=7, replay_capacity=8,
+            unrolls_per_collect=5), 35),
+      (dict(algorithm='appo', num_actors=6, unroll_length=7), 42),
+      (dict(algorithm='sac', min_replay_steps=500), 500))
+  def test_frames(self, settings, expected):
+    self.assertEqual(_config(**settings).num_first_frames, expected)
+
+  @parameterized.parameters(
+      (dict(batch_size=4, unroll_length=5), 'batch_size=4'),
+      (dict(algorithm='appo', num_actors=4, unroll_length=5),
+       'unrolls_per_collect=4'))
+  def test_a_batch_that_is_never_full_is_refused(self, settings, name):
+    setup.check_first_update(_config(total_environment_frames=20, **settings))
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^Nothing would be learned: --{name} unrolls of '
+        '--unroll_length=5 steps take 20 frames, and '
+        '--total_environment_frames=19.$'):
+      setup.check_first_update(_config(total_environment_frames=19, **settings))
+
+  def test_frames_are_said_until_the_first_update(self):
+    learner = mock.Mock(num_updates=0)
+    actors = mock.Mock(num_steps=lambda: 600)
+    say = messages.waiting(
+        _config(batch_size=20, unroll_length=100, num_action_repeats=2,
+                progress_secs=1e-9), learner, actors, num_learners=3)
+    self.assertEqual(_printed(say), '3,600 of 4,000 frames collected for the '
+                     'first update.\n')
+    actors.num_steps = lambda: 800
+    self.assertStartsWith(_printed(say), '4,000 of 4,000 frames')
+    learner.num_updates = 1
+    self.assertEmpty(_printed(say))
+    learner.num_updates = 0
+    self.assertEmpty(_printed(messages.waiting(
+        _config(progress_secs=1e9), learner, actors, 1)))
+
+  @parameterized.parameters(False, True)
+  def test_a_feed_that_waits_says_so(self, takes_turns):
+    stop = threading.Event()
+    inbox = queues.BoundedQueue[unrolls.Delivery](1)
+    turns = feeds.TurnTaker(inbox) if takes_turns else None
+
+    def samples():
+      (turns or inbox).get()
+      yield None
+
+    feed = feeds.Feed(inbox, feeds.Source(samples()), mock.Mock(), 1,
+                      turns=turns)
+    calls = []
+
+    def waiting():
+      calls.append('waiting')
+      if len(calls) == 3:
+        stop.set()
+
+    feed.waiting = waiting
+    feed.start()
+    self.assertEmpty(list(feed.batches(stop)))
+    self.assertLen(calls, 3)
+    feed.close()
+    feed.join(9)
+
+
+class NextTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir('a run').full_path
+
+  def _evaluate(self, *means):
+    evaluations.start(self.logdir, 0)
+    for i, mean in enumerate(means, 1):
+      evaluations.append(
+          self.logdir, evaluations.Evaluation(1000 * i, i, 9., (mean, mean)))
+    os.makedirs(os.path.join(self.logdir, 'best'), exist_ok=True)
+    with open(os.path.join(self.logdir, 'best', 'checkpoint'), 'w'):
+      pass
+
+  def _next(self, program='/x/experiment.py'):
+    with mock.patch.object(sys, 'argv', [program]):
+      return _printed(messages.print_next, self.logdir)
+
+  def test_without_evaluations(self):
+    self.assertEqual(self._next(), (
+        'Next, test the agent, draw the curves, record videos:\n'
+        f"  python experiment.py --logdir='{self.logdir}' --mode=test\n"
+        f"  python experiment.py --logdir='{self.logdir}' --mode=plot\n"
+        f"  python experiment.py --logdir='{self.logdir}' --mode=video\n"))
+    self.assertIn('  scalable-agent --logdir=', self._next('scalable-agent'))
+    self.assertEqual(
+        re.findall(r'--mode=(\w+)', _printed(
+            messages.print_next, self.logdir, True)), ['plot'])
+
+  def test_the_best_weights_are_named_if_they_are_better(self):
+    self._evaluate(3., 500., 500., 155.9)
+    best = os.path.join(self.logdir, 'best')
+    text = self._next()
+    self.assertStartsWith(text, (
+        'The best evaluation, mean 500.00 at 2,000 frames, is of the weights '
+        f'in {best}; the last evaluation has mean 155.90 at 4,000 frames.\n'))
+    self.assertIn(f"--logdir='{best}' --mode=test", text)
+    self.assertIn(f"--logdir='{self.logdir}' --mode=plot", text)
+    self.assertIn(f"--logdir='{best}' --mode=video", text)
+
+  def test_the_last_one_is_the_best_one(self):
+    self._evaluate(3., 500., 500.)
+    self.assertEmpty(evaluations.best_is_better(self.logdir))
+    text = self._next()
+    self.assertStartsWith(
+        text, 'The last evaluation is the best one: mean 500.00 at 3,000 ')
+    self.assertNotIn('/best', text)
+
+  def test_weights_that_are_lost(self):
+    self._evaluate(3., 1.)
+    os.remove(os.path.join(self.logdir, 'best', 'checkpoint'))
+    self.assertEmpty(evaluations.best_is_better(self.logdir))
+    self.assertNotIn('is the best one', self._next())
+
+
+MUTATIONS = (
+    dict(file='learning/feeds', catches='test_a_feed_that_waits_says_so', rows=(
+        ('nothing is said while a thread collects',
+         '        self.waiting()\n        continue', '        continue'),
+        ('nothing is said with turns',
+         '      self.waiting()\n      try:\n        unroll, release',
+         '      try:\n        unroll, release'),
+    )),
+    dict(file='scores/evaluations', catches='messages_test.NextTest', rows=(
+        ('equal means count as better', 'latest.mean >= highest.mean',
+         'latest.mean > highest.mean'),
+        ('weights that are lost are named',
+         "not os.path.exists(os.path.join(directory, 'checkpoint'))", 'False'),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

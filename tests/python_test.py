@@ -1,0 +1,129 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of recipes and of environments without an id, from Python."""
+
+import os
+import subprocess
+import sys
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import gymnasium
+import numpy as np
+import pytest
+import scalable_agent
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.environments import own_levels
+from scalable_agent.settings import recipes
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class _Steps(gymnasium.Env):
+  """The reward of each of three steps is `reward`."""
+  observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+  action_space = gymnasium.spaces.Discrete(2)
+
+  def __init__(self, reward=1.):
+    self._reward = reward
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._step = 0
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    self._step += 1
+    return np.zeros(2, np.float32), self._reward, self._step == 3, False, {}
+
+
+class RecipeTest(parameterized.TestCase):
+
+  @parameterized.parameters(*recipes.recipe_names())
+  def test_settings_are_those_of_the_flags(self, name):
+    self.assertEqual(scalable_agent.Config.from_recipe(name),
+                     experiment.parse([f'--recipe={name}']))
+
+  def test_settings_override_the_recipe(self):
+    config = scalable_agent.Config.from_recipe(
+        'cartpole', logdir='/tmp/a', batch_size=5)
+    self.assertEqual((config.logdir, config.batch_size, config.use_lstm),
+                     ('/tmp/a', 5, False))
+
+  def test_errors(self):
+    make = scalable_agent.Config.from_recipe
+    with self.assertRaisesRegex(errors.ConfigError, "no recipe 'cartpol': did"):
+      make('cartpol')
+    with self.assertRaisesRegex(errors.ConfigError, '^--recipe=cartpole is'):
+      make('cartpole', algorithm='sac')
+    with self.assertRaisesRegex(errors.ConfigError, '^--batch_size=0 must'):
+      make('cartpole', batch_size=0)
+
+
+class EnvironmentTest(absltest.TestCase):
+
+  def test_a_function_is_a_level(self):
+    for reward in 1., 2.:  # The second function replaces the first one.
+      own_levels.register('steps_of_test', lambda reward=reward: _Steps(
+          reward))
+      with environments.make_vec(['steps_of_test'] * 2, [1, 2]) as env:
+        env.initial()
+        self.assertEqual(
+            env.step(np.zeros([2], np.int32)).reward.tolist(), [reward] * 2)
+    self.assertTrue(own_levels.is_registered('steps_of_test'))
+    self.assertFalse(own_levels.is_registered('catch'))
+
+  def test_names_of_other_levels_are_refused(self):
+    for name in 'CartPole-v1', 'ALE/Pong-v5', 'catch', 'lab/x', 'a:b':
+      with self.assertRaisesRegex(errors.LevelError, 'choose a new name'):
+        own_levels.register(name, _Steps)
+    with self.assertRaisesRegex(errors.LevelError, 'cannot be the name'):
+      own_levels.register('my level', _Steps)
+
+  @pytest.mark.slow
+  def test_trains_and_returns_the_agent(self):
+    config = scalable_agent.Config(
+        level_name='my_steps', logdir=self.create_tempdir().full_path,
+        num_actors=2, batch_size=2, unroll_length=5, agent='mlp',
+        hidden_sizes='8', use_lstm=False, xla='none',
+        environment_kwargs={'reward': 2}, total_environment_frames=20)
+    agent = scalable_agent.train(config, env=_Steps)
+    self.assertEqual(agent.num_env_frames, 20)
+    self.assertEqual(agent.play(num_episodes=1), [6])
+    self.assertEqual(agent.play(_Steps(5.), num_episodes=1), [15])
+
+
+class QuietTest(absltest.TestCase):
+
+  @pytest.mark.slow
+  def test_tensorflow_prints_nothing(self):
+    env = {name: value for name, value in os.environ.items()
+           if name != 'TF_CPP_MIN_LOG_LEVEL'}
+    run = subprocess.run(
+        [sys.executable, '-c',
+         'import scalable_agent, sys\n'
+         'assert "tensorflow" not in sys.modules\n'
+         'scalable_agent.load, scalable_agent.train\n'
+         'import tensorflow as tf\n'
+         'print(float(tf.reduce_sum(tf.ones([2]))))'],
+        capture_output=True, text=True, cwd=_ROOT, env=env)
+    self.assertEqual((run.stdout, run.stderr), ('2.0\n', ''))
+
+
+MUTATIONS = (
+    dict(file='environments/own_levels', catches='python_test.EnvironmentTest',
+         rows=(
+        ('another level is replaced',
+         'elif any(family.levels.is_level(level_name)\n'
+         '           for family in environments.FAMILIES):', 'elif False:'),
+    )),
+    dict(file='settings/values', catches='python_test.RecipeTest', rows=(
+        ('flags alone are false', "text in ('', 'true')",
+         "text == 'true'"),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

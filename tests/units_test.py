@@ -1,0 +1,260 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests that users of agents act and observe in the units of environments."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import gymnasium
+from gymnasium import spaces
+import numpy as np
+import pytest
+import scalable_agent
+from scalable_agent import algorithms
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.environments import spaces as our_spaces
+from scalable_agent.environments import units
+from scalable_agent.experience import structs
+from scalable_agent.modes import export
+from scalable_agent.modes import loading
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+_ACTIONS = {
+    'prices': spaces.Box(0, 500, (2,), np.float32),
+    'uneven': spaces.Box(np.array([[-3., 2.], [0., 7.]]),
+                         np.array([[4., 9.], [.1, 1000.]]), dtype=np.float64),
+    'from_one': spaces.Discrete(3, start=1),
+    'several': spaces.MultiDiscrete([3, 2], start=[5, -1]),
+    'switches': spaces.MultiBinary([2, 2]),
+}
+_COUNTED = {
+    'place': spaces.Discrete(4, start=2),
+    'cards': spaces.MultiDiscrete([[2, 3], [4, 2]], start=[[0, 1], [2, 5]]),
+    'lamps': spaces.MultiBinary(3),
+}
+
+
+def _agent(observation_space, action_space):
+  """Returns an untrained agent of two spaces, and its exported module."""
+  action = our_spaces.action_spec(action_space, '')
+  layout = our_spaces.layout(observation_space, action, '')
+  saved = json.loads(json.dumps(structs.EnvironmentSpec(
+      layout.spec, action, 1, units.describe(
+          observation_space, action_space)).to_json()))
+  spec = structs.EnvironmentSpec.from_json(saved)
+  config = config_lib.Config(
+      agent='mlp', use_lstm=False, use_last_action_reward=False).resolved(
+          spec.observation, on_cpu=True, num_groups=1)
+  agent = algorithms.make_agent(config, spec, 1)
+  rng = np.random.default_rng(3)
+  for variable in agent.trainable_variables:
+    variable.assign(rng.normal(size=variable.shape))
+  return (loading.LoadedAgent(config, spec, agent, 0),
+          export.ExportedAgent(agent, spec, False))
+
+
+def _slow_action(action, space):
+  """Returns the action of one environment, in its units, by a loop."""
+  flat = np.ravel(action)
+  if isinstance(space, spaces.Box):
+    low, high = space.low.ravel(), space.high.ravel()
+    flat = [low[i] + (high[i] - low[i]) * (float(flat[i]) + 1) / 2
+            for i in range(len(flat))]
+  elif not isinstance(space, spaces.MultiBinary):
+    start = np.ravel(space.start)
+    flat = [int(flat[i]) + int(start[i]) for i in range(len(flat))]
+  return np.reshape(flat, space.shape or ())
+
+
+class ActionsTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_ACTIONS)
+  def test_step_and_export_act_in_the_space(self, name):
+    space = _ACTIONS[name]
+    agent, module = _agent(spaces.Box(-1, 1, (2,), np.float32), space)
+    observation = np.random.default_rng(1).normal(size=[20, 2]).astype('f')
+    state = agent.initial_state(20)
+    actions, after = agent.step(observation, state, greedy=True)
+    plain, same = agent.step(observation, state, greedy=True, normalised=True)
+    np.testing.assert_array_equal(after.last_action, plain)
+    np.testing.assert_array_equal(same.last_action, plain)
+    self.assertEqual(plain.shape, (20, *agent.spec.action.array.shape))
+    self.assertGreater(len(np.unique(plain)), 1)
+    for row, expected in zip(actions, plain, strict=True):
+      self.assertTrue(space.contains(row), row)
+      np.testing.assert_allclose(row, _slow_action(expected, space), rtol=1e-5)
+    outputs = module.step_greedy(observation=tf.constant(observation))
+    # A rounding of tanh is 250 times as large in the units of prices.
+    np.testing.assert_allclose(outputs['action'], actions, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(
+        outputs['normalised_action'], plain, rtol=1e-4, atol=1e-5)
+    sampled = module.step(observation=tf.constant(observation))
+    for row, expected in zip(sampled['action'].numpy(), sampled[
+        'normalised_action'].numpy(), strict=True):
+      self.assertTrue(space.contains(row.astype(space.dtype)), row)
+      np.testing.assert_allclose(
+          row, _slow_action(expected, space), rtol=1e-4, atol=1e-5)
+
+  def test_the_bounds_are_reached_exactly(self):
+    low, high = np.float32([0, -.3, 1e-7]), np.float32([.1, .7, 3e8])
+    space = spaces.Box(low, high)
+    for action, bound in ((-1, low), (1, high)):
+      found = export._in_space(tf.fill([1, 3], float(action)), space)
+      np.testing.assert_array_equal(found[0], bound)
+
+
+class ObservationsTest(parameterized.TestCase):
+
+  def _check(self, space, observations, vectors):
+    """Checks two forms of observations, in `step` and in the export."""
+    agent, module = _agent(space, spaces.Discrete(5))
+    state = agent.initial_state(3)
+    found, other = (agent.step(observation, state, greedy=True)[0].tolist()
+                    for observation in (observations, vectors))
+    self.assertEqual(found, other)
+    named = (observations if isinstance(observations, dict)
+             else {'': observations})
+    inputs = {f'observation_{name}'.rstrip('_'): part
+              for name, part in named.items()}
+    self.assertEqual(
+        {name: part.shape[1:] for name, part in module.inputs.items()},
+        {name: part.shape[1:] for name, part in inputs.items()})
+    outputs = module.step_greedy(**{
+        name: tf.constant(part) for name, part in inputs.items()})
+    self.assertEqual(outputs['action'].numpy().tolist(), found)
+    with tempfile.TemporaryDirectory() as directory:
+      export._add_tflite(module, directory, True)
+      lite = tf.lite.Interpreter(os.path.join(
+          directory, 'agent.tflite')).get_signature_runner('step_greedy')(
+              **{name: part[:1] for name, part in inputs.items()})
+    self.assertEqual(lite['action'].tolist(), found[:1])
+    np.testing.assert_allclose(lite['policy'], outputs['policy'][:1], rtol=1e-4)
+
+  @parameterized.parameters(*_COUNTED)
+  def test_integers_are_the_same_as_vectors(self, name):
+    space = _COUNTED[name]
+    space.seed(1)
+    rows = [space.sample() for _ in range(3)]
+    self._check(space, np.array(rows, np.int32), np.array(
+        [spaces.flatten(space, row) for row in rows], np.float32))
+
+  def test_parts_of_a_dictionary(self):
+    space = spaces.Dict({**_COUNTED, 'price': spaces.Box(
+        0, 9, (2,), np.float32)})
+    space.seed(2)
+    rows = [space.sample() for _ in range(3)]
+    parts = {name: np.array([row[name] for row in rows], np.int32)
+             for name in _COUNTED}
+    price = np.array([row['price'] for row in rows])
+    self._check(space, {**parts, 'price': price}, {'price': price, **{
+        name: [spaces.flatten(space[name], row[name]) for row in rows]
+        for name in _COUNTED}})
+
+  def test_a_tuple(self):
+    agent, _ = _agent(spaces.Tuple([_COUNTED['place'], _COUNTED['lamps']]),
+                      spaces.Discrete(5))
+    state = agent.initial_state(1)
+    one = agent.step(([3], [[0, 1, 1]]), state, greedy=True)[0]
+    other = agent.step({'0': [[0, 1, 0, 0]], '1': [[0, 1, 1]]}, state,
+                       greedy=True)[0]
+    self.assertEqual(one.tolist(), other.tolist())
+
+  @parameterized.parameters(
+      (6, r'An observation has the number 6, which is not in its space, '
+       r'Discrete\(4, start=2\)'),
+      (2.5, 'must be a whole number'), (np.zeros(3), (
+          r'Discrete\(4, start=2\) must be integers of shape \[1\], or vectors '
+          r'of zeros and ones of shape \[1, 4\], not \[1, 3\]')))
+  def test_what_is_no_number_of_the_space(self, number, text):
+    agent, _ = _agent(_COUNTED['place'], spaces.Discrete(5))
+    with self.assertRaisesRegex(errors.EnvironmentSpecError, text):
+      agent.step(np.array([number]), agent.initial_state(1))
+
+
+class SpecTest(absltest.TestCase):
+
+  def test_environments_tell_their_units(self):
+    name = 'examples.shop:shop/Inventory-v0'
+    with environments.make_vec([name], [1]) as env:
+      found = units.Units(env.spec.units)
+    self.assertEqual(found.action_space, spaces.MultiDiscrete([11, 11, 11]))
+    self.assertEqual(found.counted, {'weekday': spaces.Discrete(7)})
+
+  def test_spaces_are_the_same_after_a_file(self):
+    for space in (*_ACTIONS.values(), *_COUNTED.values()):
+      saved = json.loads(json.dumps(units.describe(space, space)))
+      found = units.Units(saved).action_space
+      self.assertEqual(found, space)
+      self.assertEqual(found.dtype, space.dtype)
+
+
+@pytest.mark.slow
+class TrainedTest(absltest.TestCase):
+
+  def test_a_log_directory_with_and_without_units(self):
+    logdir = self.create_tempdir().full_path
+    training.train(config_lib.Config(
+        logdir=logdir, level_name='examples.shop:shop/Pricing-v0', xla='none',
+        num_actors=2, unroll_length=2, batch_size=2,
+        total_environment_frames=16))
+    env = gymnasium.make('examples.shop:shop/Pricing-v0')
+    agent = scalable_agent.load(logdir)
+    observation, _ = env.reset(seed=1)
+    step = lambda agent, **kwargs: agent.step(
+        observation[None], agent.initial_state(1), greedy=True, **kwargs)[0]
+    action = step(agent)
+    self.assertTrue(env.action_space.contains(action[0]))
+    self.assertLess(np.abs(action - 250).max(), 249)
+    self.assertLen(agent.play(env, num_episodes=1), 1)
+    path = os.path.join(logdir, 'spec.json')
+    with open(path, encoding='utf-8') as f:
+      spec = json.load(f)
+    self.assertEqual(spec.pop('units')['action']['high'], [500, 500])
+    with open(path, 'w', encoding='utf-8') as f:
+      json.dump(spec, f)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      old = scalable_agent.load(logdir)
+    self.assertIn('returns actions within [-1, 1]', output.getvalue())
+    np.testing.assert_array_equal(step(old), step(agent, normalised=True))
+    self.assertLessEqual(np.abs(step(old)).max(), 1)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/units',
+         catches='test_spaces_are_the_same_after_a_file', rows=(
+        ('first numbers get lost', "'start': space.start.tolist(),",
+         "'start': [0] * len(space.nvec),"),
+        ('the dtype gets lost', "dtype = np.dtype(facts['dtype'])",
+         'dtype = np.dtype(np.float32)'),
+    )),
+    dict(file='modes/loading',
+         catches='test_step_and_export_act_in_the_space', rows=(
+        ('always normalised', 'action if normalised else',
+         'action if True else'),
+    )),
+    dict(file='modes/export',
+         catches='test_step_and_export_act_in_the_space', rows=(
+        ('counted from 0', 'actions + np.asarray(space.start, np.int32)',
+         'actions'),
+        ('half of the range', 'share = (actions + 1) / 2',
+         'share = (actions + 1) / 4'),
+    )),
+    dict(file='modes/export', catches='test_the_bounds_are_reached_exactly',
+         rows=(('not clipped', 'tf.clip_by_value((1 - share) * low + share * '
+                'high, low, high)', 'low + share * (high - low)'),)),
+    dict(file='modes/export', catches='test_integers_are_the_same_as_vectors',
+         rows=(('observations from 0', 'numbers - np.asarray(space.start, '
+                'np.int32)', 'numbers'),)),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()
