@@ -52,7 +52,8 @@ MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.modes.video', 'run'),
          'export': ('scalable_agent.modes.export', 'run'),
-         'suite': ('scalable_agent.modes.suite', 'run')}
+         'suite': ('scalable_agent.modes.suite', 'run'),
+         'selftest': ('scalable_agent.modes.selftest', 'run')}
 # Modes that default to the settings of the training run.
 _USES_TRAINED_SETTINGS = ('test', 'video', 'export')
 

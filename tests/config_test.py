@@ -54,6 +54,7 @@ _REFUSED = {
        for name in ('dataset_path', 'level_cache_dir')},
     'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
+        'seeds', 'jobs',
         'test_num_episodes', 'total_environment_frames', 'num_actors', 'passes',
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
         'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
@@ -97,7 +98,7 @@ _REFUSED = {
     **{name: _CHOICES for name in (
         'mode', 'job_name', 'reward_clipping', 'optimizer', 'xla',
         'compute_dtype', 'correction', 'algorithm', 'learning_rate_schedule',
-        'selector', 'hindsight', 'reduction', 'save_replay', 'pack',
+        'selector', 'hindsight', 'reduction', 'save_replay', 'pack', 'suite',
         'inference', 'collectives', 'video_format', 'export_format')},
     'hidden_sizes': [(value, 'must be a list of positive numbers, such as '
                       '256,256') for value in ('', ' , ', '64,0', '64,-1',
@@ -105,7 +106,10 @@ _REFUSED = {
                                                '9' * 5000)],
     'agent': [(value, 'must be one of auto, deep, shallow, nature, mlp, or ')
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
-    'hook': [(value, 'must be module:function') for value in ('a', 'a:1b')],
+    **{name: [(value, 'must be module:function') for value in ('a', 'a:1b')]
+       for name in ('hook', 'addon')},
+    'normalise_observations': [
+        (value, 'must be none, auto, or names') for value in ('', ',')],
     'clip_ratio': [(0, 'must be positive'), _BELOW_ONE[1]],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_update_rate': [(0, 'must be positive'),
@@ -115,17 +119,18 @@ _REFUSED = {
     'num_gpus_per_learner': [(-2, 'must be at least -1')],
     'environment_kwargs': [(value, 'must be a JSON object, such as {"size": 5}')
                            for value in ('[1]', 'size=5')],
-    'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
+    'task': [(-2, 'must be at least -1'), (1, 'must be 0 for the only')]}
 # All values of their types are valid.
-_FREE = {'plot_file', 'use_lstm', 'normalise_observations',
-         'normalise_returns', 'normalise_advantages', 'overlap',
+_FREE = {'plot_file', 'use_lstm', 'normalise_returns',
+         'normalise_advantages', 'overlap',
          'scale_from_state',
          'use_last_action_reward', 'use_instruction', 'test_greedy',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'value_rescaling', 'layer_norm', 'exact_temperature',
          'deterministic',
-         'ray_address', 'allow_other_task', 'debug', 'video_text'}
+         'ray_address', 'allow_other_task', 'debug', 'video_text',
+         'log_episodes'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
@@ -209,9 +214,9 @@ class DefaultsTest(absltest.TestCase):
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
             'environment_settings', 'files', 'lab_levels', 'learner_settings',
-            'replay_settings', 'run_settings', 'sections'))
-        + "'scalable_agent.settings.test_settings', "
-        "'scalable_agent.settings.values']")
+            'recipes', 'replay_settings', 'run_settings', 'sections',
+            'suite_settings', 'test_settings'))
+        + "'scalable_agent.settings.values']")
 
 
 class ChecksTest(parameterized.TestCase):
@@ -514,7 +519,6 @@ class AlgorithmsTest(parameterized.TestCase):
       (dict(use_last_action_reward=True), 'needs --use_lstm'),
       (dict(sequence_length=19), 'needs --use_lstm'),
       (dict(use_lstm=True, replay_steps=263), 'must be at least 264, for seq'),
-      (dict(use_lstm=True, min_replay_steps=163), 'must be at least 164, for '),
       (dict(use_lstm=True, n_step=21), 'must be at most --sequence_length=20'),
       (dict(use_lstm=True, hindsight='future'), 'cannot be used with --use_'))
   def test_what_an_lstm_needs(self, settings, text):
@@ -902,7 +906,7 @@ class HelpTest(absltest.TestCase):
     self.assertEqual(headings, [
         '00 recipe', '01 run', '02 environment', '03 agent', '04 acting',
         '05 cluster', '06 learner', '07 impala', '08 offpolicy', '09 replay',
-        '10 test'])
+        '10 test', '11 suite'])
     shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[2:]
     seen = set()
     for section, part in zip(config_lib.SECTIONS, shown):

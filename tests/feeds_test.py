@@ -44,6 +44,8 @@ _ENDS = frozenset(10 * i + j for i in range(1000) for j in (2, 5, 10))
 class _Learner:
   """Takes batches, and learns nothing."""
 
+  agent = counting_agent.CountingAgent()
+
   def __init__(self, updates_per_call, num_env_frames=0):
     self.updates_per_call = updates_per_call
     self.num_env_frames = num_env_frames
@@ -622,6 +624,14 @@ class SequencesTest(tf.test.TestCase):
     self.assertGreater(len(seen), .8 * 3 * num_added)
     self.assertEqual({states[4 * (p // 3)] for p in seen}, {0, 1, 2, 3, 5})
 
+  def test_the_warm_up_has_a_sequence(self):
+    config = dataclasses.replace(
+        self._config(), min_replay_steps=1, updates_per_step=1.)
+    # After four steps of three environments, there is no sequence yet; after
+    # eight, six updates are due.
+    taken = _take(config, 6, learner=_SequenceLearner())
+    self.assertEqual(sum(batch.num_new_frames for batch in taken), 24)
+
   def test_errors_decide_what_is_drawn(self):
     shares = []
     with _running(self._config(), _SequenceLearner()) as (feed, batches):
@@ -956,6 +966,11 @@ MUTATIONS = (
         ('sequences: steps counted as unrolls',
          'config.num_entries, config.unroll_length)',
          'config.num_entries, 2 * config.unroll_length)'),
+    )),
+    dict(file='learning/sources', catches='test_the_warm_up_has_a_sequence',
+         rows=(
+        ('sequences: updates before there is one',
+         'config.num_entries if config.use_lstm else 0', '0'),
     )),
     dict(file='learning/sources',
          catches='SequencesTest.test_errors_decide_what_is_drawn', rows=(

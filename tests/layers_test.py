@@ -42,8 +42,7 @@ _WITHOUT_TENSORFLOW_TOO = frozenset(
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
 # On one machine. `compat.scalable_agent.experiment` starts the program, which
-# adds a module, as `__main__` does. The report of a suite groups the runs by
-# their settings, which adds another.
+# adds a module, as `__main__` does; a suite's report groups runs by settings.
 _LONGEST_CHAIN = 11
 # On a cluster: the chain goes through the driver and the learner's process.
 _LONGEST_CHAIN_ON_A_CLUSTER = 14

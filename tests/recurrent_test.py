@@ -11,9 +11,11 @@ import numpy as np
 import off_policy_test as plain
 import pytest
 from scalable_agent import algorithms
+from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.losses import q_learning
 from scalable_agent.modes import export
+from scalable_agent.networks import instructions
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -332,6 +334,39 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
           reward=env_outputs.reward[t], last_action=data.actions[t], **now)
       now = {name: found[name] for name in 'ch'}
       self.assertAllClose(found['policy'], params, rtol=1e-5, atol=1e-6)
+
+
+class WordsTest(tf.test.TestCase):
+
+  def _spec(self):
+    return plain._spec('sac_discrete')._replace(observation={
+        'seen': plain._OBSERVATION,
+        'instruction': structs.ArraySpec((), np.dtype(object))})
+
+  def test_instructions_are_learned(self):
+    config = plain._config('sac_discrete', **_settings())
+    learner = training.make_learner(config, self._spec())
+    data = _sequences('sac_discrete')
+    words = np.full(data.actions.shape, b'go', object)
+    words[:, 1] = b'to the red door'
+    data = data._replace(env_outputs=data.env_outputs._replace(observation={
+        'seen': data.env_outputs.observation, 'instruction': words}))
+    embeddings = [v for v in learner.agent.memory_variables
+                  if tuple(v.shape) == (1000, 20)]
+    self.assertLen(embeddings, 1)
+    before = embeddings[0].numpy()
+    learner.step(learner.to_device(data, 1))
+    changed = np.flatnonzero(np.any(embeddings[0].numpy() != before, 1))
+    rows = {row for text in (b'go', b'to the red door')
+            for row in instructions.hash_words([text]).ravel().tolist()
+            if row >= 0}
+    self.assertContainsSubset(rows, set(changed.tolist()))
+
+  def test_instructions_need_an_lstm(self):
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError,
+        '^With --algorithm=sac, an agent sees instructions only with --use_l'):
+      algorithms.make(plain._config('sac_discrete'), self._spec(), 1)
 
 
 class _Killed(Exception):

@@ -51,7 +51,7 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 # The number of an environment in the run, for the code of users.
 NUMBER = 'SCALABLE_AGENT_ENVIRONMENT_NUMBER'
 
-# Durations of `play_trial` in which a trial and gymnasium's checker end.
+# A trial takes at most as many times its seconds, with gymnasium's checker.
 _MAX_TRIALS = 4
 
 # The fork server imports the adapters once, for all environments.

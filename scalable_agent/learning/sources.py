@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 import functools
 import os
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import environments
@@ -18,6 +18,7 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
+from scalable_agent.learning import statistics
 from scalable_agent.networks import agents
 from scalable_agent.replay import saving
 from scalable_agent.scores import levels
@@ -29,9 +30,6 @@ _MAX_SAVED_BYTES = 2e9
 
 _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
-
-_Replay: TypeAlias = (replay_lib.Replay[replay_lib.StepStore]
-                      | replay_lib.Replay[replay_lib.Starts])
 
 
 class Place(NamedTuple):
@@ -54,13 +52,9 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
               learner: learner_lib.Learner, part: int = 0,
               collectives: collectives_lib.Collectives | None = None,
               first_environment: int = 0, num_groups: int = 1) -> feeds.Feed:
-  """Makes the feed of a learner; nothing runs before its `start`.
+  """Makes the feed of a learner of resolved settings, see `Place`.
 
-  Args:
-    config: the settings of this learner, resolved.
-    part: a number that differs between the parts of a run.
-    first_environment: the lowest number of an environment in the unrolls.
-    num_groups: groups of environments that act, if acting takes turns.
+  If acting takes turns, `num_groups` groups of environments act.
   """
   collectives = collectives or collectives_lib.Alone()
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
@@ -170,13 +164,15 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     replay = _make_replay(config, spec, learner, selector, place)
   if counters is not None:
     rate.state = counters
-    print(f'The saved replay has {replay.num_items:,} '
-          f'{"sequences" if config.use_lstm else "transitions"}.')
+    items = 'sequences' if config.use_lstm else 'transitions'
+    print(f'The saved replay has {replay.num_items:,} {items}.')
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
+  rows = statistics.NewRows(learner.agent.observation_normaliser)
 
   def add(unroll: structs.Unroll) -> None:
+    rows.add(unroll.steps.env_outputs.observation)
     # The replay counts environments from 0 on.
     numbers = unroll.start.environment - place.first_environment
     replay.add(unroll._replace(start=unroll.start._replace(
@@ -191,7 +187,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     num_more = num_uncounted
     for sample in replay_lib.samples(
         inbox, add, draw, rate, _note, learner.updates_per_call):
-      yield sample._replace(num_new_steps=sample.num_new_steps + num_more)
+      yield sample._replace(num_new_steps=sample.num_new_steps + num_more,
+                            new_rows=rows.take())
       num_more = 0
 
   def save() -> None:
@@ -204,7 +201,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  learner: learner_lib.Learner, selector: replay_lib.Selector,
-                 place: Place) -> _Replay:
+                 place: Place) -> (replay_lib.Replay[replay_lib.StepStore]
+                                   | replay_lib.Replay[replay_lib.Starts]):
   seed = place.replay_seed(config)
   store = replay_lib.StepStore(
       spec, config.replay_steps, config.num_actors,
@@ -247,7 +245,8 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
                place: Place) -> replay_lib.Rate:
-  min_steps = declare.used(config.min_replay_steps)
+  min_steps = max(declare.used(config.min_replay_steps), config.num_actors * (
+      config.num_entries if config.use_lstm else 0))
   num_frames = min_steps * place.collectives.size * spec.num_action_repeats
   if num_frames >= config.total_environment_frames:
     raise errors.ConfigError(
@@ -341,9 +340,8 @@ def _make_view(config: config_lib.Config, n_step: replay_lib.NStep
       n_step, rewards, config.hindsight, config.hindsight_goals, terminated)
 
 
-def allocate_unroll(
-    config: config_lib.Config, spec: structs.EnvironmentSpec,
-    agent: agents.Agent, num_columns: int) -> structs.Unroll:
+def allocate_unroll(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                    agent: agents.Agent, num_columns: int) -> structs.Unroll:
   """Allocates an unroll, or a batch, of columns of any levels."""
   return unrolls.allocate(
       config.unroll_length, [''] * num_columns, spec.observation,

@@ -68,7 +68,8 @@ class ReplaySettings(Section):
   min_replay_steps: int | None = setting(
       By({'ddqn on Atari': 20_000, 'others': 1_000}),
       'Agent steps, of all environments together, before the first update. The '
-      'actions of these steps are random.', POSITIVE, algorithms=OFF_POLICY,
+      'actions of these steps are random. With --use_lstm, at least a sequence '
+      'of each environment.', POSITIVE, algorithms=OFF_POLICY,
       divided='roughly')
   updates_per_step: float | None = setting(
       By({'Atari with LSTM': .0125, 'ddqn with LSTM': .0625,

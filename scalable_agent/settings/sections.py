@@ -238,15 +238,12 @@ class AllSections(
     self._check('hindsight', self.hindsight == 'none',
                 'cannot be used with --use_lstm: the LSTM has seen the goal of '
                 'the episode')
-    for name, least in (
-        ('min_replay_steps', self.num_entries),
-        ('replay_steps', self.num_entries + self.unroll_length
-         + _SLOTS_BESIDE_AN_UNROLL)):
-      least *= self.num_actors
-      self._check(name, getattr(self, name) >= least,
-                  f'must be at least {least}, for sequences of '
-                  f'{self.num_entries} entries in each of --num_actors='
-                  f'{self.num_actors} environments')
+    least = self.num_actors * (
+        self.num_entries + self.unroll_length + _SLOTS_BESIDE_AN_UNROLL)
+    self._check('replay_steps', self.replay_steps >= least,
+                f'must be at least {least}, for sequences of '
+                f'{self.num_entries} entries in each of --num_actors='
+                f'{self.num_actors} environments')
 
   @property
   def num_entries(self) -> int:
