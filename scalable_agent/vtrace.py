@@ -34,6 +34,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import tensorflow as tf
 
+# Longer unrolls take too long to compile with each step as an operation.
+_MAX_UNROLLED_STEPS = 64
 # Types that TensorFlow converts to a tensor.
 TensorLike: TypeAlias = tf.Tensor | tf.Variable | np.ndarray | list | float
 
@@ -285,7 +287,14 @@ def from_importance_weights(
     constants = [tf.stop_gradient(x) for x in (
         log_rhos, discounts, rewards, values, bootstrap_value,
         clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold, lambda_)]
-    return VTraceReturns(*_vtrace(*constants, mix_advantages, associative_scan))
+    return VTraceReturns(*_vtrace(
+        *constants, mix_advantages, associative_scan, _is_unrolled(values)))
+
+
+def _is_unrolled(values: tf.Tensor) -> bool:
+  # The graphs of callers, such as the learner's, keep the loop.
+  return tf.executing_eagerly() and (
+      0 < values.shape[0] <= _MAX_UNROLLED_STEPS)
 
 
 # Compiled, because an eager tf.scan is a slow Python loop.
@@ -295,13 +304,15 @@ def _vtrace(
     values: tf.Tensor, bootstrap_value: tf.Tensor,
     clip_rho_threshold: tf.Tensor, clip_pg_rho_threshold: tf.Tensor,
     clip_c_threshold: tf.Tensor, lambda_: tf.Tensor, mix_advantages: bool,
-    associative_scan: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    associative_scan: bool,
+    is_unrolled: bool) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns `vs` and `pg_advantages` of checked tensors."""
   rhos = tf.exp(log_rhos)
   vs = compute_vs(
       tf.minimum(clip_rho_threshold, rhos),
       tf.math.multiply_no_nan(tf.minimum(clip_c_threshold, rhos), lambda_),
-      discounts, rewards, values, bootstrap_value, associative_scan)
+      discounts, rewards, values, bootstrap_value, associative_scan,
+      is_unrolled)
 
   vs_t_plus_1 = _shift(vs, bootstrap_value)
   if mix_advantages:
@@ -315,13 +326,16 @@ def _vtrace(
 def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
                rewards: tf.Tensor, values: tf.Tensor,
                bootstrap_value: tf.Tensor,
-               associative_scan: bool = False) -> tf.Tensor:
+               associative_scan: bool = False,
+               is_unrolled: bool = False) -> tf.Tensor:
   """Computes V-trace targets `v_t` from clipped importance weights.
 
   All other functions of this module use this recursion. Gradients flow through
   the recursion, and arguments, `[T, B, ...]`, are not checked. `clipped_rhos`
-  are `min(rho_bar, rho_t)`, and `cs` are `c_t`, with lambda. See
-  `from_importance_weights` on all other arguments.
+  are `min(rho_bar, rho_t)`, and `cs` are `c_t`, with lambda. `is_unrolled` is
+  whether each step has its own operations, which is faster outside of a
+  `tf.function`; the results are equal. See `from_importance_weights` on all
+  other arguments.
   """
   # Makes a zero discount stop infinities, see the module's docstring.
   product = tf.math.multiply_no_nan
@@ -347,6 +361,14 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
     return values + reversed_sums[::-1]
 
   # The sum starts at zero, since the deltas contain the bootstrap value.
+  if is_unrolled:
+    after, sums = tf.zeros_like(bootstrap_value), []
+    for c, delta in zip(reversed(tf.unstack(discounted_cs)),
+                        reversed(tf.unstack(deltas))):
+      after = delta + product(after, c)
+      sums.append(after)
+    return values + tf.stack(sums[::-1])
+
   vs_minus_values = tf.scan(
       lambda after, step: step[1] + product(after, step[0]),
       (discounted_cs, deltas), initializer=tf.zeros_like(bootstrap_value),

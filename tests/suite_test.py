@@ -226,7 +226,7 @@ class SuiteTest(parameterized.TestCase):
        'pong is no level of --suite=toys, which has catch, memory, pattern, '
        'target.'),
       (dict(batch_size='0'), '--batch_size=0 must be positive.'),
-      (dict(algorithm='ddqn'), 'is not used by --algorithm=ddqn'))
+      (dict(algorithm='ddqn'), '--recipe=catch is for --algorithm=impala.'))
   def test_bad_flags_are_found_before_the_first_run(self, settings, text):
     code, _, error = self._main(**settings)
     self.assertEqual((code, self.started), (2, []))

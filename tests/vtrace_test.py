@@ -442,13 +442,26 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       for output in returns:
         self.assertEqual(tape.gradient(output, inputs), dict.fromkeys(inputs))
 
-  @parameterized.parameters(False, True)
-  def test_gradients_of_compute_vs(self, associative_scan):
+  @parameterized.parameters(1, 20, 64, 65)
+  def test_eager_results_are_those_of_a_graph(self, length):
+    # Eagerly, up to 64 steps have an operation each.
+    rng = np.random.RandomState(length)
+    arguments = [tf.constant(rng.normal(size=shape), tf.float32) for shape in (
+        (length, 3, 1), (length, 3, 1), *[(length, 3, 2)] * 2, (3, 2))]
+    eager = vtrace.from_importance_weights(*arguments, lambda_=0.9)
+    graph = tf.function(vtrace.from_importance_weights)(
+        *arguments, lambda_=0.9)
+    for found, expected in zip(eager, graph):
+      np.testing.assert_array_equal(found, expected)
+
+  @parameterized.parameters((False, False), (True, False), (False, True))
+  def test_gradients_of_compute_vs(self, associative_scan, is_unrolled):
     rng = np.random.RandomState(14)
     arguments = [tf.constant(rng.uniform(0.5, 1.5, [4, 2])) for _ in range(5)]
     arguments.append(tf.constant(rng.uniform(0.5, 1.5, [2])))
     theoretical, numerical = tf.test.compute_gradient(
-        lambda *x: vtrace.compute_vs(*x, associative_scan), arguments,
+        lambda *x: vtrace.compute_vs(
+            *x, associative_scan, is_unrolled), arguments,
         delta=1e-4)
     for found, expected in zip(theoretical, numerical):
       self.assertTrue(np.any(expected != 0))
@@ -636,6 +649,11 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='vtrace', catches='test_eager_results_are_those_of_a_graph1',
+         rows=(
+        ('unrolled sums in the wrong order', 'tf.stack(sums[::-1])',
+         'tf.stack(sums)'),
+    )),
     dict(file='vtrace', catches='test_axes_after_time', rows=(
         ('rho not clipped', 'tf.minimum(clip_rho_threshold, rhos)', 'rhos'),
         ('rho clipped from below', 'tf.minimum(clip_rho_threshold, rhos)',
