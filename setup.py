@@ -20,6 +20,9 @@ _MUJOCO = ['gymnasium[mujoco]>=1.1']
 _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
 # Of gymnasium: CarRacing and the films of CartPole and its like are drawn so.
 _PYGAME = 'pygame-ce>=2.1.3'
+# MinAtar asks for matplotlib, pandas and seaborn; only pictures need these.
+_MINATAR = ['minatar>=1.0.15']
+_DM_CONTROL = ['dm_control>=1.0.34', 'shimmy>=2.0']
 _BOX2D = ['box2d>=2.3.10', _PYGAME]
 _CUDA = ['tensorflow[and-cuda]>=2.18; platform_system == "Linux"']
 _RAY = ['ray>=2.60']
@@ -84,6 +87,8 @@ setuptools.setup(
         'vizdoom': _VIZDOOM,
         'mujoco': _MUJOCO,
         'robotics': _ROBOTICS,
+        'minatar': _MINATAR,
+        'dm_control': _DM_CONTROL,
         'box2d': _BOX2D,
         'plot': _PLOT,
         'video': _VIDEO,

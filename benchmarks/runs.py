@@ -2,21 +2,20 @@
 """Runs of experiment.py that a benchmark starts and stops, and their curves."""
 
 from collections.abc import Sequence
-import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 
 import numpy as np
-from scalable_agent.processes import signals
+from scalable_agent.processes.programs import last_words  # noqa: F401
+from scalable_agent.processes.programs import start as start_program
+from scalable_agent.processes.programs import stop  # noqa: F401
 from scalable_agent.scores import plotting
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The number of last episodes in a mean return.
 NUM_EPISODES = 100
-_STOP_TIMEOUT_S = 60
 
 
 def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
@@ -30,35 +29,6 @@ def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
   return start_program(
       [sys.executable, str(ROOT / 'experiment.py'), *flags,
        f'--logdir={directory}'], directory)
-
-
-def start_program(command: Sequence[str], directory: pathlib.Path,
-                  **kwargs) -> subprocess.Popen:
-  """Starts a program whose output is added to log.txt in a directory.
-
-  Args:
-    command: the command line of the program.
-    directory: the directory of log.txt, made if missing.
-    **kwargs: arguments of `subprocess.Popen`.
-  """
-  directory.mkdir(parents=True, exist_ok=True)
-  env = dict(kwargs.pop('env', os.environ), PYTHONUNBUFFERED='1')
-  with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
-    return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log,
-        stderr=subprocess.STDOUT, env=env, preexec_fn=lambda: (
-            signals.send_when_parent_dies(signal.SIGTERM)),
-        **kwargs)
-
-
-def stop(child: subprocess.Popen) -> None:
-  """Ends a run, which saves a checkpoint first."""
-  child.terminate()
-  try:
-    child.wait(timeout=_STOP_TIMEOUT_S)
-  except subprocess.TimeoutExpired:
-    child.kill()
-    child.wait()
 
 
 def episodes(directory: pathlib.Path) -> np.ndarray:
@@ -113,9 +83,3 @@ def is_at_end(log: pathlib.Path) -> bool:
 
 def _number(text):
   return int(text.replace(',', ''))
-
-
-def last_words(directory: pathlib.Path) -> str:
-  """Returns the last line that a run has printed."""
-  lines = (directory / 'log.txt').read_text(errors='replace').splitlines()
-  return next((line for line in reversed(lines) if line.strip()), '')

@@ -8,6 +8,7 @@
   python experiment.py --logdir=/tmp/a --mode=plot
   python experiment.py --logdir=/tmp/a --mode=video
   python experiment.py --logdir=/tmp/a --mode=export
+  python experiment.py --logdir=/tmp/b --mode=suite --suite=toys --seeds=5
 
 Where the package is installed, `scalable-agent` is the same program, and so is
 `python -m scalable_agent`. --help shows the most used flags, --help=sac those
@@ -39,6 +40,7 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import other_words
 from scalable_agent.settings import recipes
+from scalable_agent.settings.suite_settings import OF_SUITES
 
 # Module and function of every mode. The function takes a Config and returns the
 # exit code. The module is imported late: main must first set environment
@@ -49,7 +51,9 @@ MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'table': ('scalable_agent.scores.files', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.modes.video', 'run'),
-         'export': ('scalable_agent.modes.export', 'run')}
+         'export': ('scalable_agent.modes.export', 'run'),
+         'selftest': ('scalable_agent.modes.selftest', 'run'),
+         'suite': ('scalable_agent.modes.suite', 'run')}
 # Modes that default to the settings of the training run.
 _USES_TRAINED_SETTINGS = ('test', 'video', 'export')
 
@@ -61,6 +65,9 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   that are not given.
   """
   values = flag_values.flag_values_dict()
+  if values['mode'] == 'suite':
+    return config_lib.Config.from_values(
+        {name: values[name] for name in OF_SUITES})
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
   given = {name: values[name] for name in names if flag_values[name].present}
   trained_with = None
@@ -162,10 +169,12 @@ def main(argv: Sequence[str]) -> int:
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
       run = import_mode(config)
-      if config.mode != 'train':  # Incomplete directories must be removed.
+      if config.mode not in ('train', 'suite'):  # Which handle signals.
+        # Incomplete directories must be removed.
         stack.enter_context(
             signals.stop_on_signals(signals.Stop(waits_for='')))
-      exit_code = run(config)
+      exit_code = run(config) if config.mode != 'suite' else run(
+          config, flags.FLAGS, parse)
       sys.stdout.flush()
       return exit_code
   except errors.UserError as e:
@@ -189,8 +198,7 @@ def main(argv: Sequence[str]) -> int:
     return e.args[0] if e.args else 130
 
 
-def import_mode(
-    config: config_lib.Config) -> Callable[[config_lib.Config], int]:
+def import_mode(config: config_lib.Config) -> Callable[..., int]:
   """Checks the settings; imports and returns the function of `--mode`."""
   module, function = MODES[config.mode]
   _check(config)

@@ -181,8 +181,8 @@ MUTATIONS = (
          'if not isinstance'),)),
     dict(file='distributed/hosts',
          catches='test_workers_have_the_paths_of_their_actor', rows=(
-        ('the paths of an actor are lost',
-         "json.loads(os.environ.get(_PATHS) or '{}')", '{}'),)),
+        ('the paths of an actor are lost', ' if paths else config',
+         ' if False else config'),)),
 )
 
 if __name__ == '__main__':

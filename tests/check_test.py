@@ -53,6 +53,11 @@ def _continuous(space='Box(0.0, 500.0, (1,), float32)', **changes):
 
 class ReportTest(parameterized.TestCase):
 
+  def setUp(self):
+    super().setUp()
+    # On a busy machine, too, steps end a trial.
+    self.enter_context(mock.patch.object(check, '_SECONDS', 600.))
+
   @parameterized.parameters(
       ('Plain', 0, (
           r'  observations  Box\(-1.0, 1.0, \(3,\), float32\); seen -1 to 1',
@@ -61,7 +66,7 @@ class ReportTest(parameterized.TestCase):
           'the same seed repeats an episode, other seeds differ',
           'its checker finds no fault', '--recipe=appo_vectors')),
       ('Images', 0, ('seen 0 to 255', r'MultiBinary\(3\)',
-                     '--recipe=impala_frames')),
+                     '--recipe=appo_frames')),
       ('Places', 0, (r'Discrete\(3000\); seen', r'Discrete\(2, start=1\)',
                      'Large observations: frame')),
       ('Endless', 0, (
@@ -98,7 +103,7 @@ class ReportTest(parameterized.TestCase):
     with mock.patch.object(check, '_SECONDS', 2.):
       code, output = _check(_name('SlowReset'))
     self.assertEqual(code, 0)
-    self.assertRegex(output, '3[0-9][0-9] ms per reset')
+    self.assertRegex(output, r', (\d,\d\d\d|[3-9]\d\d) ms per reset')
     self.assertIn('checker was not run: its resets would take', output)
     self.assertIn('--num_actor_groups=16', output)
     with mock.patch.object(check, '_SECONDS', .01):
@@ -139,10 +144,15 @@ class ErrorsTest(parameterized.TestCase):
 
 class TrialTest(absltest.TestCase):
 
+  def test_an_environment_that_hangs(self):
+    with mock.patch.object(check, '_SECONDS', .1), self.assertRaisesRegex(
+        errors.EnvironmentProcessLostError, 'did not answer within 1.4 sec'):
+      _check('fake_environments:fake/NeverReady-v0', '--step_timeout_s=1')
+
   def test_the_same_as_gymnasium_alone(self):
     # CartPole's rewards are 1: an episode of N steps returns N.
     config = config_lib.Config(level_name='CartPole-v1')
-    facts = environments.play_trial('CartPole-v1', config, 20.)
+    facts = environments.play_trial('CartPole-v1', config, 600.)
     self.assertLen(facts.rewards, 5000)
     self.assertEqual(facts.returns, facts.lengths)
     self.assertLen(facts.lengths, facts.num_terminated)
@@ -164,7 +174,7 @@ class AdviceTest(parameterized.TestCase):
        'appo_vectors'),
       (_facts(spec=structs.EnvironmentSpec(
           {'a': _VECTOR, 'b': _FRAME}, structs.ActionSpec((2,)), 1)),
-       'impala_frames'),
+       'appo_frames'),
       (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
        'ddqn_bit_flipping'),
       (_continuous(parts={'achieved_goal': _PART, 'desired_goal': _PART}),

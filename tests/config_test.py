@@ -105,7 +105,8 @@ _REFUSED = {
                                                '9' * 5000)],
     'agent': [(value, 'must be one of auto, deep, shallow, nature, mlp, or ')
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
-    'hook': [(value, 'must be module:function') for value in ('a', 'a:1b')],
+    **{name: [(value, 'must be module:function') for value in ('a', 'a:1b')]
+       for name in ('hook', 'addon')},
     'clip_ratio': [(0, 'must be positive'), _BELOW_ONE[1]],
     'recent_eta': [(0, 'must be positive'), (1.1, 'must be between 0')],
     'target_update_rate': [(0, 'must be positive'),
@@ -115,7 +116,7 @@ _REFUSED = {
     'num_gpus_per_learner': [(-2, 'must be at least -1')],
     'environment_kwargs': [(value, 'must be a JSON object, such as {"size": 5}')
                            for value in ('[1]', 'size=5')],
-    'task': [(-2, 'must be at least -1'), (0, 'needs --ray_address=HOST')]}
+    'task': [(-2, 'must be at least -1'), (1, 'must be 0 for the only')]}
 # All values of their types are valid.
 _FREE = {'plot_file', 'use_lstm', 'normalise_observations',
          'normalise_returns', 'normalise_advantages', 'overlap',
@@ -125,7 +126,8 @@ _FREE = {'plot_file', 'use_lstm', 'normalise_observations',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'value_rescaling', 'layer_norm', 'exact_temperature',
          'deterministic',
-         'ray_address', 'allow_other_task', 'debug', 'video_text'}
+         'ray_address', 'allow_other_task', 'debug', 'video_text',
+         'log_episodes'}
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
 _VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))

@@ -152,6 +152,14 @@ class ConvertTest(parameterized.TestCase):
     self.assertIn('choose()', comments['policy.model.sigma_type'])
     self.assertIn('not known', comments['policy.learn.batch_size2'])
     self.assertIn('only', comments['policy.learn.grad_clip_type'])
+    _, comments = self._di_engine(
+        learn="optim='sgd'", model="action_space='continuous', "
+        "sigma_type='fixed', bound_type=None")
+    for name in ('policy.learn.optim', 'policy.model.sigma_type'):
+      self.assertIn('no counterpart', comments[name])
+    self.assertNotIn('policy.model.bound_type', comments)
+    _, comments = self._pytorchrl('DDPG', actor=", noise='OU'")
+    self.assertIn('no counterpart', comments['noise'])
 
   def test_without_a_number_of_unrolls(self):
     config, comments = self._convert(_DI_ENGINE.format(
@@ -176,7 +184,7 @@ class ConvertTest(parameterized.TestCase):
         # 5000 updates at half an update for each step.
         eval_every_frames=10_000)
     self.assertEqual(comments.keys(), {
-        'policy_loss_addons', 'log_dir', 'env_fn', 'restart_model'})
+        'policy_loss_addons', 'log_dir', 'env_fn'})
 
   @parameterized.parameters(
       ('DDQN', 'lr=3e-4, epsilon_decay=0.9', dict(

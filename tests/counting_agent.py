@@ -13,6 +13,8 @@ class CountingAgent:
   observation modulo 3. If it is greedy, it is that of the largest logit.
   """
 
+  observation_normaliser = None
+
   def __init__(self):
     self.scale = tf.Variable(1.0)
     self.variables = [self.scale]

@@ -11,8 +11,10 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 import pytest
 from scalable_agent import errors
+from scalable_agent.experience import structs
 from scalable_agent.settings import config as config_lib
 
 ray = pytest.importorskip('ray')
@@ -23,7 +25,9 @@ from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import workers
 
-_DESCRIPTION = descriptions.Description(None, 1, 'host', 7, {})  # type: ignore
+_SPEC = structs.EnvironmentSpec(
+    structs.ArraySpec((1,), np.dtype(np.float32)), structs.ActionSpec((2,)), 1)
+_DESCRIPTION = descriptions.Description(_SPEC, 1, 'host', 7, {})
 _DEATH = ray.exceptions.RayActorError()
 
 

@@ -44,6 +44,8 @@ _ENDS = frozenset(10 * i + j for i in range(1000) for j in (2, 5, 10))
 class _Learner:
   """Takes batches, and learns nothing."""
 
+  agent = counting_agent.CountingAgent()
+
   def __init__(self, updates_per_call, num_env_frames=0):
     self.updates_per_call = updates_per_call
     self.num_env_frames = num_env_frames

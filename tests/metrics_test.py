@@ -41,7 +41,7 @@ def _scalars(logdir):
     for record in tf.data.TFRecordDataset(path):
       event = tf.compat.v1.Event.FromString(record.numpy())
       for value in event.summary.value:
-        if value.tag != 'action':
+        if value.tag not in ('action', 'settings'):
           found[value.tag, event.step] = float(tf.make_ndarray(value.tensor))
   return found
 
@@ -106,6 +106,19 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
         ('a,b/episode_return', 100): -3.5, ('a,b/episode_frames', 100): 100,
         ('a,b/episode_return', 200): -3.5, ('a,b/episode_frames', 200): 100,
         ('total_loss', 100): 10, ('total_loss', 200): 20})
+
+  def test_settings_are_a_table(self):
+    logdir = self.create_tempdir().full_path
+    writer = metrics.MetricsWriter(logdir, num_action_repeats=4)
+    writer.write_settings({'seed': 3, 'xla': 'none'}, 100)
+    writer.close()
+    [path] = glob.glob(os.path.join(logdir, 'events*'))
+    texts = [value.tensor.string_val[0].decode()
+             for record in tf.data.TFRecordDataset(path)
+             for value in tf.compat.v1.Event.FromString(
+                 record.numpy()).summary.value]
+    self.assertEqual(texts, [
+        '| setting | value |\n|---|---|\n| seed | 3 |\n| xla | none |'])
 
   @parameterized.parameters(
       (0., '0'), (-3.5, '-3.5'), (21., '21'), (1234567., '1234567'),

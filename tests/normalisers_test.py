@@ -21,6 +21,7 @@ from scalable_agent.networks import layers
 from scalable_agent.networks import normalisers
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import setup
+from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 import tree
@@ -470,7 +471,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
             learner, half=slice(2 * rank, 2 * rank + 2)), algorithm=algorithm)
     for one, *two in zip(first, *[
         s for s in sums if s[0] == first[0] / 2][:2], strict=True):
-      self.assertAllClose(one, sum(two), rtol=1e-12)
+      self.assertAllClose(one, sum(two), rtol=1e-12, atol=0)
     for one, two in zip(*[l.agent.variables for l in learners], strict=True):
       self.assertAllEqual(one, two)
     for one, two in zip(alone.agent.variables, learners[0].agent.variables,
@@ -592,6 +593,134 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(found.deviation, np.std(rewards), rtol=1e-4)
 
 
+_OFF_POLICY = ('ddpg', 'td3', 'sac', 'mpo')
+_MEAN, _VARIANCE = np.float32([3, -2, 100]), np.float32([4, .25, 900])
+
+
+def _off_policy(algorithm, collectives=None, **settings):
+  config = config_lib.Config(
+      algorithm=algorithm, level_name='Pendulum-v1', hidden_sizes='8,8',
+      xla='none', updates_per_call=1, **settings).resolved(
+          _VECTOR, on_cpu=True, num_groups=1)
+  return setup.make_learner(
+      config, _SPEC._replace(action=structs.ActionSpec(size=2)),
+      collectives=collectives)
+
+
+def _transitions(rng, learner, observations, rows=None):
+  data = structs.Transition(
+      observations[0], rng.uniform(-1, 1, [8, 2]).astype('f'),
+      rng.normal(size=8).astype('f'), np.full([8], .9, 'f'), observations[1])
+  return learner.to_device(data, 1)._replace(new_rows=rows or {})
+
+
+class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.parameters(*_OFF_POLICY)
+  def test_agent_critics_and_targets_see_normalised_observations(
+      self, algorithm):
+    learner = _off_policy(algorithm, normalise_observations='auto')
+    plain = _off_policy(algorithm)
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    part.mean.assign(_MEAN)
+    part.variance.assign(_VARIANCE)
+    part.count.assign(5)
+    for seed in range(4):
+      rng = np.random.default_rng(seed)
+      x = np.float32(rng.normal(_MEAN, 3 * np.sqrt(_VARIANCE), [2, 8, 3]))
+      normal = np.clip((x - _MEAN) / np.sqrt(_VARIANCE + 1e-5), -5, 5)
+      found = learner.step(_transitions(
+          np.random.default_rng(seed), learner, x)).scalars
+      expected = plain.step(_transitions(
+          np.random.default_rng(seed), plain, normal)).scalars
+      self.assertEqual(found.keys(), expected.keys())
+      for name, value in expected.items():
+        self.assertAllClose(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
+    self.assertAllEqual(part.mean, _MEAN)  # Draws move nothing.
+    self.assertAllEqual(part.variance, _VARIANCE)
+    self.assertEqual(float(part.count), 5)
+    for kind in ('targets', 'unpublished'):  # Without the statistics.
+      self.assertEqual([v.shape for v in learner.state[kind]],
+                       [v.shape for v in plain.state[kind]])
+
+  def test_rows_that_arrive_move_the_statistics_before_the_update(self):
+    learner = _off_policy('td3', normalise_observations='auto')
+    weights = [v.numpy() for v in learner.algorithm.groups['critic']]
+    rng = np.random.default_rng(1)
+    rows = statistics.NewRows(learner.agent.observation_normaliser)
+    seen = []
+    for size in (2, 5, 1):
+      x = np.float32(rng.normal(_MEAN, np.sqrt(_VARIANCE), [4, size, 3]))
+      rows.add(x)
+      seen.append(x[1:].reshape(-1, 3))
+      if size != 2:
+        learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
+        [part] = learner.agent.observation_normaliser.statistics.values()
+        arrived = np.concatenate(seen).astype('d')
+        self.assertAllClose(part.mean, arrived.mean(0), rtol=1e-5)
+        self.assertAllClose(part.variance, arrived.var(0), rtol=1e-4)
+        self.assertEqual(float(part.count), len(arrived))
+    self.assertNotAllClose(learner.algorithm.groups['critic'][0], weights[0])
+    with self.assertRaisesRegex(errors.EnvironmentValueError, 'too large'):
+      for _ in range(2):
+        rows.add(np.full([3, 1, 3], 1e30, 'f'))
+        learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
+
+  def test_rows_of_frames(self):
+    rng = np.random.default_rng(1)
+    frames = rng.integers(0, 256, [6, 2, 4, 3, 3], dtype=np.uint8)
+    rows = statistics.NewRows(
+        _normaliser((4, 3, 3), np.uint8, is_stacked=True))
+    rows.add(frames)
+    count, total, squares = rows.take()['']
+    newest = frames[1:, :, -1].reshape(-1, 3, 3) / 255
+    self.assertEqual(count, 10)
+    self.assertAllClose(total, newest.sum(0))
+    self.assertAllClose(squares, (newest**2).sum(0))
+    self.assertAllEqual(rows.take()[''][1], np.zeros([3, 3]))
+    self.assertEmpty(statistics.NewRows(None).take())
+
+  def test_rows_of_all_learners(self):
+    shared = {}, threading.Barrier(2)
+    x = np.float32(np.random.default_rng(2).normal(3, 2, [2, 5, 8, 3]))
+    learners = [_off_policy('sac', _Pair(rank, shared), batch_size=16,
+                            normalise_observations='auto') for rank in range(2)]
+
+    def learn(rank):
+      rows = statistics.NewRows(learners[rank].agent.observation_normaliser)
+      for is_new in (True, rank == 0):  # Learner 1 has nothing new.
+        if is_new:
+          rows.add(x[rank])
+        learners[rank].step(_transitions(
+            np.random.default_rng(rank), learners[rank], x[rank][:2],
+            rows.take()))
+
+    threads = [threading.Thread(target=learn, args=(r,)) for r in range(2)]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join(120)
+    arrived = np.concatenate([x[r][1:].reshape(-1, 3) for r in (0, 1, 0)])
+    for learner in learners:
+      [part] = learner.agent.observation_normaliser.statistics.values()
+      self.assertEqual(float(part.count), len(arrived))
+      self.assertAllClose(part.mean, arrived.mean(0), rtol=1e-5)
+      self.assertAllClose(part.variance, arrived.var(0), rtol=1e-4)
+
+  def test_training_counts_each_step_once(self):
+    learners = []
+    training.train(config_lib.Config(
+        algorithm='td3', level_name='Pendulum-v1', hidden_sizes='8',
+        normalise_observations='auto', num_actors=2, num_actor_groups=1,
+        deterministic=True, unroll_length=8, batch_size=4, min_replay_steps=32,
+        total_environment_frames=96, save_checkpoint_frames=48, xla='none',
+        logdir=self.create_tempdir().full_path),
+                   hooks=[lambda update: learners.append(update.learner)])
+    [part] = learners[-1].agent.observation_normaliser.statistics.values()
+    self.assertEqual(float(part.count), 96)
+    self.assertEqual(learners[-1].num_env_frames, 96)
+
+
 class AgentsTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_agents_without_normalisers_have_no_new_variables(self):
@@ -607,6 +736,9 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
         describe(), describe(normalise_observations='none'),
         describe(normalise_returns=False),
         describe(normalise_observations='none', normalise_returns=False)}, 4)
+    describe = lambda asked: algorithms.describe(config_lib.Config(
+        algorithm='sac', normalise_observations=asked), _SPEC)
+    self.assertNotEqual(describe('auto'), describe('none'))
 
   def test_descriptions_do_not_depend_on_spelling(self):
     spec = _SPEC._replace(observation=ChoiceTest._SPEC)
@@ -622,8 +754,8 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_statistics_are_not_learned(self):
     agent = factory.make_agent(
-        'mlp', _VECTOR, _ACTIONS, normalise_observations='auto',
-        normalise_returns=True, seed=1)
+        'mlp', _VECTOR, _ACTIONS, normalise_returns=True, seed=1,
+        observation_normaliser=normalisers.choose('auto', _VECTOR))
     self.assertLen(agent.non_trainable_variables, 6)
     plain = factory.make_agent('mlp', _VECTOR, _ACTIONS, seed=1)
     self.assertEqual([v.shape for v in agent.trainable_variables],
@@ -695,8 +827,8 @@ MUTATIONS = (
              'rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), (',
              'rows = tf.cast(tf.reshape(x, [-1, *x.shape[2:]]), ('),
             ('the oldest plane',
-             'parts[name][:, :, -1]',
-             'parts[name][:, :, 0]'),
+             'return x[:, :, -1] if',
+             'return x[:, :, 0] if'),
         )),
     dict(
         file='networks/normalisers',
@@ -861,6 +993,66 @@ MUTATIONS = (
             ('the first sum of returns for both',
              'first / count, second / count)',
              'first / count, first / count)'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_rows_that_arrive_move_the_statistics_before_the_update',
+        rows=(
+            ('entry 0 of the first unroll counts',
+             'parts[name][1:])',
+             'parts[name])'),
+            ('squares about the new mean',
+             'squares - 2 * mean * total + count * mean**2',
+             'squares'),
+            ('sums about zero for the old mean',
+             'total - count * mean,',
+             'total,'),
+            ('sums go on after a sample',
+             'sums, self._sums = self._sums, self._zeros()',
+             'sums = self._sums'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_rows_of_frames',
+        rows=(
+            ('bytes are not divided',
+             'rows /= 255',
+             'rows /= 1'),
+        )),
+    dict(
+        file='networks/agents',
+        catches='test_agent_critics_and_targets_see_normalised_observations',
+        rows=(
+            ('critics see raw observations',
+             'self._normalise(instructions.split(observations)[0])',
+             'instructions.split(observations)[0]'),
+            ('critics have the statistics, too',
+             'self._normalise = (observation_normaliser.__call__',
+             'self._normalise = (observation_normaliser'),
+        )),
+    dict(
+        file='algorithms/__init__',
+        catches='test_agent_critics_and_targets_see_normalised_observations',
+        rows=(
+            ('each agent has its own statistics',
+             'functools.partial(make_agent, config, spec, seed, normaliser)',
+             'functools.partial(make_agent, config, spec, seed)'),
+        )),
+    dict(
+        file='algorithms/base',
+        catches='test_agent_critics_and_targets_see_normalised_observations',
+        rows=(
+            ('targets have the statistics, too',
+             'if target is not v]',
+             ']'),
+        )),
+    dict(
+        file='learning/sources',
+        catches='test_training_counts_each_step_once',
+        rows=(
+            ('no rows from unrolls',
+             'rows.add(unroll.steps.env_outputs.observation)',
+             'pass'),
         )),
     dict(
         file='learning/statistics',

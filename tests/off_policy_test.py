@@ -509,7 +509,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
     for seed in range(2):  # The policy of TD3 learns in one of them.
       found = self._step(compiled, case, seed=seed)
       expected = step_eagerly(other, case, seed=seed)
-      self.assertAllClose(found, expected, rtol=1e-4, atol=1e-5)
+      self.assertAllClose(found[:2], expected[:2], rtol=1e-4, atol=1e-5)
     for one, two in zip(self._state(compiled), self._state(other),
                         strict=True):
       self.assertAllClose(one, two, rtol=1e-5, atol=1e-5)

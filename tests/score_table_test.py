@@ -18,6 +18,7 @@ from scalable_agent import errors
 from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
+from scalable_agent.scores import statistics
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
@@ -89,10 +90,10 @@ class NumbersTest(parameterized.TestCase):
       ([1., 2., 3., 4., 5., 6., 7., 800.], 4.5))
   def test_interquartile_mean(self, values, expected):
     self.assertAlmostEqual(
-        suites.interquartile_mean(np.array(values)), expected)
+        statistics.middle_mean(np.array(values)), expected)
     both = np.array([[0.] * len(values), values])
     self.assertAlmostEqual(  # Of the last axis alone.
-        suites.interquartile_mean(both)[1], expected)
+        statistics.middle_mean(both)[1], expected)
 
   @parameterized.parameters(
       ('impala_shallow', 'IMPALA shallow', 93.2, 466.4),

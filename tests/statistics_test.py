@@ -9,8 +9,8 @@ import numpy as np
 import rliable_values
 from scalable_agent.environments import toys
 from scalable_agent.scores import groups
-from scalable_agent.scores import ranges
 from scalable_agent.scores import statistics
+from scalable_agent.scores import suites
 from scalable_agent.scores import table
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings.environment_settings import EnvironmentSettings
@@ -224,13 +224,13 @@ class RangesTest(parameterized.TestCase):
         total, is_over = total + reward, terminated or truncated
       returns.append(total)
       env.reset()
-    percents = ranges.percent(level, np.array(returns))
+    percents = suites.percent(level, np.array(returns))
     self.assertLess(abs(percents.mean()), 3 * percents.std() / 2000**.5)
 
   def test_known_ranges(self):
-    self.assertEqual(ranges.find('dm_control/walker-walk-v0'), (0, 1000))
-    self.assertAlmostEqual(ranges.percent('ALE/Pong-v5', np.array(14.6)), 100)
-    self.assertIsNone(ranges.find('CartPole-v1'))
+    self.assertEqual(suites.range_of('dm_control/walker-walk-v0'), (0, 1000))
+    self.assertAlmostEqual(suites.percent('ALE/Pong-v5', np.array(14.6)), 100)
+    self.assertIsNone(suites.range_of('CartPole-v1'))
 
 
 MUTATIONS = (

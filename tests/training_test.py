@@ -136,30 +136,37 @@ class LearnTest(absltest.TestCase):
     self.assertEqual(self.tape, ['step 0', 'publish 1', 'learned 0 errors 0'])
 
   def test_frames_are_those_of_all_learners(self):
-    others = _Others([(30, 0), (25, 0)])
+    others = _Others([(30, 0, 0), (25, 0, 0)])
     self._learn([_ready(0), _ready(1)], total=70, collectives=others)
     self.assertEqual(self.learner.num_env_frames, 10 + 30 + 10 + 25)
-    self.assertEqual(others.told, [[10, 0], [10, 0]])
+    self.assertEqual(others.told, [[10, 0, 0], [10, 0, 0]])
+
+  def test_rows_move_statistics_if_any_learner_has_new_rows(self):
+    rows = {'': (np.zeros(()), np.zeros(3), np.zeros(3))}
+    found = [training._next_batch(
+        iter([_ready(0)._replace(new_rows=rows)]), threading.Event(),
+        _Others([(10, 0, number)])).new_rows for number in (0, 5)]
+    self.assertEqual(found, [{}, rows])
 
   def test_ends_without_an_update_if_another_learner_has_no_batch(self):
-    others = _Others([(30, 0), (0, 1)])
+    others = _Others([(30, 0, 0), (0, 1, 0)])
     self._learn([_ready(i) for i in range(9)], collectives=others)
     self.assertEqual(self.learner.num_updates, 1)
-    self.assertEqual(others.told, [[10, 0], [10, 0]])
+    self.assertEqual(others.told, [[10, 0, 0], [10, 0, 0]])
 
   def test_others_are_told_of_an_error_and_of_a_stop(self):
     def batches():
       yield _ready(0)
       raise RuntimeError('environment 3')
 
-    others = _Others([(10, 0), (10, 0)])
+    others = _Others([(10, 0, 0), (10, 0, 0)])
     with self.assertRaisesRegex(RuntimeError, 'environment 3'):
       self._learn(batches(), collectives=others)
-    self.assertEqual(others.told, [[10, 0], [0, 1]])
+    self.assertEqual(others.told, [[10, 0, 0], [0, 1, 0]])
     self.stop.set()
-    others = _Others([(10, 0)])
+    others = _Others([(10, 0, 0)])
     self._learn([_ready(0)], collectives=others)
-    self.assertEqual(others.told, [[0, 1]])
+    self.assertEqual(others.told, [[0, 1, 0]])
 
 
 class ClusterTest(absltest.TestCase):

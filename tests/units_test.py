@@ -194,6 +194,14 @@ class SpecTest(absltest.TestCase):
       self.assertEqual(found, space)
       self.assertEqual(found.dtype, space.dtype)
 
+  def test_a_space_of_a_class_of_the_user(self):
+
+    class Prices(spaces.Box):
+      pass
+
+    found = units.Units(units.describe(_COUNTED['place'], Prices(0, 5, (2,))))
+    self.assertEqual(found.action_space, spaces.Box(0, 5, (2,)))
+
 
 @pytest.mark.slow
 class TrainedTest(absltest.TestCase):
@@ -248,8 +256,12 @@ MUTATIONS = (
          'share = (actions + 1) / 4'),
     )),
     dict(file='modes/export', catches='test_the_bounds_are_reached_exactly',
-         rows=(('not clipped', 'tf.clip_by_value((1 - share) * low + share * '
-                'high, low, high)', 'low + share * (high - low)'),)),
+         rows=(('one bound', '(1 - share) * low + share * high',
+                '(1 - share) * high + share * high'),)),
+    dict(file='modes/export',
+         catches='test_step_and_export_act_in_the_space', rows=(
+        ('a bound is rounded outwards', 'np.nextafter(high, low)', 'high'),
+    )),
     dict(file='modes/export', catches='test_integers_are_the_same_as_vectors',
          rows=(('observations from 0', 'numbers - np.asarray(space.start, '
                 'np.int32)', 'numbers'),)),

@@ -52,10 +52,12 @@ _HEADS: dict[str, Callable[[structs.ActionSpec, Config], heads.Head]] = {
     'mpo': mpo.make_head}
 
 
-def make_agent(config: Config, spec: structs.EnvironmentSpec,
-               seed: int) -> agents.Agent:
+def make_agent(config: Config, spec: structs.EnvironmentSpec, seed: int,
+               normaliser: normalisers.ObservationNormaliser | None = None
+               ) -> agents.Agent:
   """Makes the agent for resolved settings, see `factory.make_agent`.
 
+  Agents share a given `normaliser`; None for a normaliser by the settings.
   Raises ConfigError if the agent does not fit the environments.
   """
   is_impala = not config.is_off_policy
@@ -72,8 +74,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec,
       has_critics=config.algorithm in _ACTOR_CRITICS,
       use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction,
-      normalise_observations=config.normalise_observations or 'none',
-      is_stacked=levels.are_stacked(config.level_name, config.is_test),
+      observation_normaliser=normaliser or _make_normaliser(config, spec),
       normalise_returns=bool(config.normalise_returns),
       policy_scale=.01 if config.algorithm == 'appo' else 1.,
       scale_from_state=config.scale_from_state is not False, seed=seed)
@@ -97,15 +98,17 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
-  agent = functools.partial(make_agent, config, spec, seed)
-  network, seen = config.agent, spec.observation
+  normaliser = _make_normaliser(config, spec)
+  agent = functools.partial(make_agent, config, spec, seed, normaliser)
+  network, seen, of_critics = config.agent, spec.observation, normaliser
   if config.use_lstm and config.algorithm in _ACTOR_CRITICS:
-    network, seen = 'mlp', structs.ArraySpec(
-        (agent().num_features,), np.dtype(np.float32))
+    network, seen, of_critics = 'mlp', structs.ArraySpec(
+        (agent().num_features,), np.dtype(np.float32)), None
   critic = lambda number: factory.make_critic(
       network, seen, spec.action,
       hidden_sizes=config.layer_sizes, activation='relu',
-      layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31)
+      layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
+      observation_normaliser=of_critics)
   if not config.is_off_policy:
     num_steps = config.batch_size * config.unroll_length
     make_algorithm: Callable[..., base.Algorithm] = (
@@ -135,6 +138,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += ', squashed' if config.squash_actions else ', not squashed'
     actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
+  normalised = _normalised_parts(config, observation)
   units = f'{config.lstm_units} units, ' if config.lstm_units != 256 else ''
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
@@ -144,14 +148,22 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{"last action, " if config.use_last_action_reward else ""}'
             f'{"" if config.use_instruction else "use_instruction=False, "}'
             f'{"exact temperature, " if config.exact_temperature else ""}'
-            f'{config.num_critics or 1} critics, {seen}')
-  normalised = _normalised_parts(config, observation)
+            f'{config.num_critics or 1} critics, {normalised}{seen}')
   if config.normalise_returns:
     normalised += 'normalise_returns, '
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'{units}use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
           f'{normalised}{seen}')
+
+
+def _make_normaliser(
+    config: Config, spec: structs.EnvironmentSpec
+) -> normalisers.ObservationNormaliser | None:
+  seen, _ = instructions.split(spec.observation)
+  return normalisers.choose(
+      config.normalise_observations or 'none', seen, config.agent,
+      levels.are_stacked(config.level_name, config.is_test))
 
 
 def _normalised_parts(

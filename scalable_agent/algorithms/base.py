@@ -194,10 +194,16 @@ class Target:
   """A target network, whose weights follow the weights of an online network."""
 
   def __init__(self, model: tf.keras.Model, online: tf.keras.Model):
-    """Copies the weights of `online` to `model`, of the same architecture."""
+    """Copies the weights of `online` to `model`, of the same architecture.
+
+    Variables that both models share, the statistics of observations, are left
+    out.
+    """
     self.model = model
-    self.variables = _floats(model)
-    self._online = _floats(online)
+    pairs = [(target, v) for target, v in zip(
+        _floats(model), _floats(online), strict=True) if target is not v]
+    self.variables = [target for target, _ in pairs]
+    self._online = [v for _, v in pairs]
     self.follow(1.0)
 
   def follow(self, rate: float | tf.Tensor) -> None:

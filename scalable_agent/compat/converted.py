@@ -23,6 +23,8 @@ class Converted:
     """Adds the flag or the note of each setting."""
     for name, value in settings.items():
       rule = rules.get(name)
+      if value is None and rule is not None:
+        continue  # None is the default of the other project.
       if isinstance(value, reading.Unknown) and not _is_note(rule):
         self.notes[name] = (
             f'The value {value.text} is not known without running the file: '
@@ -34,7 +36,7 @@ class Converted:
       else:
         try:
           self.flags |= {rule: value} if isinstance(rule, str) else rule(value)
-        except (TypeError, ValueError, ZeroDivisionError):
+        except (KeyError, TypeError, ValueError):
           self.notes[name] = f'The value {value!r} has no counterpart.'
 
 

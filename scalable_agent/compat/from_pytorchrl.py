@@ -116,7 +116,7 @@ def convert(file: reading.File) -> converted.Converted | None:
     result.notes['vec_env_size'] = 'The number is not known: 1 was taken.'
     num_environments = 1
   _add_algorithm(result, name, arguments)
-  _add_cadence(result, name, arguments, num_environments)
+  _add_cadence(result, arguments, num_environments)
   result.apply(found.get('OffPolicyActor', {}), _ACTOR_RULES)
   _add_storage(result, found, num_environments)
   result.apply(environment, _ENVIRONMENT_RULES)
@@ -145,7 +145,7 @@ def _add_algorithm(result: converted.Converted, name: str,
                    arguments: dict[str, reading.Value]) -> None:
   settings = {key: value for key, value in arguments.items()
               if key not in ('num_updates', 'update_every', 'test_every')
-              and value is not None and value != []}
+              and value != []}
   if name == 'DDQN':  # One network; the loss is half of theirs.
     for key in ('lr_q', 'lr_pi'):
       settings.pop(key, None)
@@ -164,11 +164,10 @@ def _add_algorithm(result: converted.Converted, name: str,
   result.apply(settings, _RULES)
 
 
-def _add_cadence(result: converted.Converted, name: str,
+def _add_cadence(result: converted.Converted,
                  arguments: Mapping[str, reading.Value],
                  num_environments: int) -> None:
   """Adds the flags of collections, updates and evaluations."""
-  del name
   try:
     updates, every, test_every = (int(number(arguments[key])) for key in (
         'num_updates', 'update_every', 'test_every'))

@@ -89,11 +89,12 @@ def _connect(config: sections.ClusterSettings) -> None:
           '"ray start --head", or by --ray_address=local.') from e
 
 
-def call_in_time(function: Callable[[], None]) -> None:
-  """Calls a function at the end of a run; waits at most 20 s for the head."""
+def call_in_time(function: Callable[[], None],
+                 timeout_s: float | None = None) -> None:
+  """Calls a function at the end of a run; waits at most 20 s by default."""
   thread = threads.LibraryThread(function, 'leave')
   thread.start()
-  thread.join(_LEAVE_TIMEOUT_S)
+  thread.join(timeout_s or _LEAVE_TIMEOUT_S)
 
 
 def _start(start: Callable[[], object]) -> None:

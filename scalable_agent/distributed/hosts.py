@@ -36,6 +36,9 @@ _MAX_STARTS = 4
 _START_TIMEOUT_S = 60.
 _NUM_LINES = 3  # Last lines of ray's output that an error shows.
 _END_TIMEOUT_S = 20.
+# Each actor command starts a process for the goodbye, which takes long if many
+# commands share a host. The calls to lost hosts fail after a few seconds.
+_GOODBYE_TIMEOUT_S = 120.
 # ray gives a hanging machine up after three checks of 2 s without an answer.
 # ray's own defaults are far more patient.
 HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
@@ -112,8 +115,8 @@ def with_paths_of_host(config: config_lib.Config) -> config_lib.Config:
   Called in an actor worker. As in DeepMind's program, the command of the actor
   names the data of DeepMind Lab.
   """
-  return dataclasses.replace(
-      config, **json.loads(os.environ.get(_PATHS) or '{}'))
+  paths = json.loads(os.environ.get(_PATHS) or '{}')
+  return dataclasses.replace(config, **paths) if paths else config
 
 
 def _wait_for_end(config: config_lib.Config, node: '_Node',
@@ -215,7 +218,7 @@ def say_goodbye(config: config_lib.Config) -> None:
   """Tells the commands that called `join` that the run ends."""
   if config.task < 0:
     return
-  cluster.call_in_time(_say_goodbye)
+  cluster.call_in_time(_say_goodbye, _GOODBYE_TIMEOUT_S)
 
 
 def _say_goodbye() -> None:
@@ -224,7 +227,7 @@ def _say_goodbye() -> None:
           num_cpus=0, max_retries=0,
           scheduling_strategy=cluster.on_node(node['NodeID'])).remote()
       for node in ray.nodes() if node['Alive']]
-  ray.wait(calls, num_returns=len(calls), timeout=_END_TIMEOUT_S)
+  ray.wait(calls, num_returns=len(calls), timeout=_GOODBYE_TIMEOUT_S)
 
 
 def _make_goodbye_file() -> None:

@@ -7,6 +7,8 @@
     mission in words.
 *   `VizdoomBasic-v1`, ...: ViZDoom; first person.
 *   `FetchReach-v4`, ...: Gymnasium-Robotics; goals to reach.
+*   `MinAtar/Breakout-v1`, ...: MinAtar; 10 x 10 pixels.
+*   `dm_control/walker-walk-v0`, ...: the DeepMind Control Suite.
 *   `catch`, `bit_flipping`, ...: toys with known optima, see `toys`.
 *   Any other gymnasium id.
 
@@ -23,10 +25,12 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import atari
+from scalable_agent.environments import dm_control
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import lab_maps
+from scalable_agent.environments import minatar
 from scalable_agent.environments import minigrid
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
@@ -47,7 +51,7 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 # The number of an environment in the run, for the code of users.
 NUMBER = 'SCALABLE_AGENT_ENVIRONMENT_NUMBER'
 
-# Durations of `play_trial` in which a trial and gymnasium's checker end.
+# A trial takes at most as many times its seconds, with gymnasium's checker.
 _MAX_TRIALS = 4
 
 # The fork server imports the adapters once, for all environments.
@@ -95,6 +99,8 @@ FAMILIES = (
     Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
     Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
     Family(robotics, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(minatar, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(dm_control, 'other levels', gymnasium_env.GymnasiumVector),
     Family(toys, 'other levels', gymnasium_env.GymnasiumVector),
     Family(gymnasium_env, 'other levels', gymnasium_env.GymnasiumVector),
 )

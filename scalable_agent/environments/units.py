@@ -89,17 +89,17 @@ class Units:
 
 
 def _to_json(space: gymnasium.Space) -> dict[str, Any]:
-  facts: dict[str, Any] = {'type': type(space).__name__}
+  """Returns a space, perhaps of a class of the user, as values of JSON."""
   if isinstance(space, gym_spaces.Box):
-    return {**facts, 'low': space.low.tolist(), 'high': space.high.tolist(),
-            'dtype': space.dtype.name}
+    return {'type': 'Box', 'low': space.low.tolist(),
+            'high': space.high.tolist(), 'dtype': space.dtype.name}
   if isinstance(space, gym_spaces.Discrete):
-    return {**facts, 'n': int(space.n), 'start': int(space.start)}
+    return {'type': 'Discrete', 'n': int(space.n), 'start': int(space.start)}
   if isinstance(space, gym_spaces.MultiDiscrete):
-    return {**facts, 'nvec': space.nvec.tolist(), 'start': space.start.tolist(),
-            'dtype': np.dtype(space.dtype).name}
+    return {'type': 'MultiDiscrete', 'nvec': space.nvec.tolist(),
+            'start': space.start.tolist(), 'dtype': np.dtype(space.dtype).name}
   assert isinstance(space, gym_spaces.MultiBinary), space
-  return {**facts, 'n': np.asarray(space.n).tolist()}
+  return {'type': 'MultiBinary', 'n': np.asarray(space.n).tolist()}
 
 
 def _from_json(facts: Mapping[str, Any]) -> gymnasium.Space:

@@ -66,7 +66,6 @@ class ArraySpec(NamedTuple):
 
 class DiscreteSpec(ArraySpec):
   """Spec of one-hot codes, or of small integers, in float32."""
-  __slots__ = ()
 
 
 # Specs of observations: one array, or a dictionary of arrays.
@@ -105,13 +104,12 @@ class EnvironmentSpec(NamedTuple):
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
-  units: 'dict[str, Any] | None' = None
+  units: dict[str, Any] | None = None
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""
-    part = lambda spec: {
-        'shape': list(spec.shape), 'dtype': spec.dtype.str,
-        **({'discrete': True} if isinstance(spec, DiscreteSpec) else {})}
+    part = lambda spec: {'shape': list(spec.shape), 'dtype': spec.dtype.str,
+                         'discrete': isinstance(spec, DiscreteSpec)}
     names = self.observation if isinstance(self.observation, dict) else {}
     pairs = [(name, part(spec)) for name, spec in names.items()]
     parts = dict(pairs) if all(isinstance(n, str) for n in names) else pairs
@@ -300,8 +298,7 @@ class Episode(NamedTuple):
 class Note(NamedTuple):
   """The facts of an unroll for the log: all ended episodes.
 
-  `actions`, `[N, ...]`, and `rewards`, float32 `[N]`, are of all steps. See
-  `Start` for versions.
+  `actions`, `[N, ...]`, and `rewards`, float32 `[N]`, are of all steps.
   """
   episodes: list[Episode]
   actions: np.ndarray
@@ -323,6 +320,7 @@ class Sample(NamedTuple):
     num_new_steps: agent steps that have arrived since the last sample.
     notes: a note about each unroll of these steps.
     num_new_columns: columns in front that the learner has not seen before.
+    new_rows: see `statistics.NewRows`; empty without such statistics.
   """
   data: Unroll | Transition | Sequence
   importance_weights: np.ndarray | None = None
@@ -331,6 +329,7 @@ class Sample(NamedTuple):
   notes: abc.Sequence[Note] = ()
   num_new_columns: int = 0
   largest_weight: float | None = None
+  new_rows: abc.Mapping[str, tuple[Array, ...]] = {}
 
 
 class Batch(NamedTuple):
@@ -342,6 +341,7 @@ class Batch(NamedTuple):
   notes: abc.Sequence[Note] = ()
   num_new_columns: int = 0
   largest_weight: float | None = None
+  new_rows: abc.Mapping[str, tuple[Array, ...]] = {}
 
 
 class Weights(NamedTuple):

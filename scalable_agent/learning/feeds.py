@@ -144,7 +144,8 @@ class Feed:
           sample.importance_weights)
     return batch._replace(positions=sample.positions, notes=sample.notes,
                           num_new_columns=sample.num_new_columns,
-                          largest_weight=sample.largest_weight)
+                          largest_weight=sample.largest_weight,
+                          new_rows=sample.new_rows)
 
 
 def normalised(batch: structs.Batch,

@@ -170,6 +170,7 @@ class Learner:
                              np.array(num_env_frames, np.int64))
     is_any_due = -self.num_updates % self.algorithm.delay < (
         self.updates_per_call)
+    self._mover.add_rows(batch.new_rows)
     # The first collection of unrolls only sets the statistics.
     groups = self._groups(is_any_due) if self._mover.is_set else ()
     # A single update is made completely, or not at all.
@@ -312,8 +313,7 @@ class Learner:
                    else part_gradients)
       sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
       means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    join = lambda parts, axis: (
-        None if parts[0] is None else tf.concat(parts, axis))
+    join = lambda x, axis: None if x[0] is None else tf.concat(x, axis)
     return gradients, sums, means, join(errors, 0), join(targets, 1)
 
   def _gradients(

@@ -18,6 +18,7 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
+from scalable_agent.learning import statistics
 from scalable_agent.networks import agents
 from scalable_agent.replay import saving
 from scalable_agent.scores import levels
@@ -51,13 +52,9 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
               learner: learner_lib.Learner, part: int = 0,
               collectives: collectives_lib.Collectives | None = None,
               first_environment: int = 0, num_groups: int = 1) -> feeds.Feed:
-  """Makes the feed of a learner; nothing runs before its `start`.
+  """Makes the feed of a learner of resolved settings, see `Place`.
 
-  Args:
-    config: the settings of this learner, resolved.
-    part: a number that differs between the parts of a run.
-    first_environment: the lowest number of an environment in the unrolls.
-    num_groups: groups of environments that act, if acting takes turns.
+  If acting takes turns, `num_groups` groups of environments act.
   """
   collectives = collectives or collectives_lib.Alone()
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
@@ -172,8 +169,10 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   elif learner.num_updates:
     print(_REFILLS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
+  rows = statistics.NewRows(learner.agent.observation_normaliser)
 
   def add(unroll: structs.Unroll) -> None:
+    rows.add(unroll.steps.env_outputs.observation)
     # The replay counts environments from 0 on.
     numbers = unroll.start.environment - place.first_environment
     replay.add(unroll._replace(start=unroll.start._replace(
@@ -188,7 +187,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     num_more = num_uncounted
     for sample in replay_lib.samples(
         inbox, add, draw, rate, _note, learner.updates_per_call):
-      yield sample._replace(num_new_steps=sample.num_new_steps + num_more)
+      yield sample._replace(num_new_steps=sample.num_new_steps + num_more,
+                            new_rows=rows.take())
       num_more = 0
 
   def save() -> None:
@@ -340,9 +340,8 @@ def _make_view(config: config_lib.Config, n_step: replay_lib.NStep
       n_step, rewards, config.hindsight, config.hindsight_goals, terminated)
 
 
-def allocate_unroll(
-    config: config_lib.Config, spec: structs.EnvironmentSpec,
-    agent: agents.Agent, num_columns: int) -> structs.Unroll:
+def allocate_unroll(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                    agent: agents.Agent, num_columns: int) -> structs.Unroll:
   """Allocates an unroll, or a batch, of columns of any levels."""
   return unrolls.allocate(
       config.unroll_length, [''] * num_columns, spec.observation,

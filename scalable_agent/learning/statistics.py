@@ -7,6 +7,7 @@ collection, and the actors of a version, see the same statistics. The sums of
 several learners are added, which gives the statistics of all rows.
 """
 
+from collections.abc import Mapping
 import math
 
 import numpy as np
@@ -16,12 +17,50 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.networks import agents
 from scalable_agent.networks import flat_function
 from scalable_agent.networks import instructions
+from scalable_agent.networks import normalisers
 import tensorflow as tf
 import tree
 
 # Numbers of observations that are summed at once, which need memory as floats.
 _MAX_NUMBERS = 4_000_000
 _RETURNS = '/returns'  # No name of a part of an observation.
+
+
+class NewRows:
+  """Sums over the observations of unrolls that arrive at a replay."""
+
+  def __init__(self, normaliser: normalisers.ObservationNormaliser | None):
+    """Makes sums of zeros; no sums without a normaliser."""
+    self._normaliser = normaliser
+    self._sums = self._zeros()
+
+  def add(self, observation: structs.Nest) -> None:
+    """Adds the entries 1 to `T` of observations `[T + 1, E, ...]`."""
+    seen, _ = instructions.split(observation)
+    parts = seen if isinstance(seen, dict) else {'': seen}
+    for name in self._sums:
+      assert self._normaliser
+      x = self._normaliser.newest(name, parts[name][1:])
+      rows = x.reshape(-1, *x.shape[2:]).astype(np.float64)
+      if x.dtype == np.uint8:
+        rows /= 255
+      for total, value in zip(self._sums[name], (
+          len(rows), rows.sum(0), np.square(rows).sum(0)), strict=True):
+        total += value
+
+  def take(self) -> dict[str, tuple[structs.Array, ...]]:
+    """Returns the sums so far, and begins anew.
+
+    By the name of the part: the number of observations, the sum of the
+    observations, and the sum of the squares, float64.
+    """
+    sums, self._sums = self._sums, self._zeros()
+    return sums
+
+  def _zeros(self) -> dict[str, tuple[np.ndarray, ...]]:
+    parts = self._normaliser.statistics if self._normaliser else {}
+    return {name: tuple(np.zeros(shape) for shape in (
+        (), part.mean.shape, part.mean.shape)) for name, part in parts.items()}
 
 
 class Mover:
@@ -60,6 +99,7 @@ class Mover:
     self._unset = [part.count for part in parts.values()]
     self._compiled_add = flat_function.FlatFunction(self._add)
     self._compiled_move = flat_function.FlatFunction(self._move)
+    self._compiled_add_rows = flat_function.FlatFunction(self._add_rows)
     self._are_finite: dict[str, tf.Tensor] = {}
     self.counted = 0, 0
 
@@ -84,18 +124,42 @@ class Mover:
       EnvironmentValueError: the moments of an earlier collection were not
         finite, and moved nothing.
     """
-    if not self.variables:
+    if not self.variables or not isinstance(batch.data, structs.Unroll):
       return
+    self._check()
+    if batch.num_new_columns:
+      self._add_batch(batch, targets)
+    if batch.num_new_frames:
+      self._are_finite = self._compiled_move()
+
+  def add_rows(self, rows: Mapping[str, tuple[structs.Array, ...]]) -> None:
+    """Moves the statistics by rows of `NewRows`; raises errors as `add` does.
+
+    All learners call this function together; some may have zeros only.
+    """
+    if rows:
+      self._check()
+      self._are_finite = self._compiled_add_rows(dict(rows))
+
+  def _check(self) -> None:
     for name, is_finite in self._are_finite.items():
       # The move was made an update ago, so the device is not waited for.
       if not bool(is_finite):
         raise errors.EnvironmentValueError(
             f'Observations {name}'.strip() + ' are too large to be normalised: '
             'scale the observations, or use --normalise_observations=none.')
-    if batch.num_new_columns:
-      self._add_batch(batch, targets)
-    if batch.num_new_frames:
-      self._are_finite = self._compiled_move()
+
+  def _add_rows(self, rows: dict[str, tuple[tf.Tensor, ...]]
+                ) -> dict[str, tf.Tensor]:
+    """Adds rows to the sums, about the old means, and moves the statistics."""
+    assert self._observations
+    for name, (count, total, squares) in rows.items():
+      mean = tf.cast(self._observations.statistics[name].mean, tf.float64)
+      for variable, value in zip(self._sums[name], (
+          count, total - count * mean,
+          squares - 2 * mean * total + count * mean**2), strict=True):
+        variable.assign_add(value)
+    return self._move()
 
   def _add_batch(self, batch: structs.Batch,
                  targets: tf.Tensor | None) -> None:

@@ -91,8 +91,8 @@ def advise(facts: trial.Facts) -> Advice:
   remarks = []
   if size and not facts.action_space.startswith('Box(-1.0, 1.0,'):
     remarks.append(
-        f"Agents act within [-1, 1], which the bounds of {facts.action_space} "
-        'scale.')
+        'Agents act within [-1, 1], scaled to the bounds of '
+        f'{facts.action_space}.')
   if facts.differs is False:
     remarks.append('Three seeds gave the same episode. A random environment '
                    'draws from self.np_random.')
@@ -134,7 +134,7 @@ def _recipe(facts: trial.Facts) -> tuple[str, str]:
     return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
             'for goals: with hindsight')
   if any(len(spec.shape) == 3 for _, spec in _specs(facts)):
-    return 'impala_frames', 'for frames'
+    return 'appo_frames', 'for frames'
   largest_reward = np.abs(facts.rewards).max()
   largest = max(max(-part.low, part.high) for part in facts.parts.values())
   if (is_continuous and largest_reward <= _MAX_REWARD

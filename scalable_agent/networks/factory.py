@@ -24,7 +24,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                use_lstm: bool = True, lstm_units: int = 256,
                has_critics: bool = False, use_last_action_reward: bool = True,
                use_instruction: bool = True,
-               normalise_observations: str = 'none', is_stacked: bool = False,
+               observation_normaliser: (
+                   normalisers.ObservationNormaliser | None) = None,
                normalise_returns: bool = False, policy_scale: float = 1.,
                scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
@@ -57,8 +58,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       are of one dense layer and the LSTM, and the head has `hidden_sizes`.
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
-    normalise_observations: see `normalisers.part_names`.
-    is_stacked: whether frames of uint8 are stacks `[C, H, W]` to a normaliser.
+    observation_normaliser: see `agents.Agent`.
     normalise_returns: whether the baseline is a `normalisers.PopArt`.
     policy_scale: factor of the initial weights of the policy's layer.
     scale_from_state: whether the logarithms of standard deviations, the second
@@ -114,8 +114,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       core=layers.LSTM(lstm_units, initializer_seed) if use_lstm else None,
       has_skip=is_shared,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
-      action_seed=seed, observation_normaliser=normalisers.choose(
-          normalise_observations, observation_spec, network, is_stacked))
+      action_seed=seed, observation_normaliser=observation_normaliser)
   _make_variables(agent, observation_spec, instruction_spec)
   return agent
 
@@ -138,7 +137,10 @@ def _params(dense: Callable[..., tf.keras.layers.Dense], head: heads.Head,
 def make_critic(network: str, observation_spec: structs.ObservationSpec,
                 action_spec: structs.ActionSpec, *,
                 hidden_sizes: Sequence[int], activation: str, seed: int,
-                layer_norm: bool = False) -> agents.Critic:
+                layer_norm: bool = False,
+                observation_normaliser: (
+                    normalisers.ObservationNormaliser | None) = None
+                ) -> agents.Critic:
   """Makes a critic with all its variables, see `make_agent`.
 
   For discrete actions of one part, the critic returns the values of all
@@ -155,7 +157,8 @@ def make_critic(network: str, observation_spec: structs.ObservationSpec,
           with_actions=bool(action_spec.size)),
       tf.keras.layers.Dense(
           num_values, dtype='float32', kernel_initializer=(
-              layers.FanInTruncatedNormal(initializer_seed))))
+              layers.FanInTruncatedNormal(initializer_seed))),
+      observation_normaliser)
   actions = tf.zeros([1, action_spec.size]) if action_spec.size else None
   critic(torsos.zeros([1], observation_spec), actions)
   return critic

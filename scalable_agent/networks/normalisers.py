@@ -18,7 +18,7 @@ features.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from scalable_agent import errors
@@ -27,6 +27,7 @@ from scalable_agent.networks import layers
 import tensorflow as tf
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
+T = TypeVar('T', tf.Tensor, np.ndarray)
 
 _CLIP = 5.0
 _EPSILON = 1e-5  # As if frames were divided by 255.
@@ -145,6 +146,10 @@ class ObservationNormaliser(tf.keras.layers.Layer):
           x / tf.sqrt(statistics.variance + _EPSILON), -_CLIP, _CLIP)
     return parts if isinstance(observations, dict) else parts['']
 
+  def newest(self, name: str, x: T) -> T:
+    """Returns `[T, B, ...]` of a part, of stacks only the newest plane."""
+    return x[:, :, -1] if self._is_stack[name] else x
+
   def clipped(self, observations: Observations) -> tuple[int, int]:
     """Returns how many numbers are normalised, and how many are clipped."""
     values = self(observations)
@@ -161,7 +166,7 @@ class ObservationNormaliser(tf.keras.layers.Layer):
         '': observations}
     result = {}
     for name, statistics in self.statistics.items():
-      x = parts[name][:, :, -1] if self._is_stack[name] else parts[name]
+      x = self.newest(name, parts[name])
       # 64 bits for floats: rounding does not depend on the division of rows.
       rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), (
           'float32' if x.dtype == tf.uint8 else 'float64'))

@@ -125,6 +125,15 @@ class MetricsWriter:
       tf.summary.histogram('action', actions)
     self.flush()
 
+  def write_settings(self, settings: Mapping[str, object],
+                     num_env_frames: int) -> None:
+    """Writes a table of the settings, as text."""
+    rows = ''.join(f'\n| {name} | {value} |'
+                   for name, value in settings.items())
+    with self._without_errors(), self._as_default(num_env_frames):
+      tf.summary.text('settings', f'| setting | value |\n|---|---|{rows}')
+    self.flush()
+
   def write_test_reward(self, mean: float, num_env_frames: int) -> None:
     """Writes the mean return of an evaluation, under PyTorchRL's name."""
     with self._without_errors(), self._as_default(num_env_frames):

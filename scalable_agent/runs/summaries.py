@@ -7,9 +7,25 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import timing
 from scalable_agent.processes import user_code
+from scalable_agent.runs import clipping
 from scalable_agent.runs import metrics
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
+
+# Tags of DeepMind's program, which keep their names.
+_REFERENCE = ('learning_rate', 'total_loss')
+# The groups of all other scalars; without an entry here, `train`.
+_GROUPS = {
+    'mean_return': 'episode', 'policy_lag': 'lag', 'longest_policy_lag': 'lag',
+    'frames_per_second': 'time', 'updates_per_step': 'time', 'actors': 'time'}
+
+
+def tag(name: str) -> str:
+  """Returns the tag of a scalar in TensorBoard, which groups by the start."""
+  start = name.partition('/')[0]
+  if name in _REFERENCE or start == 'time':
+    return name
+  return f'{_GROUPS.get(start, "train")}/{name}'
 
 
 class Summaries:
@@ -45,6 +61,10 @@ class Summaries:
             f'The {name} is {value} at {num_env_frames:,} frames.')
     values |= measured
     values['frames_per_second'] = self._speed(num_env_frames)
-    self._writer.write_scalars(values, actions, num_env_frames)
+    if actions.dtype.kind == 'f':
+      values['actions_at_bounds'] = clipping.at_bounds(actions)
+    self._writer.write_scalars(
+        {tag(name): value for name, value in values.items()}, actions,
+        num_env_frames)
     with user_code.errors_explained(self._hook_name):
       self._hook(num_env_frames, values)

@@ -264,6 +264,7 @@ def _open_outputs(
         setup.open_evaluator(config, spec, learner, part))
   writer = stack.enter_context(contextlib.closing(
       metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
+  writer.write_settings(dataclasses.asdict(config), learner.num_env_frames)
   return log_lib.Outputs(checkpointer, writer, evaluator, best)
 
 
@@ -338,9 +339,12 @@ def _next_batch(batches: Iterator[structs.Batch], stop: threading.Event,
     if not stop.is_set():
       batch = next(batches, None)
   finally:
-    num_new_frames, num_without = collectives.total(
-        [batch.num_new_frames if batch else 0, batch is None])
+    num_rows = sum(int(count) for count, *_ in (
+        batch.new_rows.values() if batch else ()))
+    num_new_frames, num_without, num_rows = collectives.total(
+        [batch.num_new_frames if batch else 0, batch is None, num_rows])
   if batch is None or num_without:
     return None
   return feeds.normalised(
-      batch._replace(num_new_frames=num_new_frames), collectives)
+      batch._replace(num_new_frames=num_new_frames,
+                     new_rows=batch.new_rows if num_rows else {}), collectives)

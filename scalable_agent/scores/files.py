@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 import csv
 import dataclasses
+import glob
 import io
 import itertools
 import json
@@ -22,6 +23,8 @@ from scalable_agent.settings import files as whole_files
 
 # Name of a file that a killed test leaves behind.
 TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
+# Name of a file with the levels and flags of a suite.
+SUITE_FILE = 'suite.json'
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
@@ -29,15 +32,25 @@ def compare(config: config_lib.Config) -> int:
   """Prints and writes the tests of several agents as one table.
 
   The paper's experts are one agent for each game, so numbers over all games
-  need such a table. `logdir=A,B,C` names files of tests, or directories with
-  tests, of which the latest test counts. Returns the program's exit code.
+  need such a table. `logdir=A,B,C` names files of tests, directories with
+  tests, of which the latest test counts, or directories of suites. Returns the
+  program's exit code.
 
   Raises:
-    ConfigError: a test is missing or cannot be read.
+    ConfigError: a test is missing or cannot be read, or suites have different
+      levels.
     SaveError: the table cannot be written.
   """
   table = score_table.make_table(
-      [read(path) for path in config.logdirs])
+      [run for path in config.logdirs for run in _read_all(path)])
+  levels: dict[str, set[str]] = {}
+  for run in table.runs:
+    levels.setdefault(run.group, set()).update(row.level for row in run.rows)
+  levels.pop('', None)
+  if any(found != next(iter(levels.values())) for found in levels.values()):
+    raise errors.ConfigError(
+        f'{" and ".join(levels)} hold runs of different levels, which cannot '
+        'be compared. Name suites of the same levels.')
   print(to_markdown(table))
   logdir = os.path.dirname(table.runs[0].source)
   try:
@@ -50,14 +63,17 @@ def compare(config: config_lib.Config) -> int:
   return 0
 
 
-def to_markdown(table: score_table.Table) -> str:
-  """Returns the table as Markdown that is readable as plain text."""
+def to_markdown(table: score_table.Table, title: str = '') -> str:
+  """Returns the table as Markdown that is readable as plain text.
+
+  The title, by default made from the levels, is followed by the frames.
+  """
   suite = table.suite
   frames = sorted({run.num_env_frames for run in table.runs})
   subject = (table.runs[0].config.level_name if len(table.runs) == 1 else
              f'{len(table.runs)} agents')
   parts = [
-      f'# Test of {subject} after '
+      f'# {title or f"Test of {subject}"} after '
       f'{" to ".join(f"{n:,}" for n in dict.fromkeys((frames[0], frames[-1])))}'
       ' frames',
       *(f'**{remark}**' for remark in table.remarks),
@@ -272,6 +288,20 @@ def write(table: score_table.Table, path: str) -> None:
 
 _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
+
+
+def _read_all(path: str) -> list[score_table.Run]:
+  """Returns the test in a file or directory, or all tests of a suite."""
+  if not os.path.exists(os.path.join(path, SUITE_FILE)):
+    return [read(path)]
+  directories = {os.path.dirname(found) for found in glob.glob(os.path.join(
+      glob.escape(path), '*', 'seed*', 'scores-*.json'))}
+  if not directories:
+    raise errors.ConfigError(
+        f'--logdir={path} holds no finished run of the suite. Run the suite '
+        'first: --mode=suite.')
+  return [read(directory)._replace(group=path)
+          for directory in sorted(directories)]
 
 
 def read(path: str) -> score_table.Run:

@@ -8,8 +8,8 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent.scores import ranges
 from scalable_agent.scores import statistics
+from scalable_agent.scores import suites
 from scalable_agent.settings import sections
 
 _MAX_SETTINGS_IN_NAME = 3
@@ -24,10 +24,12 @@ class SeedRun(NamedTuple):
     config: the settings of the training.
     num_env_frames: the frames of the training.
     scores: mean return by level.
+    group: name of the runs to count together; '' for runs of equal settings.
   """
   config: sections.AllSections
   num_env_frames: int
   scores: Mapping[str, float]
+  group: str = ''
 
 
 class Group(NamedTuple):
@@ -48,9 +50,9 @@ class Group(NamedTuple):
 
   def percents(self) -> np.ndarray | None:
     """Returns normalised scores `[R, L]`; None if these are not known."""
-    if not self.num_runs or not all(map(ranges.find, self.scores)):
+    if not self.num_runs or not all(map(suites.range_of, self.scores)):
       return None
-    return np.stack([ranges.percent(level, scores)
+    return np.stack([suites.percent(level, scores)
                      for level, scores in self.scores.items()], axis=-1)
 
   def joint_scores(self) -> np.ndarray | None:
@@ -123,10 +125,15 @@ def key(config: sections.AllSections,
 def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
   """Returns the groups of runs, and remarks on runs without a group."""
   by_key: dict[tuple, list[SeedRun]] = {}
+  named: dict[str, list[SeedRun]] = {}
   for run in runs:
-    by_key.setdefault(key(run.config, 'level_name'), []).append(run)
+    if run.group:
+      named.setdefault(run.group, []).append(run)
+    else:
+      by_key.setdefault(key(run.config, 'level_name'), []).append(run)
   groups, remarks = [], []
-  for name, members in zip(_names(list(by_key)), by_key.values()):
+  for name, members in (
+      *named.items(), *zip(_names(list(by_key)), by_key.values())):
     tests = collections.Counter(
         (level, run.config.seed) for run in members for level in run.scores)
     twice = [(*test, number) for test, number in tests.items() if number > 1]
@@ -138,7 +145,8 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
             f'is there {number} times.')
       continue
     frames = [run.num_env_frames for run in members]
-    if len(tests) > len({level for level, _ in tests}) and (
+    is_repeated = len(tests) > len({level for level, _ in tests})
+    if not members[0].group and is_repeated and (
         max(frames) > _MAX_RATIO_OF_FRAMES * min(frames)):
       remarks.append(f'Different lengths in {name}: {min(frames):,} to '
                      f'{max(frames):,} frames.')
@@ -226,7 +234,7 @@ def _remarks(groups: Sequence[Group],
       yield (f'No numbers over the levels of {group.name}: '
              f'{min(numbers)} to {max(numbers)} seeds, the same number of each '
              'level is needed.')
-    unknown = [level for level in group.scores if not ranges.find(level)]
+    unknown = [level for level in group.scores if not suites.range_of(level)]
     if unknown and len(group.scores) > 1:
       yield (f'No numbers over the levels of {group.name}: returns of '
              f'{", ".join(unknown[:3])}{", ..." if unknown[3:] else ""} have '

@@ -53,30 +53,40 @@ def run(config: config_lib.Config) -> int:
   matplotlib is missing.
   """
   logdirs = config.logdirs
-  runs = dict(zip(labels(logdirs), map(read_curves, logdirs)))
-  configs = dict(zip(runs, map(_trained_with, logdirs)))
-  evaluations = {
-      label: read_evaluations(
-          logdir, _levels_played(configs[label]) or runs[label])
-      for label, logdir in zip(runs, logdirs)}
   # Two names: a comparison must not replace the picture of a run.
-  path = config.plot_file or os.path.join(
-      logdirs[0], 'learning_curves.png' if len(logdirs) == 1
-      else 'learning_curves_compared.png')
+  name = 'learning_curves' + ('_compared' if len(logdirs) > 1 else '')
+  path = config.plot_file or os.path.join(logdirs[0], f'{name}.png')
   stem, extension = os.path.splitext(path)
   # Otherwise matplotlib adds an extension, and the path printed is wrong.
   if os.path.basename(stem) and extension in ('', '.'):
     path = f'{stem}.png'
-  _save(draw(runs, config.plot_num_episodes, evaluations,
-             seeds_of_one(configs)), path)
+  runs = dict(zip(labels(logdirs), logdirs))
+  for written in write_pictures(runs, path, config.plot_num_episodes):
+    print(f'Wrote {written}.')
+  return 0
+
+
+def write_pictures(logdirs: Mapping[str, str], path: str,
+                   num_episodes: int, group: str = '') -> list[str]:
+  """Draws runs by label: learning curves, and statistics over several seeds.
+
+  `group` is as in `groups.SeedRun`. Returns the paths of the pictures.
+  """
+  runs = dict(zip(logdirs, map(read_curves, logdirs.values())))
+  configs = dict(zip(logdirs, map(_trained_with, logdirs.values())))
+  evaluations = {label: read_evaluations(
+      logdir, _levels_played(configs[label]) or runs[label])
+                 for label, logdir in logdirs.items()}
+  _save(draw(runs, num_episodes, evaluations, seeds_of_one(configs)), path)
   figure = statistics_plot.make([
       statistics_plot.CurvesOfRun(settings, {
-          level: _line(curve, 0, config.plot_num_episodes)
-          for level, curve in runs[label].items()})
+          level: _line(curve, 0, num_episodes)
+          for level, curve in runs[label].items()}, group)
       for label, settings in configs.items() if settings])
+  paths = [path, '_statistics'.join(os.path.splitext(path))]
   if figure:
-    _save(figure, '_statistics'.join(os.path.splitext(path)))
-  return 0
+    _save(figure, paths[1])
+  return paths if figure else paths[:1]
 
 
 def _save(figure: 'Figure', path: str) -> None:
@@ -86,7 +96,6 @@ def _save(figure: 'Figure', path: str) -> None:
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
         f'--plot_file={path} cannot be written: {e}.') from e
-  print(f'Wrote {path}.')
 
 
 def _levels_played(config: config_lib.Config | None) -> list[str] | None:
@@ -272,8 +281,8 @@ def _draw_level(
   by_time.set_xlabel('time trained [minutes]')
   by_frames.set_ylabel(f'return, mean of the last {num_episodes} episodes')
   by_time.legend(loc='center left', bbox_to_anchor=(1.01, 0.5), frameon=False)
-  for axis in axes:
-    axis.grid(alpha=0.3)
+  by_frames.grid(alpha=0.3)
+  by_time.grid(alpha=0.3)
 
 
 def band(curves: Sequence[Curve], number: int, num_episodes: int

@@ -12,7 +12,6 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent.scores import suites
 
 # With fewer runs on each level, the interval is too narrow. With 3, 5 and 10
 # runs and normal scores, the interval contains the true interquartile mean of
@@ -53,10 +52,19 @@ class Contest(NamedTuple):
   more_seeds: int | None
 
 
+def middle_mean(values: np.ndarray) -> np.ndarray:
+  """Returns the mean without the lowest and highest quarter of the last axis.
+
+  A quarter is rounded down to whole values, as in rliable.
+  """
+  values = np.sort(values, axis=-1)
+  cut = values.shape[-1] // 4
+  return values[..., cut:values.shape[-1] - cut].mean(axis=-1)
+
+
 def interquartile_mean(scores: np.ndarray) -> np.ndarray:
   """Returns the mean of the middle half of all runs on all levels."""
-  return suites.interquartile_mean(
-      scores.reshape(*scores.shape[:-2], -1))
+  return middle_mean(scores.reshape(*scores.shape[:-2], -1))
 
 
 def median(scores: np.ndarray) -> np.ndarray:

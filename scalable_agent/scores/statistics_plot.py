@@ -19,9 +19,13 @@ _NUM_RESAMPLES = 1000
 
 
 class CurvesOfRun(NamedTuple):
-  """The settings of a run, and frames and mean returns `[N]` by level."""
+  """The settings of a run, and frames and mean returns `[N]` by level.
+
+  `group` is as in `groups.SeedRun`.
+  """
   config: sections.AllSections
   lines: Mapping[str, tuple[np.ndarray, np.ndarray]]
+  group: str = ''
 
 
 def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
@@ -91,7 +95,8 @@ def _groups_at(runs: Sequence[CurvesOfRun],
   return groups_lib.of_runs([
       groups_lib.SeedRun(run.config, int(num_frames), {
           level: float(np.interp(num_frames, *line))
-          for level, line in run.lines.items()}) for run in runs])[0]
+          for level, line in run.lines.items()}, run.group)
+      for run in runs])[0]
 
 
 def _draw_intervals(axes: 'Axes', groups: Sequence[groups_lib.Group]) -> None:

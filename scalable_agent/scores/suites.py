@@ -2,12 +2,14 @@
 """Suites of levels with published scores: their columns and statistics."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
 from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.scores import atari57
 from scalable_agent.scores import data
 from scalable_agent.scores import dmlab30
+from scalable_agent.scores import statistics
 
 
 class Published(NamedTuple):
@@ -70,16 +72,6 @@ class Suite(NamedTuple):
     return float(baselines.normalized(self.keys[level], score))
 
 
-def interquartile_mean(values: np.ndarray) -> np.ndarray:
-  """Returns the mean without the lowest and highest quarter of the last axis.
-
-  A quarter is rounded down to whole values, as in rliable.
-  """
-  values = np.sort(values, axis=-1)
-  cut = values.shape[-1] // 4
-  return values[..., cut:values.shape[-1] - cut].mean(axis=-1)
-
-
 def _mean(scores: np.ndarray) -> np.ndarray:
   return np.mean(scores, axis=-1)
 
@@ -115,7 +107,7 @@ def _make_suite(name: str, tables: data.SuiteTables, *, keys: Mapping[str, str],
   """Makes a suite; `columns` are the agents' columns by key in `tables`."""
   agents = {column: tables.published[key] for key, column in columns.items()}
   numbers = [*numbers, _Number('mean', _mean, tables.baselines),
-             _Number('interquartile mean', interquartile_mean,
+             _Number('interquartile mean', statistics.middle_mean,
                      tables.baselines)]
   return Suite(
       name, keys,
@@ -179,3 +171,33 @@ def suite_of(levels: Iterable[str]) -> Suite | None:
   """Returns the suite that has any of the levels; None without such a suite."""
   levels = set(levels)
   return next((s for s in SUITES if levels & set(s.keys)), None)
+
+
+# The mean return of uniformly random actions, and the best possible return.
+_TOYS = {'catch': (-.6, 1.), 'memory': (0., 1.), 'pattern': (130 / 36, 10.),
+         'target': (-85 / 3, 0.)}
+_DM_CONTROL = re.compile(r'dm_control/[\w-]+')
+# An episode has 1,000 steps with rewards from 0 to 1.
+_DM_CONTROL_RANGE = (0., 1000.)
+
+
+def range_of(level: str) -> tuple[float, float] | None:
+  """Returns the returns of 0 and 100 percent; None if not known.
+
+  Levels of Atari-57 and DMLab-30: random and human. Toys: random and best.
+  Tasks of dm_control: least and best.
+  """
+  suite = suite_of([level])
+  if suite:
+    key = suite.keys[level]
+    return suite.random.scores[key], suite.human.scores[key]
+  return _TOYS.get(level) or (
+      _DM_CONTROL_RANGE if _DM_CONTROL.fullmatch(level) else None)
+
+
+def percent(level: str, scores: np.ndarray) -> np.ndarray:
+  """Returns scores of any shape in percent of a known range."""
+  found = range_of(level)
+  assert found is not None
+  low, high = found
+  return (scores - low) / (high - low) * 100

@@ -68,12 +68,14 @@ class Run(NamedTuple):
     trained_with: the settings of the agent's training; None if lost.
     rows: a row for each level that the test has played.
     source: path of the table's file without extension; '' if not from a file.
+    group: name of the runs to count together; '' for runs of equal settings.
   """
   config: sections.AllSections
   num_env_frames: int
   trained_with: sections.AllSections | None
   rows: tuple[Row, ...]
   source: str = ''
+  group: str = ''
 
 
 class Comparison(NamedTuple):
@@ -138,7 +140,7 @@ def make_table(runs: Sequence[Run]) -> Table:
   comparisons = [list(_comparisons(run)) for run in runs]
   over_runs = groups_lib.report(*groups_lib.of_runs([
       groups_lib.SeedRun(run.trained_with, run.num_env_frames,
-                         {row.level: row.mean for row in run.rows})
+                         {row.level: row.mean for row in run.rows}, run.group)
       for run in runs if run.trained_with]))
   is_complete_or_grouped = is_complete or any(
       not line.level for line in over_runs.lines)

@@ -64,7 +64,8 @@ class AgentSettings(Section):
       'to [-5, 5]. none: no part. auto: all floats and uint8, but no one-hot '
       'codes and no other integers; with --agent=module:function no uint8, '
       'which the function expects as bytes. Or names of parts of a dictionary, '
-      'separated by commas.', _HAS_PARTS, algorithms=VTRACE)
+      'separated by commas.', _HAS_PARTS,
+      algorithms=(*VTRACE, 'ddpg', 'td3', 'sac', 'mpo'))
   scale_from_state: bool | None = setting(
       By(impala=True, appo=False),
       'The standard deviation of the Gaussian policy depends on the '

@@ -217,8 +217,11 @@ class Section:
       'each name is a directory (for its latest test) or a file of a test. '
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
-      'write a TensorFlow program, in the directory export of --logdir.',
-      choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export'),
+      'write a TensorFlow program, in the directory export of --logdir. '
+      'suite: train and test the levels of --suite. selftest: compare this '
+      "device's numbers with a CPU's, and its speed.",
+      choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
+               'suite', 'selftest'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',

@@ -27,7 +27,7 @@ _ADVICE = {
     '--lambda_': 'gae_lambda lam lambda gae',
     '--unroll_length': 'num_steps n_steps rollout rollout_length horizon '
                        'rollout_fragment_length rollout_steps nsteps '
-                       'sequence_length seq_len max_seq_len',
+                       'seq_len max_seq_len',
     '--n_step': 'n_step_return multi_step nstep n_steps_return',
     '--batch_size (unrolls of impala and appo, else transitions)':
         'minibatch_size num_minibatches sgd_minibatch_size train_batch_size '

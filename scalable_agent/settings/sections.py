@@ -33,13 +33,15 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 from scalable_agent.settings.learner_settings import LearnerSettings
 from scalable_agent.settings.replay_settings import ReplaySettings
 from scalable_agent.settings.run_settings import RunSettings
+from scalable_agent.settings.suite_settings import SuiteSettings
 from scalable_agent.settings.test_settings import TestSettings
 
 __all__ = [
     'ActingSettings', 'AgentSettings', 'AllSections', 'ClusterSettings',
     'CORRECTIONS', 'EnvironmentSettings', 'ImpalaSettings',
     'LearnerSettings', 'names_with', 'OffPolicySettings', 'ReplaySettings',
-    'RewardSettings', 'RunSettings', 'SECTIONS', 'TestSettings']
+    'RewardSettings', 'RunSettings', 'SECTIONS', 'SuiteSettings',
+    'TestSettings']
 
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
@@ -54,7 +56,7 @@ class AllSections(
     RunSettings, EnvironmentSettings, AgentSettings,
     ActingSettings, ClusterSettings, LearnerSettings,
     ImpalaSettings, OffPolicySettings,
-    ReplaySettings, TestSettings):
+    ReplaySettings, TestSettings, SuiteSettings):
   """All sections in one, with checks across sections."""
 
   def __post_init__(self) -> None:

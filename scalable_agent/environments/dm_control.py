@@ -1,0 +1,68 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tasks of the DeepMind Control Suite, with the adapter of the package shimmy.
+
+Level names are `dm_control/walker-walk-v0` and the like, as in shimmy.
+https://github.com/google-deepmind/dm_control
+"""
+
+from collections.abc import Callable, Mapping
+import functools
+import importlib
+import os
+import re
+
+import gymnasium
+from scalable_agent.environments import arguments
+from scalable_agent.environments import base
+from scalable_agent.environments import registry
+from scalable_agent.settings.environment_settings import EnvironmentSettings
+
+_SUITE = registry.Package('dm_control', 'dm_control.suite', 'dm_control',
+                          ('dm_control/',), hides_stderr=True)
+_ADAPTER = registry.Package('shimmy', 'shimmy.dm_control_compatibility',
+                            'dm_control', hides_stderr=True)
+_LEVEL = re.compile(r'dm_control/(\w+)-(\w+)-v0')
+is_level = _SUITE.is_level
+
+
+def known_levels() -> list[str]:
+  """Returns the names of levels, for errors; none without the package."""
+  try:
+    _SUITE.load()
+  except ImportError:
+    return []
+  return [f'dm_control/{domain}-{task}-v0' for domain, task in
+          importlib.import_module(_SUITE.module).ALL_TASKS]
+
+
+def look_up(
+    level_name: str, settings: EnvironmentSettings) -> base.Factory:
+  """Returns a factory of environments of a level, see `environments.Levels`."""
+  # Otherwise the package looks for a window, and warns.
+  os.environ.setdefault(
+      'MUJOCO_GL', 'egl' if settings.needs_pictures else 'disable')
+  _SUITE.check(level_name)
+  _ADAPTER.check(level_name)
+  names = _LEVEL.fullmatch(level_name)
+  if not names or level_name not in known_levels():
+    raise base.unknown_level(level_name, known_levels())
+  make = functools.partial(
+      _load, names[1], names[2], settings.needs_pictures)
+  return functools.partial(
+      _make, level_name, make, settings.kwargs, settings.num_action_repeats)
+
+
+def _load(domain: str, task: str, needs_pictures: bool,
+          **task_kwargs: object) -> gymnasium.Env:
+  suite = importlib.import_module(_SUITE.module)
+  adapter = importlib.import_module(_ADAPTER.module)
+  return adapter.DmControlCompatibilityV0(
+      suite.load(domain, task, task_kwargs or None),
+      render_mode='rgb_array' if needs_pictures else None)
+
+
+def _make(level_name: str, make: Callable[..., gymnasium.Env],
+          kwargs: Mapping[str, object],
+          num_action_repeats: int) -> gymnasium.Env:
+  return base.ActionRepeat(
+      arguments.call(level_name, make, kwargs), num_action_repeats)

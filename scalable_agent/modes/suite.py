@@ -1,0 +1,231 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Suite mode: trains and tests levels x seeds, and writes a report.
+
+Every run of a suite has a directory LEVEL/seedN below `--logdir`, and is a
+program of its own, which ends if the suite ends. The same command resumes a
+suite that was stopped or killed: finished runs are not run again.
+"""
+
+import collections
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from absl import flags
+import scalable_agent
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent.modes import suite_plans
+from scalable_agent.modes import suite_report
+from scalable_agent.processes import programs
+from scalable_agent.processes import signals
+from scalable_agent.runs import logdirs
+from scalable_agent.scores import files as score_files
+from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import table
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
+from scalable_agent.settings import files
+from scalable_agent.settings.suite_settings import OF_SUITES
+
+_POLL_S = 0.2
+# A run whose suite was killed saves a checkpoint for so long at most.
+_LOCK_TIMEOUT_S = 120.
+_TEST_FLAGS = ('--test_num_episodes=30',)
+
+Parse = Callable[[Sequence[str]], config_lib.Config]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+  """One training run of a suite.
+
+  Attributes:
+    directory: the run's `--logdir`.
+    flags: the flags of the run.
+    num_env_frames: the frames of the whole training.
+  """
+  level: str
+  seed: int
+  directory: pathlib.Path
+  flags: tuple[str, ...]
+  num_env_frames: int
+
+  def __str__(self) -> str:
+    return f'{self.level}, seed {self.seed}'
+
+  def tested(self) -> table.Run | None:
+    """Returns the test of the finished training; None without such a test."""
+    try:
+      run = score_files.read(str(self.directory))
+    except errors.ConfigError:
+      return None
+    return run if run.num_env_frames >= self.num_env_frames else None
+
+
+def run(config: config_lib.Config, flag_values: flags.FlagValues,
+        parse: Parse) -> int:
+  """Runs what is left of a suite; returns the program's exit code.
+
+  Args:
+    config: the settings of the suite.
+    flag_values: the flags of the command line, which all runs get.
+    parse: makes settings of flags.
+
+  Raises:
+    ConfigError: a flag is wrong, or `--logdir` holds another suite.
+  """
+  given = {name: flag_values[name].serialize()
+           for name in config_lib.Config.__dataclass_fields__
+           if flag_values[name].present and name not in OF_SUITES}
+  cells = list(_cells(config, given, parse))
+  with logdirs.locked(config.logdir), signals.stop_on_signals(
+      signals.Stop('the checkpoints of the runs')) as stop:
+    _check_same(config, cells)
+    failures = _run_all(cells, config.jobs, stop)
+    if stop.is_set():
+      print('Stopped. The same command resumes the suite.', flush=True)
+      return 0
+    finished = {str(cell): found for cell in cells
+                if (found := cell.tested())}
+    for failure in failures:
+      print(f'Failed: {failure}', flush=True)
+    if not finished:
+      raise errors.ConfigError('No run of the suite has finished.')
+    num_levels = len({cell.level for cell in cells})
+    title = f'Suite {config.suite}: {num_levels} levels, {config.seeds} seeds,'
+    suite_report.write(pathlib.Path(config.logdir), title, config.suite,
+                       finished, failures)
+  return 1 if failures else 0
+
+
+def _cells(config: config_lib.Config, given: Mapping[str, str],
+           parse: Parse) -> Iterator[Cell]:
+  """Yields the runs, all seeds of a level at a time; checks their flags.
+
+  A `--level_name` names the levels of the suite that are run.
+  """
+  if 'seed' in given:
+    raise errors.ConfigError(
+        f'{given["seed"]} cannot be used with --mode=suite: runs have seeds '
+        '1 to --seeds.')
+  plan = suite_plans.flags_by_level(config.suite)
+  levels = declare.names(given.get('level_name', '').partition('=')[2])
+  common = [text for name, text in given.items() if name != 'level_name']
+  for level in levels:
+    if level not in plan:
+      raise errors.ConfigError(
+          f'{level} is no level of --suite={config.suite}, which has '
+          f'{", ".join(plan)}.')
+  for level in levels or plan:
+    of_level = (*plan[level], *_TEST_FLAGS, *common, f'--level_name={level}')
+    for seed in range(1, config.seeds + 1):
+      directory = pathlib.Path(config.logdir).absolute() / level.replace(
+          '/', '_') / f'seed{seed}'
+      of_run = (*of_level, f'--seed={seed}', f'--logdir={directory}')
+      settings = parse(of_run)
+      if seed == 1:
+        environments.check_names(
+            levels_lib.level_names(level, settings.is_test), settings)
+      yield Cell(level, seed, directory, of_run,
+                 settings.total_environment_frames)
+
+
+def _check_same(config: config_lib.Config, cells: Sequence[Cell]) -> None:
+  """Checks that earlier runs in the directory had the same levels and flags."""
+  path = os.path.join(config.logdir, score_files.SUITE_FILE)
+  suite, flags_before = config.suite, {}
+  if os.path.exists(path):
+    try:
+      before = files.read_json(path)
+      suite, flags_before = before['suite'], dict(before['flags'])
+    except (OSError, LookupError, TypeError, ValueError) as e:
+      raise errors.ConfigError(f'{path} cannot be read: {e}. Use another '
+                               '--logdir.') from e
+  if suite != config.suite:
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} holds runs of other levels, of --suite='
+        f'{suite}: use another --logdir.')
+  now = {cell.level: list(cell.flags[:-2]) for cell in cells}
+  if any(flags_before.get(level, now[level]) != now[level] for level in now):
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} holds runs with other flags, see {path}: '
+        'give the same flags, or use another --logdir.')
+  files.write(path, json.dumps(
+      {'suite': suite, 'flags': flags_before | now}, indent=1))
+
+
+def _run_all(cells: Sequence[Cell], jobs: int,
+             stop: signals.Stop) -> list[str]:
+  """Runs all cells without a test; returns a line for each failure."""
+  left = collections.deque(cell for cell in cells if not cell.tested())
+  print(f'{len(cells)} runs, of which {len(cells) - len(left)} are finished.',
+        flush=True)
+  running: dict[Cell, tuple[str, subprocess.Popen]] = {}
+  failures = []
+  try:
+    while (left or running) and not stop.is_set():
+      while left and len(running) < jobs:
+        cell = left.popleft()
+        running[cell] = 'train', _start(cell, 'train')
+      stop.wait(_POLL_S)
+      for cell, (mode, child) in list(running.items()):
+        code = child.poll()
+        if code is None:
+          continue
+        del running[cell]
+        if code == 0 and mode == 'train' and not stop.is_set():
+          running[cell] = 'test', _start(cell, 'test')
+        elif not stop.is_set():
+          failures += _ended(cell, mode, code, len(left) + len(running))
+  finally:
+    for _, child in running.values():
+      child.terminate()
+    for _, child in running.values():
+      programs.stop(child)
+  return failures
+
+
+def _start(cell: Cell, mode: str) -> subprocess.Popen:
+  _wait_until_unlocked(cell)
+  print(f'{cell}: {mode}.', flush=True)
+  # Test mode takes all other settings from the training.
+  of_mode = cell.flags if mode == 'train' else cell.flags[-1:]
+  root = str(pathlib.Path(scalable_agent.__file__).resolve().parent.parent)
+  path = os.pathsep.join(filter(None, [root, os.environ.get('PYTHONPATH')]))
+  return programs.start(
+      [sys.executable, '-m', f'{scalable_agent.__name__}.experiment',
+       f'--mode={mode}', *of_mode], cell.directory,
+      env=dict(os.environ, PYTHONPATH=path))
+
+
+def _wait_until_unlocked(cell: Cell) -> None:
+  """Waits for the run of a killed suite, which saves its last checkpoint."""
+  end = time.monotonic() + _LOCK_TIMEOUT_S
+  while cell.directory.exists():
+    try:
+      with logdirs.locked(str(cell.directory)):
+        return
+    except errors.CheckpointError:
+      if time.monotonic() > end:
+        raise
+      time.sleep(_POLL_S)
+
+
+def _ended(cell: Cell, mode: str, code: int, num_left: int) -> list[str]:
+  """Prints the end of a run; returns its failure, if any."""
+  if code:
+    words = programs.last_words(cell.directory)
+    return [f'{cell}, {mode}: {words} (exit code {code}; {cell.directory}/'
+            'log.txt)']
+  found = cell.tested()
+  if found is None:
+    return [f'{cell}: the training was stopped before its end.']
+  print(f'{cell}: mean return {found.rows[0].mean:,.2f} at '
+        f'{found.num_env_frames:,} frames; {num_left} runs to go.', flush=True)
+  return []

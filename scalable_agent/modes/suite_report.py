@@ -1,0 +1,56 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""The report of a suite: Markdown, CSV, pictures, and one page of HTML."""
+
+from collections.abc import Mapping, Sequence
+import os
+import pathlib
+
+from scalable_agent import errors
+from scalable_agent.scores import files as score_files
+from scalable_agent.scores import markdown
+from scalable_agent.scores import plotting
+from scalable_agent.scores import table as table_lib
+from scalable_agent.settings import files
+
+_NAME = 'report'
+# In a mean of the learning curves.
+_NUM_EPISODES = 100
+
+
+def write(directory: pathlib.Path, title: str, group: str,
+          runs: Mapping[str, table_lib.Run], failures: Sequence[str]) -> None:
+  """Writes report.md, .csv and .html, and pictures where possible.
+
+  All `runs`, by name, count as one group of the statistics over runs.
+  """
+  logdirs = {name: os.path.dirname(run.source) for name, run in runs.items()}
+  table = table_lib.make_table([
+      run._replace(source=name, group=group) for name, run in runs.items()])
+  text = '\n\n'.join([
+      score_files.to_markdown(table, title).rstrip(),
+      *(['## Failed runs', '\n'.join(f'- {line}' for line in failures)]
+        if failures else []),
+      '## Time', markdown.table([
+          ['run', 'minutes trained'],
+          *([name, f'{_minutes(logdir):.1f}']
+            for name, logdir in logdirs.items())])]) + '\n'
+  path = str(directory / _NAME)
+  files.write(f'{path}.csv', score_files.to_csv(table))
+  files.write(f'{path}.md', text)
+  try:
+    pictures = plotting.write_pictures(
+        logdirs, f'{path}.png', _NUM_EPISODES, group)
+  except errors.ConfigError as e:
+    print(f'No pictures: {e}')
+    pictures = []
+  files.write(f'{path}.html', markdown.to_html(text, pictures))
+  print(text)
+  print(f'Wrote {path}.md, .csv and .html, with {len(pictures)} pictures.')
+
+
+def _minutes(logdir: str) -> float:
+  """Returns the minutes until the last episode of a training."""
+  try:
+    return plotting.read_episodes(logdir)[-1][2] / 60
+  except (errors.ConfigError, IndexError):
+    return 0.

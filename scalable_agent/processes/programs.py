@@ -1,0 +1,46 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Programs whose output goes to a file, and which end with this process."""
+
+from collections.abc import Mapping, Sequence
+import os
+import pathlib
+import signal
+import subprocess
+
+from scalable_agent.processes import signals
+
+_STOP_TIMEOUT_S = 60
+
+
+def start(command: Sequence[str], directory: pathlib.Path, *,
+          env: Mapping[str, str] | None = None,
+          cwd: pathlib.Path | None = None) -> subprocess.Popen:
+  """Starts a program whose output is added to log.txt in a directory.
+
+  The directory is made if missing. If this process dies, the program gets a
+  SIGTERM.
+  """
+  directory.mkdir(parents=True, exist_ok=True)
+  with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=log,
+        stderr=subprocess.STDOUT, cwd=cwd,
+        env=dict(os.environ if env is None else env, PYTHONUNBUFFERED='1'),
+        preexec_fn=lambda: signals.send_when_parent_dies(signal.SIGTERM))
+
+
+def stop(child: subprocess.Popen) -> None:
+  """Ends a program with SIGTERM, so that a training saves a checkpoint."""
+  child.terminate()
+  try:
+    child.wait(timeout=_STOP_TIMEOUT_S)
+  except subprocess.TimeoutExpired:
+    child.kill()
+    child.wait()
+
+
+def last_words(directory: pathlib.Path) -> str:
+  """Returns the last line of log.txt that is not empty."""
+  lines = (directory / 'log.txt').read_text(
+      'utf-8', errors='replace').splitlines()
+  return next((line for line in reversed(lines) if line.strip()), '')

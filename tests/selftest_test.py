@@ -1,0 +1,160 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of selftest mode: a device that computes wrong numbers is named."""
+
+import contextlib
+import json
+import os
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import vtrace
+from scalable_agent.modes import selftest
+from scalable_agent.modes import selftest_parts
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+
+def _parts(*names):
+  """The parts whose names begin with one of `names`."""
+  found = [part for part in selftest_parts.parts()
+           if part.name.startswith(names)]
+  assert found
+  return found
+
+
+def _broken(owner, name):
+  """A device on which the results of one function are 5 % too large."""
+  right = getattr(owner, name)
+
+  def wrong(*args, **kwargs):
+    return tf.nest.map_structure(
+        lambda x: x * 1.05, right(*args, **kwargs))
+
+  return mock.patch.object(owner, name, wrong)
+
+
+class ReferenceTest(parameterized.TestCase, tf.test.TestCase):
+
+  def test_vtrace_is_that_of_the_formula(self):
+    inputs = selftest_parts._vtrace_inputs()
+    self.assertLess(inputs[0].min(), 0)  # Some weights are clipped, some not.
+    self.assertGreater(inputs[0].max(), 0)
+    expected = vtrace.from_importance_weights(*inputs, dtype=tf.float64)
+    exact = selftest_parts.exact_vtrace()
+    self.assertAllClose(expected._asdict(), exact, 1e-12, 1e-12)
+
+  @parameterized.parameters(
+      ([1., 2.], [1., 2.], 0.), ([3., 4.], [0., 0.], 5e6),
+      ([1., np.nan], [1., 2.], np.inf), ([1., np.inf], [1., 2.], np.inf),
+      ([1.], [1., 2.], np.inf), ([3., 5.], [3., 4.], 0.2))
+  def test_difference(self, result, expected, difference):
+    self.assertAlmostEqual(
+        selftest.relative_difference(np.array(result), np.array(expected)),
+        difference)
+
+
+class SelftestTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.enter_context(mock.patch.object(selftest, '_MIN_SECONDS', 0.))
+
+  def test_right_device(self):
+    rows = list(selftest.test(contextlib.nullcontext(), _parts(
+        'V-trace', 'policy step, mlp')))
+    self.assertLen(rows, 8)
+    self.assertEqual({(row.precision, row.xla) for row in rows}, {
+        (precision, xla) for precision in ('float32', 'bfloat16')
+        for xla in (False, True)})
+    for row in rows:
+      self.assertTrue(row.is_right, row)
+      self.assertGreater(row.ms, 0)
+      # bfloat16 is really used, and float32 is not.
+      self.assertEqual(row.difference > 1e-3, row.precision == 'bfloat16', row)
+
+  @parameterized.named_parameters(
+      ('vtrace', vtrace, 'from_importance_weights', 'V-trace, loop'),
+      ('scan', vtrace, 'from_importance_weights', 'V-trace, associative scan'),
+      ('product', tf, 'matmul', 'policy step, mlp'),
+      ('tanh', tf.math, 'tanh', 'policy step, mlp'),
+      ('convolution', tf.nn, 'convolution', 'policy step, shallow'),
+      ('square', tf, 'square', 'update of impala, mlp'),
+      ('sum', tf, 'reduce_sum', 'update of impala, mlp'),
+      ('mean', tf, 'reduce_mean', 'update of ddqn'))
+  def test_a_wrong_function_is_found(self, owner, name, part):
+    rows = list(selftest.test(_broken(owner, name), _parts(part)))
+    wrong = [row for row in rows if not row.is_right]
+    # A difference of 5 % is within the bound of bfloat16.
+    self.assertContainsSubset(
+        {('float32', False), ('float32', True)},
+        {(row.precision, row.xla) for row in wrong}, rows)
+
+  def test_an_error_of_the_device_is_a_row(self):
+    on_device = []
+
+    def call():
+      if on_device:
+        raise tf.errors.InternalError(None, None, 'No such kernel.\nMore.')
+      return {'x': np.ones(1)}
+
+    class Device:
+
+      def __enter__(self):
+        on_device.append(True)
+
+      def __exit__(self, *args):
+        on_device.pop()
+
+    part = selftest_parts.Part('odd', lambda xla: call, has_bfloat16=False)
+    for row in selftest.test(Device(), [part]):
+      self.assertFalse(row.is_right)
+      self.assertEqual(row.error, 'No such kernel.')
+      self.assertEndsWith(selftest._line(row), 'FAILED: No such kernel.')
+
+  def test_report(self):
+    logdir = self.create_tempdir().full_path
+    config = config_lib.Config(mode='selftest', logdir=logdir)
+    parts = _parts('V-trace, loop')
+    with mock.patch.object(selftest_parts, 'parts', return_value=parts):
+      self.assertEqual(selftest.run(config), 0)
+      with mock.patch.object(
+          selftest_parts, 'exact_vtrace', return_value={'vs': np.ones(3)}):
+        self.assertEqual(selftest.run(config), 1)
+    with open(os.path.join(logdir, 'selftest.json'), encoding='utf-8') as f:
+      report = json.load(f)
+    self.assertLen(report['rows'], 2)
+    self.assertEqual(report['rows'][0]['part'], 'V-trace, loop')
+    self.assertGreater(report['product_rates']['float32'], 1e6)
+
+  @pytest.mark.storm
+  def test_all_parts(self):
+    rows = list(selftest.test(contextlib.nullcontext()))
+    self.assertGreater(len(rows), 50)
+    self.assertEmpty([row for row in rows if not row.is_right])
+
+
+MUTATIONS = (
+    dict(file='modes/selftest', catches='test_difference', rows=(
+        ('numbers that are not finite are right',
+         'or not np.isfinite(result).all()', ''),
+    )),
+    dict(file='modes/selftest', catches='test_right_device', rows=(
+        ('no part in bfloat16',
+         "'bfloat16' if name == 'bfloat16' else 'float32'", "'float32'"),
+    )),
+    dict(file='modes/selftest', catches='test_report', rows=(
+        ('wrong numbers end with 0', 'return int(bool(wrong))', 'return 0'),
+    )),
+    dict(file='modes/selftest_parts',
+         catches='test_vtrace_is_that_of_the_formula', rows=(
+        ('exact: nothing is clipped', 'np.minimum(np.exp(log_rhos), 1)',
+         'np.exp(log_rhos)'),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,353 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of suite mode: its runs, its stops, its report."""
+
+import contextlib
+import csv
+import importlib.util
+import io
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import environments
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.modes import suite
+from scalable_agent.modes import suite_plans
+from scalable_agent.scores import files as score_files
+from scalable_agent.scores import markdown
+from scalable_agent.scores import table
+from scalable_agent.settings import suite_settings
+from scalable_agent.settings.environment_settings import EnvironmentSettings
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_FIELDS = 'num_env_frames,train_time_s,level_name,episode_return,x,y'
+
+
+def _train(flags):
+  """A training of which each episode has the return `seed / 10`."""
+  config = experiment.parse(flags)
+  config.save()
+  with open(os.path.join(config.logdir, 'episodes.csv'), 'w') as f:
+    f.write(_FIELDS + '\n')
+    for i in range(1, 6):
+      f.write(f'{i * config.total_environment_frames // 5},{60 * i},'
+              f'{config.level_name},{config.seed / 10},9,9\n')
+
+
+def _test(flags, num_env_frames=None):
+  logdir = flags[-1].partition('=')[2]
+  config = suite.config_lib.trained_with(logdir)
+  frames = num_env_frames or config.total_environment_frames
+  score_files.write(table.make_table([table.Run(
+      config, frames, config, (table.make_row(
+          config.level_name, [config.seed / 10] * 30),))]),
+                    score_files.reserve_path(logdir, frames))
+
+
+class SuiteTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+    self.started = []
+    self.code = lambda name: 0
+
+  def _start(self, command, directory, env):
+    """Does the work of a run at once; the program does nothing."""
+    del env
+    self.assertEqual(command[1:3], ['-m', 'scalable_agent.experiment'])
+    mode, *flags = command[3:]
+    name = f'{mode[7:]} {os.path.relpath(directory, self.logdir)}'
+    self.started.append(name)
+    code = self.code(name)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / 'log.txt').write_text('Last words.')
+    if not code:
+      {'train': _train, 'test': _test}[mode[7:]](flags)
+    return subprocess.Popen([sys.executable, '-c', f'exit({code})'])
+
+  def _main(self, **settings):
+    settings = {'logdir': self.logdir, **settings}
+    # As on a command line: flags that are given are present.
+    with flagsaver.as_parsed(**{'mode': 'suite', **settings}), \
+        mock.patch.object(suite.programs, 'start', self._start), \
+        contextlib.redirect_stdout(io.StringIO()) as stdout, \
+        contextlib.redirect_stderr(io.StringIO()) as stderr:
+      code = experiment.main(['experiment.py'])
+    return code, stdout.getvalue(), stderr.getvalue()
+
+  def _report(self):
+    with open(f'{self.logdir}/report.csv', encoding='utf-8') as f:
+      return list(csv.DictReader(f))
+
+  def test_runs_of_all_levels_and_seeds(self):
+    code, output, error = self._main(
+        seeds='2', learning_rate='0.5', total_environment_frames='5000')
+    self.assertEqual(code, 0, error)
+    self.assertEqual(self.started, [
+        f'{mode} {level}/seed{seed}' for level in (
+            'catch', 'memory', 'pattern', 'target') for seed in (1, 2)
+        for mode in ('train', 'test')])
+    for level, num_actors in (('catch', 8), ('pattern', 16)):
+      config = suite.config_lib.trained_with(f'{self.logdir}/{level}/seed2')
+      self.assertEqual(
+          (config.level_name, config.seed, config.learning_rate,
+           config.num_actors, config.test_num_episodes),
+          (level, 2, .5, num_actors, 30))
+    self.assertIn('catch, seed 2: mean return 0.20 at 5,000 frames; 6 runs '
+                  'to go.', output)
+    found = {(row['level'], row['statistic']): float(row['value'])
+             for row in self._report() if row['agent'] == 'toys'}
+    self.assertAlmostEqual(found['catch', 'mean over runs'], .15)
+    percents = [(.15 + .6) / 1.6, .15, (.15 - 130 / 36) / (10 - 130 / 36),
+                (.15 + 85 / 3) / 85 * 3]
+    self.assertAlmostEqual(found['all levels', 'mean over runs'],
+                           sum(percents) / 4 * 100)
+    text = pathlib.Path(self.logdir, 'report.md').read_text()
+    self.assertStartsWith(text, '# Suite toys: 4 levels, 2 seeds, after 5,000 '
+                          'frames')
+    self.assertIn('| pattern, seed 2 |             5.0 |', text)
+    page = pathlib.Path(self.logdir, 'report.html').read_text()
+    self.assertEqual(page.count('src="data:image/png;base64,'), 2)
+    self.assertNotRegex(page, '(src|href)="(?!data:)')
+    for name in 'report.png', 'report_statistics.png':
+      self.assertGreater(os.path.getsize(f'{self.logdir}/{name}'), 10_000)
+
+  def test_finished_runs_are_not_run_again(self):
+    settings = dict(level_name='catch', seeds='2')
+    self.code = lambda name: 7 * (name == 'test catch/seed1')
+    code, output, _ = self._main(**settings)
+    self.assertEqual(code, 1)
+    self.assertIn(f'Failed: catch, seed 1, test: Last words. (exit code 7; '
+                  f'{self.logdir}/catch/seed1/log.txt)', output)
+    self.assertIn('## Failed runs', output)
+    self.assertLen([row for row in self._report()
+                    if row['agent'] == 'yours'], 1)
+    self.started.clear()
+    self.code = lambda name: 0
+    code, output, _ = self._main(level_name='catch', seeds='3')
+    self.assertEqual((code, self.started), (0, [
+        'train catch/seed1', 'test catch/seed1',
+        'train catch/seed3', 'test catch/seed3']))
+    self.assertIn('3 runs, of which 1 are finished.', output)
+
+  def test_a_test_before_the_end_of_the_training_does_not_count(self):
+    directory = pathlib.Path(self.logdir, 'catch', 'seed1')
+    directory.mkdir(parents=True)
+    flags = ['--recipe=catch', f'--logdir={directory}']
+    _train(flags)
+    _test(flags, 50_000)
+    self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
+    self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+
+  def test_table_of_two_suites(self):
+    logdirs = []
+    for name, seeds in (('a', '2'), ('b', '3')):
+      self.logdir = self.create_tempdir().mkdir(name).full_path
+      logdirs.append(self.logdir)
+      self.assertEqual(self._main(level_name='catch,memory', seeds=seeds)[0], 0)
+    compare = lambda: self._main(mode='table', logdir=','.join(logdirs))
+    code, output, _ = compare()
+    self.assertEqual(code, 0)
+    # Seeds 1 and 2 against seeds 1, 2 and 3: worse in 3 of 6 pairs, equal in 2.
+    self.assertRegex(output, fr'\| {logdirs[0]} \| {logdirs[1]} \| +0.33 ')
+    self.assertEqual(self._main(level_name='catch,memory,target')[0], 0)
+    code, _, error = compare()
+    self.assertEqual(code, 2)
+    self.assertIn(f'{logdirs[0]} and {logdirs[1]} hold runs of different '
+                  'levels, which cannot be compared.', error)
+    empty = self.create_tempdir()
+    empty.create_file('suite.json')
+    code, _, error = self._main(mode='table', logdir=empty.full_path)
+    self.assertEqual(code, 2)
+    self.assertIn('holds no finished run of the suite.', error)
+
+  def test_jobs_run_at_the_same_time(self):
+    running, most = [], []
+
+    class Slow:
+      """A program that ends at the second look."""
+
+      def __init__(self):
+        self._looks = 0
+        running.append(self)
+
+      def poll(self):
+        most.append(len(running))
+        self._looks += 1
+        if self._looks < 2:
+          return None
+        running.remove(self)
+        return 0
+
+    def start(command, directory, env):
+      self._start(command, directory, env).wait()
+      return Slow()
+
+    with mock.patch.object(suite, '_POLL_S', 0), \
+        flagsaver.as_parsed(mode='suite', jobs='3', seeds='1',
+                            logdir=self.logdir), \
+        mock.patch.object(suite.programs, 'start', start), \
+        contextlib.redirect_stdout(io.StringIO()):
+      self.assertEqual(experiment.main(['experiment.py']), 0)
+    self.assertEqual(max(most), 3)
+
+  def test_another_suite_or_other_flags_in_the_directory(self):
+    self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
+    code, _, error = self._main(level_name='catch', suite='dmlab30')
+    self.assertEqual(code, 2, error)
+    for settings, text in (
+        (dict(level_name='catch', learning_rate='.1'),
+         'holds runs with other flags, see '),
+        (dict(suite='atari5'), 'holds runs of other levels, of --suite=toys: '
+         'use another --logdir.')):
+      code, _, error = self._main(**settings)
+      self.assertEqual(code, 2)
+      self.assertIn(text, error)
+    pathlib.Path(self.logdir, 'suite.json').write_text('[]')
+    code, _, error = self._main(level_name='catch')
+    self.assertEqual(code, 2)
+    self.assertIn('suite.json cannot be read: ', error)
+
+  @parameterized.parameters(
+      (dict(seed='3'), '--seed=3 cannot be used with --mode=suite'),
+      (dict(level_name='catch,pong'),
+       'pong is no level of --suite=toys, which has catch, memory, pattern, '
+       'target.'),
+      (dict(batch_size='0'), '--batch_size=0 must be positive.'),
+      (dict(algorithm='ddqn'), 'is not used by --algorithm=ddqn'))
+  def test_bad_flags_are_found_before_the_first_run(self, settings, text):
+    code, _, error = self._main(**settings)
+    self.assertEqual((code, self.started), (2, []))
+    self.assertIn(text, error)
+    self.assertLen(error.splitlines(), 1)
+
+  def test_all_suites_have_plans_with_valid_flags(self):
+    names = suite_settings.SuiteSettings.__dataclass_fields__[
+        'suite'].metadata['choices']
+    sizes = {name: len(suite_plans.flags_by_level(name)) for name in names}
+    self.assertEqual(sizes, {
+        'toys': 4, 'minatar': 5, 'atari5': 5, 'atari57': 57, 'atari100k': 26,
+        'mujoco': 5, 'dm_control': 18, 'dmlab30': 30})
+    for name in names:
+      for level, flags in suite_plans.flags_by_level(name).items():
+        config = experiment.parse([*flags, f'--level_name={level}'])
+        self.assertEqual(config.level_name, level)
+      if name.startswith('atari'):
+        self.assertContainsSubset(
+            suite_plans.flags_by_level(name),
+            suite_plans.flags_by_level('atari57'))
+
+  @pytest.mark.storm
+  def test_killed_suite_ends_in_the_same_report(self):
+    command = [
+        sys.executable, '-m', 'scalable_agent.experiment', '--mode=suite',
+        '--level_name=catch,memory', '--seeds=2', '--jobs=2',
+        '--total_environment_frames=2000', '--num_actors=2', '--batch_size=2',
+        '--deterministic', '--num_actor_groups=1', '--test_num_episodes=5',
+        '--save_checkpoint_frames=200']
+    env = dict(os.environ, PYTHONPATH=str(_ROOT))
+    whole, killed = (self.create_tempdir().full_path for _ in range(2))
+    subprocess.run([*command, f'--logdir={whole}'], env=env, check=True,
+                   stdout=subprocess.DEVNULL)
+    for number in range(3):
+      child = subprocess.Popen([*command, f'--logdir={killed}'], env=env,
+                               stdout=subprocess.DEVNULL)
+      # Once in the middle of trainings, once in tests, once soon.
+      wanted = ('ckpt-*.index', 'scores-*.json', 'log.txt')[number]
+      while child.poll() is None and not list(
+          pathlib.Path(killed).glob(f'*/*/{wanted}')):
+        time.sleep(.1)
+      child.send_signal(signal.SIGKILL)
+      self.assertEqual(child.wait(), -signal.SIGKILL)
+    subprocess.run([*command, f'--logdir={killed}'], env=env, check=True,
+                   stdout=subprocess.DEVNULL)
+    read = lambda logdir, name: pathlib.Path(logdir, name).read_text()
+    self.assertEqual(read(killed, 'report.csv'), read(whole, 'report.csv'))
+    # Times differ.
+    text = [re.sub(r'## Time.*', '', read(logdir, 'report.md'), flags=re.S)
+            for logdir in (killed, whole)]
+    self.assertEqual(*text)
+
+
+class LevelsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('MinAtar/Breakout-v1', 'minatar', 'minatar.gym'),
+      ('dm_control/walker-walk-v0', 'dm_control', 'dm_control.suite'))
+  def test_missing_packages_are_named(self, level, extra, module):
+    with mock.patch.dict(sys.modules, {module: None}), \
+        self.assertRaisesRegex(
+            errors.MissingDependencyError,
+            rf'{level} needs {extra}: pip install '
+            rf'"scalable_agent\[{extra}\]"'):
+      environments.check_names([level], EnvironmentSettings())
+
+  @parameterized.parameters(
+      ('MinAtar/Breakout-v1', 'minatar', (10, 10, 4)),
+      ('dm_control/cartpole-swingup-v0', 'dm_control', None))
+  @pytest.mark.slow
+  def test_levels_play(self, level, package, shape):
+    if importlib.util.find_spec(package) is None:
+      self.skipTest(f'{package} is not installed')
+    with environments.make_vec([level] * 2, [1, 2], EnvironmentSettings(
+        num_action_repeats=1)) as env:
+      first = env.initial()
+      env.step(np.zeros([2] if shape else [2, 1], np.float32 if (
+          shape is None) else np.int32))
+    if shape:
+      self.assertEqual(first.observation.shape, (2, *shape))
+    with self.assertRaises(errors.UnknownLevelError):
+      environments.check_names([level.replace('-v', 's-v')],
+                               EnvironmentSettings())
+
+
+class HtmlTest(absltest.TestCase):
+
+  def test_page(self):
+    page = markdown.to_html(
+        '# A < B\n\n| a | b |\n|---|--:|\n| 1 | 2* |\n\n- one\n- two\n\n'
+        '**Bold** \\* text\n', [])
+    self.assertIn('<title>A &lt; B</title>', page)
+    self.assertIn('<h1>A &lt; B</h1>', page)
+    self.assertIn('<table><tr><th>a</th><th>b</th></tr>'
+                  '<tr><td>1</td><td>2*</td></tr></table>', page)
+    self.assertIn('<ul><li>one</li><li>two</li></ul>', page)
+    self.assertIn('<p><b>Bold</b> * text</p>', page)
+
+
+MUTATIONS = (
+    dict(file='modes/suite', catches='test_finished_runs_are_not_run_again',
+         rows=(
+        ('all runs again', 'for cell in cells if not cell.tested())',
+         'for cell in cells)'),
+        ('failures forgotten', 'return 1 if failures else 0', 'return 0'),
+    )),
+    dict(file='modes/suite',
+         catches='test_a_test_before_the_end_of_the_training_does_not_count',
+         rows=(
+        ('any test counts', 'run.num_env_frames >= self.num_env_frames',
+         'True'),
+    )),
+    dict(file='modes/suite', catches='test_jobs_run_at_the_same_time', rows=(
+        ('one job', 'len(running) < jobs', 'not running'),
+    )),
+    dict(file='scores/files', catches='test_table_of_two_suites', rows=(
+        ('suites are not groups', '._replace(group=path)', ''),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()
