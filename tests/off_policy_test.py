@@ -849,6 +849,17 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='algorithms/ddqn',
+         catches='test_losses_errors_and_gradients_rescaled_weighted', rows=(
+        ('values of the target not scaled back',
+         'q_learning.not_rescaled(value_t)',
+         'value_t'),
+        ('target not rescaled',
+         'y = q_learning.rescaled(q_learning.td_targets(\n          '
+         'seen.reward, seen.discount, q_learning.not_rescaled(value_t)))',
+         'y = q_learning.td_targets(\n          seen.reward, '
+         'seen.discount, q_learning.not_rescaled(value_t))'),
+    )),
     dict(file='learning/learner',
          catches='test_all_that_a_checkpoint_must_hold_ddqn', rows=(
         ('targets not saved', "'targets': self.algorithm.targets,",

@@ -506,6 +506,21 @@ class TargetNetworkTest(_TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='losses/q_learning',
+         catches='test_known_numbers', rows=(
+        ('rescaling without its linear term',
+         '+ _RESCALING_EPSILON * values)',
+         ')'),
+        ('rescaling without a sign',
+         'tf.sign(values) * (tf.sqrt(tf.abs(values) + 1) - 1)',
+         '(tf.sqrt(tf.abs(values) + 1) - 1)'),
+        ('inverse with the epsilon of another sign',
+         'tf.abs(values) + 1 + _RESCALING_EPSILON',
+         'tf.abs(values) + 1 - _RESCALING_EPSILON'),
+        ('inverse without its square',
+         '* (root - 1) * (root + 1)',
+         '* (root - 1)'),
+    )),
     dict(file='losses/q_learning', catches='CriticLossTest.test_formula', rows=(
         ('weights for targets',
          'sizes = tf.abs(q_values - tf.stop_gradient(targets))',
@@ -681,21 +696,6 @@ MUTATIONS = (
          'excess = log_probs + target_entropy'),
         ('alpha instead of log alpha', '_mean(log_temperature * excess',
          '_mean(tf.exp(log_temperature) * excess'),
-    )),
-    dict(file='losses/q_learning',
-         catches='RescalingTest.test_known_numbers', rows=(
-        ('rescaling without its linear term',
-         '+ _RESCALING_EPSILON * values)',
-         ')'),
-        ('rescaling without a sign',
-         'tf.sign(values) * (tf.sqrt(tf.abs(values) + 1) - 1)',
-         '(tf.sqrt(tf.abs(values) + 1) - 1)'),
-        ('inverse with the epsilon of another sign',
-         'tf.abs(values) + 1 + _RESCALING_EPSILON',
-         'tf.abs(values) + 1 - _RESCALING_EPSILON'),
-        ('inverse without its square',
-         '* (root - 1) * (root + 1)',
-         '* (root - 1)'),
     )),
     dict(file='losses/q_learning',
          catches='test_known_numbers_of_discrete_actions', rows=(

@@ -474,17 +474,6 @@ MUTATIONS = (
          'errors = tf.math.multiply_no_nan(errors, known)',
          'errors = tf.where(tf.math.is_nan(errors), 9., errors)'),
     )),
-    dict(file='algorithms/ddqn',
-         catches='test_losses_errors_and_gradients_rescaled_weighted', rows=(
-        ('values of the target not scaled back',
-         'q_learning.not_rescaled(value_t)',
-         'value_t'),
-        ('target not rescaled',
-         'y = q_learning.rescaled(q_learning.td_targets(\n          '
-         'seen.reward, seen.discount, q_learning.not_rescaled(value_t)))',
-         'y = q_learning.td_targets(\n          seen.reward, '
-         'seen.discount, q_learning.not_rescaled(value_t))'),
-    )),
     dict(file='algorithms/base',
          catches='test_each_variable_is_in_one_group_sac', rows=(
         ('memory in no group',
