@@ -11,9 +11,11 @@ from unittest import mock
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent import algorithms
+from scalable_agent import vtrace
 from scalable_agent.algorithms import impala
 from scalable_agent.experience import structs
 from scalable_agent.networks import heads
+from scalable_agent.networks import layers
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -170,6 +172,18 @@ class ImpalaTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(sums['baseline_loss'], baseline_loss, rtol=1e-4)
     for one, other in zip(found, expected):
       self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
+
+  @parameterized.parameters(*sections.CORRECTIONS)
+  def test_on_a_gpu_the_scan_is_associative(self, correction):
+    agent, batch = _random_case(0)
+    _, _, on_cpu = _loss_and_gradients(agent, batch, correction)
+    with mock.patch.object(layers, 'on_cpu', return_value=False), (
+        mock.patch.object(vtrace, 'from_importance_weights',
+                          wraps=vtrace.from_importance_weights)) as called:
+      _, _, on_gpu = _loss_and_gradients(agent, batch, correction)
+    self.assertTrue(called.call_args.kwargs['associative_scan'])
+    for one, other in zip(on_gpu, on_cpu):
+      self.assertAllClose(one, other, rtol=1e-5, atol=1e-6)
 
   @parameterized.parameters(
       dict(clip_rho=.6), dict(clip_c=.6), dict(clip_pg_rho=.6),

@@ -24,6 +24,7 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import actor_critic
 from scalable_agent.networks import agents
+from scalable_agent.networks import layers
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -61,7 +62,8 @@ class Appo:
     vs = vtrace.from_importance_weights(
         log_rhos, seen.discounts, seen.rewards, seen.baseline,
         seen.bootstrap_value, settings.clip_rho,
-        clip_c_threshold=settings.clip_c, lambda_=self._lambda).vs
+        clip_c_threshold=settings.clip_c, lambda_=self._lambda,
+        associative_scan=not layers.on_cpu()).vs
     advantages = actor_critic.compute_advantages(
         seen.rewards, seen.discounts, seen.baseline, seen.bootstrap_value, vs,
         self._lambda)

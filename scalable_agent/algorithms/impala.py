@@ -29,6 +29,7 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.losses import actor_critic
 from scalable_agent.networks import agents
+from scalable_agent.networks import layers
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -119,10 +120,12 @@ class Impala:
       return vtrace.from_importance_weights(
           log_rhos, discounts, rewards, values, bootstrap_value,
           settings.clip_rho, settings.clip_pg_rho,
-          clip_c_threshold=settings.clip_c, lambda_=settings.lambda_)
+          clip_c_threshold=settings.clip_c, lambda_=settings.lambda_,
+          associative_scan=not layers.on_cpu())  # Eight times as fast there.
     # With weights of 1, V-trace's targets are the returns of A3C.
     returns = vtrace.from_importance_weights(
-        tf.zeros_like(log_rhos), discounts, rewards, values, bootstrap_value)
+        tf.zeros_like(log_rhos), discounts, rewards, values, bootstrap_value,
+        associative_scan=not layers.on_cpu())
     if settings.correction == 'one_step':
       rhos = tf.minimum(tf.exp(log_rhos), 1.0)
       return returns._replace(pg_advantages=rhos * returns.pg_advantages)
