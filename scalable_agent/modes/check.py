@@ -4,10 +4,8 @@
 from collections.abc import Iterator, Sequence
 import json
 import math
-import os
 import re
 import shlex
-import sys
 import textwrap
 from typing import NamedTuple
 
@@ -18,6 +16,7 @@ from scalable_agent.environments import trial
 from scalable_agent.experience import structs
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import program
 
 _SECONDS = 20.
 _WIDTH = 79
@@ -158,9 +157,7 @@ def command(config: config_lib.Config, level: str, advice: Advice) -> str:
   words = [f'--recipe={advice.recipe}', f'--level_name={level}',
            f'--logdir=/tmp/scalable_agent/{name}',
            *(f'--{flag}={value}' for flag, value in flags.items())]
-  program = ('scalable-agent' if os.path.basename(sys.argv[0]).startswith(
-      'scalable') else 'python experiment.py')
-  return ' \\\n      '.join([f'  {program}', *map(shlex.quote, words)])
+  return ' \\\n      '.join([f'  {program.name()}', *map(shlex.quote, words)])
 
 
 def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
