@@ -582,6 +582,14 @@ class AlgorithmsTest(parameterized.TestCase):
         {**used, name: value, other: of_other})
     self.assertEqual(getattr(saved, name), getattr(make(), name))
 
+  def test_saved_settings_that_another_version_used_are_ignored(self):
+    # Older versions wrote 0 for every algorithm.
+    saved = {'algorithm': 'appo', 'burn_in_steps': 0}
+    self.assertEqual(config_lib.Config.from_saved(saved),
+                     config_lib.Config(algorithm='appo'))
+    with self.assertRaisesRegex(errors.ConfigError, 'is not used by'):
+      config_lib.Config(algorithm='appo', burn_in_steps=0)
+
   @parameterized.parameters(
       ('sac', 'target_entropy_ratio', .5, 'discrete'),
       ('sac', 'target_entropy_per_part', -.5, 'continuous'),

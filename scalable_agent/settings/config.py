@@ -95,11 +95,12 @@ class Config(sections.AllSections):
     if not isinstance(values, Mapping):
       raise errors.ConfigError(
           f'Settings must be a dictionary, not {values!r}.')
+    algorithm = values.get('algorithm', 'impala')
     without_effect = {
         field.name for field in dataclasses.fields(cls)
-        if field.metadata['needs'] and not field.metadata['needs'].are_met(
-            values.get(field.metadata['needs'].name),
-            values.get('algorithm', 'impala'))
+        if algorithm not in field.metadata['algorithms']
+        or field.metadata['needs'] and not field.metadata['needs'].are_met(
+            values.get(field.metadata['needs'].name), algorithm)
         or field.metadata['unless'] and values.get(field.metadata['unless'])}
     if values.get('deterministic'):
       without_effect.add('save_replay')
