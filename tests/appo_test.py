@@ -598,8 +598,8 @@ MUTATIONS = (
         catches='test_loss_and_gradients_are_those_of_the_formula',
         rows=(
             ('lambda out of the targets',
-             ', lambda_=self._lambda).vs',
-             ').vs'),
+             'lambda_=self._lambda,\n        associative_scan',
+             'associative_scan'),
             ('lambda out of the advantages',
              'vs,\n        self._lambda)',
              'vs,\n        1.0)'),
