@@ -336,7 +336,7 @@ MUTATIONS = (
         ('thresholds of targets and of the policy loss swapped',
          'settings.clip_rho, settings.clip_pg_rho,',
          'settings.clip_pg_rho, settings.clip_rho,'),
-        ('lambda left out', ', lambda_=settings.lambda_)', ')'),
+        ('lambda left out', 'lambda_=settings.lambda_,\n', '\n'),
         ('threshold of traces left out', 'clip_c_threshold=settings.clip_c, ',
          ''),
     )),
