@@ -245,12 +245,12 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
                place: Place) -> replay_lib.Rate:
-  min_steps = max(declare.used(config.min_replay_steps), config.num_actors * (
-      config.num_entries if config.use_lstm else 0))
+  min_steps = config.num_warm_up_steps
   num_frames = min_steps * place.collectives.size * spec.num_action_repeats
   if num_frames >= config.total_environment_frames:
     raise errors.ConfigError(
-        f'Nothing would be learned: the warm-up of --min_replay_steps takes '
+        'Nothing would be learned: the warm-up of --min_replay_steps'
+        f'{", or of a sequence of each environment," * config.use_lstm} takes '
         f'{num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
