@@ -248,10 +248,11 @@ def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
   min_steps = config.num_warm_up_steps
   num_frames = min_steps * place.collectives.size * spec.num_action_repeats
   if num_frames >= config.total_environment_frames:
+    sequences = (', or of a sequence of each environment,'
+                 if config.use_lstm else '')
     raise errors.ConfigError(
         'Nothing would be learned: the warm-up of --min_replay_steps'
-        f'{", or of a sequence of each environment," * config.use_lstm} takes '
-        f'{num_frames} frames, and --total_environment_frames='
+        f'{sequences} takes {num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
   if updates_per_step * config.total_environment_frames < (
