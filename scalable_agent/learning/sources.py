@@ -252,8 +252,8 @@ def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  if config.use_lstm else '')
     raise errors.ConfigError(
         'Nothing would be learned: the warm-up of --min_replay_steps'
-        f'{sequences} takes {num_frames} frames, and --total_environment_frames='
-        f'{config.total_environment_frames}.')
+        f'{sequences} takes {num_frames} frames, and '
+        f'--total_environment_frames={config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
   if updates_per_step * config.total_environment_frames < (
       place.collectives.size * spec.num_action_repeats):
