@@ -16,6 +16,7 @@ from scalable_agent.environments import trial
 from scalable_agent.experience import structs
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import program
 
 _SECONDS = 20.
@@ -48,6 +49,10 @@ def run(config: config_lib.Config) -> int:
   if others:
     raise errors.ConfigError(
         f'--mode=check plays one level: choose one of {config.level_name}.')
+  if lab_levels.is_level(level):
+    raise errors.ConfigError(
+        f'{level} needs no check: the recipes dmlab_single_level and dmlab30 '
+        'fit the levels of DeepMind Lab.')
   print(f'{level}: random steps, for up to {_SECONDS:g} seconds.', flush=True)
   facts = environments.play_trial(level, config, _SECONDS)
   found = faults(facts)
