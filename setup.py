@@ -32,8 +32,8 @@ _VIDEO = ['imageio>=2.34', 'imageio-ffmpeg>=0.5', 'pillow>=10.1', _PYGAME]
 # The last mkdocstrings for Python 3.10 fails with pymdown-extensions 12.
 _DOCS = ['mkdocs>=1.6,<2', 'mkdocs-material>=9.6', 'mkdocstrings-python>=2.0',
          'pymdown-extensions<12; python_version < "3.11"', 'ruff>=0.9']
-_DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5.6', 'pytest>=8',
-        'pytest-xdist>=3.6', 'ruff>=0.9']
+_DEV = ['hypothesis>=6', 'mypy>=1.11', 'packaging>=24', 'psutil>=5.6',
+        'pytest>=8', 'pytest-xdist>=3.6', 'pyyaml>=6', 'ruff>=0.9']
 
 setuptools.setup(
     name='scalable_agent',
