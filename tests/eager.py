@@ -14,7 +14,11 @@ import tensorflow as tf
 
 @contextlib.contextmanager
 def eagerly() -> Iterator[None]:
-  """Runs all `tf.function`s eagerly; also a decorator."""
+  """Runs all `tf.function`s eagerly; also a decorator.
+
+  For one thread at a time: eager operations of several can crash TensorFlow. So
+  a training must be deterministic, where actors and learner take turns.
+  """
   tf.config.run_functions_eagerly(True)
   try:
     yield

@@ -300,8 +300,9 @@ class OffPolicyLossTest(parameterized.TestCase, tf.test.TestCase):
     for group, loss in results[0].items():
       self.assertAllEqual(loss, results[1][group])
 
+  @parameterized.parameters(True, False)
   @eager.eagerly()
-  def test_ddqn_with_an_lstm(self):
+  def test_ddqn_with_an_lstm(self, all_known):
     algorithm = _make('ddqn', use_lstm=True, hidden_sizes='3')
     rng = np.random.default_rng(1)
     shape = (5, 2)
@@ -319,6 +320,10 @@ class OffPolicyLossTest(parameterized.TestCase, tf.test.TestCase):
         np.where(done[1:], 0, discounting).astype('f'),
         np.repeat(np.arange(1, 5, dtype='i')[:, None], 2, 1),
         np.ones([4, 2], 'f'))
+    if not all_known:  # The action before an end was chosen for another entry.
+      sequence.known[2, 1] = 0
+      observation['action_mask'][2, 1] = [True, False, False, False]
+      sequence.actions[3, 1] = 2
     loss = _loss(algorithm, sequence)
     q, q_t = (agent.unroll(
         sequence.actions,
@@ -333,8 +338,11 @@ class OffPolicyLossTest(parameterized.TestCase, tf.test.TestCase):
       y = sequence.reward[t, b] + (
           0 if done[t + 1, b] else discounting * q_t[t + 1, b, best])
       action = sequence.actions[t + 1, b]
-      costs.append(0.5 * (q[t, b, action] - y)**2)
+      costs.append(
+          sequence.known[t, b] * 0.5 * (q[t, b, action] - y)**2)
     self.assertAllClose(loss.by_group['agent'], np.mean(costs), rtol=1e-4)
+    self.assertLess(abs(loss.means['mean_q']), 10)
+    self.assertTrue(np.isfinite(loss.errors).all())
 
 
 class ImpalaLossTest(parameterized.TestCase, tf.test.TestCase):

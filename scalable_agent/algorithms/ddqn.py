@@ -63,8 +63,8 @@ class Ddqn:
           seen.reward, seen.discount, q_learning.not_rescaled(value_t)))
     else:
       y = q_learning.td_targets(seen.reward, seen.discount, value_t)
-    q = q_learning.chosen_values(
-        self.agent.params(seen.critic.now), seen.action)[tf.newaxis]
+    q = seen.known_values(q_learning.chosen_values(
+        self.agent.params(seen.critic.now), seen.action))[tf.newaxis]
     loss = q_learning.critic_loss(
         q, y, seen.critic_weights, settings.huber_delta or None)
     means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q),

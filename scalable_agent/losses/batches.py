@@ -48,6 +48,15 @@ class Experience(NamedTuple):
     known = tf.reshape(self.known, [-1])
     return known if self.weights is None else known * self.weights
 
+  def known_values(self, values: tf.Tensor) -> tf.Tensor:
+    """Returns values of actions, `[N]`: 0 for unknown steps.
+
+    The action of an unknown step may be invalid there, with a value of -1e20.
+    """
+    if self.known is None:
+      return values
+    return tf.math.multiply_no_nan(values, tf.reshape(self.known, [-1]))
+
   def errors(self, errors: tf.Tensor) -> tf.Tensor:
     """Returns the errors of the batch, `[B]`, for errors of steps `[N]`."""
     if self.known is None:
