@@ -83,6 +83,7 @@ class RunSettings(Section):
       'numbers of the summary. An error in the function ends the run, with a '
       'checkpoint. A class is called with the Config, and its method close at '
       'the end of the run. scalable_agent.hooks:wandb and '
-      'scalable_agent.hooks:mlflow send a run to Weights & Biases and MLflow.', IS_FUNCTION)
+      'scalable_agent.hooks:mlflow send a run to Weights & Biases and MLflow.',
+      IS_FUNCTION)
   debug: bool = setting(
       False, 'Print the whole traceback of an error.', unreported=True)
