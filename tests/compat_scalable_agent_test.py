@@ -500,7 +500,7 @@ class ExperimentTest(_FakeLab, parameterized.TestCase):
       with self.assertRaises((ValueError, tf.errors.OpError)):
         tf.Variable(1.0)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_train_test_and_main(self):
     logdir = self.create_tempdir().full_path
     small = dict(logdir=logdir, total_environment_frames=80,

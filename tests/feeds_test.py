@@ -967,10 +967,10 @@ MUTATIONS = (
          'config.num_entries, config.unroll_length)',
          'config.num_entries, 2 * config.unroll_length)'),
     )),
-    dict(file='learning/sources', catches='test_the_warm_up_has_a_sequence',
+    dict(file='settings/sections', catches='test_the_warm_up_has_a_sequence',
          rows=(
         ('sequences: updates before there is one',
-         'config.num_entries if config.use_lstm else 0', '0'),
+         'self.num_actors * self.num_entries if self.use_lstm else 0', '0'),
     )),
     dict(file='learning/sources',
          catches='SequencesTest.test_errors_decide_what_is_drawn', rows=(

@@ -41,7 +41,11 @@ class FirstUpdateTest(parameterized.TestCase):
       (dict(batch_size=4, unroll_length=7, replay_capacity=8,
             unrolls_per_collect=5), 35),
       (dict(algorithm='appo', num_actors=6, unroll_length=7), 42),
-      (dict(algorithm='sac', min_replay_steps=500), 500))
+      (dict(algorithm='sac', min_replay_steps=500), 500),
+      # A sequence of 3 + 5 + 1 steps of each environment.
+      (dict(algorithm='sac', min_replay_steps=20, use_lstm=True,
+            burn_in_steps=3, sequence_length=5, num_actors=4,
+            unroll_length=2), 36))
   def test_frames(self, settings, expected):
     self.assertEqual(_config(**settings).num_first_frames, expected)
 

@@ -81,7 +81,6 @@ class SelftestTest(parameterized.TestCase):
       ('product', tf, 'matmul', 'policy step, mlp'),
       ('tanh', tf.math, 'tanh', 'policy step, mlp'),
       ('convolution', tf.nn, 'convolution', 'policy step, shallow'),
-      ('square', tf, 'square', 'update of impala, mlp'),
       ('sum', tf, 'reduce_sum', 'update of impala, mlp'),
       ('mean', tf, 'reduce_mean', 'update of ddqn'))
   def test_a_wrong_function_is_found(self, owner, name, part):

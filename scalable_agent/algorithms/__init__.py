@@ -139,7 +139,8 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   normalised = _normalised_parts(config, observation)
-  units = f'{config.lstm_units} units, ' if config.lstm_units != 256 else ''
+  units = f'{config.lstm_units} units, ' if (
+      config.use_lstm and config.lstm_units != 256) else ''
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
             f'{"layer_norm, " if config.layer_norm else ""}'

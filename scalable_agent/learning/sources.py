@@ -245,14 +245,15 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
                place: Place) -> replay_lib.Rate:
-  min_steps = max(declare.used(config.min_replay_steps), config.num_actors * (
-      config.num_entries if config.use_lstm else 0))
+  min_steps = config.num_warm_up_steps
   num_frames = min_steps * place.collectives.size * spec.num_action_repeats
   if num_frames >= config.total_environment_frames:
+    sequences = (', or of a sequence of each environment,'
+                 if config.use_lstm else '')
     raise errors.ConfigError(
-        f'Nothing would be learned: the warm-up of --min_replay_steps takes '
-        f'{num_frames} frames, and --total_environment_frames='
-        f'{config.total_environment_frames}.')
+        'Nothing would be learned: the warm-up of --min_replay_steps'
+        f'{sequences} takes {num_frames} frames, and '
+        f'--total_environment_frames={config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
   if updates_per_step * config.total_environment_frames < (
       place.collectives.size * spec.num_action_repeats):

@@ -283,10 +283,16 @@ class AllSections(
     return self.batch_size - round(self.batch_size * self.replay_fraction)
 
   @property
+  def num_warm_up_steps(self) -> int:
+    """Agent steps of the warm-up: with an LSTM, a sequence per environment."""
+    return max(declare.used(self.min_replay_steps),
+               self.num_actors * self.num_entries if self.use_lstm else 0)
+
+  @property
   def num_first_frames(self) -> int:
     """Environment frames that all learners collect before the first update."""
     num_steps = (
-        declare.used(self.min_replay_steps) if self.is_off_policy else
+        self.num_warm_up_steps if self.is_off_policy else
         (self.unrolls_per_collect or self.num_fresh_unrolls)
         * self.unroll_length)
     return num_steps * self.num_action_repeats
