@@ -296,8 +296,9 @@ class SavingTest(parameterized.TestCase):
     directory = self.create_tempdir().full_path
     self._make().save(directory, {})
     with self.assertRaisesRegex(
-        errors.CheckpointError, 'has a replay of .*sequences of 6 entries from '
-        'states .*2, 12, 2.*, and not of .*sequences of 7 entries'):
+        errors.CheckpointError, 'has a replay of .*sequences of 6 entries .*'
+        r'from states \[2\].*, --unroll_length=.*, and not of .*sequences of 7 '
+        'entries'):
       self._make(num_entries=7).load(directory)
 
 

@@ -2,7 +2,7 @@
 """Interface of algorithms for the learner: losses by group of variables.
 
 A group is a list of variables with one optimizer. IMPALA has one group, an
-actor-critic of the off-policy family has two or three.
+actor-critic of the off-policy family has two or three, one more with an LSTM.
 
 `K` is the number of updates that the learner makes in one call, `B` the batch
 size.

@@ -23,7 +23,7 @@ import tensorflow as tf
 
 
 class Mpo:
-  """Implements `base.Algorithm` with the groups `critic`, `policy`, `duals`."""
+  """Groups `critic`, `policy`, `duals`, and `memory` with an LSTM."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):

@@ -29,7 +29,7 @@ import tensorflow as tf
 
 
 class Sac:
-  """Implements `base.Algorithm` with `critic`, `policy`, `temperature`."""
+  """Groups `critic`, `policy`, `temperature`, and `memory` with an LSTM."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):

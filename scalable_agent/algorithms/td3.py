@@ -24,7 +24,7 @@ import tensorflow as tf
 
 
 class Td3:
-  """Implements `base.Algorithm` with the groups `critic` and `policy`."""
+  """Implements `base.Algorithm`: `critic`, `policy`, perhaps `memory`."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):

@@ -35,6 +35,7 @@ class Starts:
     self.steps = store
     self.length = length
     self.num_streams = store.num_streams
+    self._unroll_length = unroll_length
     self._ring = store.length // unroll_length + 2
     shape = (self.num_streams, self._ring)
     self._time = np.zeros(shape, np.int64)
@@ -103,12 +104,14 @@ class Starts:
     return stream, self._time[index], tree.map_structure(
         lambda a: a[index], self._state)
 
-
   @property
   def form(self) -> str:
     """The length of sequences and the sizes of all arrays, in words."""
-    sizes = ', '.join(str(list(s.shape)) for s in tree.flatten(self._state))
-    return f'sequences of {self.length} entries from states {sizes}'
+    sizes = ', '.join(
+        str(list(s.shape[2:])) for s in tree.flatten(self._state))
+    return (f'sequences of {self.length} entries (--burn_in_steps, '
+            f'--sequence_length) from states {sizes}, '
+            f'--unroll_length={self._unroll_length}')
 
   def segment(self, start: np.ndarray) -> dict[str, np.ndarray]:
     """Returns the starts that belong to the steps from the times `start` on.

@@ -155,7 +155,8 @@ class OffPolicySettings(RewardSettings):
   value_rescaling: bool = setting(
       False,
       'Learn values on the scale sign(x) (sqrt(|x| + 1) - 1) + 0.001 x, as in '
-      'R2D2, so that large rewards need no clipping.', algorithms=('ddqn',))
+      'R2D2, so that large rewards need no clipping: on Atari, add '
+      '--reward_clipping=none.', algorithms=('ddqn',))
   huber_delta: float = setting(
       0.,
       'Huber loss: quadratic for errors up to this size, linear for larger '

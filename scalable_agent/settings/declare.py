@@ -284,7 +284,7 @@ class Section:
 
   @property
   def is_off_policy(self) -> bool:
-    """Whether the algorithm learns from a replay of transitions."""
+    """Whether the algorithm learns from replayed transitions or sequences."""
     return self.algorithm in OFF_POLICY
 
   def check_actions(self, kind: str) -> None:
