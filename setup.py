@@ -30,10 +30,13 @@ _PBT = ['ray[tune]>=2.60']
 _PLOT = ['matplotlib>=3.8']
 _VIDEO = ['imageio>=2.34', 'imageio-ffmpeg>=0.5', 'pillow>=10.1', _PYGAME]
 # The last mkdocstrings for Python 3.10 fails with pymdown-extensions 12.
+# mlflow 3.17.2 needs an older pyarrow than constraints.txt names.
+_MLFLOW = ['mlflow>=3.17.2']
+_WANDB = ['wandb>=0.31']
 _DOCS = ['mkdocs>=1.6,<2', 'mkdocs-material>=9.6', 'mkdocstrings-python>=2.0',
          'pymdown-extensions<12; python_version < "3.11"', 'ruff>=0.9']
-_DEV = ['hypothesis>=6', 'mypy>=1.11', 'psutil>=5.6', 'pytest>=8',
-        'pytest-xdist>=3.6', 'ruff>=0.9']
+_DEV = ['hypothesis>=6', 'mypy>=1.11', 'packaging>=24', 'psutil>=5.6',
+        'pytest>=8', 'pytest-xdist>=3.6', 'pyyaml>=6', 'ruff>=0.9']
 
 setuptools.setup(
     name='scalable_agent',
@@ -95,6 +98,8 @@ setuptools.setup(
         'cuda': _CUDA,
         'ray': _RAY,
         'pbt': _PBT,
+        'mlflow': _MLFLOW,
+        'wandb': _WANDB,
         'docs': _DOCS,
         'dev': (_ATARI + _MINIGRID + _VIZDOOM + _MUJOCO + _ROBOTICS + _BOX2D
                 + _PLOT + _VIDEO + _PBT + _DEV),

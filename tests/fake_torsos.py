@@ -70,3 +70,17 @@ def hook(num_env_frames, values):
 def raising_hook(num_env_frames, values):
   del values
   raise KeyError(f'at {num_env_frames}')
+
+
+class HookOfRun:
+
+  def __init__(self, config):
+    HOOKED.append(config)
+
+  def __call__(self, num_env_frames, values):
+    if num_env_frames < 0:
+      raise KeyError(num_env_frames)
+    HOOKED.append((num_env_frames, dict(values)))
+
+  def close(self):
+    HOOKED.append('end')

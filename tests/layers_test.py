@@ -22,7 +22,7 @@ _LAYERS = (
     (0, 'errors'),
     (0, 'settings experience'),
     (0, 'processes scores'),
-    (1, 'environments replay'),
+    (1, 'environments replay hooks'),
     (2, 'vtrace networks'),
     (2, 'losses'),
     (3, 'algorithms'),
@@ -47,7 +47,7 @@ _LONGEST_CHAIN = 11
 # On a cluster: the chain goes through the driver and the learner's process.
 _LONGEST_CHAIN_ON_A_CLUSTER = 14
 _MAX_CALLS_TO_GRADIENT = 8
-_MAX_TOP_FOLDER = 7  # `__main__` must be there.
+_MAX_TOP_FOLDER = 8  # `__main__` must be there; --hook names `hooks`.
 # Longer than the limit, each with the reason.
 _LONG_FILES: dict[str, str] = {
     'scalable_agent.vtrace':

@@ -78,7 +78,9 @@ def compute_importance_weights(
   """Returns the ratios of the probabilities of actions, `[T, B]`, not clipped.
 
   Args:
-    target_output, behaviour_output, action: see `vtrace_data`.
+    target_output: see `vtrace_data`.
+    behaviour_output: see `vtrace_data`.
+    action: see `vtrace_data`.
     action_space_type: `discrete` or `continuous`.
     requires_grad: whether gradients flow to the outputs of the policies.
 

@@ -1,16 +1,21 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Objects that are created once per run, not once per part."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import dataclasses
 import threading
+from typing import Any
 
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.processes import user_code
 from scalable_agent.runs import panel as panel_lib
 from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import videos as videos_lib
 from scalable_agent.settings import sections
+
+# A function of --hook: gets frames so far, and the numbers of a summary.
+SummaryHook = Callable[[int, Mapping[str, float]], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,12 +28,14 @@ class RunContext:
     reports: episodes and counts that the other learners send to learner 0.
     panel: shows the progress of learner 0 in a terminal, instead of lines.
     videos: records videos while learner 0 trains, with `--video_secs`.
+    hook: gets the summaries of learner 0, with `--hook`.
   """
   stop: threading.Event
   collectives: collectives_lib.Collectives
   reports: reports_lib.Reports
   panel: panel_lib.Panel | None = None
   videos: videos_lib.Videos | None = None
+  hook: SummaryHook | None = None
 
   @property
   def rank(self) -> int:
@@ -40,8 +47,8 @@ class RunContext:
 def open_context(config: sections.AllSections, stop: threading.Event,
                  collectives: collectives_lib.Collectives,
                  reports: reports_lib.Reports | None) -> Iterator[RunContext]:
-  """Yields the context of the run; closes its panel and videos at the exit."""
-  shown = videos = None
+  """Yields the context of the run; closes its parts at the exit."""
+  shown = videos = hook = None
   with contextlib.ExitStack() as stack:
     if collectives.rank == 0:
       shown = panel_lib.make(f'{config.algorithm} on {config.level_name}')
@@ -50,5 +57,29 @@ def open_context(config: sections.AllSections, stop: threading.Event,
       if config.video_secs:
         videos = stack.enter_context(
             contextlib.closing(videos_lib.Videos(config)))
+      if config.hook:
+        hook = stack.enter_context(_open_hook(config))
     yield RunContext(
-        stop, collectives, reports or reports_lib.Reports(), shown, videos)
+        stop, collectives, reports or reports_lib.Reports(), shown, videos,
+        hook)
+
+
+@contextlib.contextmanager
+def _open_hook(config: sections.AllSections) -> Iterator[SummaryHook]:
+  """Yields the hook; an instance, if `--hook` names a class, is closed."""
+  name = f'{config.hook} of --hook'
+  function = user_code.load(config.hook, 'hook')
+  has_end = isinstance(function, type)
+  with user_code.errors_explained(name):
+    hook: Any = function(config) if has_end else function
+
+  def call(num_env_frames: int, values: Mapping[str, float]) -> None:
+    with user_code.errors_explained(name):
+      hook(num_env_frames, values)
+
+  try:
+    yield call
+  finally:
+    if has_end:
+      with user_code.errors_explained(name):
+        hook.close()

@@ -125,7 +125,7 @@ class Log:
     self._summary_due = timing.Interval(config.save_summaries_secs)
     self._checkpoint_due = timing.Interval(config.save_checkpoint_secs)
     self._summaries = outputs and summaries.Summaries(
-        config, outputs.writer, learner.num_env_frames)
+        context.hook, outputs.writer, learner.num_env_frames)
 
   def hooks(self) -> tuple[Hook, ...]:
     """Returns the hooks to call after each update, in order."""

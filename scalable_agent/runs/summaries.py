@@ -1,15 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Summaries: scalars for TensorBoard, and the function of --hook."""
+"""Summaries: scalars for TensorBoard and the hook."""
 
 from collections.abc import Mapping
 
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import timing
-from scalable_agent.processes import user_code
 from scalable_agent.runs import clipping
+from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import metrics
-from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 # Tags of DeepMind's program, which keep their names.
@@ -31,14 +30,12 @@ def tag(name: str) -> str:
 class Summaries:
   """Writes the scalars of a part of a run."""
 
-  def __init__(self, config: config_lib.Config, writer: metrics.MetricsWriter,
-               num_env_frames: int):
+  def __init__(self, hook: context_lib.SummaryHook | None,
+               writer: metrics.MetricsWriter, num_env_frames: int):
     """Measures the speed from `num_env_frames` on."""
     self._writer = writer
     self._speed = timing.Speed(num_env_frames)
-    self._hook_name = f'{config.hook} of --hook'
-    self._hook = (user_code.load(config.hook, 'hook') if config.hook
-                  else lambda num_env_frames, values: None)
+    self._hook = hook
 
   def write(self, scalars: Mapping[str, tf.Tensor],
             measured: Mapping[str, float], actions: np.ndarray,
@@ -66,5 +63,5 @@ class Summaries:
     self._writer.write_scalars(
         {tag(name): value for name, value in values.items()}, actions,
         num_env_frames)
-    with user_code.errors_explained(self._hook_name):
+    if self._hook:
       self._hook(num_env_frames, values)

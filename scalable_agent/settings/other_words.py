@@ -105,8 +105,9 @@ _ADVICE = {
     'a GPU is used if TensorFlow finds one':
         'cuda device gpu gpus num_gpus use_gpu',
     '--hook': 'callback callbacks logger',
-    'call services such as wandb in your function of --hook':
+    '--hook=scalable_agent.hooks:wandb':
         'track wandb with_wandb wandb_project wandb_project_name',
+    '--hook=scalable_agent.hooks:mlflow': 'mlflow use_mlflow',
     '--adam_beta1 and --adam_beta2': 'betas adam_betas beta1 beta2',
     '--epsilon': 'adam_eps optimizer_eps adam_epsilon eps',
     '--deterministic': 'torch_deterministic reproducible',

@@ -81,6 +81,9 @@ class RunSettings(Section):
       'module:function: your function, which is called with each TensorBoard '
       'summary. The arguments are the frames so far and a dictionary of the '
       'numbers of the summary. An error in the function ends the run, with a '
-      'checkpoint.', IS_FUNCTION)
+      'checkpoint. A class is called with the Config, and its method close at '
+      'the end of the run. scalable_agent.hooks:wandb and '
+      'scalable_agent.hooks:mlflow send a run to Weights & Biases and MLflow.',
+      IS_FUNCTION)
   debug: bool = setting(
       False, 'Print the whole traceback of an error.', unreported=True)

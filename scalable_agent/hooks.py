@@ -1,0 +1,173 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Ready hooks, which send a run to Weights & Biases or to MLflow.
+
+`--hook=scalable_agent.hooks:wandb` or `--hook=scalable_agent.hooks:mlflow`.
+"""
+
+import abc
+from collections.abc import Mapping
+import dataclasses
+import importlib
+import os
+import types
+
+from scalable_agent import errors
+from scalable_agent.scores import evaluations
+from scalable_agent.settings import config as config_lib
+
+
+class _Tracker(abc.ABC):
+  """Sends settings, scalars, evaluations, videos and final scores of a run.
+
+  The service's run begins with the first summary. The id of that run is kept in
+  the log directory: a resumed training continues the service's run.
+  """
+  _package: str
+
+  def __init__(self, config: config_lib.Config):
+    """Raises MissingDependencyError without the package."""
+    try:
+      self._library: types.ModuleType = importlib.import_module(self._package)
+    except ImportError as e:
+      raise errors.MissingDependencyError(
+          f'--hook={__name__}:{self._package} needs {self._package}: pip '
+          f'install "scalable_agent[{self._package}]" ({e}).') from e
+    self._logdir = config.logdir
+    self._id_path = os.path.join(config.logdir, f'{self._package}_run_id.txt')
+    self._scores: dict[str, float] = {}  # Empty before the first summary.
+    # The parts of the training before this part have sent their results.
+    is_resumed = os.path.exists(self._id_path)
+    self._videos_sent = self._videos() if is_resumed else set()
+    self._evaluated_frames = max(
+        [e.num_env_frames for e in evaluations.read(config.logdir)]
+        if is_resumed else [], default=-1)
+
+  def __call__(self, num_env_frames: int, values: Mapping[str, float]) -> None:
+    """Sends the numbers of a summary, and new evaluations and videos."""
+    if not self._scores:
+      self._start_or_continue()
+    self._scores['final/mean_return'] = values['mean_return']
+    self._send(values, num_env_frames)
+    self._send_files(num_env_frames)
+
+  def close(self) -> None:
+    """Sends the final scores, and ends the service's run."""
+    if not self._scores:
+      return
+    self._send_files(self._num_env_frames)
+    if done := evaluations.read(self._logdir):
+      self._scores |= {
+          'final/evaluation': done[-1].mean,
+          'final/best_evaluation': max(e.mean for e in done)}
+    self._end(self._scores)
+
+  def _start_or_continue(self) -> None:
+    run_id = None
+    if os.path.exists(self._id_path):
+      with open(self._id_path, encoding='utf-8') as f:
+        run_id = f.read().strip()
+    # These settings have the values that were chosen for `auto`.
+    settings = config_lib.trained_with(self._logdir)
+    new_id = self._start(run_id, dataclasses.asdict(settings) if settings
+                         else {})
+    with open(self._id_path, 'w', encoding='utf-8') as f:
+      f.write(f'{new_id}\n')
+
+  def _send_files(self, num_env_frames: int) -> None:
+    self._num_env_frames = num_env_frames
+    for evaluation in evaluations.read(self._logdir):
+      if evaluation.num_env_frames > self._evaluated_frames:
+        self._evaluated_frames = evaluation.num_env_frames
+        self._send({'evaluation/mean': evaluation.mean,
+                    'evaluation/std': evaluation.std},
+                   evaluation.num_env_frames)
+    for path in sorted(self._videos() - self._videos_sent):
+      self._videos_sent.add(path)
+      self._send_video(path, num_env_frames)
+
+  def _videos(self) -> set[str]:
+    directory = os.path.join(self._logdir, 'videos')
+    if not os.path.isdir(directory):
+      return set()
+    return {os.path.join(directory, name) for name in os.listdir(directory)
+            if name.endswith(('.mp4', '.gif'))}
+
+  @abc.abstractmethod
+  def _start(self, run_id: str | None, settings: dict[str, object]) -> str:
+    """Starts a run, or continues the run `run_id`; returns the run's id."""
+
+  @abc.abstractmethod
+  def _send(self, values: Mapping[str, float], num_env_frames: int) -> None:
+    """Sends scalars."""
+
+  @abc.abstractmethod
+  def _send_video(self, path: str, num_env_frames: int) -> None:
+    """Sends a video."""
+
+  @abc.abstractmethod
+  def _end(self, scores: Mapping[str, float]) -> None:
+    """Sends the final scores, and ends the run."""
+
+
+class Wandb(_Tracker):
+  """Sends a run to Weights & Biases, project `scalable_agent`.
+
+  Variables of the environment such as `WANDB_PROJECT` and `WANDB_MODE` apply.
+  """
+  _package = 'wandb'
+
+  def _start(self, run_id: str | None, settings: dict[str, object]) -> str:
+    self._run = self._library.init(
+        project=os.environ.get('WANDB_PROJECT', 'scalable_agent'), id=run_id,
+        resume='allow', name=os.environ.get(
+            'WANDB_NAME', os.path.basename(self._logdir)), dir=self._logdir,
+        config=settings,
+        settings={'console': 'off'})  # The panel needs the terminal.
+    # Steps of Weights & Biases must not go back, as a resumed run may.
+    self._run.define_metric('*', step_metric='num_env_frames')
+    return self._run.id
+
+  def _send(self, values: Mapping[str, float], num_env_frames: int) -> None:
+    self._run.log({**values, 'num_env_frames': num_env_frames})
+
+  def _send_video(self, path: str, num_env_frames: int) -> None:
+    self._run.log({'video': self._library.Video(path),
+                   'num_env_frames': num_env_frames})
+
+  def _end(self, scores: Mapping[str, float]) -> None:
+    self._run.summary.update(scores)
+    self._run.finish()
+
+
+class Mlflow(_Tracker):
+  """Sends a run to MLflow.
+
+  Variables of the environment such as `MLFLOW_TRACKING_URI` and
+  `MLFLOW_EXPERIMENT_NAME` apply.
+  """
+  _package = 'mlflow'
+
+  def _start(self, run_id: str | None, settings: dict[str, object]) -> str:
+    # A caller of `train` may have a run of MLflow, which becomes the parent.
+    run = self._library.start_run(
+        run_id=run_id, nested=True,
+        run_name=None if run_id else os.path.basename(self._logdir))
+    if not run_id:  # Parameters of MLflow cannot change.
+      self._library.log_params(settings)
+    self._library.log_dict(settings, 'settings.json')
+    return run.info.run_id
+
+  def _send(self, values: Mapping[str, float], num_env_frames: int) -> None:
+    self._library.log_metrics(dict(values), step=num_env_frames)
+
+  def _send_video(self, path: str, num_env_frames: int) -> None:
+    del num_env_frames  # In the name of the file.
+    self._library.log_artifact(path, 'videos')
+
+  def _end(self, scores: Mapping[str, float]) -> None:
+    self._library.log_metrics(dict(scores), step=self._num_env_frames)
+    self._library.end_run()
+
+
+# The names after the colon in --hook.
+wandb, mlflow = Wandb, Mlflow

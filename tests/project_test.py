@@ -1,0 +1,180 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the repository's own files: workflows, forms, versions, Dockerfile.
+
+The workflows need a service, so the tests check only names and versions.
+"""
+
+import fnmatch
+import functools
+import importlib.util
+import pathlib
+import re
+import runpy
+from unittest import mock
+
+from absl.testing import absltest
+from packaging import requirements
+from packaging import specifiers
+import scalable_agent
+from scalable_agent.settings import recipes
+import yaml
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_WORKFLOWS = sorted((_ROOT / '.github' / 'workflows').glob('*.yml'))
+_FORMS = sorted((_ROOT / '.github' / 'ISSUE_TEMPLATE').glob('*.yml'))
+
+
+def _text(name):
+  return (_ROOT / name).read_text(encoding='utf-8')
+
+
+def _yaml(path):
+  return yaml.safe_load((_ROOT / path).read_text(encoding='utf-8'))
+
+
+@functools.cache
+def _setup():
+  """Returns the arguments of `setuptools.setup`."""
+  with mock.patch('setuptools.setup') as setup:
+    runpy.run_path(str(_ROOT / 'setup.py'))
+  return setup.call_args.kwargs
+
+
+def _pythons():
+  """Returns the minor versions of Python 3 that setup.py names."""
+  prefix = 'Programming Language :: Python :: 3.'
+  return [name.removeprefix(prefix) for name in _setup()['classifiers']
+          if name.startswith(prefix)]
+
+
+def _steps(workflow):
+  return [(job, step) for job in workflow['jobs'].values()
+          for step in job['steps']]
+
+
+def _versions(job, step):
+  """Returns the versions of Python that a step of a workflow asks for."""
+  version = step.get('with', {}).get('python-version')
+  if version == '${{ matrix.python }}':
+    return job['strategy']['matrix']['python']
+  return [version] if version else []
+
+
+def _constraints():
+  return dict(line.split('==') for line in _text('constraints.txt').splitlines()
+              if not line.startswith('#'))
+
+
+def _name(package):
+  return re.sub('[-_.]+', '-', package).lower()
+
+
+class WorkflowsTest(absltest.TestCase):
+
+  def test_there_are_workflows(self):
+    self.assertEqual([path.stem for path in _WORKFLOWS],
+                     ['check', 'docs', 'publish', 'test'])
+    for path in _WORKFLOWS:
+      workflow = _yaml(path)
+      self.assertEqual(workflow['name'], path.stem)
+      self.assertNotEmpty(workflow[True])  # YAML 1.1 reads `on` as a boolean.
+      self.assertNotEmpty(workflow['permissions'])
+
+  def test_make_targets_exist(self):
+    [phony] = re.findall(r'^\.PHONY: (.*)$', _text('Makefile'), re.M)
+    called = {target for path in _WORKFLOWS for _, step in _steps(_yaml(path))
+              for target in re.findall(r'\bmake (\w+)', step.get('run', ''))}
+    self.assertEqual(called, {'check', 'docs', 'oldest', 'test'})
+    self.assertContainsSubset(called, phony.split())
+
+  def test_versions_of_python(self):
+    minors = _pythons()
+    requires = specifiers.SpecifierSet(_setup()['python_requires'])
+    self.assertEqual(
+        minors, [str(minor) for minor in range(99) if f'3.{minor}' in requires])
+    asked = {path.stem: [version for job, step in _steps(_yaml(path))
+                         for version in _versions(job, step)]
+             for path in _WORKFLOWS}
+    first, last = f'3.{minors[0]}', f'3.{minors[-1]}'
+    # `make check` with the oldest and the newest, `make oldest`.
+    self.assertEqual(asked['check'], [first, last, first])
+    for name, versions in asked.items():
+      self.assertNotEmpty(versions, name)
+      for version in versions:
+        self.assertIsInstance(version, str, 'YAML reads 3.10 as 3.1')
+        self.assertIn(version, requires, name)
+
+  def test_constraints_are_used(self):
+    for name in 'docs', 'test':
+      path = _yaml(f'.github/workflows/{name}.yml')['env']['PIP_CONSTRAINT']
+      self.assertTrue((_ROOT / path.rpartition('/')[2]).exists())
+
+  def test_pre_commit_runs_what_exists(self):
+    [repo] = _yaml('.pre-commit-config.yaml')['repos']
+    for hook in repo['hooks']:
+      program, *words = hook['entry'].split()
+      self.assertEqual([program, words[0]], ['.venv/bin/python', '-m'])
+      self.assertIsNotNone(importlib.util.find_spec(words[1]))
+      for path in fnmatch.filter(words, '*/*'):
+        self.assertTrue((_ROOT / path).exists(), path)
+
+  def test_forms(self):
+    forms = [_yaml(path) for path in _FORMS if path.stem != 'config']
+    self.assertLen(forms, 3)
+    for form in forms:
+      self.assertNotEmpty(form['name'] and form['description'])
+      ids = [field['id'] for field in form['body']]
+      self.assertLen(set(ids), len(ids))
+      for field in form['body']:
+        self.assertIn(field['type'], ('textarea', 'input'))
+        self.assertNotEmpty(field['attributes']['label'])
+
+
+class VersionsTest(absltest.TestCase):
+
+  def test_one_version(self):
+    version = scalable_agent.__version__
+    self.assertEqual(_setup()['version'], version)
+    self.assertEqual(_yaml('CITATION.cff')['version'], version)
+    [first, *_] = re.findall('^## (.*) - ', _text('CHANGELOG.md'), re.M)
+    self.assertEqual(first, version)
+
+  def test_constraints_allow_what_setup_asks_for(self):
+    constraints = {_name(package): version
+                   for package, version in _constraints().items()}
+    extras = _setup()['extras_require']
+    asked = _setup()['install_requires'] + extras['dev'] + extras['docs']
+    for text in asked:
+      needed = requirements.Requirement(text)
+      if needed.marker is None or needed.marker.evaluate(
+          {'python_version': '3.11'}):
+        self.assertIn(constraints[_name(needed.name)], needed.specifier, text)
+
+
+class DockerfileTest(absltest.TestCase):
+
+  def test_copies_what_exists(self):
+    allowed = re.findall('^!(.*)$', _text('.dockerignore'), re.M)
+    copied = [path for line in re.findall('^COPY (.*) ', _text('Dockerfile'),
+                                          re.M) for path in line.split()]
+    self.assertCountEqual(copied, allowed)
+    for path in copied:
+      self.assertTrue((_ROOT / path).exists(), path)
+
+  def test_installs_what_setup_names(self):
+    text = _text('Dockerfile')
+    [names] = re.findall(r"'\.\[(.*)\]'", text)
+    self.assertContainsSubset(
+        names.split(','), _setup()['extras_require'])
+    [command] = re.findall(r'ENTRYPOINT \["(.*)"\]', text)
+    [script] = _setup()['entry_points']['console_scripts']
+    self.assertEqual(command, script.partition(' ')[0])
+    for recipe in re.findall(r'--recipe=(\w+)', text):
+      self.assertIn(recipe, recipes.recipe_names())
+    # The constraints are of this Python.
+    [python] = re.findall(r'^FROM python:([\d.]+)-slim$', text, re.M)
+    self.assertIn(f'Python {python}', _text('constraints.txt'))
+
+
+if __name__ == '__main__':
+  absltest.main()
