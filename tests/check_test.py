@@ -134,6 +134,7 @@ class ErrorsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('ALE/Pong-v5', errors.EnvironmentSpecError, 'needs no check'),
       ('catch,memory', errors.ConfigError, 'plays one level'),
+      ('explore_goal_locations_small', errors.ConfigError, 'needs no check'),
       ('fake_environments:fake/NoActions-v0', errors.EnvironmentSpecError,
        'nothing to choose'))
   def test_levels_that_cannot_be_checked(self, level, kind, text):

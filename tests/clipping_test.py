@@ -65,8 +65,8 @@ class WatchTest(parameterized.TestCase):
     self.assertEmpty(watch([_note(rewards[:500]), _note(rewards[500:999])]))
     [line] = watch([_note(rewards[999:])])
     self.assertStartsWith(
-        line, '10 % of the first 1,000 rewards are outside [-1, 1] (all are '
-        'within 0 to 400), and are clipped to [-1, 1]: sizes are lost.')
+        line, '10 % of the first 1,000 rewards are outside [-1, 1] (from 0 '
+        'to 400), and are clipped to [-1, 1]: sizes are lost.')
     self.assertIn('--reward_clipping=none', line)
     self.assertEmpty(watch([_note(np.full(2000, 9.))]))  # Said once.
 
@@ -122,13 +122,20 @@ class WatchTest(parameterized.TestCase):
   def test_the_start_says_it(self):
     self.assertEqual(
         clipping.rewards_said(_config(algorithm='sac')),
-        'Rewards are learned from as they are (--reward_clipping=none).')
+        'Rewards are not changed (--reward_clipping=none).')
     self.assertEqual(
         clipping.rewards_said(_config(
-            reward_clipping='abs_one', normalise_observations='auto')),
-        'Rewards are learned from clipped to [-1, 1] '
-        '(--reward_clipping=abs_one). Observations are normalised, and clipped '
-        'to 5 standard deviations (--normalise_observations=auto).')
+            normalise_returns=True, normalise_observations='none')),
+        'Rewards are not changed (--reward_clipping=none). Returns are '
+        'normalised by their mean and standard deviation '
+        '(--normalise_returns).')
+    self.assertEqual(
+        clipping.rewards_said(_config(
+            reward_clipping='abs_one', normalise_observations='auto',
+            normalise_returns=False)),
+        'Rewards are clipped to [-1, 1] (--reward_clipping=abs_one). '
+        'Observations are normalised, and clipped to 5 standard deviations '
+        '(--normalise_observations=auto).')
 
 
 MUTATIONS = (

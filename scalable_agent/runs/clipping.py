@@ -17,14 +17,17 @@ _AT_BOUND = .99
 # The size beyond which rewards count as clipped, by --reward_clipping.
 _LIMITS = {'abs_one': 1., 'soft_asymmetric': 5.}
 _TREATMENT = {
-    'none': 'as they are', 'abs_one': 'clipped to [-1, 1]',
+    'none': 'not changed', 'abs_one': 'clipped to [-1, 1]',
     'soft_asymmetric': 'squashed to [-1.5, 5]'}
 
 
 def rewards_said(settings: sections.AllSections) -> str:
   """Returns a line about rewards and observations, for the start of a run."""
-  text = (f'Rewards are learned from {_TREATMENT[settings.reward_clipping]} '
+  text = (f'Rewards are {_TREATMENT[settings.reward_clipping]} '
           f'(--reward_clipping={settings.reward_clipping}).')
+  if settings.normalise_returns:
+    text += (' Returns are normalised by their mean and standard deviation '
+             '(--normalise_returns).')
   if settings.normalise_observations not in (None, 'none'):
     text += (' Observations are normalised, and clipped to 5 standard '
              'deviations (--normalise_observations='
@@ -84,7 +87,7 @@ class Watch:
     normalise = ('' if self._settings.is_off_policy
                  else ', perhaps with --normalise_returns')
     return [f'{_percent(share)} of the first {len(rewards):,} rewards are '
-            f'outside [-{limit:g}, {limit:g}] (all are within '
+            f'outside [-{limit:g}, {limit:g}] (from '
             f'{rewards.min():.4g} to {rewards.max():.4g}), and are '
             f'{_TREATMENT[mode]}: sizes are lost. If sizes count, use '
             f'--reward_clipping=none{normalise}.']
