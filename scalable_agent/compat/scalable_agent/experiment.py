@@ -219,7 +219,7 @@ def create_environment(level_name: str, seed: int, is_test: bool = False
   config = _config()
   lab: dict[str, object] = {
       'width': config.width, 'height': config.height,
-      'datasetPath': config.dataset_path}
+      'datasetPath': config.dataset_path, 'logLevel': 'WARN'}
   if is_test:
     lab |= {'allowHoldOutLevels': 'true', 'mixerSeed': 0x600D5EED}
   return environments.FlowEnvironment(py_process.PyProcess(
