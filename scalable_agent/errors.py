@@ -80,7 +80,7 @@ class EnvironmentValueError(UserError):
 
 
 class SaveError(UserError):
-  """A checkpoint or a table of scores could not be written."""
+  """A checkpoint or a file of results could not be written."""
   exit_code = 1
 
 

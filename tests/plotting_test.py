@@ -163,6 +163,11 @@ class PlottingTest(parameterized.TestCase):
     code, output, _ = self._main(logdir=','.join(logdirs))
     self.assertEqual(code, 0)
     self.assertIn('compared_statistics.png.', output)
+    logdirs += self._of_seeds('CartPole-v1', (1, 2), (.2,))
+    code, output, _ = self._main(logdir=','.join(logdirs))
+    self.assertEqual(code, 0)
+    self.assertIn('omits groups of another scale than entropy_cost=0.1: '
+                  'entropy_cost=0.2.', output)
     # Neither the same seed again nor unknown settings are seeds.
     for other in (logdirs[:1], [logdirs[0], logdirs[2]]):
       _, output, _ = self._main(logdir=','.join(other))

@@ -10,10 +10,12 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import pytest
+from scalable_agent import errors
 from scalable_agent import vtrace
 from scalable_agent.modes import selftest
 from scalable_agent.modes import selftest_parts
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 import tensorflow as tf
 
 
@@ -127,6 +129,26 @@ class SelftestTest(parameterized.TestCase):
     self.assertLen(report['rows'], 2)
     self.assertEqual(report['rows'][0]['part'], 'V-trace, loop')
     self.assertGreater(report['product_rates']['float32'], 1e6)
+
+  def test_a_directory_without_writing_fails_before_the_tests(self):
+    path = self.create_tempfile().full_path
+    config = config_lib.Config(mode='selftest', logdir=path)
+    with mock.patch.object(
+        selftest, 'product_rates', side_effect=AssertionError('Too late.')):
+      with self.assertRaisesRegex(errors.SaveError, 'could not be written'):
+        selftest.run(config)
+
+  def test_infinite_differences_are_null_in_a_whole_file(self):
+    logdir = self.create_tempdir().full_path
+    config = config_lib.Config(mode='selftest', logdir=logdir)
+    row = selftest.Row('odd', 'float32', False, np.inf, 1., 'x', 1., None)
+    with mock.patch.object(selftest, 'product_rates', return_value={}), \
+        mock.patch.object(selftest, 'test', return_value=[row]), \
+        mock.patch.object(files, 'write', wraps=files.write) as write:
+      self.assertEqual(selftest.run(config), 1)
+    write.assert_called_once()
+    with open(os.path.join(logdir, 'selftest.json'), encoding='utf-8') as f:
+      self.assertIsNone(json.load(f)['rows'][0]['difference'])
 
   @pytest.mark.storm
   def test_all_parts(self):

@@ -8,6 +8,7 @@ from absl.testing import parameterized
 import numpy as np
 import rliable_values
 from scalable_agent.environments import toys
+from scalable_agent.scores import group_text
 from scalable_agent.scores import groups
 from scalable_agent.scores import statistics
 from scalable_agent.scores import suites
@@ -98,6 +99,15 @@ class StatisticsTest(parameterized.TestCase):
         for _ in range(200)]
     self.assertBetween(np.mean(decided), .7, .92)
 
+  def test_few_seeds_do_not_decide(self):
+    x = np.arange(5.)[:, None]
+    for runs, text in ((4, 'too few seeds'), (5, 'decided')):
+      contest = statistics.contest(x[:runs] + 9, x)
+      self.assertEqual(contest.more_seeds, None if runs < 5 else 0)
+      comparison = groups.Comparison(
+          'a', 'b', True, contest, contest.probability)
+      self.assertEqual(group_text._comparison_cells(comparison)[-1], text)
+
   def test_seeds_of_easy_and_hopeless_comparisons(self):
     x = np.arange(5.)[:, None]
     self.assertEqual(statistics.contest(x + 9, x).more_seeds, 0)
@@ -183,6 +193,11 @@ class GroupsTest(parameterized.TestCase):
       ([_run(1, 0.), _run(1, 1.), _run(2, 1.)],
        'No statistics over the seeds of all runs: seed 1 on catch is there 2 '
        'times.'),
+      ([_run(4, 0.), _run(4, 1.), _run(4, 1.)],
+       'No statistics over runs: all have --seed=4.'),
+      ([_run(1, 0.), _run(1, 1.), _run(2, 0., entropy_cost=.5)],
+       'No statistics over the runs of entropy_cost=0.00025: all have '
+       '--seed=1.'),
       ([_run(1, 0.), _run(2, 1.), _run(3, 1., 'memory')],
        'No numbers over the levels of all runs: 1 to 2 seeds'),
       ([_run(1, 0.), _run(2, 1., num_env_frames=2000)],

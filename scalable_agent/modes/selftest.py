@@ -5,16 +5,20 @@ from collections.abc import Callable, Iterator
 import contextlib
 import functools
 import json
+import math
 import os
 import platform
 import resource
+import tempfile
 import time
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scalable_agent import errors
 from scalable_agent.modes import selftest_parts
 from scalable_agent.networks import layers
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 import tensorflow as tf
 
 _FILE = 'selftest.json'
@@ -56,6 +60,10 @@ class Row(NamedTuple):
 
 def run(config: config_lib.Config) -> int:
   """Prints a table, writes a file; returns 1 if a number is wrong, else 0."""
+  with _save_errors(config.logdir):
+    os.makedirs(config.logdir, exist_ok=True)
+    with tempfile.TemporaryFile(dir=config.logdir):
+      pass
   about = {'device': _device_name(), 'processor': platform.processor(),
            'tensorflow': tf.__version__, 'python': platform.python_version(),
            'system': platform.platform()}
@@ -72,15 +80,32 @@ def run(config: config_lib.Config) -> int:
   wrong = [row for row in rows if not row.is_right]
   memory = _memory_mb()
   path = os.path.join(config.logdir, _FILE)
-  os.makedirs(config.logdir, exist_ok=True)
-  with open(path, 'w', encoding='utf-8') as f:
-    json.dump({'about': about, 'product_rates': rates, 'memory_mb': memory,
-               'rows': [row._asdict() for row in rows]}, f, indent=1)
+  text = json.dumps({
+      'about': about, 'product_rates': rates, 'memory_mb': memory,
+      'rows': [_json_row(row) for row in rows]}, indent=1, allow_nan=False)
+  with _save_errors(path):
+    files.write(path, text)
   print(f'\nMemory: {memory:,.0f} MB. Wrote {path}.')
   print(f'{len(rows) - len(wrong)} of {len(rows)} results are within their '
         'bounds' + (f'; wrong: {", ".join(sorted({r.part for r in wrong}))}.'
                     if wrong else '.'), flush=True)
   return int(bool(wrong))
+
+
+@contextlib.contextmanager
+def _save_errors(path: str) -> Iterator[None]:
+  try:
+    yield
+  except OSError as e:
+    raise errors.SaveError(
+        f'{path} could not be written: {e.strerror}. Name another directory: '
+        '--logdir=DIRECTORY.') from e
+
+
+def _json_row(row: Row) -> dict[str, object]:
+  """Returns a row for JSON, where an infinite difference is null."""
+  finite = math.isfinite(row.difference)
+  return row._asdict() | {'difference': row.difference if finite else None}
 
 
 def test(on_device: _OnDevice,

@@ -67,7 +67,8 @@ def _comparison_cells(comparison: groups.Comparison) -> list[str]:
   more = contest.more_seeds
   return [*cells, _estimate(*contest.difference, 1 if comparison.is_percent
                             else 2),
-          'over 1,000' if more is None else 'decided' if not more
+          'too few seeds' if contest.num_runs < statistics.MIN_RUNS
+          else 'over 1,000' if more is None else 'decided' if not more
           else f'{more:,}']
 
 

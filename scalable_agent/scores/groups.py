@@ -143,6 +143,11 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
         remarks.append(
             f'No statistics over the seeds of {name}: seed {seed} on {level} '
             f'is there {number} times.')
+      else:
+        runs_text = ('runs' if len(named) + len(by_key) == 1
+                     else f'the runs of {name}')
+        remarks.append(
+            f'No statistics over {runs_text}: all have --seed={seed}.')
       continue
     frames = [run.num_env_frames for run in members]
     is_repeated = len(tests) > len({level for level, _ in tests})

@@ -45,11 +45,13 @@ class Contest(NamedTuple):
       second group.
     more_seeds: seeds to add to each group, so that the interval of `difference`
       excludes 0 with probability 80 %; 0 if excluded already; None if more than
-      1,000.
+      1,000, or if `num_runs` is below `MIN_RUNS`.
+    num_runs: runs on each level, of the smaller group.
   """
   probability: Estimate
   difference: Estimate
   more_seeds: int | None
+  num_runs: int
 
 
 def middle_mean(values: np.ndarray) -> np.ndarray:
@@ -144,15 +146,18 @@ def contest(x: np.ndarray, y: np.ndarray,
       _estimate(float(probability_of_improvement(x, y)),
                 np.concatenate(probabilities)), difference,
       _more_seeds(difference, float(np.std(np.concatenate(differences))),
-                  min(len(x), len(y))))
+                  min(len(x), len(y))), min(len(x), len(y)))
 
 
 def _more_seeds(difference: Estimate, error: float,
                 num_runs: int) -> int | None:
   """Returns `Contest.more_seeds`; `error` is the bootstrap's standard error."""
+  # Intervals of few runs often exclude 0 without a difference.
+  if num_runs < MIN_RUNS:
+    return None
   if difference.low > 0 or difference.high < 0:
     return 0
-  if num_runs < 2 or not difference.value:
+  if not difference.value:
     return None
   # A bootstrap of n runs has (n - 1) / n of the variance.
   variance = error**2 * num_runs / (num_runs - 1)

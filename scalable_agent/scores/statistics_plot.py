@@ -47,10 +47,27 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
               if not drawn else 'the runs have no frames in common')
     print(f'No picture of statistics over seeds: {reason}.')
     return None
+  drawn = _of_first_scale(drawn)
   from matplotlib import figure as figure_lib  # pylint: disable=g-import-not-at-top
   figure = figure_lib.Figure(figsize=(18, 5), layout='constrained')
   _draw(figure.subplots(1, 3), drawn, grid, at_grid)
   return figure
+
+
+def _of_first_scale(
+    groups: Sequence[groups_lib.Group]) -> list[groups_lib.Group]:
+  """Returns the groups with the first group's scale; prints other names.
+
+  Percent are one scale; the returns of a level without percent are another.
+  """
+  scales = [None if group.percents() is not None else tuple(group.scores)
+            for group in groups]
+  omitted = [group.name for group, scale in zip(groups, scales)
+             if scale != scales[0]]
+  if omitted:
+    print('The picture of statistics over seeds omits groups of another scale '
+          f'than {groups[0].name}: {", ".join(omitted)}.')
+  return [group for group, scale in zip(groups, scales) if scale == scales[0]]
 
 
 def _draw(panels: Sequence['Axes'], drawn: Sequence[groups_lib.Group],
