@@ -178,6 +178,9 @@ class AdviceTest(parameterized.TestCase):
        'appo_frames'),
       (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
        'ddqn_bit_flipping'),
+      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART},
+              spec=structs.EnvironmentSpec(
+                  _VECTOR, structs.ActionSpec((3, 2)), 1)), 'appo_vectors'),
       (_continuous(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
        'sac_fetch_reach'))
   def test_recipe(self, facts, recipe):

@@ -775,14 +775,16 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(
       ('ddqn', _BOX, 'needs discrete actions of one part, but the level has '
-       'continuous actions of 2 numbers: use --algorithm=impala, sac, td3, '
-       'ddpg or mpo.'),
+       'continuous actions of 2 numbers: use --algorithm=impala, appo, sac, '
+       'td3, ddpg or mpo.'),
       ('ddqn', _PARTS, 'needs discrete actions of one part, but the level has '
-       'discrete actions of several parts, 3 x 2: use --algorithm=impala.'),
+       'discrete actions of several parts, 3 x 2: use --algorithm=impala '
+       'or appo.'),
       ('ddpg', _DISCRETE, 'needs continuous actions, but the level has 4 '
-       'discrete actions: use --algorithm=impala, ddqn, sac or mpo.'),
+       'discrete actions: use --algorithm=impala, appo, ddqn, sac or mpo.'),
       ('td3', _PARTS, 'needs continuous actions, but the level has discrete '
-       'actions of several parts, 3 x 2: use --algorithm=impala.'),
+       'actions of several parts, 3 x 2: use --algorithm=impala '
+       'or appo.'),
       ('sac', _PARTS, 'needs discrete actions of one part'),
       ('mpo', _PARTS, 'needs discrete actions of one part'))
   def test_actions_that_do_not_fit(self, algorithm, actions, text):

@@ -267,7 +267,7 @@ def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:
     raise errors.ConfigError(
         f'--algorithm={algorithm} needs discrete actions of one part, but '
         f'the level has {in_words(spec)}: use --algorithm=impala'
-        f'{", sac, td3, ddpg or mpo" if spec.size else ""}.')
+        f'{", appo, sac, td3, ddpg or mpo" if spec.size else " or appo"}.')
   return spec.num_values[0]
 
 
@@ -277,7 +277,8 @@ def continuous_actions(spec: structs.ActionSpec, algorithm: str) -> int:
     raise errors.ConfigError(
         f'--algorithm={algorithm} needs continuous actions, but the level has '
         f'{in_words(spec)}: use --algorithm=impala'
-        f'{", ddqn, sac or mpo" if len(spec.num_values) == 1 else ""}.')
+        + (', appo, ddqn, sac or mpo.' if len(spec.num_values) == 1
+           else ' or appo.'))
   return spec.size
 
 

@@ -163,7 +163,10 @@ def _convert(settings: dict[str, reading.Value],
   result = converted.Converted(dict(_FLAGS))
   if settings.get('policy.model.action_space') == 'continuous':
     settings.pop('policy.action_space', None)
+  sigma = settings.pop('policy.model.sigma_type', None)
   result.apply(settings, _RULES)
+  # The type of sigma counts more than the default of continuous actions.
+  result.apply({'policy.model.sigma_type': sigma}, _RULES)
   if create.get('replay_buffer.type') == 'naive' and (
       result.flags.pop('max_use', None)):
     result.notes['policy.other.replay_buffer.max_use'] = (

@@ -69,10 +69,10 @@ _ACTOR_RULES: dict[str, converted.Rule] = {
         'Gauss': 0.1, 'NoNoise': 0.0}[str(value)]},
     'num_critics': 'num_critics',
     'restart_model': 'A run resumes from its --logdir.',
-    'recurrent_net': 'Only ddqn has an LSTM: --use_lstm.',
-    'recurrent_nets': 'Only ddqn has an LSTM: --use_lstm.',
-    'recurrent_net_kwargs': 'The LSTM has 256 units.',
-    'sequence_overlap': 'With ddqn and --use_lstm, half of --unroll_length is '
+    'recurrent_net': 'An LSTM comes with --use_lstm.',
+    'recurrent_nets': 'An LSTM comes with --use_lstm.',
+    'recurrent_net_kwargs': 'The LSTM has --lstm_units, 128 by default.',
+    'sequence_overlap': 'With --use_lstm, half of --unroll_length is '
                         '--burn_in_steps for 0.5.',
     'obs_feature_extractor': 'Choose a network with --agent.',
     'obs_feature_extractor_kwargs': 'Choose a network with --agent.',

@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Reads settings from Python files of other projects, without running a file.
 
-Numbers, texts, lists, dictionaries, `dict(...)`, `EasyDict(...)`, arithmetic,
-names assigned before, and arguments with a default in `add_argument` have
-values. Every other expression is `Unknown`.
+Numbers, texts, lists, dictionaries (also `**`), `dict(...)`, `EasyDict(...)`,
+arithmetic, names and parts of dictionaries assigned before, and arguments with
+a default in `add_argument` have values. Every other expression is `Unknown`.
 """
 
 import ast
 from collections.abc import Callable, Mapping
+import copy
 import operator
 from typing import NamedTuple, TypeAlias
 
@@ -17,6 +18,9 @@ from scalable_agent import errors
 class Unknown(NamedTuple):
   """An expression without a value; `text` is its source."""
   text: str
+
+  def __repr__(self) -> str:
+    return self.text
 
 
 # None, bool, numbers, texts, lists and dictionaries of these, `Unknown`.
@@ -76,11 +80,41 @@ class _Reader(ast.NodeVisitor):
     self.calls: list[Call] = []
 
   def visit_Assign(self, node: ast.Assign) -> None:
-    """Keeps the value of names."""
+    """Keeps the value of names, and of parts of known dictionaries."""
     for target in node.targets:
       if isinstance(target, ast.Name):
         self.values[target.id] = self._value(node.value)
+      elif isinstance(target, (ast.Subscript, ast.Attribute)):
+        self._set_part(target, self._value(node.value))
     self.generic_visit(node)
+
+  def visit_AugAssign(self, node: ast.AugAssign) -> None:
+    """Keeps that a part of a dictionary has no known value any more."""
+    if isinstance(node.target, (ast.Subscript, ast.Attribute)):
+      self._set_part(node.target, Unknown(ast.unparse(node)))
+    self.generic_visit(node)
+
+  def _set_part(self, target: ast.Subscript | ast.Attribute,
+                value: Value) -> None:
+    """Sets `name['a'].b` if `name` is a known dictionary."""
+    keys: list[Value] = []
+    owner: ast.expr = target
+    while isinstance(owner, (ast.Subscript, ast.Attribute)):
+      keys.insert(0, self._value(owner.slice) if isinstance(
+          owner, ast.Subscript) else owner.attr)
+      owner = owner.value
+    part = self.values.get(owner.id) if isinstance(owner, ast.Name) else None
+    if not isinstance(part, dict):
+      return
+    for key in keys[:-1]:
+      inner = part.setdefault(str(key), {})
+      if not isinstance(inner, dict):
+        part[str(key)] = Unknown(ast.unparse(target))
+        return
+      part = inner
+    is_unknown = isinstance(keys[-1], Unknown)
+    part[str(keys[-1])] = (Unknown(ast.unparse(target)) if is_unknown
+                           else copy.deepcopy(value))
 
   def visit_Call(self, node: ast.Call) -> None:
     """Keeps calls, and the defaults of arguments of the command."""
@@ -95,8 +129,22 @@ class _Reader(ast.NodeVisitor):
     self.generic_visit(node)
 
   def _keywords(self, node: ast.Call) -> dict[str, Value]:
-    return {word.arg: self._value(word.value)
-            for word in node.keywords if word.arg}
+    return self._merged([(word.arg, word.value) for word in node.keywords])
+
+  def _merged(self, items: list[tuple[str | None, ast.expr]]
+              ) -> dict[str, Value]:
+    """Returns a dictionary; the name None stands for `**`."""
+    found: dict[str, Value] = {}
+    for name, node in items:
+      value = self._value(node)
+      if name is not None:
+        found[name] = value
+      elif isinstance(value, dict):
+        found |= value
+      else:
+        text = ast.unparse(node)
+        found[f'**{text}'] = Unknown(text)
+    return found
 
   def _value(self, node: ast.expr) -> Value:
     unknown = Unknown(ast.unparse(node))
@@ -105,8 +153,12 @@ class _Reader(ast.NodeVisitor):
     if isinstance(node, (ast.List, ast.Tuple)):
       return [self._value(x) for x in node.elts]
     if isinstance(node, ast.Dict):
-      return {str(self._value(key)): self._value(value)
-              for key, value in zip(node.keys, node.values) if key}
+      return self._merged([(str(self._value(key)) if key else None, value)
+                           for key, value in zip(node.keys, node.values)])
+    if isinstance(node, ast.Subscript):
+      owner = self._value(node.value)
+      return owner.get(str(self._value(node.slice)), unknown) if isinstance(
+          owner, dict) else unknown
     if isinstance(node, ast.Name):
       return self.values.get(node.id, unknown)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -134,7 +134,8 @@ def advise(facts: trial.Facts) -> Advice:
 def _recipe(facts: trial.Facts) -> tuple[str, str]:
   """Returns a recipe and the reason for this recipe."""
   names, is_continuous = set(facts.parts), facts.spec.action.size > 0
-  if {'achieved_goal', 'desired_goal'} <= names:
+  has_parts = len(facts.spec.action.num_values) > 1  # Not with ddqn.
+  if {'achieved_goal', 'desired_goal'} <= names and not has_parts:
     return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
             'for goals: with hindsight')
   if any(len(spec.shape) == 3 for _, spec in _specs(facts)):

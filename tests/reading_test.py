@@ -1,0 +1,78 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests what the converter reads from files, and says of the rest."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+from scalable_agent.compat import from_di_engine
+from scalable_agent.compat import from_pytorchrl
+from scalable_agent.compat import reading
+
+_CONFIG = """
+common = dict(learning_rate=0.25, batch_size=8)
+cfg = dict(env=dict(env_id='CartPole-v1'), policy=dict(
+    model=dict({model}), learn=dict({learn}), collect=dict(n_sample=4)))
+{after}
+"""
+
+
+class ReadingTest(parameterized.TestCase):
+
+  def _read(self, text: str) -> reading.File:
+    path = self.create_tempfile(content=text).full_path
+    return reading.read(path)
+
+  def _convert(self, model='', learn='', after=''):
+    converted = from_di_engine.convert(self._read(_CONFIG.format(
+        model=model, learn=learn, after=after)))
+    assert converted is not None
+    return converted
+
+  @parameterized.parameters(
+      ('**common', '', 0.25),
+      ("**{**common, 'learning_rate': 0.75}", '', 0.75),
+      ('', "cfg['policy']['learn']['learning_rate'] = 0.5", 0.5),
+      ('', 'cfg.policy.learn.learning_rate = 0.5', 0.5),
+      ('', "cfg['policy']['learn'] = dict(**common)", 0.25),
+      ('', "cfg['policy']['learn']['learning_rate'] = "
+       "common['learning_rate']", 0.25))
+  def test_parts_of_dictionaries(self, learn, after, rate):
+    converted = self._convert(learn=learn, after=after)
+    self.assertEqual(converted.flags['learning_rate'], rate)
+
+  @parameterized.parameters(
+      ('**other()', '', '**other()', 'other()'),
+      ('', "cfg['policy']['learn'][name] = 1", 'name',
+       "cfg['policy']['learn'][name]"),
+      ('**common', "cfg['policy']['learn']['learning_rate'] *= 2",
+       'learning_rate', "cfg['policy']['learn']['learning_rate'] *= 2"))
+  def test_unknown_parts_have_notes(self, learn, after, name, text):
+    notes = self._convert(learn=learn, after=after).notes
+    self.assertStartsWith(notes[f'policy.learn.{name}'],
+                          f'The value {text} is not known')
+
+  def test_a_dictionary_in_itself_ends(self):
+    self._convert(after="cfg['policy']['learn']['x'] = cfg")
+
+  @parameterized.parameters(
+      "sigma_type='conditioned', action_space='continuous'",
+      "action_space='continuous', sigma_type='conditioned'")
+  def test_the_order_of_keys_does_not_count(self, model):
+    self.assertEqual(self._convert(model).flags['scale_from_state'], 'true')
+
+  def test_notes_have_the_source(self):
+    notes = self._convert('encoder_hidden_size_list=[n, 64]').notes
+    self.assertEqual(notes['policy.model.encoder_hidden_size_list'],
+                     'The value [n, 64] has no counterpart.')
+
+  def test_all_algorithms_have_an_lstm(self):
+    converted = from_pytorchrl.convert(self._read(
+        'SAC.create_factory(lr_q=1)\nOffPolicyActor.create_factory('
+        'recurrent_net=GRU, recurrent_net_kwargs={})'))
+    assert converted is not None
+    self.assertIn('--use_lstm', converted.notes['recurrent_net'])
+    self.assertNotIn('ddqn', converted.notes['recurrent_net'])
+    self.assertIn('--lstm_units', converted.notes['recurrent_net_kwargs'])
+
+
+if __name__ == '__main__':
+  absltest.main()
