@@ -67,11 +67,12 @@ class ReadingTest(parameterized.TestCase):
   def test_all_algorithms_have_an_lstm(self):
     converted = from_pytorchrl.convert(self._read(
         'SAC.create_factory(lr_q=1)\nOffPolicyActor.create_factory('
-        'recurrent_net=GRU, recurrent_net_kwargs={})'))
+        'recurrent_net=GRU, recurrent_net_kwargs={}, sequence_overlap=.5)'))
     assert converted is not None
     self.assertIn('--use_lstm', converted.notes['recurrent_net'])
     self.assertNotIn('ddqn', converted.notes['recurrent_net'])
     self.assertIn('--lstm_units', converted.notes['recurrent_net_kwargs'])
+    self.assertIn('--sequence_length', converted.notes['sequence_overlap'])
 
 
 if __name__ == '__main__':

@@ -71,9 +71,11 @@ _ACTOR_RULES: dict[str, converted.Rule] = {
     'restart_model': 'A run resumes from its --logdir.',
     'recurrent_net': 'An LSTM comes with --use_lstm.',
     'recurrent_nets': 'An LSTM comes with --use_lstm.',
-    'recurrent_net_kwargs': 'The LSTM has --lstm_units, 128 by default.',
-    'sequence_overlap': 'With --use_lstm, half of --unroll_length is '
-                        '--burn_in_steps for 0.5.',
+    'recurrent_net_kwargs': 'The LSTM has --lstm_units; the default is 256 '
+                            'with ddqn, else 128.',
+    'sequence_overlap': 'With --use_lstm, sequences of --sequence_length '
+                        'begin every --unroll_length steps: half of the length '
+                        'for 0.5.',
     'obs_feature_extractor': 'Choose a network with --agent.',
     'obs_feature_extractor_kwargs': 'Choose a network with --agent.',
     'act_feature_extractor': 'A critic sees action and observation.',
