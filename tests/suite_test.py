@@ -407,6 +407,11 @@ MUTATIONS = (
     dict(file='modes/suite', catches='test_jobs_run_at_the_same_time', rows=(
         ('one job', 'len(running) < jobs', 'not running'),
     )),
+    dict(file='processes/programs',
+         catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
+        ('Ctrl-C reaches the runs', 'start_new_session=True',
+         'start_new_session=False'),
+    )),
     dict(file='scores/files', catches='test_table_of_two_suites', rows=(
         ('suites are not groups', '._replace(group=path)', ''),
     )),
