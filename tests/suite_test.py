@@ -33,6 +33,34 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _FIELDS = 'num_env_frames,train_time_s,level_name,episode_return,x,y'
 
+# A run saves for a second after the first signal; a second signal ends it.
+_SAVER = '''
+import os, pathlib, signal, time
+def save(number, frame):
+  for other in signal.SIGINT, signal.SIGTERM:
+    signal.signal(other, signal.SIG_DFL)
+  time.sleep(1)
+  pathlib.Path('saved').touch()
+  os._exit(0)
+for number in signal.SIGINT, signal.SIGTERM:
+  signal.signal(number, save)
+pathlib.Path('ready').touch()
+while True:
+  signal.pause()
+'''
+_SUITE = f'''
+import sys
+from absl import flags
+from scalable_agent import experiment
+from scalable_agent.modes import suite
+start = suite.programs.start
+suite.programs.start = lambda command, directory, env: start(
+    [sys.executable, '-c', {_SAVER!r}], directory, env=env, cwd=directory)
+sys.exit(experiment.main(flags.FLAGS([
+    'experiment.py', '--mode=suite', '--level_name=catch', '--seeds=2',
+    '--jobs=2', '--logdir=' + sys.argv[1]])))
+'''
+
 
 def _train(flags):
   """A training of which each episode has the return `seed / 10`."""
@@ -150,6 +178,42 @@ class SuiteTest(parameterized.TestCase):
     _test(flags, 50_000)
     self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+
+  def test_report_keeps_the_runs_of_earlier_commands(self):
+    self.assertEqual(self._main(level_name='catch,memory', seeds='2')[0], 0)
+    report = pathlib.Path(self.logdir, 'report.csv')
+    before = report.read_text()
+    self.started.clear()
+    for settings in dict(level_name='memory', seeds='1'), dict(
+        level_name='catch', seeds='2'):
+      self.assertEqual(self._main(**settings)[0], 0)
+      self.assertEqual((self.started, report.read_text()), ([], before))
+    self.assertStartsWith(report.with_suffix('.md').read_text(),
+                          '# Suite toys: 2 levels, 2 seeds,')
+
+  def test_a_level_given_twice_runs_once(self):
+    self.assertEqual(self._main(level_name='catch,catch', seeds='1')[0], 0)
+    self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+
+  def test_a_locked_run_does_not_end_the_others(self):
+    with mock.patch.object(suite, '_LOCK_TIMEOUT_S', 0), \
+        suite.logdirs.locked(f'{self.logdir}/catch/seed1'):
+      code, output, _ = self._main(level_name='catch', seeds='2')
+    self.assertEqual((code, self.started),
+                     (1, ['train catch/seed2', 'test catch/seed2']))
+    self.assertIn('Failed: catch, seed 1, train: ', output)
+
+  def test_ctrl_c_leaves_the_runs_time_to_save(self):
+    # The suite has a process group of its own here, as in a terminal.
+    child = subprocess.Popen([sys.executable, '-c', _SUITE, self.logdir],
+                             env=dict(os.environ, PYTHONPATH=str(_ROOT)),
+                             stdout=subprocess.DEVNULL, start_new_session=True)
+    count = lambda name: len(
+        list(pathlib.Path(self.logdir).glob(f'*/*/{name}')))
+    while child.poll() is None and count('ready') < 2:
+      time.sleep(.1)
+    os.killpg(child.pid, signal.SIGINT)
+    self.assertEqual((child.wait(), count('saved')), (0, 2))
 
   def test_table_of_two_suites(self):
     logdirs = []
@@ -342,6 +406,11 @@ MUTATIONS = (
     )),
     dict(file='modes/suite', catches='test_jobs_run_at_the_same_time', rows=(
         ('one job', 'len(running) < jobs', 'not running'),
+    )),
+    dict(file='processes/programs',
+         catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
+        ('Ctrl-C reaches the runs', 'start_new_session=True',
+         'start_new_session=False'),
     )),
     dict(file='scores/files', catches='test_table_of_two_suites', rows=(
         ('suites are not groups', '._replace(group=path)', ''),

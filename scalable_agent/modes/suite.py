@@ -86,19 +86,21 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
   cells = list(_cells(config, given, parse))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop('the checkpoints of the runs')) as stop:
-    _check_same(config, cells)
+    flags_by_level = _check_same(config, cells)
     failures = _run_all(cells, config.jobs, stop)
     if stop.is_set():
       print('Stopped. The same command resumes the suite.', flush=True)
       return 0
-    finished = {str(cell): found for cell in cells
+    known = list(_known_cells(config, flags_by_level, parse))
+    finished = {str(cell): found for cell in known
                 if (found := cell.tested())}
     for failure in failures:
       print(f'Failed: {failure}', flush=True)
     if not finished:
       raise errors.ConfigError('No run of the suite has finished.')
-    num_levels = len({cell.level for cell in cells})
-    title = f'Suite {config.suite}: {num_levels} levels, {config.seeds} seeds,'
+    num_seeds = max([config.seeds, *(cell.seed for cell in known)])
+    title = (f'Suite {config.suite}: {len(flags_by_level)} levels, {num_seeds} '
+             'seeds,')
     suite_report.write(pathlib.Path(config.logdir), title, config.suite,
                        finished, failures)
   return 1 if failures else 0
@@ -122,11 +124,10 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
       raise errors.ConfigError(
           f'{level} is no level of --suite={config.suite}, which has '
           f'{", ".join(plan)}.')
-  for level in levels or plan:
+  for level in dict.fromkeys(levels or plan):
     of_level = (*plan[level], *_TEST_FLAGS, *common, f'--level_name={level}')
     for seed in range(1, config.seeds + 1):
-      directory = pathlib.Path(config.logdir).absolute() / level.replace(
-          '/', '_') / f'seed{seed}'
+      directory = _directory(config, level) / f'seed{seed}'
       of_run = (*of_level, f'--seed={seed}', f'--logdir={directory}')
       settings = parse(of_run)
       if seed == 1:
@@ -136,8 +137,30 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
                  settings.total_environment_frames)
 
 
-def _check_same(config: config_lib.Config, cells: Sequence[Cell]) -> None:
-  """Checks that earlier runs in the directory had the same levels and flags."""
+def _directory(config: config_lib.Config, level: str) -> pathlib.Path:
+  return pathlib.Path(config.logdir).absolute() / level.replace('/', '_')
+
+
+def _known_cells(config: config_lib.Config,
+                 flags_by_level: Mapping[str, Sequence[str]],
+                 parse: Parse) -> Iterator[Cell]:
+  """Yields the runs in the directory, also runs of earlier commands."""
+  for level, of_level in flags_by_level.items():
+    frames = parse(of_level).total_environment_frames
+    seeds = [int(path.name[4:])
+             for path in _directory(config, level).glob('seed*')
+             if path.name[4:].isdecimal()]
+    for seed in sorted(seeds):
+      yield Cell(level, seed, _directory(config, level) / f'seed{seed}',
+                 tuple(of_level), frames)
+
+
+def _check_same(config: config_lib.Config,
+                cells: Sequence[Cell]) -> dict[str, list[str]]:
+  """Checks that earlier runs in the directory had the same levels and flags.
+
+  Returns the flags of each level of the suite, of earlier commands and of now.
+  """
   path = os.path.join(config.logdir, score_files.SUITE_FILE)
   suite, flags_before = config.suite, {}
   if os.path.exists(path):
@@ -156,8 +179,10 @@ def _check_same(config: config_lib.Config, cells: Sequence[Cell]) -> None:
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds runs with other flags, see {path}: '
         'give the same flags, or use another --logdir.')
+  flags_by_level = flags_before | now
   files.write(path, json.dumps(
-      {'suite': suite, 'flags': flags_before | now}, indent=1))
+      {'suite': suite, 'flags': flags_by_level}, indent=1))
+  return flags_by_level
 
 
 def _run_all(cells: Sequence[Cell], jobs: int,
@@ -168,11 +193,17 @@ def _run_all(cells: Sequence[Cell], jobs: int,
         flush=True)
   running: dict[Cell, tuple[str, subprocess.Popen]] = {}
   failures = []
+
+  def start(cell: Cell, mode: str) -> None:
+    try:
+      running[cell] = mode, _start(cell, mode)
+    except errors.CheckpointError as e:  # Another run has the directory.
+      failures.append(f'{cell}, {mode}: {e}')
+
   try:
     while (left or running) and not stop.is_set():
       while left and len(running) < jobs:
-        cell = left.popleft()
-        running[cell] = 'train', _start(cell, 'train')
+        start(left.popleft(), 'train')
       stop.wait(_POLL_S)
       for cell, (mode, child) in list(running.items()):
         code = child.poll()
@@ -180,14 +211,11 @@ def _run_all(cells: Sequence[Cell], jobs: int,
           continue
         del running[cell]
         if code == 0 and mode == 'train' and not stop.is_set():
-          running[cell] = 'test', _start(cell, 'test')
+          start(cell, 'test')
         elif not stop.is_set():
           failures += _ended(cell, mode, code, len(left) + len(running))
   finally:
-    for _, child in running.values():
-      child.terminate()
-    for _, child in running.values():
-      programs.stop(child)
+    programs.stop(*(child for _, child in running.values()))
   return failures
 
 

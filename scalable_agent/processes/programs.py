@@ -18,25 +18,32 @@ def start(command: Sequence[str], directory: pathlib.Path, *,
   """Starts a program whose output is added to log.txt in a directory.
 
   The directory is made if missing. If this process dies, the program gets a
-  SIGTERM.
+  SIGTERM. The program has a session of its own: Ctrl-C in the terminal reaches
+  this process only.
   """
   directory.mkdir(parents=True, exist_ok=True)
   with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log,
         stderr=subprocess.STDOUT, cwd=cwd,
+        start_new_session=True,
         env=dict(os.environ if env is None else env, PYTHONUNBUFFERED='1'),
         preexec_fn=lambda: signals.send_when_parent_dies(signal.SIGTERM))
 
 
-def stop(child: subprocess.Popen) -> None:
-  """Ends a program with SIGTERM, so that a training saves a checkpoint."""
-  child.terminate()
-  try:
-    child.wait(timeout=_STOP_TIMEOUT_S)
-  except subprocess.TimeoutExpired:
-    child.kill()
-    child.wait()
+def stop(*children: subprocess.Popen) -> None:
+  """Ends programs with one SIGTERM each: trainings save a checkpoint.
+
+  A second signal would end a training before the checkpoint is saved.
+  """
+  for child in children:
+    child.terminate()
+  for child in children:
+    try:
+      child.wait(timeout=_STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+      child.kill()
+      child.wait()
 
 
 def last_words(directory: pathlib.Path) -> str:
