@@ -11,6 +11,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import impala_test
 import numpy as np
+import pytest
 from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent import replay as replay_lib
@@ -558,8 +559,14 @@ class TrainingTest(parameterized.TestCase):
                     strict=True):
       np.testing.assert_array_equal(a.numpy(), b.numpy())
 
-  @parameterized.parameters(20, 23)
-  def test_a_run_that_ends_between_passes_is_resumed(self, number):
+  def test_a_run_that_ends_between_passes_is_resumed(self):
+    self._check_resumed(20)
+
+  @pytest.mark.storm
+  def test_a_run_that_ends_before_the_last_pass_is_resumed(self):
+    self._check_resumed(23)
+
+  def _check_resumed(self, number):
     settings = dict(deterministic=True, num_actor_groups=1,
                     save_checkpoint_frames=60)
     _, whole = self._train(**settings)

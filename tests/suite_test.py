@@ -215,6 +215,7 @@ class SuiteTest(parameterized.TestCase):
     os.killpg(child.pid, signal.SIGINT)
     self.assertEqual((child.wait(), count('saved')), (0, 2))
 
+  @pytest.mark.storm
   def test_table_of_two_suites(self):
     logdirs = []
     for name, seeds in (('a', '2'), ('b', '3')):
