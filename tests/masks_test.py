@@ -769,6 +769,11 @@ class LevelTest(parameterized.TestCase, tf.test.TestCase):
 
 
 MUTATIONS = (
+    dict(file='losses/batches', catches='test_ddqn_with_an_lstm1', rows=(
+        ('values of unknown steps count',
+         'return tf.math.multiply_no_nan(values, tf.reshape(self.known, [-1]))',
+         'return values'),
+    )),
     dict(file='networks/masks',
          catches='test_actions_are_those_of_the_table_without_invalid_ones',
          rows=(
