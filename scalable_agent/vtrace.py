@@ -236,8 +236,9 @@ def from_importance_weights(
     associative_scan: whether the recursion runs as a scan of logarithmic depth
       instead of a loop over time. The results agree within rounding, unless
       products of many `gamma_t c_t` above 1 overflow. On a CPU the scan is
-      faster for long unrolls, but not under XLA; on a GPU always. The
-      scan needs static shapes and the package tensorflow-probability.
+      faster for long unrolls, but not under XLA; under XLA on a GPU, the scan
+      was faster at all lengths measured (docs/measurements.md). The scan needs
+      static shapes and the package tensorflow-probability.
     dtype: type of the computation and of the results, float32 or float64.
 
   Raises:
