@@ -87,7 +87,9 @@ class HelpTest(parameterized.TestCase):
     self.assertIn('  python -m scalable_agent --logdir=', output)
 
   def test_bare_make_prints_the_targets(self):
-    output = subprocess.check_output(['make'], cwd=_ROOT, text=True)
+    # `make test` itself sets MAKELEVEL, with which make prints directories.
+    output = subprocess.check_output(
+        ['make', '--no-print-directory'], cwd=_ROOT, text=True)
     self.assertStartsWith(output, 'make ')
     for target in 'train', 'test', 'check', 'storm', 'docs':
       self.assertRegex(output, rf'(?m)^make {target} ')
