@@ -815,8 +815,8 @@ MUTATIONS = (
              ('random actions of all', 'random_seed) if mask is None else',
               'random_seed) if True else'),
              ('random actions never masked', """tf.int32),
-                                masks.of(env_output.observation)))""",
-              'tf.int32)))'),
+                                masks.of(env_output.observation), """,
+              'tf.int32), None, '),
          )),
     dict(file='networks/agents',
          catches='test_random_actions_are_uniform_over_the_valid_ones', rows=(
