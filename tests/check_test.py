@@ -280,8 +280,16 @@ MUTATIONS = (
          'step_s < _SHORT_STEP_S'),
     )),
     dict(file='modes/check',
+         catches='test_the_command_has_the_given_flags_of_the_environment',
+         rows=(
+        ('the flags of the advice count more',
+         '{**advice.flags, **_given(config, level)}',
+         '{**_given(config, level), **advice.flags}'),
+        ('all flags', 'and value != getattr(default, name)', ''),
+    )),
+    dict(file='modes/check',
          catches='test_the_command_is_one_of_a_shell_and_of_the_program', rows=(
-        ('the arguments get lost', '_MAX_EPISODE_STEPS, **kwargs}',
+        ('the arguments get lost', '_MAX_EPISODE_STEPS, **config.kwargs}',
          '_MAX_EPISODE_STEPS}'),
         ('no quotes', '*map(shlex.quote, words)', '*words'),
     )),

@@ -281,8 +281,8 @@ MUTATIONS = (
         ('a bound is rounded outwards', 'np.nextafter(high, low)', 'high'),
     )),
     dict(file='modes/export', catches='test_integers_are_the_same_as_vectors',
-         rows=(('observations from 0', 'numbers - np.asarray(space.start, '
-                'np.int32)', 'numbers'),)),
+         rows=(('observations from 0', 'numbers - start, [-1', 'numbers, [-1'),
+              )),
 )
 
 
