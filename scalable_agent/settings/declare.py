@@ -217,10 +217,10 @@ class Section:
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
       'write a TensorFlow program, in the directory export of --logdir. '
-      'suite: train and test the levels of --suite. selftest: compare this '
-      "device's numbers with a CPU's, and its speed.",
+      'suite: train and test the levels of --suite. selftest: compare the '
+      "numbers and speeds of this device with a CPU. zoo: list trained agents.",
       choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
-               'suite', 'selftest'),
+               'suite', 'selftest', 'zoo'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
