@@ -30,7 +30,7 @@ from scalable_agent.settings import config as config_lib
 _FRAMES_PER_S = 12.5  # GIFs count hundredths of a second.
 _TILE = 160
 _GAP = 4
-_COLUMNS = 4
+_ROWS = 2
 
 
 def film(name: str, directory: str) -> pathlib.Path:
@@ -70,8 +70,8 @@ def _tile(picture: np.ndarray) -> np.ndarray:
 
 def grid(films: Sequence[Sequence[np.ndarray]]) -> list[Image.Image]:
   """Returns pictures with a tile of each film."""
-  columns = min(_COLUMNS, len(films))
-  rows = -(-len(films) // columns)
+  columns = -(-len(films) // _ROWS)
+  rows = min(_ROWS, len(films))
   size = (columns * (_TILE + _GAP) - _GAP, rows * (_TILE + _GAP) - _GAP)
   pictures = []
   for row in zip(*films):
