@@ -29,7 +29,6 @@ _MANY_NUMBERS = 2_000
 # Of the mean size of rewards: SAC does not normalise rewards.
 _MAX_REWARD = 20.
 _SLOW_STEP_S = 0.005
-_SLOW_RESET_S = 0.02
 _SHORT_STEP_S = 0.0002
 # Environments of the recipes for one's own environment.
 _NUM_ACTORS = 16
@@ -126,8 +125,7 @@ def advise(facts: trial.Facts) -> Advice:
                    'number for each value).')
   reset_s = facts.reset_s / facts.num_resets
   length = float(np.mean(facts.lengths or [num_steps]))
-  # A group waits for each reset of each environment of the group.
-  if reset_s > _SLOW_RESET_S and _NUM_ACTORS * reset_s / length > step_s:
+  if facts.resets_hold_up(_NUM_ACTORS):
     flags['num_actor_groups'] = str(_NUM_ACTORS)
     remarks.append('Resets are slow: in groups of one, an environment waits '
                    "for its own resets only (--num_actor_groups).")
