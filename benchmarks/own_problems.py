@@ -99,17 +99,19 @@ def proposed(problem: Problem, directory: pathlib.Path) -> list[str]:
           if word.startswith('--') and not word.startswith('--logdir')]
 
 
-def ours(name: str, seed: int, out: pathlib.Path, timeout_s: float) -> Result:
+def ours(name: str, seed: int, out: pathlib.Path,
+         args: argparse.Namespace) -> Result:
   """Trains by the proposed command."""
   problem = PROBLEMS[name]
   directory = out / name / f'{seed}_{os.getpid()}'
   flags = proposed(problem, directory / 'check')
+  frames = int(problem.frames * args.share)
   with runs.start([
-      *flags, f'--total_environment_frames={problem.frames}', f'--seed={seed}',
-      f'--eval_every_frames={problem.frames}', '--test_greedy',
+      *flags, f'--total_environment_frames={frames}', f'--seed={seed}',
+      f'--eval_every_frames={frames}', '--test_greedy',
       f'--eval_num_episodes={problem.episodes}'], directory / 'train') as run:
     try:
-      run.wait(timeout_s)
+      run.wait(args.timeout_s)
     finally:
       runs.stop(run)
   if run.returncode or not runs.is_at_end(directory / 'train' / 'log.txt'):
@@ -127,7 +129,8 @@ def peer(name: str, program: str, seed: int, python: str,
   algorithm, *wrappers = program.split('+')
   settings = {
       'level': problem.level, 'kwargs': problem.kwargs, 'algorithm': algorithm,
-      'frames': problem.frames, 'seed': seed, 'episodes': problem.episodes,
+      'frames': int(problem.frames * args.share), 'seed': seed,
+      'episodes': problem.episodes,
       'torch_threads': args.torch_threads, 'is_normalised': bool(wrappers)}
   done = subprocess.run(
       [python, str(_WORKER), json.dumps(settings)], cwd=_ROOT, check=False,
@@ -160,9 +163,10 @@ def table(results: Sequence[Result]) -> str:
           mean for program, mean in means.items() if program != 'ours')
       num_good, num_compared = num_good + is_good, num_compared + 1
       verdict = 'yes' if is_good else 'no'
+    num_frames = min(found[0].frames for found in by_program.values())
     recipe = by_program['ours'][0].recipe if 'ours' in by_program else ''
     lines.append(
-        f'| {name} | {PROBLEMS[name].frames:,} | `{recipe}` | ' + ' | '.join(
+        f'| {name} | {num_frames:,} | `{recipe}` | ' + ' | '.join(
             _cell(by_program.get(program, [])) for program in programs)
         + f' | {verdict} |')
   return '\n'.join(lines) + (
@@ -188,6 +192,8 @@ def main() -> None:
                       help='comma-separated names of problems')
   parser.add_argument('--seeds', type=int, default=1, help='seeds 1, 2, ...')
   parser.add_argument('--wrappers', action='store_true')
+  parser.add_argument('--share', type=float, default=1.,
+                      help='share of the frames, for a trial of the programs')
   parser.add_argument('--timeout_s', type=float, default=3600,
                       help='seconds that a run may take')
   parser.add_argument('--torch', default='torch',
@@ -219,7 +225,7 @@ def main() -> None:
           continue
         start_s = time.monotonic()
         try:
-          results.append(ours(name, seed, out, args.timeout_s)
+          results.append(ours(name, seed, out, args)
                          if program == 'ours' else
                          peer(name, program, seed, python, args))
         except (RuntimeError, subprocess.TimeoutExpired) as e:
