@@ -69,6 +69,7 @@ setuptools.setup(
         'scalable_agent': ['py.typed'],
         'scalable_agent.settings.recipes': ['*.flags'],
         'scalable_agent.scores.data': ['*.csv'],
+        'scalable_agent.zoo': ['*/*.json', '*/*.npz'],
     },
     entry_points={'console_scripts': [
         'scalable-agent = scalable_agent.experiment:run_program']},

@@ -18,6 +18,7 @@ needs NumPy but no TensorFlow.
 import ast
 from collections.abc import Callable, Iterable, Sequence
 import csv
+import json
 import os
 import pathlib
 import posixpath
@@ -27,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 _DOCS = ROOT / 'docs'
 _RECIPES = ROOT / 'scalable_agent' / 'settings' / 'recipes'
 _DATA = ROOT / 'scalable_agent' / 'scores' / 'data'
+_ZOO = ROOT / 'scalable_agent' / 'zoo'
 _RESULTS = ROOT / 'benchmarks' / 'results'
 
 # Pages of the site that are at the root of the repository.
@@ -166,6 +168,24 @@ def off_policy() -> str:
        for row in _csv('off_policy_scores.csv')])
 
 
+def zoo() -> str:
+  """Returns a table of the trained agents, and their commands."""
+  cards = {path.parent.name: json.loads(path.read_text('utf-8'))
+           for path in sorted(_ZOO.glob('*/card.json'))}
+  table = _table(
+      ('agent', 'level', 'algorithm', 'mean return', '95 % interval', 'games',
+       'actions', 'frames', 'minutes of training'),
+      [(f'`zoo:{name}`', f'`{card["level"]}`', card['algorithm'],
+        f'{card["mean"]:,.2f}', f'{card["low"]:,.2f} to {card["high"]:,.2f}',
+        len(card['returns']), 'greedy' if card['greedy'] else 'sampled',
+        f'{card["num_env_frames"]:,}', f'{card["minutes"]:,.0f}')
+       for name, card in cards.items()])
+  return '\n\n'.join([table, 'Commands of the trainings:', *(
+      f'`zoo:{name}`, {card["training"]}:\n\n```\n'
+      + card['command'].replace(' --', ' \\\n    --') + '\n```'
+      for name, card in cards.items())])
+
+
 def results(name: str, heads: str) -> str:
   """Returns a table of measured figures, and their origin.
 
@@ -302,7 +322,7 @@ def api() -> str:
 _PARTS: dict[str, Callable[..., str]] = {
     'flags': flags, 'recipes': recipes, 'atari57': atari57,
     'dmlab30': dmlab30, 'off_policy': off_policy, 'results': results,
-    'api': api, 'glossary': glossary}
+    'api': api, 'glossary': glossary, 'zoo': zoo}
 
 
 def filled(markdown: str) -> str:

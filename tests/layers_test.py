@@ -22,6 +22,7 @@ _LAYERS = (
     (0, 'errors'),
     (0, 'settings experience'),
     (0, 'processes scores'),
+    (0, 'zoo'),
     (1, 'environments replay hooks'),
     (2, 'vtrace networks'),
     (2, 'losses'),

@@ -876,6 +876,26 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
         rows.add(np.full([3, 1, 3], 1e30, 'f'))
         learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
 
+  def test_clipped_numbers_of_batches_1_2_4_and_8_are_counted(self):
+    rng = np.random.default_rng(1)
+    for learner, step in (
+        (_learner(normalise_observations='auto', normalise_returns=False),
+         lambda learner, size: _step(learner, _unroll(
+             1, slope=0., offset=size, batch_size=2))),
+        (_off_policy('td3', normalise_observations='auto'),
+         lambda learner, size: learner.step(_transitions(
+             rng, learner, np.full([2, 8, 3], size, 'f') * [[[1.]], [[0.]]])))):
+      [part] = learner.agent.observation_normaliser.statistics.values()
+      part.count.assign(1e9)  # Hardly moves.
+      found = []
+      for size in (1, 9, 1, 1, 9, 9, 9, 9, 1):
+        step(learner, size)
+        found.append(learner.observations_clipped)
+      none, each = (0, found[0][0]), (found[0][0],) * 2
+      self.assertEqual([c for _, c in found], [
+          none[0], *[each[1]] * 2, *[none[0]] * 4, *[each[1]] * 2])
+      self.assertEqual(each[0], 24)
+
   def test_rows_of_frames(self):
     rng = np.random.default_rng(1)
     frames = rng.integers(0, 256, [6, 2, 4, 3, 3], dtype=np.uint8)
@@ -983,6 +1003,14 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/statistics',
+         catches='test_clipped_numbers_of_batches_1_2_4_and_8_are_counted',
+         rows=(
+        ('each batch is counted', 'self._num_batches.bit_count() == 1', 'True'),
+        ('the next observations of a replay',
+         'self._count(batch.data.observation\n',
+         'self._count(batch.data.next_observation\n'),
+    )),
     dict(
         file='networks/normalisers',
         catches='test_any_split_gives_the_statistics_of_all_rows',

@@ -883,8 +883,8 @@ MUTATIONS = (
     )),
     dict(file='algorithms/base',
          catches='test_critics_begin_different_and_targets_equal', rows=(
-        ('all critics of one seed', 'map(make_critic, range(1, number))',
-         'map(lambda _: make_critic(0), range(1, number))'),
+        ('all critics of one seed', 'self._critics = [make_critic(agent, i)',
+         'self._critics = [make_critic(agent, 0)'),
         ('first critic learns only', 'v for critic in self._critics for v',
          'v for critic in self._critics[:1] for v'),
         ('targets of the first critic saved only',

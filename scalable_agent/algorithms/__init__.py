@@ -93,23 +93,26 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.EnvironmentSpecError(
         f'With --algorithm={config.algorithm}, an agent sees instructions only '
         'with --use_lstm: use this flag, or wrap the environment.')
-  # Only off-policy algorithms have layer_norm; critics see continuous actions.
-  if config.layer_norm and not torsos.has_dense_layers(
+  has_features = bool(config.use_lstm) and config.algorithm in _ACTOR_CRITICS
+  # Only off-policy algorithms have layer_norm; critics see continuous actions,
+  # or features of the memory.
+  if config.layer_norm and not has_features and not torsos.has_dense_layers(
       config.agent, spec.observation, bool(spec.action.size)):
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
   normaliser = _make_normaliser(config, spec)
   agent = functools.partial(make_agent, config, spec, seed, normaliser)
-  network, seen, of_critics = config.agent, spec.observation, normaliser
-  if config.use_lstm and config.algorithm in _ACTOR_CRITICS:
-    network, seen, of_critics = 'mlp', structs.ArraySpec(
-        (agent().num_features,), np.dtype(np.float32)), None
-  critic = lambda number: factory.make_critic(
-      network, seen, spec.action,
-      hidden_sizes=config.layer_sizes, activation='relu',
-      layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
-      observation_normaliser=of_critics)
+
+  def critic(agent: agents.Agent, number: int) -> agents.Critic:
+    return factory.make_critic(
+        'mlp' if has_features else config.agent,
+        structs.ArraySpec((agent.num_features,), np.dtype(np.float32))
+        if has_features else spec.observation, spec.action,
+        hidden_sizes=config.layer_sizes, activation='relu',
+        layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
+        observation_normaliser=None if has_features else normaliser)
+
   if not config.is_off_policy:
     num_steps = config.batch_size * config.unroll_length
     scale = 1 / num_steps if config.reduction == 'mean' else 1.0

@@ -24,8 +24,9 @@ import tree
 
 # Makes an agent with the head of the algorithm's `make_head`.
 MakeAgent: TypeAlias = Callable[[], agents.Agent]
-# Makes a critic; the argument is the number of the critic, for the seed.
-MakeCritic: TypeAlias = Callable[[int], agents.Critic]
+# Makes a critic for an agent, whose features a critic of a memory sees. The
+# number is that of the critic, for the seed.
+MakeCritic: TypeAlias = Callable[[agents.Agent, int], agents.Critic]
 
 
 class Loss(NamedTuple):
@@ -247,11 +248,12 @@ def _floats(model: tf.keras.Model) -> list[tf.Variable]:
 class Critics:
   """Several critics with their targets."""
 
-  def __init__(self, make_critic: MakeCritic, number: int):
-    """Makes `C` critics; `number` is `C`."""
-    self.first = make_critic(0)
-    self._critics = [self.first, *map(make_critic, range(1, number))]
-    self._targets = [Target(make_critic(i), critic)
+  def __init__(self, make_critic: MakeCritic, agent: agents.Agent,
+               number: int):
+    """Makes `C` critics for an agent; `number` is `C`."""
+    self._critics = [make_critic(agent, i) for i in range(number)]
+    self.first = self._critics[0]
+    self._targets = [Target(make_critic(agent, i), critic)
                      for i, critic in enumerate(self._critics)]
     self.variables: list[tf.Variable] = [
         v for critic in self._critics for v in critic.trainable_variables]

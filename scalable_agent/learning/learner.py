@@ -135,7 +135,7 @@ class Learner:
 
   @property
   def observations_clipped(self) -> tuple[int, int]:
-    """Numbers of observations of the first steps: all, and clipped ones."""
+    """Numbers of observations of a recent batch: all, and clipped ones."""
     return self._mover.counted
 
   def to_device(self, data: structs.Unroll | structs.Transition

@@ -97,7 +97,7 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
   selector = _make_selector(config, place)
   replay = replay_lib.Replay(
-      replay_lib.UnrollStore(allocate(config.replay_capacity)), selector,
+      replay_lib.UnrollStore(config.replay_capacity), selector,
       replay_lib.Unrolls(batch, num_fresh), place.replay_seed(config))
   if learner.num_updates:
     print('The replay was not saved: it begins empty.')

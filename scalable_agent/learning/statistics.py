@@ -69,8 +69,9 @@ class Mover:
 
   Attributes:
     variables: the sums, float64, which are saved and not published.
-    counted: how many numbers of observations were normalised by the first
-      statistics, and how many of these were clipped; (0, 0) before.
+    counted: how many numbers of observations the latest counted batch has,
+      and how many of these were clipped; (0, 0) before. Batches 1, 2, 4, 8 and
+      so on are counted.
   """
 
   def __init__(self, agent: agents.Agent, return_rate: float,
@@ -103,6 +104,7 @@ class Mover:
     self._compiled_add_rows = flat_function.FlatFunction(self._add_rows)
     self._are_finite: dict[str, tf.Tensor] = {}
     self.counted = 0, 0
+    self._num_batches = 0
 
   @property
   def is_set(self) -> bool:
@@ -127,7 +129,12 @@ class Mover:
       EnvironmentValueError: the moments of an earlier collection were not
         finite, and moved nothing.
     """
-    if not self.variables or not isinstance(batch.data, structs.Unroll):
+    if not self.variables:
+      return
+    if not isinstance(batch.data, structs.Unroll):
+      self._count(batch.data.observation
+                  if isinstance(batch.data, structs.Transition)
+                  else batch.data.env_outputs.observation)
       return
     self._check()
     if batch.num_new_columns:
@@ -143,6 +150,14 @@ class Mover:
     if rows:
       self._check()
       self._are_finite = self._compiled_add_rows(dict(rows))
+
+  def _count(self, observation: structs.Nest) -> None:
+    """Sets `counted`, if due."""
+    if self._observations and self.is_set:
+      self._num_batches += 1
+      if self._num_batches.bit_count() == 1:
+        seen, _ = instructions.split(observation)
+        self.counted = self._observations.clipped(seen)
 
   def _check(self) -> None:
     for name, is_finite in self._are_finite.items():
@@ -183,8 +198,8 @@ class Mover:
       end = min(start + size, num_columns)
       part = tree.map_structure(
           lambda x, start=start, end=end: x[:, start:end], new)
-      if self._observations and self.is_set and not self.counted[0]:
-        self.counted = self._observations.clipped(part['observations'])
+      if not start:
+        self._count(part.get('observations'))
       self._compiled_add(part)
 
   def _add(self, new: dict[str, structs.Nest]) -> None:

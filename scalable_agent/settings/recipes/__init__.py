@@ -7,7 +7,6 @@ returns reached.
 
 from collections.abc import Iterator, Sequence
 import contextlib
-import difflib
 import os
 
 from scalable_agent import errors
@@ -102,8 +101,5 @@ def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
 def _check(name: str) -> None:
   names = recipe_names()
   if name not in names:
-    similar = ([n for n in names if name and name in n]
-               or difflib.get_close_matches(name, names, n=3, cutoff=.4))
-    hint = (f'did you mean {" or ".join(similar)}?' if similar
-            else f'there are {", ".join(names)}.')
-    raise errors.ConfigError(f'There is no recipe {name!r}: {hint}')
+    raise errors.ConfigError(
+        f'There is no recipe {name!r}: {errors.nearest(name, names)}')
