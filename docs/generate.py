@@ -159,7 +159,8 @@ def recipes() -> str:
                  f'{int(_value(lines, "total_environment_frames", 1e9)):,}'))
     own = [line for line in lines if not line.startswith('--logdir')]
     part = (f'## {name} {{ #{name} }}\n\n{comment}\n\n'
-            f'```bash\npython experiment.py --recipe={name} --logdir=DIRECTORY\n'
+            '```bash\n'
+            f'python experiment.py --recipe={name} --logdir=DIRECTORY\n'
             '```\n\nThe same with flags:\n\n```\n' + ' \\\n'.join(own)
             + '\n```')
     curve = _CURVES.get(name, f'{name}.png')
