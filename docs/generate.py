@@ -159,10 +159,9 @@ def recipes() -> str:
                  f'{int(_value(lines, "total_environment_frames", 1e9)):,}'))
     own = [line for line in lines if not line.startswith('--logdir')]
     part = (f'## {name} {{ #{name} }}\n\n{comment}\n\n'
-            '```bash\n'
-            f'python experiment.py --recipe={name} --logdir=DIRECTORY\n'
-            '```\n\nThe same with flags:\n\n```\n' + ' \\\n'.join(own)
-            + '\n```')
+            f'```bash\npython experiment.py --recipe={name} '
+            '--logdir=DIRECTORY\n```\n\nThe same with flags:\n\n```\n'
+            + ' \\\n'.join(own) + '\n```')
     curve = _CURVES.get(name, f'{name}.png')
     if (_DOCS / curve).exists():
       part += f'\n\n![The learning curve of {name}]({curve})'
