@@ -271,7 +271,7 @@ MUTATIONS = (
     dict(file='acting/actor',
          catches='test_values_of_truncated_episodes', rows=(
         ('values where nothing was cut off',
-         'np.where(env_output.truncated, output.baseline, np.float32(0))',
+         'np.where(env_output.truncated, output.baseline.T, np.float32(0)).T',
          'output.baseline'),
         ('values of the next episode',
          'observation=env_output.last_observation)',

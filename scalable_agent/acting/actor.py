@@ -49,7 +49,9 @@ class Actor:
     self._timer = timer
     self._bootstrap_truncated = bootstrap_truncated
     self._free = queues.BoundedQueue[structs.Unroll](num_buffers)
-    self._no_truncation = np.zeros([env.num_envs], np.float32)
+    baseline = policy.output_spec.baseline
+    self._no_truncation = np.zeros(
+        [env.num_envs, *(baseline.shape if baseline else ())], np.float32)
     self._begin()
     for _ in range(num_buffers):
       buffer = unrolls.allocate(
@@ -134,7 +136,8 @@ class Actor:
         done=np.zeros([self._env.num_envs], bool),
         observation=env_output.last_observation)
     output, _ = self._policy.step(self._agent_output.action, last, self._state)
-    return np.where(env_output.truncated, output.baseline, np.float32(0))
+    # `[E]`, or `[E, L]` with a value for each of several levels.
+    return np.where(env_output.truncated, output.baseline.T, np.float32(0)).T
 
   def close(self) -> None:
     """Makes `run` return; does not close the environments."""

@@ -3,8 +3,7 @@
 
 `T` is time, `B` the batch, `A` the number of actions. An agent is evaluated by
 `unroll` on whole unrolls (learning) and by `step` on single steps (acting),
-with the same weights and, up to rounding, the same results. Critics evaluate
-actions and are separate from agents.
+with the same weights and, up to rounding, the same results.
 """
 
 import collections.abc
@@ -16,6 +15,7 @@ from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
 from scalable_agent.networks import masks
 from scalable_agent.networks import normalisers
+from scalable_agent.networks import pop_art
 import tensorflow as tf
 
 
@@ -74,10 +74,10 @@ class Agent(tf.keras.Model):
         action_seed, alg='philox').uniform_full_int
 
   @property
-  def returns(self) -> normalisers.PopArt | None:
+  def returns(self) -> pop_art.PopArt | None:
     """The baseline, if it has statistics of returns."""
-    return (self._baseline if isinstance(self._baseline, normalisers.PopArt)
-            else None)
+    baseline = self._baseline
+    return baseline if isinstance(baseline, pop_art.PopArt) else None
 
   @property
   def output_spec(self) -> structs.AgentOutput:
@@ -86,7 +86,7 @@ class Agent(tf.keras.Model):
                              if self._baseline else ())
     return structs.AgentOutput(
         action=self.action_spec.array, policy=floats(self.head.num_params),
-        baseline=floats())
+        baseline=floats(*(self.returns.shape if self.returns else ())))
 
   @property
   def has_memory(self) -> bool:

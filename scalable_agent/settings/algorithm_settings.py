@@ -93,7 +93,7 @@ class ImpalaSettings(RewardSettings):
       By({'appo with LSTM': 2, 'appo': 4}),
       'Number of times that each unroll is learned from. The targets of '
       'V-trace are computed anew each time.', POSITIVE, COUNT,
-      algorithms=('appo',))
+      algorithms=('appo',), unless='replay_capacity')
   clip_ratio: float | None = setting(
       By({'appo on Atari': .1, 'appo': .2}),
       'Clip of the importance weight of an action: a step whose weight is '
@@ -107,8 +107,15 @@ class ImpalaSettings(RewardSettings):
       'reward). 0 for no clip.', NOT_NEGATIVE, algorithms=('appo',))
   kl_cost: float = setting(
       0.,
-      'Weight of the mean KL between the policy that acted and the policy that '
-      'learns.', NOT_NEGATIVE, algorithms=('appo',))
+      'Weight of the mean KL between the policy that acted (or the target '
+      'policy, see --target_policy_period) and the policy that learns.',
+      NOT_NEGATIVE, algorithms=('appo',))
+  target_policy_period: int = setting(
+      0,
+      'Number of updates between two copies of the policy to the target '
+      'policy, which --clip_ratio is then about, as in IMPACT. 0 for no target '
+      'policy: the clip is about the policy that acted.', NOT_NEGATIVE,
+      algorithms=('appo',))
   normalise_advantages: bool = setting(
       False,
       'Normalise the advantages of each update to mean 0 and standard '

@@ -99,8 +99,8 @@ class By(dict[str, U]):
 
   The first key counts: `impala on DeepMind Lab`, `Atari or DeepMind Lab`,
   `Atari with LSTM`, `ddqn with LSTM`, `others with LSTM` (these three are for
-  off-policy algorithms), `ddqn on Atari`, `Atari` (not for impala), `ddqn`,
-  `others`.
+  off-policy algorithms), `module:id`, `--num_actors=auto`, `ddqn on Atari`,
+  `Atari` (not for impala), `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
@@ -217,10 +217,10 @@ class Section:
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
       'write a TensorFlow program, in the directory export of --logdir. '
-      'suite: train and test the levels of --suite. selftest: compare this '
-      "device's numbers with a CPU's, and its speed.",
+      'suite: train and test the levels of --suite. selftest: compare the '
+      "numbers and speeds of this device with a CPU. zoo: list trained agents.",
       choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
-               'suite', 'selftest'),
+               'suite', 'selftest', 'zoo'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
