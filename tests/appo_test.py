@@ -785,7 +785,7 @@ MUTATIONS = (
         )),
     dict(
         file='learning/optimizers',
-        catches='KlScheduleTest',
+        catches='KlScheduleTest.test_rates',
         rows=(
             ('the rate falls at the target',
              'mean > 2 * self._target_kl',
@@ -793,6 +793,11 @@ MUTATIONS = (
             ('the rate rises at the target',
              'mean < self._target_kl / 2',
              'mean < self._target_kl'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_the_mean_of_a_collection_counts',
+        rows=(
             ('each update moves the rate',
              'rate.assign(tf.where(is_last,',
              'rate.assign(tf.where(True,'),
@@ -802,6 +807,11 @@ MUTATIONS = (
             ('KLs of earlier collections count',
              'total.assign(tf.where(is_last, 0., total + kl))',
              'total.assign(total + kl)'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_rates_have_bounds',
+        rows=(
             ('rates without bounds',
              '_KL_RATES = 1e-6, 1e-2',
              '_KL_RATES = 0., 1e9'),

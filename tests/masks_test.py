@@ -866,7 +866,8 @@ MUTATIONS = (
          )),
     dict(file='environments/spaces', catches='test_a_vector_of_the_caller',
          rows=(
-             ('no check of the choice in a row', 'self(row, over)', 'self(row, True)'),
+             ('no check of the choice in a row', 'self(row, over)',
+              'self(row, True)'),
          )),
     dict(file='modes/loading', catches='test_masks_of_the_caller', rows=(
         ('any numbers', 'spec.dtype == bool and', 'False and'),
