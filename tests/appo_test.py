@@ -739,7 +739,7 @@ class TrainingTest(parameterized.TestCase):
 MUTATIONS = (
     dict(
         file='losses/actor_critic',
-        catches='TargetPolicyTest',
+        catches='test_weights_of_the_behaviour_are_cut',
         rows=(
             ('weights of the behaviour are not cut',
              'weights > math.log(limit)',
@@ -753,7 +753,7 @@ MUTATIONS = (
         )),
     dict(
         file='algorithms/appo',
-        catches='TargetPolicyTest',
+        catches='test_loss_and_gradients_are_those_of_the_formula',
         rows=(
             ('the KL of the behaviour',
              'seen = seen._replace(behaviour_policy=old_policy)',
@@ -785,7 +785,7 @@ MUTATIONS = (
         )),
     dict(
         file='learning/optimizers',
-        catches='KlScheduleTest',
+        catches='KlScheduleTest.test_rates',
         rows=(
             ('the rate falls at the target',
              'mean > 2 * self._target_kl',
@@ -793,6 +793,11 @@ MUTATIONS = (
             ('the rate rises at the target',
              'mean < self._target_kl / 2',
              'mean < self._target_kl'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_the_mean_of_a_collection_counts',
+        rows=(
             ('each update moves the rate',
              'rate.assign(tf.where(is_last,',
              'rate.assign(tf.where(True,'),
@@ -802,6 +807,11 @@ MUTATIONS = (
             ('KLs of earlier collections count',
              'total.assign(tf.where(is_last, 0., total + kl))',
              'total.assign(total + kl)'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_rates_have_bounds',
+        rows=(
             ('rates without bounds',
              '_KL_RATES = 1e-6, 1e-2',
              '_KL_RATES = 0., 1e9'),
