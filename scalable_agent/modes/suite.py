@@ -25,6 +25,7 @@ from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
+from scalable_agent.scores import comparing
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table
@@ -161,7 +162,7 @@ def _check_same(config: config_lib.Config,
 
   Returns the flags of each level of the suite, of earlier commands and of now.
   """
-  path = os.path.join(config.logdir, score_files.SUITE_FILE)
+  path = os.path.join(config.logdir, comparing.SUITE_FILE)
   suite, flags_before = config.suite, {}
   if os.path.exists(path):
     try:
