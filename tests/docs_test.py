@@ -161,6 +161,17 @@ class PagesTest(parameterized.TestCase):
     self.assertCountEqual(
         named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
 
+  def test_the_search_knows_words_of_users_and_needs_no_server(self):
+    self.assertEmpty(set(_GENERATE.WORDS) - {
+        path.name for path in _DOCS.glob('*.md')})
+    settings = _text('mkdocs.yml')
+    self.assertIn('\n  - search\n  - offline\n', settings)
+    [script] = re.findall(r'polyfills: \[(.*)\]', settings)
+    # The plugin loads a script from elsewhere, unless there is one with this
+    # name.
+    self.assertIn('iframe-worker', script)
+    self.assertTrue((_DOCS / script).exists())
+
   @pytest.mark.slow
   def test_path_of_calls_is_that_of_a_training(self):
     path = _text('docs/architecture.md').partition('<!-- path -->')[2]

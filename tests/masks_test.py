@@ -864,8 +864,10 @@ MUTATIONS = (
     dict(file='environments/from_gymnasium',
          catches='test_a_vector_of_the_caller', rows=(
              ('a choice at the end', 'is_over = terminated\n', 'pass\n'),
-             ('no check of the choice', 'self._encode(row, over)',
-              'self._encode(row, True)'),
+         )),
+    dict(file='environments/spaces', catches='test_a_vector_of_the_caller',
+         rows=(
+             ('no check of the choice', 'self(row, over)', 'self(row, True)'),
          )),
     dict(file='modes/loading', catches='test_masks_of_the_caller', rows=(
         ('any numbers', 'spec.dtype == bool and', 'False and'),

@@ -325,7 +325,7 @@ class WordsTest(parameterized.TestCase):
       text = score_files.to_markdown(_table(returns))
       for line in lines:
         self.assertIn(line, text)
-      # The median of A3C is from memory.
+      # The median of A3C is unconfirmed.
       self.assertNotIn('54.9', text)
 
   def test_games(self):

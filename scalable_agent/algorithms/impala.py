@@ -75,8 +75,10 @@ class Impala:
     }
     terms = returns.pg_advantages, returns.vs - baseline
     if self.agent.returns:
-      terms = self.agent.returns.scaled(*terms)
-      means['return_deviation'] = self.agent.returns.deviation
+      levels = data.start.level_name
+      terms = self.agent.returns.scaled(*terms, levels)
+      means['return_deviation'] = tf.reduce_mean(
+          self.agent.returns.deviations(levels))
     sums = self._losses(
         seen.log_probs, entropies, *terms, importance_weights)
     errors = tf.reduce_mean(tf.abs(returns.vs - baseline), axis=0)

@@ -296,12 +296,24 @@ def _read_all(path: str) -> list[score_table.Run]:
     return [read(path)]
   directories = {os.path.dirname(found) for found in glob.glob(os.path.join(
       glob.escape(path), '*', 'seed*', 'scores-*.json'))}
-  if not directories:
+  finished = [run for run in map(read, sorted(directories))
+              if _is_finished(run)]
+  if not finished:
     raise errors.ConfigError(
         f'--logdir={path} holds no finished run of the suite. Run the suite '
         'first: --mode=suite.')
-  return [read(directory)._replace(group=path)
-          for directory in sorted(directories)]
+  return [run._replace(group=path) for run in finished]
+
+
+def _is_finished(run: score_table.Run) -> bool:
+  """Whether the test is one of a whole training; if not, prints that."""
+  if run.trained_with is None:
+    return True
+  num_frames = run.trained_with.total_environment_frames
+  if run.num_env_frames < num_frames:
+    print(f'{os.path.dirname(run.source)} is left out: '
+          f'{run.num_env_frames:,} of {num_frames:,} frames were trained.')
+  return run.num_env_frames >= num_frames
 
 
 def read(path: str) -> score_table.Run:
