@@ -246,10 +246,8 @@ MUTATIONS = (
         ('one draw for all', '[batch_size, *axes], which_seed)',
          '[1, *axes], which_seed)'),
         ('which are random decides what they are',
-         'is_random = tf.random.stateless_uniform(\n'
-         '        [batch_size, *axes], which_seed)',
-         'is_random = tf.random.stateless_uniform(\n'
-         '        [batch_size, *axes], random_seed)'),
+         '[batch_size, *axes], which_seed)',
+         '[batch_size, *axes], random_seed)'),
     )),
     dict(file='networks/agents',
          catches='test_greedy_policies_take_the_mode', rows=(
