@@ -556,6 +556,20 @@ class SettingsTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.ConfigError, 'must be a multiple of'):
       config_lib.Config(algorithm='appo', num_actors=8, batch_size=3)
 
+  @parameterized.parameters(
+      (dict(normalise_advantages=True, micro_batch_size=1, batch_size=2),
+       'whole batch at once'),
+      (dict(normalise_advantages=True, num_learners=2, num_actors=8,
+            ray_address='local'), 'whole batch at once'),
+      (dict(replay_capacity=8), 'at least 1 with --replay_capacity'),
+      (dict(replay_capacity=8, target_policy_period=1, unrolls_per_collect=4),
+       'cannot be used with --replay_capacity'),
+      (dict(algorithm='impala', learning_rate_schedule='kl'),
+       'needs --algorithm=appo'))
+  def test_refusals(self, settings, text):
+    with self.assertRaisesRegex(errors.ConfigError, text):
+      config_lib.Config(**dict(algorithm='appo') | settings)
+
   def test_waiting(self):
     turns = lambda **settings: config_lib.Config(
         algorithm='appo', **settings).takes_turns
@@ -725,7 +739,7 @@ class TrainingTest(parameterized.TestCase):
 MUTATIONS = (
     dict(
         file='losses/actor_critic',
-        catches='TargetPolicyTest',
+        catches='test_weights_of_the_behaviour_are_cut',
         rows=(
             ('weights of the behaviour are not cut',
              'weights > math.log(limit)',
@@ -739,7 +753,7 @@ MUTATIONS = (
         )),
     dict(
         file='algorithms/appo',
-        catches='TargetPolicyTest',
+        catches='test_loss_and_gradients_are_those_of_the_formula',
         rows=(
             ('the KL of the behaviour',
              'seen = seen._replace(behaviour_policy=old_policy)',
@@ -758,6 +772,9 @@ MUTATIONS = (
             ('no copy after the first statistics',
              'not groups or self.num_updates',
              'self.num_updates'),
+            ('the target policy follows slowly',
+             'self._target_policy.follow(1.0)',
+             'self._target_policy.follow(0.5)'),
             ('copies with the old statistics',
              '    self._mover.add(batch, learned.targets)\n',
              '    if self._target_policy:\n'
@@ -768,7 +785,7 @@ MUTATIONS = (
         )),
     dict(
         file='learning/optimizers',
-        catches='KlScheduleTest',
+        catches='KlScheduleTest.test_rates',
         rows=(
             ('the rate falls at the target',
              'mean > 2 * self._target_kl',
@@ -776,6 +793,11 @@ MUTATIONS = (
             ('the rate rises at the target',
              'mean < self._target_kl / 2',
              'mean < self._target_kl'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_the_mean_of_a_collection_counts',
+        rows=(
             ('each update moves the rate',
              'rate.assign(tf.where(is_last,',
              'rate.assign(tf.where(True,'),
@@ -785,9 +807,39 @@ MUTATIONS = (
             ('KLs of earlier collections count',
              'total.assign(tf.where(is_last, 0., total + kl))',
              'total.assign(total + kl)'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_rates_have_bounds',
+        rows=(
             ('rates without bounds',
              '_KL_RATES = 1e-6, 1e-2',
              '_KL_RATES = 0., 1e9'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_rates_fall_with_frames',
+        rows=(
+            ('rates fall with updates',
+             'schedule(self.num_env_frames)',
+             'schedule(30 * self.num_updates)'),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_refusals',
+        rows=(
+            ('advantages of parts are normalised',
+             'not self.normalise_advantages or (',
+             'True or ('),
+            ('a ring without a target policy',
+             'self.target_policy_period > 0,',
+             'True,'),
+            ('collections beside a ring',
+             'not self.unrolls_per_collect,',
+             'True,'),
+            ('rates by KL without a KL',
+             "self.learning_rate_schedule != 'kl'),",
+             "self.learning_rate_schedule != 'kls'),"),
         )),
     dict(
         file='learning/learner',
@@ -834,6 +886,10 @@ MUTATIONS = (
             ('lambda out of the advantages',
              'vs,\n        self._lambda)',
              'vs,\n        1.0)'),
+            ('the weight is in the advantages, too',
+             '    errors = vs - seen.baseline\n',
+             '    errors = vs - seen.baseline\n'
+             '    advantages *= tf.minimum(1., tf.exp(log_rhos))\n'),
             ('the value clip in other units',
              'errors, vs, seen.baseline, old, limit)',
              'errors, vs, seen.baseline, seen.baseline, limit)'),
@@ -875,6 +931,15 @@ MUTATIONS = (
             ('clipped above only',
              'clipped = tf.clip_by_value(rhos, 1 - limit',
              'clipped = tf.clip_by_value(rhos, -9'),
+            ('clipped below only',
+             'rhos, 1 - limit, 1 + limit)',
+             'rhos, 1 - limit, 9.)'),
+            ('limits are swapped',
+             'rhos, 1 - limit, 1 + limit)',
+             'rhos, 1 + limit, 1 - limit)'),
+            ('limits are squared',
+             'rhos, 1 - limit, 1 + limit)',
+             'rhos, (1 - limit)**2, (1 + limit)**2)'),
             ('not clipped in the surrogate',
              'clipped * constants',
              'rhos * constants'),

@@ -131,6 +131,7 @@ _FREE = {'plot_file', 'use_lstm', 'normalise_returns',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'value_rescaling', 'layer_norm', 'exact_temperature',
+         'exploration_ladder',
          'deterministic',
          'ray_address', 'allow_other_task', 'debug', 'video_text',
          'log_episodes'}

@@ -5,6 +5,7 @@ Statistics are compared with NumPy's mean and variance of all rows together.
 """
 
 import dataclasses
+import pickle
 import threading
 from unittest import mock
 
@@ -17,6 +18,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import statistics
+from scalable_agent.modes import export
 from scalable_agent.modes import loading
 from scalable_agent.networks import factory
 from scalable_agent.networks import layers
@@ -731,8 +733,11 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         unroll.steps.agent_outputs.action, unroll.steps.env_outputs, ()
         )[0].policy).numpy()
     before = log_probs()
+    losses = []
     for frames in (0, 0, 0, 1):  # Four passes.
-      _step(learner, unroll, 0 if frames else 3, frames)
+      learned = _step(learner, unroll, 0 if frames else 3, frames)
+      losses.append(abs(float(learned.scalars['policy_loss'])))
+    self.assertBetween(max(losses), 1, 100)  # The floor of advantages.
     ratio = np.exp(log_probs() - before)
     self.assertAllInRange(ratio, .8, 1.2)
     values = learner.agent._baseline._layer.kernel.numpy()
@@ -768,6 +773,58 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, two in zip(learner.agent.variables, restored.agent.variables,
                         strict=True):
       self.assertAllEqual(one, two)
+
+  def test_all_ways_to_act_have_the_same_logits(self):
+    learner = _learner(algorithm='appo')
+    for seed in range(5):
+      _step(learner, _unroll(seed, slope=9., offset=50., scale=30.))
+    weights = learner.weights()
+    directory = self.create_tempdir().full_path
+    config = dataclasses.replace(_config(algorithm='appo'), logdir=directory)
+    config.save()
+    checkpointing.Checkpointer(
+        directory, learner, algorithms.describe(config, _SPEC)).save()
+    checkpointing.save_spec(directory, _SPEC)
+    part = self._statistics(learner)
+    x = np.random.default_rng(9).normal(50, 20, [2, 3]).astype('f')
+    normal = np.clip((x - part.mean) / np.sqrt(part.variance + 1e-5), -5, 5)
+    plain = factory.make_agent(
+        'mlp', _VECTOR, _ACTIONS, use_lstm=False, use_last_action_reward=False)
+    trained = learner.agent.trainable_variables
+    for variable, value in zip(plain.trainable_variables, trained, strict=True):
+      variable.assign(value)
+    seen = lambda x: structs.StepOutput(
+        np.zeros(2, 'f'), structs.NO_INFO, np.zeros(2, bool), x)
+    plain_output, _ = plain.step(np.zeros(2, 'i'), seen(normal), ())
+    returns = learner.agent.returns
+    values = (returns.statistics.mean
+              + returns.deviation * plain_output.baseline)
+    # Agents of actors, of the server of central inference, and of workers, to
+    # which the weights are sent.
+    make = lambda seed: policies.AgentPolicy(
+        algorithms.make_agent(config, _SPEC, seed))
+    shared = policies.SharedPolicy(make(8), 2, 2, timeout_ms=None)
+    self.addCleanup(shared.close, 10)
+    sent = pickle.loads(pickle.dumps(weights._replace(
+        values=[np.asarray(value) for value in weights.values])))
+    acting = [(make(7), weights), (shared, weights), (make(9), sent)]
+    for policy, version in acting:
+      policy.refresh(version)
+    loaded = loading.load(directory)
+    # Tests and videos.
+    acting.append((policies.AgentPolicy(loaded.agent), weights))
+    exported = export.ExportedAgent(loaded.agent, _SPEC, False)
+    for seed in range(2):
+      found = [policy.step(np.zeros(2, 'i'), seen(x), ())[0]
+               for policy, _ in acting]
+      outputs = exported.step_greedy(observation=tf.constant(x))
+      found.append(structs.AgentOutput(
+          (), outputs['policy'], outputs['baseline']))
+      for output in found:
+        self.assertAllClose(
+            output.policy, plain_output.policy, rtol=1e-5, atol=1e-6)
+        self.assertAllClose(output.baseline, values, rtol=1e-5)
+      _step(learner, _unroll(seed, offset=7.))  # The training goes on.
 
   @parameterized.parameters(1e4, 1e6)
   def test_large_returns_that_hardly_differ(self, size):
@@ -852,6 +909,37 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
     for kind in ('targets', 'unpublished'):  # Without the statistics.
       self.assertEqual([v.shape for v in learner.state[kind]],
                        [v.shape for v in plain.state[kind]])
+
+  @parameterized.parameters('sac', 'td3')
+  def test_agents_with_memory_see_normalised_observations(self, algorithm):
+    settings = dict(use_lstm=True, lstm_units=8, sequence_length=3,
+                    burn_in_steps=1)
+    learner = _off_policy(algorithm, normalise_observations='auto', **settings)
+    plain = _off_policy(algorithm, **settings)
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    part.mean.assign(_MEAN)
+    part.variance.assign(_VARIANCE)
+    part.count.assign(5)
+    rng = np.random.default_rng(0)
+    x = np.float32(rng.normal(_MEAN, 3 * np.sqrt(_VARIANCE), [5, 8, 3]))
+    floats = lambda *shape: rng.normal(size=shape).astype('f')
+    sequence = structs.Sequence(
+        structs.StepOutput(floats(5, 8), structs.NO_INFO,
+                           np.zeros([5, 8], bool), x),
+        np.tanh(floats(5, 8, 2)), (floats(8, 8), floats(8, 8)), floats(3, 8),
+        np.full([3, 8], .9, 'f'),
+        np.tile(np.arange(1, 4, dtype=np.int32)[:, np.newaxis], 8),
+        np.ones([3, 8], 'f'))
+    normal = np.clip((x - _MEAN) / np.sqrt(_VARIANCE + 1e-5), -5, 5)
+    for _ in range(3):
+      found, expected = (each.step(each.to_device(sequence._replace(
+          env_outputs=sequence.env_outputs._replace(observation=seen)), 1)
+                                   ).scalars
+                         for each, seen in ((learner, x), (plain, normal)))
+      self.assertEqual(found.keys(), expected.keys())
+      for name, value in expected.items():
+        self.assertAllClose(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
+    self.assertAllEqual(part.mean, _MEAN)
 
   def test_rows_that_arrive_move_the_statistics_before_the_update(self):
     learner = _off_policy('td3', normalise_observations='auto')
@@ -1119,6 +1207,9 @@ MUTATIONS = (
             ('the layer is not corrected',
              'kernel * ratio)',
              'kernel)'),
+            ('the layer is corrected twice',
+             'kernel * ratio)',
+             'kernel * ratio * ratio)'),
             ('the mean is not corrected',
              'bias * ratio + shift)',
              'bias * ratio)'),
@@ -1432,6 +1523,31 @@ MUTATIONS = (
             ('no rate in the first collection',
              'for group in gradients or self.algorithm.groups:',
              'for group in gradients:'),
+        )),
+    dict(
+        file='networks/pop_art',
+        catches='test_first_rewards_after_many_zeros',
+        rows=(
+            ('advantages of 10,000 deviations',
+             '_MIN_ADVANTAGE_DEVIATION = 1e-2',
+             '_MIN_ADVANTAGE_DEVIATION = 1e-4'),
+        )),
+    dict(
+        file='networks/agents',
+        catches='test_agents_with_memory_see_normalised_observations',
+        rows=(
+            ('no normaliser below a memory',
+             'if self.observation_normaliser:',
+             'if self.observation_normaliser and not self._core:'),
+        )),
+    dict(
+        file='modes/loading',
+        catches='test_all_ways_to_act_have_the_same_logits',
+        rows=(
+            ('agents of tests are not the trained ones',
+             'config.logdir, agent, algorithms.describe(config, spec))',
+             'config.logdir, algorithms.make_agent(config, spec, 1), '
+             'algorithms.describe(config, spec))'),
         )),
     dict(
         file='learning/learner',

@@ -154,9 +154,11 @@ def _is_worth(per_process: int, in_processes: bool,
   """Returns whether environments may be faster if they share processes."""
   if per_process == 1:
     return True
-  together, alone = (acting.get(key) for key in _GROUPS[1:3])
-  return in_processes and (together is None or alone is None or (
-      together.environment_s < _MUCH_SLOWER * alone.environment_s))
+  pairs = [(a, acting.get((a.num_environments, 1))) for a in acting.values()
+           if a.per_process > 1]
+  return in_processes and not any(
+      alone and together.environment_s > _MUCH_SLOWER * alone.environment_s
+      for together, alone in pairs)
 
 
 def _trial_settings(config: config_lib.Config, logdir: str, number: int,

@@ -196,7 +196,7 @@ class AllSections(
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
-    if self.mode != 'train':
+    if self.mode != 'train' or not self.num_actors:  # Refused for learners.
       return
     if self.num_learners == 1:
       self._check('collectives', self.collectives == 'tensorflow',
