@@ -79,6 +79,7 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   if trained_with is None:
     if not flag_values['level_name'].present:
       values |= lab_levels.default(values['mode'], values['algorithm'])
+    values |= recipes.collection_of(values['recipe'], values)
     with recipes.errors_named(values['recipe'], values['algorithm']):
       config = config_lib.Config.from_values(values)
       config.check_used(given)

@@ -739,7 +739,7 @@ class TrainingTest(parameterized.TestCase):
 MUTATIONS = (
     dict(
         file='losses/actor_critic',
-        catches='TargetPolicyTest',
+        catches='test_weights_of_the_behaviour_are_cut',
         rows=(
             ('weights of the behaviour are not cut',
              'weights > math.log(limit)',
@@ -753,7 +753,7 @@ MUTATIONS = (
         )),
     dict(
         file='algorithms/appo',
-        catches='TargetPolicyTest',
+        catches='test_loss_and_gradients_are_those_of_the_formula',
         rows=(
             ('the KL of the behaviour',
              'seen = seen._replace(behaviour_policy=old_policy)',

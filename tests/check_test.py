@@ -273,9 +273,12 @@ MUTATIONS = (
         ('one large reward is enough', 'np.abs(facts.rewards).mean()',
          'np.abs(facts.rewards).max()'),
     )),
-    dict(file='modes/check', catches='test_flags', rows=(
+    dict(file='environments/trial', catches='test_flags', rows=(
         ('groups for long episodes, too',
-         '_NUM_ACTORS * reset_s / length > step_s:', 'True:'),
+         'num_environments * reset_s / length > step_s + _POLICY_STEP_S)',
+         'True)'),
+    )),
+    dict(file='modes/check', catches='test_flags', rows=(
         ('resets are free', 'step_s + reset_s / length < _SHORT_STEP_S',
          'step_s < _SHORT_STEP_S'),
     )),

@@ -170,7 +170,7 @@ MUTATIONS = (
          catches='test_actions_are_judged_again_and_again', rows=(
         ('only the first actions', 'self._actions_said = share > _SHARE or',
          'self._actions_said = True or'),
-        ('said again', 'self._actions_said = share > _SHARE or',
+        ('actions said again', 'self._actions_said = share > _SHARE or',
          'self._actions_said ='),
     )),
     dict(file='networks/normalisers',

@@ -55,9 +55,9 @@ _REFUSED = {
     'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
         'seeds', 'jobs',
-        'test_num_episodes', 'total_environment_frames', 'num_actors', 'passes',
+        'test_num_episodes', 'total_environment_frames', 'passes',
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
-        'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
+        'max_policy_lag', 'queue_capacity', 'save_checkpoint_secs',
         'save_summaries_secs', 'progress_secs', 'epsilon', 'step_timeout_s',
         'environments_per_process', 'plot_num_episodes',
         'target_update_period', 'num_critics', 'policy_delay',
@@ -77,6 +77,7 @@ _REFUSED = {
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
+        'num_actors', 'num_actor_groups',
         'clip_gradient_norm', 'micro_batch_size', 'replay_capacity',
         'min_policy_lag', 'updates_per_call', 'critic_learning_rate',
         'huber_delta', 'exploration_noise', 'target_noise',
@@ -130,6 +131,7 @@ _FREE = {'plot_file', 'use_lstm', 'normalise_returns',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'value_rescaling', 'layer_norm', 'exact_temperature',
+         'exploration_ladder',
          'deterministic',
          'ray_address', 'allow_other_task', 'debug', 'video_text',
          'log_episodes'}

@@ -25,8 +25,8 @@ from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
-from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
+from scalable_agent.scores import reading as score_reading
 from scalable_agent.scores import table
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -62,7 +62,7 @@ class Cell:
   def tested(self) -> table.Run | None:
     """Returns the test of the finished training; None without such a test."""
     try:
-      run = score_files.read(str(self.directory))
+      run = score_reading.read(str(self.directory))
     except errors.ConfigError:
       return None
     return run if run.num_env_frames >= self.num_env_frames else None
@@ -161,7 +161,7 @@ def _check_same(config: config_lib.Config,
 
   Returns the flags of each level of the suite, of earlier commands and of now.
   """
-  path = os.path.join(config.logdir, score_files.SUITE_FILE)
+  path = os.path.join(config.logdir, score_reading.SUITE_FILE)
   suite, flags_before = config.suite, {}
   if os.path.exists(path):
     try:
@@ -196,7 +196,9 @@ def _run_all(cells: Sequence[Cell], jobs: int,
 
   def start(cell: Cell, mode: str) -> None:
     try:
-      running[cell] = mode, _start(cell, mode)
+      _wait_until_unlocked(cell, stop)
+      if not stop.is_set():
+        running[cell] = mode, _start(cell, mode)
     except errors.CheckpointError as e:  # Another run has the directory.
       failures.append(f'{cell}, {mode}: {e}')
 
@@ -220,7 +222,6 @@ def _run_all(cells: Sequence[Cell], jobs: int,
 
 
 def _start(cell: Cell, mode: str) -> subprocess.Popen:
-  _wait_until_unlocked(cell)
   print(f'{cell}: {mode}.', flush=True)
   # Test mode takes all other settings from the training.
   of_mode = cell.flags if mode == 'train' else cell.flags[-1:]
@@ -232,17 +233,17 @@ def _start(cell: Cell, mode: str) -> subprocess.Popen:
       env=dict(os.environ, PYTHONPATH=path))
 
 
-def _wait_until_unlocked(cell: Cell) -> None:
+def _wait_until_unlocked(cell: Cell, stop: signals.Stop) -> None:
   """Waits for the run of a killed suite, which saves its last checkpoint."""
   end = time.monotonic() + _LOCK_TIMEOUT_S
-  while cell.directory.exists():
+  while cell.directory.exists() and not stop.is_set():
     try:
       with logdirs.locked(str(cell.directory)):
         return
     except errors.CheckpointError:
       if time.monotonic() > end:
         raise
-      time.sleep(_POLL_S)
+      stop.wait(_POLL_S)
 
 
 def _ended(cell: Cell, mode: str, code: int, num_left: int) -> list[str]:

@@ -29,6 +29,8 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 import tensorflow as tf
 
+# Default interval between checkpoints of deterministic runs.
+_MAX_FRAMES_BETWEEN = 1_000_000
 # Names of files that a killed run leaves behind.
 TEMPORARY_NAMES = (
     checkpointing.TEMPORARY_NAMES, config_lib.TEMPORARY_NAME,
@@ -97,6 +99,16 @@ def is_finished(config: sections.RunSettings,
   print('This run is finished: raise --total_environment_frames, or use '
         'another --logdir.')
   return True
+
+
+def end_frames(config: config_lib.Config, num_env_frames: int) -> int:
+  """Returns the frames at the end of a part that begins at `num_env_frames`."""
+  total = config.total_environment_frames
+  if not config.deterministic:
+    return total
+  every = config.save_checkpoint_frames or min(
+      -(-total // 10), _MAX_FRAMES_BETWEEN)
+  return min((num_env_frames // every + 1) * every, total)
 
 
 def _addon(name: str) -> dict[str, base.Addon]:

@@ -1,21 +1,18 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Writes and reads tables of scores: Markdown, CSV and JSON."""
+"""Writes tables of scores: Markdown, CSV and JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 import csv
 import dataclasses
-import glob
 import io
 import itertools
 import json
-import operator
 import os
-import re
-from typing import Any
 
 from scalable_agent import errors
 from scalable_agent.scores import group_text
 from scalable_agent.scores import markdown
+from scalable_agent.scores import reading
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
@@ -23,9 +20,6 @@ from scalable_agent.settings import files as whole_files
 
 # Name of a file that a killed test leaves behind.
 TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
-# Name of a file with the levels and flags of a suite.
-SUITE_FILE = 'suite.json'
-_NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
 def compare(config: config_lib.Config) -> int:
@@ -42,7 +36,7 @@ def compare(config: config_lib.Config) -> int:
     SaveError: the table cannot be written.
   """
   table = score_table.make_table(
-      [run for path in config.logdirs for run in _read_all(path)])
+      [run for path in config.logdirs for run in reading.read_all(path)])
   levels: dict[str, set[str]] = {}
   for run in table.runs:
     levels.setdefault(run.group, set()).update(row.level for row in run.rows)
@@ -288,62 +282,3 @@ def write(table: score_table.Table, path: str) -> None:
 
 _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
-
-
-def _read_all(path: str) -> list[score_table.Run]:
-  """Returns the test in a file or directory, or all tests of a suite."""
-  if not os.path.exists(os.path.join(path, SUITE_FILE)):
-    return [read(path)]
-  directories = {os.path.dirname(found) for found in glob.glob(os.path.join(
-      glob.escape(path), '*', 'seed*', 'scores-*.json'))}
-  if not directories:
-    raise errors.ConfigError(
-        f'--logdir={path} holds no finished run of the suite. Run the suite '
-        'first: --mode=suite.')
-  return [read(directory)._replace(group=path)
-          for directory in sorted(directories)]
-
-
-def read(path: str) -> score_table.Run:
-  """Reads the test of an agent from a JSON file, or from a directory.
-
-  In a directory, the latest test after the most frames counts. Raises
-  ConfigError if there is no table, or the table cannot be read.
-  """
-  if os.path.isdir(path):
-    try:
-      # A failed write has left an empty file.
-      found = [match for match in map(_NAME.fullmatch, os.listdir(path))
-               if match and os.path.getsize(os.path.join(path, match[0]))]
-    except OSError as e:
-      raise errors.ConfigError(
-          f'--logdir={path} cannot be read: {e.strerror}.') from e
-    if not found:
-      raise errors.ConfigError(
-          f'--logdir={path} holds no table of a test (scores-*.json). Test '
-          'first: --mode=test.')
-    latest = max(found, key=lambda match: tuple(map(int, match.groups())))
-    path = os.path.join(path, latest[0])
-  try:
-    [agent] = whole_files.read_json(path)['agents']
-    settings, trained_with = (
-        values and config_lib.Config.from_saved(values)
-        for values in (agent['settings'], agent['trained_with']))
-    if not (settings and agent['levels']):
-      raise ValueError('it has no settings or no levels')
-    return score_table.Run(
-        settings, operator.index(agent['num_env_frames']), trained_with or None,
-        tuple(_read_row(level) for level in agent['levels']),
-        os.path.splitext(path)[0])
-  except (OSError, LookupError, TypeError, ValueError) as e:
-    raise errors.ConfigError(
-        f'{path} cannot be read as the test of an agent: {e}. Name another '
-        'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e
-
-
-def _read_row(level: dict[str, Any]) -> score_table.Row:
-  if not isinstance(level['level'], str) or not level['returns']:
-    raise ValueError('a level has no name or no returns')
-  return score_table.make_row(
-      level['level'], level['returns'],
-      operator.index(level.get('num_cut', 0)))  # Missing in older tables.

@@ -117,7 +117,8 @@ class AllSections(
   def _check_deterministic(self) -> None:
     """Checks that nothing hinders a run from being repeated."""
     self._check('deterministic',
-                not self.deterministic or self.num_actor_groups == 1,
+                not self.deterministic or 1 == (
+                    self.num_actor_groups or self.usual_groups),
                 'needs --num_actor_groups=1')
     not_repeated = lab_levels.not_repeated(
         names(self.level_name) if self.deterministic else ())
@@ -173,11 +174,19 @@ class AllSections(
                 'has no effect with --ray_address: acting and learning overlap')
     if self.takes_turns:
       self._check('unrolls_per_collect', self.mode != 'train' or (
-          self.unrolls_per_collect % self.num_actors == 0),
+          not self.num_actors
+          or self.unrolls_per_collect % self.num_actors == 0),
                   f'must be a multiple of --num_actors={self.num_actors}, or '
                   'use --overlap')
       for name, value in (('queue_capacity', 1), ('min_policy_lag', 0)):
         self._check(name, getattr(self, name) == value, 'needs --overlap')
+
+  @property
+  def usual_groups(self) -> int:
+    """The number of groups of a level with quick resets."""
+    if self.is_off_policy:
+      return 1
+    return 64 if self.plays_lab else 2
 
   @property
   def takes_turns(self) -> bool:
@@ -187,7 +196,7 @@ class AllSections(
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
-    if self.mode != 'train':
+    if self.mode != 'train' or not self.num_actors:  # Refused for learners.
       return
     if self.num_learners == 1:
       self._check('collectives', self.collectives == 'tensorflow',
