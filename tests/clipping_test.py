@@ -164,6 +164,9 @@ MUTATIONS = (
          'np.abs(rewards) > np.inf'),
         ('a few rewards are enough', 'sum(map(len, rewards)) < _NUM_STEPS',
          'False'),
+    )),
+    dict(file='runs/clipping', catches='test_later_rewards_are_not_judged',
+         rows=(
         ('said again', 'if not self._num_steps:', 'if True:'),
     )),
     dict(file='runs/clipping',
