@@ -23,6 +23,8 @@ _PYGAME = 'pygame-ce>=2.1.3'
 # MinAtar asks for matplotlib, pandas and seaborn; only pictures need these.
 _MINATAR = ['minatar>=1.0.15']
 _DM_CONTROL = ['dm_control>=1.0.34', 'shimmy>=2.0']
+# 296 MB of wheels with the assets, so not in `dev`.
+_ENVPOOL = ['envpool>=1.2.5; python_version >= "3.11"']
 _BOX2D = ['box2d>=2.3.10', _PYGAME]
 _CUDA = ['tensorflow[and-cuda]>=2.18; platform_system == "Linux"']
 _RAY = ['ray>=2.60']
@@ -94,6 +96,7 @@ setuptools.setup(
         'minatar': _MINATAR,
         'dm_control': _DM_CONTROL,
         'box2d': _BOX2D,
+        'envpool': _ENVPOOL,
         'plot': _PLOT,
         'video': _VIDEO,
         'cuda': _CUDA,

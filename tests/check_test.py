@@ -185,8 +185,12 @@ class AdviceTest(parameterized.TestCase):
       (_facts(), 'appo_vectors'),
       (_continuous(), 'sac_vectors'),
       (_continuous(step_s=1e-4), 'sac_vectors'),
-      (_continuous(rewards=np.full(100, -30.)), 'appo_vectors'),
-      (_continuous(rewards=np.eye(100)[0] * -100), 'sac_vectors'),  # A crash.
+      (_continuous(rewards=np.full(100, -3000.)), 'sac_vectors'),
+      (_continuous(rewards=np.full(100, -6000.)), 'appo_vectors'),
+      (_continuous(rewards=1. - 9000 * np.eye(100)[0]), 'sac_vectors'),
+      (_continuous(rewards=np.full(100, .005)), 'appo_vectors'),
+      (_continuous(rewards=np.eye(100)[0] / 10), 'sac_vectors'),  # Sparse.
+      (_continuous(rewards=np.zeros(100)), 'sac_vectors'),
       (_continuous(parts={'frame': _PART._replace(low=-400.)}), 'sac_vectors'),
       (_continuous(parts={'frame': _PART._replace(space='Discrete(500)',
                                                   high=499.)}), 'sac_vectors'),
@@ -268,10 +272,12 @@ MUTATIONS = (
          'self._num_terminated += 2'),
     )),
     dict(file='modes/check', catches='test_recipe', rows=(
-        ('rewards of one sign', 'np.abs(facts.rewards).mean()',
-         'facts.rewards.mean()'),
-        ('one large reward is enough', 'np.abs(facts.rewards).mean()',
-         'np.abs(facts.rewards).max()'),
+        ('rewards of one sign', 'np.abs(facts.rewards[facts.rewards != 0])',
+         'facts.rewards[facts.rewards != 0]'),
+        ('zeros count', 'np.abs(facts.rewards[facts.rewards != 0])',
+         'np.abs(facts.rewards)'),
+        ('one large reward is enough', '<= sizes.mean() <=',
+         '<= sizes.max() <='),
     )),
     dict(file='environments/trial', catches='test_flags', rows=(
         ('groups for long episodes, too',

@@ -46,7 +46,6 @@ __all__ = [
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
 _SLOTS_BESIDE_AN_UNROLL = 5
-_SUITES = {'atari57', 'dmlab30'}
 
 S = TypeVar('S', bound='AllSections')
 
@@ -91,11 +90,8 @@ class AllSections(
       self._check_collection()
     self._check('entropy_cost', self.algorithm == 'appo' or not (
         self.entropy_cost == -1), 'must not be negative')
-    levels = set(names(self.level_name))
-    self._check('normalise_returns', self.mode != 'train' or not (
-        self.normalise_returns and (len(levels) > 1 or levels & _SUITES)),
-                'can be used with one level only: rewards of several levels '
-                'differ in size')
+    self._check('learning_rate_schedule', self.algorithm == 'appo' or (
+        self.learning_rate_schedule != 'kl'), 'needs --algorithm=appo')
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.mode != 'train' or (
@@ -153,13 +149,19 @@ class AllSections(
     parts = values.plain(self.num_learners, int)
     if not (isinstance(size, int) and isinstance(parts, int) and parts > 0):
       return  # An error, which the checks of types say.
-    object.__setattr__(self, 'unrolls_per_collect', size)
+    if not self.replay_capacity:
+      object.__setattr__(self, 'unrolls_per_collect', size)
     if values.plain(self.batch_size, int) is None:
       sizes = [b for b in range(parts, size // 4 + 1, parts) if not size % b]
       object.__setattr__(self, 'batch_size', max(sizes, default=parts))
 
   def _check_collection(self) -> None:
     """Checks that passes over a collection come out even."""
+    if self.replay_capacity:
+      self._check('unrolls_per_collect', not self.unrolls_per_collect,
+                  'cannot be used with --replay_capacity')
+      self._check('target_policy_period', self.target_policy_period > 0,
+                  'must be at least 1 with --replay_capacity')
     self._check('unrolls_per_collect',
                 self.unrolls_per_collect % self.batch_size == 0,
                 f'must be a multiple of --batch_size={self.batch_size}')
