@@ -12,10 +12,11 @@ a virtual environment of its own, see venvs.py.
 
 The result of a run is the mean return of the last policy, over the same number
 of episodes, with the best known actions. `+-` is the standard error over these
-episodes. Ours is at least as good if the mean over seeds is not below the mean
-of the best one of stable-baselines3. Seconds are those of the training, in
-which the programs take turns. Writes own_problems.json after each run, and
-own_problems.md; a run that is in the file is not run again.
+episodes. Ours is better or worse than the best one of stable-baselines3 if the
+means differ by more than two standard errors of the difference, else equal. Two
+trainings differ by more than that: compare several seeds. Seconds are those of
+the training; the programs take turns. Writes own_problems.json after each run,
+and own_problems.md; a run that is in the file is not run again.
 """
 
 import argparse
@@ -99,17 +100,19 @@ def proposed(problem: Problem, directory: pathlib.Path) -> list[str]:
           if word.startswith('--') and not word.startswith('--logdir')]
 
 
-def ours(name: str, seed: int, out: pathlib.Path, timeout_s: float) -> Result:
+def ours(name: str, seed: int, out: pathlib.Path,
+         args: argparse.Namespace) -> Result:
   """Trains by the proposed command."""
   problem = PROBLEMS[name]
   directory = out / name / f'{seed}_{os.getpid()}'
   flags = proposed(problem, directory / 'check')
+  frames = int(problem.frames * args.share)
   with runs.start([
-      *flags, f'--total_environment_frames={problem.frames}', f'--seed={seed}',
-      f'--eval_every_frames={problem.frames}', '--test_greedy',
+      *flags, f'--total_environment_frames={frames}', f'--seed={seed}',
+      f'--eval_every_frames={frames}', '--test_greedy',
       f'--eval_num_episodes={problem.episodes}'], directory / 'train') as run:
     try:
-      run.wait(timeout_s)
+      run.wait(args.timeout_s)
     finally:
       runs.stop(run)
   if run.returncode or not runs.is_at_end(directory / 'train' / 'log.txt'):
@@ -127,7 +130,8 @@ def peer(name: str, program: str, seed: int, python: str,
   algorithm, *wrappers = program.split('+')
   settings = {
       'level': problem.level, 'kwargs': problem.kwargs, 'algorithm': algorithm,
-      'frames': problem.frames, 'seed': seed, 'episodes': problem.episodes,
+      'frames': int(problem.frames * args.share), 'seed': seed,
+      'episodes': problem.episodes,
       'torch_threads': args.torch_threads, 'is_normalised': bool(wrappers)}
   done = subprocess.run(
       [python, str(_WORKER), json.dumps(settings)], cwd=_ROOT, check=False,
@@ -148,34 +152,42 @@ def table(results: Sequence[Result]) -> str:
         result.program, []).append(result)
   programs = list(dict.fromkeys(result.program for result in results))
   lines = ['| problem | frames | recipe | ' + ' | '.join(programs) +
-           ' | at least as good |', '|---|---:|---|' + '---:|' * len(programs)
+           ' | ours |', '|---|---:|---|' + '---:|' * len(programs)
            + '---|']
-  num_good = num_compared = 0
+  verdicts = []
   for name, by_program in cells.items():
-    means = {program: statistics.fmean(r.mean for r in of_program)
-             for program, of_program in by_program.items()}
+    means = {program: _mean_and_error(found)
+             for program, found in by_program.items()}
     verdict = ''
     if 'ours' in means and len(means) > 1:
-      is_good = means['ours'] >= max(
-          mean for program, mean in means.items() if program != 'ours')
-      num_good, num_compared = num_good + is_good, num_compared + 1
-      verdict = 'yes' if is_good else 'no'
+      mean, error = means.pop('ours')
+      other, other_error = max(means.values())
+      noise = 2 * (error**2 + other_error**2)**.5
+      verdict = ('equal' if abs(mean - other) <= noise else
+                 'better' if mean > other else 'worse')
+      verdicts.append(verdict)
+    num_frames = min(found[0].frames for found in by_program.values())
     recipe = by_program['ours'][0].recipe if 'ours' in by_program else ''
     lines.append(
-        f'| {name} | {PROBLEMS[name].frames:,} | `{recipe}` | ' + ' | '.join(
+        f'| {name} | {num_frames:,} | `{recipe}` | ' + ' | '.join(
             _cell(by_program.get(program, [])) for program in programs)
         + f' | {verdict} |')
-  return '\n'.join(lines) + (
-      f'\n\nOurs is at least as good in {num_good} of {num_compared}.\n')
+  counts = ', '.join(f'{verdicts.count(verdict)} {verdict}'
+                     for verdict in ('better', 'equal', 'worse'))
+  return '\n'.join(lines) + f'\n\nOurs: {counts}.\n'
+
+
+def _mean_and_error(found: Sequence[Result]) -> tuple[float, float]:
+  returns = [x for result in found for x in result.returns]
+  return (statistics.fmean(returns),
+          statistics.stdev(returns) / len(returns)**.5)
 
 
 def _cell(found: Sequence[Result]) -> str:
   if not found:
     return '-'
-  returns = [x for result in found for x in result.returns]
-  error = statistics.stdev(returns) / len(returns)**.5
-  mean = statistics.fmean(returns)
-  digits = 2 if max(map(abs, returns)) < 10 else 0
+  mean, error = _mean_and_error(found)
+  digits = 2 if max(abs(x) for r in found for x in r.returns) < 10 else 0
   return (f'{mean:,.{digits}f} +- {error:,.{digits}f} '
           f'({statistics.fmean(r.seconds for r in found):.0f} s)')
 
@@ -188,6 +200,8 @@ def main() -> None:
                       help='comma-separated names of problems')
   parser.add_argument('--seeds', type=int, default=1, help='seeds 1, 2, ...')
   parser.add_argument('--wrappers', action='store_true')
+  parser.add_argument('--share', type=float, default=1.,
+                      help='share of the frames, for a trial of the programs')
   parser.add_argument('--timeout_s', type=float, default=3600,
                       help='seconds that a run may take')
   parser.add_argument('--torch', default='torch',
@@ -219,7 +233,7 @@ def main() -> None:
           continue
         start_s = time.monotonic()
         try:
-          results.append(ours(name, seed, out, args.timeout_s)
+          results.append(ours(name, seed, out, args)
                          if program == 'ours' else
                          peer(name, program, seed, python, args))
         except (RuntimeError, subprocess.TimeoutExpired) as e:

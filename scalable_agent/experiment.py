@@ -49,7 +49,7 @@ from scalable_agent.settings.suite_settings import OF_SUITES
 MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
-         'table': ('scalable_agent.scores.files', 'compare'),
+         'table': ('scalable_agent.scores.comparing', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.modes.video', 'run'),
          'export': ('scalable_agent.modes.export', 'run'),
@@ -79,6 +79,7 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   if trained_with is None:
     if not flag_values['level_name'].present:
       values |= lab_levels.default(values['mode'], values['algorithm'])
+    values |= recipes.collection_of(values['recipe'], values)
     with recipes.errors_named(values['recipe'], values['algorithm']):
       config = config_lib.Config.from_values(values)
       config.check_used(given)

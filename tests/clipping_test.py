@@ -164,13 +164,16 @@ MUTATIONS = (
          'np.abs(rewards) > np.inf'),
         ('a few rewards are enough', 'sum(map(len, rewards)) < _NUM_STEPS',
          'False'),
+    )),
+    dict(file='runs/clipping', catches='test_later_rewards_are_not_judged',
+         rows=(
         ('said again', 'if not self._num_steps:', 'if True:'),
     )),
     dict(file='runs/clipping',
          catches='test_actions_are_judged_again_and_again', rows=(
         ('only the first actions', 'self._actions_said = share > _SHARE or',
          'self._actions_said = True or'),
-        ('said again', 'self._actions_said = share > _SHARE or',
+        ('actions said again', 'self._actions_said = share > _SHARE or',
          'self._actions_said ='),
     )),
     dict(file='networks/normalisers',

@@ -617,6 +617,14 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
       found.append(float(learner.agent.epsilon))
     self.assertAllClose(found, expected)
 
+  @eager.eagerly()
+  def test_a_ladder_takes_the_place_of_epsilon(self):
+    learner = training.make_learner(
+        _config('ddqn', exploration_ladder=True), _spec('ddqn'))
+    self.assertEqual(learner.agent.epsilon, 1)  # In the warm-up.
+    self.assertNotIn('epsilon', self._step(learner, 'ddqn').scalars)
+    self.assertEqual(learner.agent.epsilon, 0)
+
   @parameterized.parameters(*_DEFAULTS)
   @pytest.mark.storm
   def test_published_weights_end_the_warm_up(self, case):

@@ -34,7 +34,21 @@ class ReadingTest(parameterized.TestCase):
       ('', 'cfg.policy.learn.learning_rate = 0.5', 0.5),
       ('', "cfg['policy']['learn'] = dict(**common)", 0.25),
       ('', "cfg['policy']['learn']['learning_rate'] = "
-       "common['learning_rate']", 0.25))
+       "common['learning_rate']", 0.25),
+      ('', 'cfg.policy.learn.update(common)', 0.25),
+      ('', "cfg['policy']['learn'].update({'learning_rate': 0.5})", 0.5),
+      ('', 'cfg["policy"]["learn"].update(common, learning_rate=0.75)', 0.75),
+      ('', "cfg['policy']['learn'] |= common", 0.25),
+      ('', "cfg['policy'] |= dict(learn=dict(learning_rate=0.5))", 0.5),
+      ('', "cfg |= {'policy': cfg['policy'] | {'learn': common}}", 0.25),
+      ('', "cfg['policy']['learn']: dict = common", 0.25),
+      ('', 'other: dict = dict(common)\n'
+       'other["learning_rate"] += 0.5\ncfg.policy.learn = other', 0.75),
+      ('', 'other = copy.deepcopy(common)\nother.update(learning_rate=0.5)\n'
+       'cfg.policy.learn = other', 0.5),
+      ('', 'other = common.copy()\nother.update(learning_rate=0.5)\n'
+       'cfg.policy.learn.learning_rate = common["learning_rate"]', 0.25),
+      ('**common', "cfg['policy']['learn']['learning_rate'] *= 2", 0.5))
   def test_parts_of_dictionaries(self, learn, after, rate):
     converted = self._convert(learn=learn, after=after)
     self.assertEqual(converted.flags['learning_rate'], rate)
@@ -43,8 +57,15 @@ class ReadingTest(parameterized.TestCase):
       ('**other()', '', '**other()', 'other()'),
       ('', "cfg['policy']['learn'][name] = 1", 'name',
        "cfg['policy']['learn'][name]"),
-      ('**common', "cfg['policy']['learn']['learning_rate'] *= 2",
-       'learning_rate', "cfg['policy']['learn']['learning_rate'] *= 2"))
+      ('**common', "cfg['policy']['learn']['learning_rate'] *= factor",
+       'learning_rate', "cfg['policy']['learn']['learning_rate'] *= factor"),
+      ('', 'cfg.policy.learn.update(other)', '**other', 'other'),
+      ('', 'cfg.policy.learn |= other()', '**other()', 'other()'),
+      ('**common', "cfg.policy.learn.pop('learning_rate')",
+       "**cfg.policy.learn.pop('learning_rate')",
+       "cfg.policy.learn.pop('learning_rate')"),
+      ('**common', 'del cfg.policy.learn.learning_rate', 'learning_rate',
+       'del cfg.policy.learn.learning_rate'))
   def test_unknown_parts_have_notes(self, learn, after, name, text):
     notes = self._convert(learn=learn, after=after).notes
     self.assertStartsWith(notes[f'policy.learn.{name}'],

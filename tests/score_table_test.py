@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent.scores import atari57
+from scalable_agent.scores import comparing
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import statistics
@@ -457,7 +458,7 @@ class SeveralAgentsTest(parameterized.TestCase):
     config = dataclasses.replace(_run().config, mode='table',
                                  logdir=','.join(logdirs))
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.assertEqual(score_files.compare(config), 0)
+      self.assertEqual(comparing.compare(config), 0)
     return stdout.getvalue()
 
   def _read(self, path):

@@ -179,6 +179,17 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
 
+  def test_a_table_leaves_out_unfinished_runs(self):
+    self.assertEqual(self._main(level_name='catch', seeds='2')[0], 0)
+    cut = pathlib.Path(self.logdir, 'catch', 'seed2')
+    os.remove(next(cut.glob('scores-*.json')))
+    _test([f'--logdir={cut}'], 50_000)
+    code, output, _ = self._main(mode='table')
+    self.assertEqual(code, 0)
+    self.assertIn(f'{cut} is left out: 50,000 of 100,000 frames were trained.',
+                  output)
+    self.assertIn('# Test of catch after 100,000 frames', output)
+
   def test_report_keeps_the_runs_of_earlier_commands(self):
     self.assertEqual(self._main(level_name='catch,memory', seeds='2')[0], 0)
     report = pathlib.Path(self.logdir, 'report.csv')
@@ -202,6 +213,25 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual((code, self.started),
                      (1, ['train catch/seed2', 'test catch/seed2']))
     self.assertIn('Failed: catch, seed 1, train: ', output)
+
+  def test_a_stop_ends_the_wait_for_a_locked_run(self):
+    looks = []
+
+    @contextlib.contextmanager
+    def locked(directory):
+      if directory != self.logdir:
+        looks.append(directory)
+        if len(looks) == 1:
+          os.kill(os.getpid(), signal.SIGTERM)
+        raise errors.CheckpointError('locked')
+      yield
+
+    with mock.patch.object(suite.logdirs, 'locked', locked), \
+        mock.patch.object(suite, '_LOCK_TIMEOUT_S', 1):
+      os.makedirs(f'{self.logdir}/catch/seed1')
+      code, output, _ = self._main(level_name='catch', seeds='1')
+    self.assertEqual((code, len(looks), self.started), (0, 1, []))
+    self.assertIn('Stopped.', output)
 
   def test_ctrl_c_leaves_the_runs_time_to_save(self):
     # The suite has a process group of its own here, as in a terminal.
@@ -393,6 +423,18 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/comparing',
+         catches='test_a_table_leaves_out_unfinished_runs', rows=(
+        ('unfinished runs in tables', 'if _is_finished(run)]', ']'),
+    )),
+    dict(file='modes/suite',
+         catches='test_a_stop_ends_the_wait_for_a_locked_run', rows=(
+        ('a stop does not end the wait',
+         'while cell.directory.exists() and not stop.is_set():',
+         'while cell.directory.exists():'),
+        ('runs start after a stop', 'if not stop.is_set():\n        running',
+         'if True:\n        running'),
+    )),
     dict(file='modes/suite', catches='test_finished_runs_are_not_run_again',
          rows=(
         ('all runs again', 'for cell in cells if not cell.tested())',
@@ -413,7 +455,7 @@ MUTATIONS = (
         ('Ctrl-C reaches the runs', 'start_new_session=True',
          'start_new_session=False'),
     )),
-    dict(file='scores/files', catches='test_table_of_two_suites', rows=(
+    dict(file='scores/comparing', catches='test_table_of_two_suites', rows=(
         ('suites are not groups', '._replace(group=path)', ''),
     )),
 )

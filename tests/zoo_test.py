@@ -24,8 +24,6 @@ from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(_ROOT / 'benchmarks'))
-import zoo as make_zoo  # pylint: disable=wrong-import-order
 
 _MAX_BYTES = 25e6
 # Agents whose games take little time, and need no further package.
@@ -192,6 +190,8 @@ class WeightsTest(absltest.TestCase):
 class MakeTest(absltest.TestCase):
 
   def test_an_agent_is_made_from_a_log_directory(self):
+    sys.path.insert(0, str(_ROOT / 'benchmarks'))
+    import zoo as make_zoo  # pylint: disable=g-import-not-at-top
     source = self.create_tempdir().full_path
     folder = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()):
@@ -209,6 +209,31 @@ class MakeTest(absltest.TestCase):
     self.assertTrue(agent.config.test_greedy)
     self.assertEqual(agent.config.video_num_episodes, 1)
     self.assertEqual(agent.play(num_episodes=3), list(card.returns))
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/weights',
+         catches='test_matrices_are_rounded_and_other_arrays_are_not', rows=(
+        ('large numbers become infinite',
+         'if is_matrix and np.abs(array).max() <= _LARGEST else array)',
+         'if is_matrix else array)'),
+        ('vectors are rounded', 'array.ndim > 1', 'array.ndim > 0'),
+        ('weights change places', "arrays[f'arr_{i + 1}']",
+         "arrays[f'arr_{i or 1}']"),
+    )),
+    dict(file='zoo/__init__', catches='test_other_directories_are_left_alone',
+         rows=(
+        ('files of the user are overwritten',
+         'if os.path.exists(target) and not', 'if not target and not'),
+    )),
+    dict(file='runs/checkpoint_files',
+         catches='test_a_copy_cannot_be_trained_further', rows=(
+        ('agents of the zoo are overwritten',
+         "if identity['level'] and os.path.exists(weights.path(logdir)):",
+         "if identity['level'] is None:"),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -134,21 +134,27 @@ def evaluate(agent: agents.Agent, data: structs.Unroll, discounting: float,
   env_outputs, agent_outputs, truncation_values = data.steps
   learner_outputs, _ = agent.unroll(
       agent_outputs.action, env_outputs, data.start.agent_state)
-  bootstrap_value = learner_outputs.baseline[-1]
+  # Of several levels, each column has the value of its level.
+  of_level = lambda x: agent.returns.of_levels(
+      x, data.start.level_name) if agent.returns else x
+  values = of_level(learner_outputs.baseline)
+  bootstrap_value = values[-1]
 
   # Entry t + 1 holds the action that was chosen at observation t, its reward
   # and whether it ended the episode. Entry t of the learner's outputs belongs
   # to observation t.
+  agent_outputs = agent_outputs._replace(
+      baseline=of_level(agent_outputs.baseline))
   behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
   rewards = actor_critic.clip_rewards(env_outputs.reward[1:], reward_clipping)
   done = env_outputs.done[1:]
   policy = heads.policy_of(agent.head, learner_outputs.policy[:-1])
-  baseline = learner_outputs.baseline[:-1]
+  baseline = values[:-1]
   discounts = tf.cast(~done, tf.float32) * discounting
   # Where a time limit truncates an episode, the value of the last observation
   # is added to the reward. The discount is 0, so the next episode has no
   # effect.
-  rewards += discounting * truncation_values[1:]
+  rewards += discounting * of_level(truncation_values[1:])
 
   log_probs = policy.log_prob(behaviour.action)
   behaviour_policy = heads.policy_of(agent.head, behaviour.policy)
@@ -211,6 +217,27 @@ class Target:
     """Moves the weights by the share `rate` towards the online weights."""
     for target, online in zip(self.variables, self._online, strict=True):
       target.assign(q_learning.incremental_update(target, online, rate))
+
+
+class TargetPolicy(Target):
+  """A copy of the policy that learns, of a number of updates before.
+
+  Attributes:
+    period: number of updates between two copies.
+  """
+
+  def __init__(self, model: agents.Agent, online: agents.Agent, period: int):
+    """See `Target`; the two agents share no statistics."""
+    super().__init__(model, online)
+    self.period = period
+
+  def of(self, data: structs.Unroll) -> heads.Policy:
+    """Returns the policy at the entries 0 to `T - 1`, without gradients."""
+    outputs, _ = self.model.unroll(
+        data.steps.agent_outputs.action, data.steps.env_outputs,
+        data.start.agent_state)
+    return heads.policy_of(
+        self.model.head, tf.stop_gradient(outputs.policy[:-1]))
 
 
 def _floats(model: tf.keras.Model) -> list[tf.Variable]:

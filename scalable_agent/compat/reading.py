@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Reads settings from Python files of other projects, without running a file.
 
-Numbers, texts, lists, dictionaries (also `**`), `dict(...)`, `EasyDict(...)`,
-arithmetic, names and parts of dictionaries assigned before, and arguments with
-a default in `add_argument` have values. Every other expression is `Unknown`.
+Numbers, texts, lists, dictionaries (also `**`, `|`, `update` and copies),
+`dict(...)`, `EasyDict(...)`, arithmetic, names and parts of dictionaries
+assigned before, and arguments with a default in `add_argument` have values.
+Every other expression is `Unknown`, also another change of a dictionary.
 """
 
 import ast
@@ -27,6 +28,9 @@ class Unknown(NamedTuple):
 Value: TypeAlias = object
 
 _COPIES = ('dict', 'EasyDict')
+_DEEP_COPIES = ('copy.deepcopy', 'deepcopy', 'copy.copy')
+# Methods that change a dictionary, besides `update`.
+_CHANGES = ('clear', 'pop', 'popitem', 'setdefault')
 _NUMBERS: dict[str, Callable[[float], float]] = {'int': int, 'float': float}
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
@@ -82,17 +86,33 @@ class _Reader(ast.NodeVisitor):
   def visit_Assign(self, node: ast.Assign) -> None:
     """Keeps the value of names, and of parts of known dictionaries."""
     for target in node.targets:
-      if isinstance(target, ast.Name):
-        self.values[target.id] = self._value(node.value)
-      elif isinstance(target, (ast.Subscript, ast.Attribute)):
-        self._set_part(target, self._value(node.value))
+      self._set(target, self._value(node.value))
+    self.generic_visit(node)
+
+  def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+    """As `visit_Assign`, with a type."""
+    if node.value is not None:
+      self._set(node.target, self._value(node.value))
     self.generic_visit(node)
 
   def visit_AugAssign(self, node: ast.AugAssign) -> None:
-    """Keeps that a part of a dictionary has no known value any more."""
-    if isinstance(node.target, (ast.Subscript, ast.Attribute)):
-      self._set_part(node.target, Unknown(ast.unparse(node)))
+    """Keeps the new value, such as that of `name |= {...}`."""
+    value = self._value(ast.BinOp(node.target, node.op, node.value))
+    self._set(node.target, Unknown(ast.unparse(node)) if isinstance(
+        value, Unknown) else value)
     self.generic_visit(node)
+
+  def visit_Delete(self, node: ast.Delete) -> None:
+    """Keeps that a part of a dictionary has no known value any more."""
+    for target in node.targets:
+      if not isinstance(target, ast.Name):
+        self._set(target, Unknown(ast.unparse(node)))
+
+  def _set(self, target: ast.expr, value: Value) -> None:
+    if isinstance(target, ast.Name):
+      self.values[target.id] = value
+    elif isinstance(target, (ast.Subscript, ast.Attribute)):
+      self._set_part(target, value)
 
   def _set_part(self, target: ast.Subscript | ast.Attribute,
                 value: Value) -> None:
@@ -117,8 +137,10 @@ class _Reader(ast.NodeVisitor):
                            else copy.deepcopy(value))
 
   def visit_Call(self, node: ast.Call) -> None:
-    """Keeps calls, and the defaults of arguments of the command."""
+    """Keeps calls, defaults of arguments, and changes of dictionaries."""
     arguments = self._keywords(node)
+    if isinstance(node.func, ast.Attribute):
+      self._change(node, node.func, arguments)
     function = ast.unparse(node.func)
     if function.endswith('.add_argument'):
       for name in map(self._value, node.args):
@@ -127,6 +149,17 @@ class _Reader(ast.NodeVisitor):
           self.values[f'args.{name}'] = arguments['default']
     self.calls.append(Call(function, arguments))
     self.generic_visit(node)
+
+  def _change(self, node: ast.Call, method: ast.Attribute,
+              arguments: dict[str, Value]) -> None:
+    """Changes a known dictionary as the call of its method does."""
+    owner = self._value(method.value)
+    if not isinstance(owner, dict):
+      return
+    if method.attr == 'update':
+      owner |= self._merged([(None, x) for x in node.args]) | arguments
+    elif method.attr in _CHANGES:
+      owner[f'**{ast.unparse(node)}'] = Unknown(ast.unparse(node))
 
   def _keywords(self, node: ast.Call) -> dict[str, Value]:
     return self._merged([(word.arg, word.value) for word in node.keywords])
@@ -161,8 +194,12 @@ class _Reader(ast.NodeVisitor):
           owner, dict) else unknown
     if isinstance(node, ast.Name):
       return self.values.get(node.id, unknown)
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-      return self.values.get(f'args.{node.attr}', unknown)
+    if isinstance(node, ast.Attribute):
+      owner = self._value(node.value)
+      if isinstance(owner, dict):
+        return owner.get(node.attr, unknown)
+      if isinstance(node.value, ast.Name):
+        return self.values.get(f'args.{node.attr}', unknown)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
       number = self._value(node.operand)
       return -number if isinstance(number, (int, float)) else unknown
@@ -174,6 +211,8 @@ class _Reader(ast.NodeVisitor):
 
   def _sum(self, node: ast.BinOp, unknown: Unknown) -> Value:
     left, right = self._value(node.left), self._value(node.right)
+    if isinstance(node.op, ast.BitOr) and isinstance(left, dict):
+      return self._merged([(None, node.left), (None, node.right)])
     if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
       return unknown
     if isinstance(node.op, ast.Pow) and (
@@ -189,6 +228,11 @@ class _Reader(ast.NodeVisitor):
     first = self._value(node.args[0]) if len(node.args) == 1 else None
     if name in _COPIES and (not node.args or isinstance(first, dict)):
       return (first if isinstance(first, dict) else {}) | self._keywords(node)
+    if name in _DEEP_COPIES and isinstance(first, dict):
+      return copy.deepcopy(first)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == 'copy':
+      owner = self._value(node.func.value)
+      return dict(owner) if isinstance(owner, dict) else unknown
     if name in _NUMBERS and isinstance(first, (int, float)):
       try:
         return _NUMBERS[name](first)

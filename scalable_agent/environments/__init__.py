@@ -232,7 +232,7 @@ def check_levels(
 
 
 def play_trial(level_name: str, settings: EnvironmentSettings,
-               seconds: float) -> trial.Facts:
+               seconds: float, checks: bool = True) -> trial.Facts:
   """Plays random steps for about some seconds; raises errors as `make_vec`.
 
   Raises `EnvironmentSpecError` for Atari games, which are no environments of
@@ -247,7 +247,7 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0)),
       settings.step_timeout_s + _MAX_TRIALS * seconds) as level:
-    return level.call('play', seconds)
+    return level.call('play', seconds, checks)
 
 
 def goal_functions(

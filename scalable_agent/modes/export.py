@@ -114,7 +114,8 @@ class ExportedAgent(tf.Module):
       or floats within [-1, 1]; `policy`, float32 `[B, P]`, the parameters of
       the policy, which are logits for discrete actions (-1e20 where
       `observation_action_mask` is False); `baseline`, float32 `[B]`, for agents
-      with a baseline; with an LSTM the next `c` and `h`.
+      with a baseline (`[B, L]` with `--normalise_returns` of `L` levels, in
+      the order of their names); with an LSTM the next `c` and `h`.
     """
     observation = self._observation(inputs)
     if 'observation_instruction' in inputs:

@@ -236,6 +236,10 @@ def restore(config: config_lib.Config,
   Returns the agent, and the environment frames of the training. Raises
   errors.CheckpointError if the checkpoint is of another agent or damaged.
   """
+  trained_with = config_lib.trained_with(config.logdir)
+  if trained_with and config.normalise_returns:
+    # The levels of the training have statistics, not those of a test.
+    config = dataclasses.replace(config, level_name=trained_with.level_name)
   agent = algorithms.make_agent(
       config, spec, config.derive_seed('learner', 0))
   num_env_frames = checkpointing.restore_agent(

@@ -25,6 +25,7 @@ from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
+from scalable_agent.scores import comparing
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table
@@ -161,7 +162,7 @@ def _check_same(config: config_lib.Config,
 
   Returns the flags of each level of the suite, of earlier commands and of now.
   """
-  path = os.path.join(config.logdir, score_files.SUITE_FILE)
+  path = os.path.join(config.logdir, comparing.SUITE_FILE)
   suite, flags_before = config.suite, {}
   if os.path.exists(path):
     try:
@@ -196,7 +197,9 @@ def _run_all(cells: Sequence[Cell], jobs: int,
 
   def start(cell: Cell, mode: str) -> None:
     try:
-      running[cell] = mode, _start(cell, mode)
+      _wait_until_unlocked(cell, stop)
+      if not stop.is_set():
+        running[cell] = mode, _start(cell, mode)
     except errors.CheckpointError as e:  # Another run has the directory.
       failures.append(f'{cell}, {mode}: {e}')
 
@@ -220,7 +223,6 @@ def _run_all(cells: Sequence[Cell], jobs: int,
 
 
 def _start(cell: Cell, mode: str) -> subprocess.Popen:
-  _wait_until_unlocked(cell)
   print(f'{cell}: {mode}.', flush=True)
   # Test mode takes all other settings from the training.
   of_mode = cell.flags if mode == 'train' else cell.flags[-1:]
@@ -232,17 +234,17 @@ def _start(cell: Cell, mode: str) -> subprocess.Popen:
       env=dict(os.environ, PYTHONPATH=path))
 
 
-def _wait_until_unlocked(cell: Cell) -> None:
+def _wait_until_unlocked(cell: Cell, stop: signals.Stop) -> None:
   """Waits for the run of a killed suite, which saves its last checkpoint."""
   end = time.monotonic() + _LOCK_TIMEOUT_S
-  while cell.directory.exists():
+  while cell.directory.exists() and not stop.is_set():
     try:
       with logdirs.locked(str(cell.directory)):
         return
     except errors.CheckpointError:
       if time.monotonic() > end:
         raise
-      time.sleep(_POLL_S)
+      stop.wait(_POLL_S)
 
 
 def _ended(cell: Cell, mode: str, code: int, num_left: int) -> list[str]:

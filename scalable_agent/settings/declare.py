@@ -99,8 +99,8 @@ class By(dict[str, U]):
 
   The first key counts: `impala on DeepMind Lab`, `Atari or DeepMind Lab`,
   `Atari with LSTM`, `ddqn with LSTM`, `others with LSTM` (these three are for
-  off-policy algorithms), `ddqn on Atari`, `Atari` (not for impala), `ddqn`,
-  `others`.
+  off-policy algorithms), `module:id`, `--num_actors=auto`, `ddqn on Atari`,
+  `Atari` (not for impala), `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
