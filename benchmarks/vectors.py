@@ -3,7 +3,7 @@
 
   python benchmarks/vectors.py \
       --levels=HalfCheetah-v5,envpool:HalfCheetah-v5 [--num_envs=16] \
-      [--groups=1] [--rounds=5] [--seconds=5]
+      [--groups=1] [--environments_per_process=1] [--rounds=5] [--seconds=5]
 
 The levels take turns. Rates are steps/s of all environments; CPU time is that
 of this process and its children, per step. Each group has a thread. The table
@@ -62,10 +62,13 @@ def main():
   parser.add_argument('--levels', required=True)
   parser.add_argument('--num_envs', type=int, default=16)
   parser.add_argument('--groups', type=int, default=1)
+  parser.add_argument('--environments_per_process', type=int, default=1)
   parser.add_argument('--rounds', type=int, default=5)
   parser.add_argument('--seconds', type=float, default=5)
   args = parser.parse_args()
-  settings = environments.EnvironmentSettings(num_action_repeats=1)
+  settings = environments.EnvironmentSettings(
+      num_action_repeats=1,
+      environments_per_process=args.environments_per_process)
   levels = args.levels.split(',')
   groups = {}
   for level in levels:

@@ -2,7 +2,7 @@
 """Draws docs/zoo.gif: agents of the zoo that play, side by side.
 
   python benchmarks/zoo_picture.py --out=docs/zoo.gif \\
-      --names=breakout,pong,half_cheetah_sac,lunar_lander
+      --names=breakout,pong,vizdoom_basic,lunar_lander,fetch_reach,catch
 
 Each agent plays one game in video mode. The GIF has `--seconds` of each game,
 from `--skip` seconds after the start; shorter games begin again.

@@ -49,7 +49,7 @@ from scalable_agent.settings.suite_settings import OF_SUITES
 MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
-         'table': ('scalable_agent.scores.files', 'compare'),
+         'table': ('scalable_agent.scores.comparing', 'compare'),
          'plot': ('scalable_agent.scores.plotting', 'run'),
          'video': ('scalable_agent.modes.video', 'run'),
          'export': ('scalable_agent.modes.export', 'run'),

@@ -12,7 +12,7 @@ from scalable_agent.replay import saving
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.scores import evaluations
-from scalable_agent.scores import reading as score_reading
+from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
 
@@ -105,7 +105,7 @@ class JsonTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.CheckpointError, 'json is damaged'):
       checkpoint_files.check_identity(self.logdir, {'agent': 'a'})
     with self.assertRaisesRegex(errors.ConfigError, 'too many brackets'):
-      score_reading.read(self._write('scores-1-1.json'))
+      score_files.read(self._write('scores-1-1.json'))
 
   def test_brackets_are_like_a_lost_file(self):
     self._write('spec.json')

@@ -246,8 +246,8 @@ MUTATIONS = (
         ('one draw for all', '[batch_size, *axes], which_seed)',
          '[1, *axes], which_seed)'),
         ('which are random decides what they are',
-         '[batch_size, *axes], which_seed)',
-         '[batch_size, *axes], random_seed)'),
+         'stateless_uniform([batch_size, *axes], which_seed)',
+         'stateless_uniform([batch_size, *axes], random_seed)'),
     )),
     dict(file='networks/agents',
          catches='test_greedy_policies_take_the_mode', rows=(

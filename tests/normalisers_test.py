@@ -419,15 +419,18 @@ class LevelsTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters('impala', 'appo')
   def test_the_size_of_the_rewards_of_a_level_does_not_matter(self, algorithm):
     names = ['target', 'catch', 'target', 'catch']
-    weights = []
+    weights, priorities = [], []
     for scale in (1, 1000):
       learner = _learner(
           **_LEVELS, algorithm=algorithm, batch_size=4, num_actors=4)
       for seed in range(12):
-        _step(learner, _of_levels(seed, names, scale))
+        learned = _step(learner, _of_levels(seed, names, scale))
       weights.append([v.numpy() for v in learner.agent.trainable_variables])
+      priorities.append(learned.errors)
     for one, two in zip(*weights, strict=True):
       self.assertAllClose(one, two, atol=2e-4)
+    if algorithm == 'impala':
+      self.assertAllClose(*priorities, rtol=1e-2)
     deviation = learner.agent.returns.deviation
     self.assertGreater(deviation[1], 100 * deviation[0])
 
@@ -1450,6 +1453,14 @@ MUTATIONS = (
             ('a number of rows for all levels',
              'return (counts, counts * shift',
              'return (tf.ones_like(counts), counts * shift'),
+        )),
+    dict(
+        file='algorithms/impala',
+        catches='test_the_size_of_the_rewards_of_a_level_does_not_matter',
+        rows=(
+            ('priorities in rewards',
+             'terms[1] if has_levels else',
+             'terms[1] if False else'),
         )),
     dict(
         file='networks/pop_art',

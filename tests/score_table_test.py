@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent.scores import atari57
+from scalable_agent.scores import comparing
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
-from scalable_agent.scores import reading as score_reading
 from scalable_agent.scores import statistics
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
@@ -326,7 +326,7 @@ class WordsTest(parameterized.TestCase):
       text = score_files.to_markdown(_table(returns))
       for line in lines:
         self.assertIn(line, text)
-      # The median of A3C is unconfirmed.
+      # The median of A3C is from memory.
       self.assertNotIn('54.9', text)
 
   def test_games(self):
@@ -458,11 +458,11 @@ class SeveralAgentsTest(parameterized.TestCase):
     config = dataclasses.replace(_run().config, mode='table',
                                  logdir=','.join(logdirs))
     with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      self.assertEqual(score_files.compare(config), 0)
+      self.assertEqual(comparing.compare(config), 0)
     return stdout.getvalue()
 
   def _read(self, path):
-    return score_reading.read(path)
+    return score_files.read(path)
 
   @parameterized.parameters(
       ('impala_shallow', 'shallow', '93.2', '466.4'),
@@ -568,7 +568,7 @@ class SeveralAgentsTest(parameterized.TestCase):
       content['agents'][0][settings]['gone'] = 1
     with open(path, 'w') as f:
       json.dump(content, f)
-    run = score_reading.read(path)
+    run = score_files.read(path)
     for settings in (run.config, run.trained_with):
       self.assertEqual((settings.max_noops, settings.seed), (30, 5))
 
@@ -614,7 +614,7 @@ class SeveralAgentsTest(parameterized.TestCase):
     with open(path, 'w', encoding='utf-8') as f:
       json.dump(written, f)
     with self.assertRaisesRegex(errors.ConfigError, 'scores-1-1.json cannot'):
-      score_reading.read(path)
+      score_files.read(path)
 
   @parameterized.parameters(
       ({}, 'holds no table of a test'),

@@ -423,7 +423,7 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
-    dict(file='scores/reading',
+    dict(file='scores/comparing',
          catches='test_a_table_leaves_out_unfinished_runs', rows=(
         ('unfinished runs in tables', 'if _is_finished(run)]', ']'),
     )),
@@ -455,7 +455,7 @@ MUTATIONS = (
         ('Ctrl-C reaches the runs', 'start_new_session=True',
          'start_new_session=False'),
     )),
-    dict(file='scores/reading', catches='test_table_of_two_suites', rows=(
+    dict(file='scores/comparing', catches='test_table_of_two_suites', rows=(
         ('suites are not groups', '._replace(group=path)', ''),
     )),
 )

@@ -25,8 +25,9 @@ from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
+from scalable_agent.scores import comparing
+from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
-from scalable_agent.scores import reading as score_reading
 from scalable_agent.scores import table
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -62,7 +63,7 @@ class Cell:
   def tested(self) -> table.Run | None:
     """Returns the test of the finished training; None without such a test."""
     try:
-      run = score_reading.read(str(self.directory))
+      run = score_files.read(str(self.directory))
     except errors.ConfigError:
       return None
     return run if run.num_env_frames >= self.num_env_frames else None
@@ -161,7 +162,7 @@ def _check_same(config: config_lib.Config,
 
   Returns the flags of each level of the suite, of earlier commands and of now.
   """
-  path = os.path.join(config.logdir, score_reading.SUITE_FILE)
+  path = os.path.join(config.logdir, comparing.SUITE_FILE)
   suite, flags_before = config.suite, {}
   if os.path.exists(path):
     try:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Writes tables of scores: Markdown, CSV and JSON."""
+"""Writes and reads tables of scores: Markdown, CSV and JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 import csv
@@ -7,12 +7,14 @@ import dataclasses
 import io
 import itertools
 import json
+import operator
 import os
+import re
+from typing import Any
 
 from scalable_agent import errors
 from scalable_agent.scores import group_text
 from scalable_agent.scores import markdown
-from scalable_agent.scores import reading
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
@@ -20,41 +22,7 @@ from scalable_agent.settings import files as whole_files
 
 # Name of a file that a killed test leaves behind.
 TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
-
-
-def compare(config: config_lib.Config) -> int:
-  """Prints and writes the tests of several agents as one table.
-
-  The paper's experts are one agent for each game, so numbers over all games
-  need such a table. `logdir=A,B,C` names files of tests, directories with
-  tests, of which the latest test counts, or directories of suites. Returns the
-  program's exit code.
-
-  Raises:
-    ConfigError: a test is missing or cannot be read, or suites have different
-      levels.
-    SaveError: the table cannot be written.
-  """
-  table = score_table.make_table(
-      [run for path in config.logdirs for run in reading.read_all(path)])
-  levels: dict[str, set[str]] = {}
-  for run in table.runs:
-    levels.setdefault(run.group, set()).update(row.level for row in run.rows)
-  levels.pop('', None)
-  if any(found != next(iter(levels.values())) for found in levels.values()):
-    raise errors.ConfigError(
-        f'{" and ".join(levels)} hold runs of different levels, which cannot '
-        'be compared. Name suites of the same levels.')
-  print(to_markdown(table))
-  logdir = os.path.dirname(table.runs[0].source)
-  try:
-    path = reserve_path(logdir, f'{len(table.runs)}_agents')
-    write(table, path)
-  except OSError as e:
-    raise errors.SaveError(
-        f'{logdir} could not be written: {e.strerror}.') from e
-  print(f'Wrote {path}.json, .csv and .md.')
-  return 0
+_NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 
 def to_markdown(table: score_table.Table, title: str = '') -> str:
@@ -282,3 +250,48 @@ def write(table: score_table.Table, path: str) -> None:
 
 _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
+
+
+def read(path: str) -> score_table.Run:
+  """Reads the test of an agent from a JSON file, or from a directory.
+
+  In a directory, the latest test after the most frames counts. Raises
+  ConfigError if there is no table, or the table cannot be read.
+  """
+  if os.path.isdir(path):
+    try:
+      # A failed write has left an empty file.
+      found = [match for match in map(_NAME.fullmatch, os.listdir(path))
+               if match and os.path.getsize(os.path.join(path, match[0]))]
+    except OSError as e:
+      raise errors.ConfigError(
+          f'--logdir={path} cannot be read: {e.strerror}.') from e
+    if not found:
+      raise errors.ConfigError(
+          f'--logdir={path} holds no table of a test (scores-*.json). Test '
+          'first: --mode=test.')
+    latest = max(found, key=lambda match: tuple(map(int, match.groups())))
+    path = os.path.join(path, latest[0])
+  try:
+    [agent] = whole_files.read_json(path)['agents']
+    settings, trained_with = (
+        values and config_lib.Config.from_saved(values)
+        for values in (agent['settings'], agent['trained_with']))
+    if not (settings and agent['levels']):
+      raise ValueError('it has no settings or no levels')
+    return score_table.Run(
+        settings, operator.index(agent['num_env_frames']), trained_with or None,
+        tuple(_read_row(level) for level in agent['levels']),
+        os.path.splitext(path)[0])
+  except (OSError, LookupError, TypeError, ValueError) as e:
+    raise errors.ConfigError(
+        f'{path} cannot be read as the test of an agent: {e}. Name another '
+        'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e
+
+
+def _read_row(level: dict[str, Any]) -> score_table.Row:
+  if not isinstance(level['level'], str) or not level['returns']:
+    raise ValueError('a level has no name or no returns')
+  return score_table.make_row(
+      level['level'], level['returns'],
+      operator.index(level.get('num_cut', 0)))  # Missing in older tables.
