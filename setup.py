@@ -24,6 +24,8 @@ _PYGAME = 'pygame-ce>=2.1.3'
 _MINATAR = ['minatar>=1.0.15']
 # dm_control 1.0.50 fails with mujoco 4.0.
 _DM_CONTROL = ['dm_control>=1.0.34', 'mujoco<4', 'shimmy>=2.0']
+# 296 MB of wheels with the assets, so not in `dev`.
+_ENVPOOL = ['envpool>=1.2.5; python_version >= "3.11"']
 _BOX2D = ['box2d>=2.3.10', _PYGAME]
 _CUDA = ['tensorflow[and-cuda]>=2.18; platform_system == "Linux"']
 _RAY = ['ray>=2.60']
@@ -70,6 +72,7 @@ setuptools.setup(
         'scalable_agent': ['py.typed'],
         'scalable_agent.settings.recipes': ['*.flags'],
         'scalable_agent.scores.data': ['*.csv'],
+        'scalable_agent.zoo': ['*/*.json', '*/*.npz'],
     },
     entry_points={'console_scripts': [
         'scalable-agent = scalable_agent.experiment:run_program']},
@@ -94,6 +97,7 @@ setuptools.setup(
         'minatar': _MINATAR,
         'dm_control': _DM_CONTROL,
         'box2d': _BOX2D,
+        'envpool': _ENVPOOL,
         'plot': _PLOT,
         'video': _VIDEO,
         'cuda': _CUDA,

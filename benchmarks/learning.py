@@ -74,6 +74,69 @@ class Recipe(NamedTuple):
     return value <= self.mark if self.is_limit else value >= self.mark
 
 
+def _with_and_without(
+    name: str, with_memory: Recipe, limit: float,
+    *lstm_flags: str) -> dict[str, Recipe]:
+  """Returns a recipe, and the same one without memory, which has a limit."""
+  return {
+      name: with_memory._replace(
+          flags=(*with_memory.flags, '--use_lstm', *lstm_flags)),
+      f'{name}_without_memory': with_memory._replace(
+          mark=limit, is_limit=True)}
+
+
+def _cue(algorithm: str, name: str, level_flags: tuple[str, ...], delay: int,
+         num_frames: int, limit: float) -> dict[str, Recipe]:
+  """Returns recipes of a level with a cue `delay` steps before a choice.
+
+  The last action is not shown: actions could carry the cue.
+  """
+  steps = max(delay, 10)
+  return _with_and_without(
+      f'{algorithm}_{name}', Recipe(
+          f'{algorithm}_catch', num_frames // 10, 100, .95, flags=(
+              *level_flags, f'--total_environment_frames={num_frames}',
+              '--hidden_sizes=32', '--num_action_repeats=1', '--batch_size=32',
+              '--learning_rate=0.002', '--min_replay_steps=500',
+              *{'sac': ['--target_entropy_ratio=0.3'],
+                'ddqn': ['--target_update_period=100']}.get(algorithm, []))),
+      limit, '--lstm_units=32', '--nouse_last_action_reward',
+      '--unroll_length=5', f'--sequence_length={steps}',
+      f'--burn_in_steps={steps}')
+
+
+def _of_memory() -> dict[str, Recipe]:
+  """Returns the recipes of levels that need a memory, and their baselines."""
+  delays = lambda algorithm, delay, num_frames: _cue(
+      algorithm, f'memory_{delay}', (
+          '--level_name=memory', f'--environment_kwargs={{"delay": {delay}}}'),
+      delay, num_frames, .2)
+  recipes = {}
+  for algorithm in ('ddqn', 'sac', 'mpo'):
+    recipes |= delays(algorithm, 5, 20_000)
+  recipes |= delays('ddqn', 10, 30_000) | delays('sac', 10, 60_000)
+  recipes |= delays('ddqn', 20, 30_000)
+  for length in (20, 50):
+    recipes |= _cue(
+        'ddqn', f'tmaze_{length}', (f'--level_name=tmaze_{length}',),
+        length // 2 + 2, 100_000, .6)
+  for algorithm in ('sac', 'td3', 'ddpg', 'mpo'):
+    recipes |= _with_and_without(
+        f'{algorithm}_pendulum_position', Recipe(
+            f'{algorithm}_pendulum', 5000, 100, -250, flags=(
+                '--level_name=pendulum_position',
+                '--total_environment_frames=50000', '--learning_rate=0.0003')),
+        -400, '--batch_size=32')
+  for algorithm in ('ddqn', 'sac', 'mpo'):
+    recipes |= _with_and_without(
+        f'{algorithm}_cartpole_position', Recipe(
+            f'{algorithm}_cartpole', 10_000, 20, 475, 'best', flags=(
+                '--level_name=cartpole_position', '--updates_per_step=0.125',
+                '--total_environment_frames=200000')),
+        200, '--batch_size=32', '--unroll_length=10')
+  return recipes
+
+
 RECIPES = {
     **{f'{name}_pendulum': Recipe(f'{name}_pendulum', 2500, 100, -200)
        for name in ('sac', 'td3', 'ddpg', 'mpo')},
@@ -108,6 +171,7 @@ RECIPES = {
     **{name: Recipe(name, 10_000, 100, 0.95) for name in ('catch', 'memory')},
     'vizdoom_basic': Recipe('vizdoom_basic', 200_000, 50, 50),
     'impala_pendulum': Recipe('impala_pendulum', 50_000, 100, -250),
+    **_of_memory(),
     'impala_pattern': Recipe('impala_pattern', 20_000, 100, 9.9),
     **{name: Recipe(name, 20_000, 50, 475, 'best')
        for name in ('cartpole', 'impala_cartpole_replay')},

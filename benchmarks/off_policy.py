@@ -20,6 +20,9 @@ virtual environment of its own, see peers.py. The work (`--what`):
 *   mpo: HalfCheetah-v5 as above, against our SAC.
 *   updates: HalfCheetah's SAC without environments: draws, copies and updates,
     with 1, 8 and 32 updates per call.
+*   memory: the same for 32 sequences of 20 steps with an LSTM of 128 units and
+    a burn-in of 10, and without memory for 640 transitions: of 17 numbers, and
+    of 391 numbers, as many as the features of the memory.
 
 Every run starts from the beginning, and learning after 1,000 steps. Steps are
 counted from the first update after `--warm_up_s` to the first one after another
@@ -81,7 +84,8 @@ _PEER_SETTINGS = {
             'arguments': {**_EVERY_FOUR, 'buffer_size': 100_000}},
     'pong': {'algorithm': 'DQN', 'level': 'Pong',
              'arguments': {**_EVERY_FOUR, 'buffer_size': 20_000}}}
-_WORK = ('sac', 'td3', 'ddpg', 'dqn', 'pong', 'mpo', 'updates')
+_WORK = ('sac', 'td3', 'ddpg', 'dqn', 'pong', 'mpo', 'updates', 'memory')
+_OF_CALLS = ('updates', 'memory')
 
 
 class Program(NamedTuple):
@@ -133,6 +137,17 @@ def programs_of(what: str, args: argparse.Namespace) -> list[Program]:
             for xla in ('none', 'all')]
     return [p._replace(settings={**p.settings, 'calls': _CALLS})
             for p in (*ours, *_peers_of('sac', args))]
+  if what == 'memory':
+    plain = (*_cheetah('sac'), '--batch_size=640')
+    memory = (*_cheetah('sac'), '--use_lstm', '--lstm_units=128',
+              '--sequence_length=20', '--burn_in_steps=10', '--batch_size=32')
+    return [
+        program._replace(settings={
+            **program.settings, 'calls': [1], 'num_inputs': num_inputs})
+        for program, num_inputs in (
+            (_ours('transitions of 17 numbers', plain), 17),
+            (_ours('transitions of 391 numbers', plain), 391),
+            (_ours('sequences, LSTM', memory), 17))]
   return [_ours(_OURS, _FLAGS.get(what) or _cheetah(what)),
           *_peers_of(what, args)]
 
@@ -230,17 +245,18 @@ def _measure_updates(program):
 
 
 def print_updates(results: dict[str, list[dict]]) -> None:
-  """Prints the table of `--what=updates`."""
+  """Prints the table of `--what=updates` or `memory`."""
+  calls = [*next((runs[0] for runs in results.values() if runs), {})]
   print('| SAC, draws and updates | '
         + ' | '.join(f'K = {k}, updates per s of processor time (of wall time)'
-                     for k in _CALLS) + ' |')
-  print('|---' + '|---:' * len(_CALLS) + '|')
+                     for k in calls) + ' |')
+  print('|---' + '|---:' * len(calls) + '|')
   for title, runs in results.items():
     if not runs:
       print(f'| {title}, failed |', flush=True)
       continue
     cells = []
-    for k in map(str, _CALLS):
+    for k in calls:
       cpu, wall = (statistics.median(1e3 / run[k][name] for run in runs)
                    for name in ('cpu', 'wall'))
       cells.append(f'{cpu:.0f} ({wall:.0f})')
@@ -273,7 +289,7 @@ def main() -> None:
   all_results, lines = {}, []
   for what in args.what.split(','):
     programs = programs_of(what, args)
-    if what == 'updates':
+    if what in _OF_CALLS:
       all_results[what] = compare_updates(programs, args)
     else:
       all_results[what] = compare(what, programs, args)
@@ -286,8 +302,9 @@ def main() -> None:
           'per update | it / ours | parameters | others, cores |\n'
           '|---|---|---|---:|---|---:|---|---:|---:|')
     print('\n'.join(lines) + '\n')
-  if 'updates' in all_results:
-    print_updates(all_results['updates'])
+  for what in _OF_CALLS:
+    if what in all_results:
+      print_updates(all_results[what])
   if args.json:
     with open(args.json, 'w', encoding='utf-8') as f:
       json.dump(all_results, f, indent=1)

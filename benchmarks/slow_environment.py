@@ -1,8 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Environments that only sleep: 1, 5 or 20 ms a step.
+"""Environments that only sleep: 1, 5 or 20 ms a step, or 2 s a reset.
 
-With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0` is
-the name of a level.
+With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0` and
+`slow_environment:SlowResets-v0` are names of levels.
 """
 
 import time
@@ -24,6 +24,7 @@ class SlowEnvironment(gymnasium.Env):
   Episodes have 500 to 1500 steps, so that many environments do not end
   together; `reset` takes no time. Observations are float32 `[8]`.
   """
+  _LENGTHS, _RESET_S = (500, 1500), 0.
 
   def __init__(self, step_ms: float):
     self._step_s = step_ms / 1000
@@ -32,7 +33,8 @@ class SlowEnvironment(gymnasium.Env):
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
-    self._steps_left = int(self.np_random.integers(500, 1500))
+    time.sleep(self._RESET_S)
+    self._steps_left = int(self.np_random.integers(*self._LENGTHS))
     return self._observe(), {}
 
   def step(self, action):
@@ -49,6 +51,13 @@ class SlowEnvironment(gymnasium.Env):
     return observation
 
 
+class SlowResets(SlowEnvironment):
+  """Resets sleep for two seconds; episodes have 25 to 75 steps."""
+  _LENGTHS, _RESET_S = (25, 75), 2.
+
+
+gymnasium.register('SlowResets-v0', entry_point=f'{__name__}:SlowResets',
+                   kwargs={'step_ms': 0})
 for _step_ms in STEP_MS:
   gymnasium.register(
       level_name(_step_ms).rpartition(':')[2],

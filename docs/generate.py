@@ -18,6 +18,7 @@ needs NumPy but no TensorFlow.
 import ast
 from collections.abc import Callable, Iterable, Sequence
 import csv
+import json
 import os
 import pathlib
 import posixpath
@@ -27,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 _DOCS = ROOT / 'docs'
 _RECIPES = ROOT / 'scalable_agent' / 'settings' / 'recipes'
 _DATA = ROOT / 'scalable_agent' / 'scores' / 'data'
+_ZOO = ROOT / 'scalable_agent' / 'zoo'
 _RESULTS = ROOT / 'benchmarks' / 'results'
 
 # Pages of the site that are at the root of the repository.
@@ -35,6 +37,39 @@ _ROOT_PAGES = {'BUILD_NOTES.md': 'build_notes.md',
                'CONTRIBUTING.md': 'contributing.md', 'README.md': 'index.md'}
 # Curves without the name of their recipe.
 _CURVES = {'catch': 'toys.png', 'memory': 'toys.png'}
+# Words that users search for, by page. These pages come first in the search.
+WORDS = {
+    'algorithms.md': (
+        'PPO', 'A2C', 'A3C', 'DQN', 'actor critic', 'entropy', 'LSTM',
+        'recurrent', 'replay buffer', 'normalize observations',
+        'normalize rewards', 'VecNormalize'),
+    'flags.md': (
+        'learning rate', 'batch size', 'gamma', 'discount', 'hyperparameters',
+        'options', 'arguments', 'seed', 'n_steps', 'configuration'),
+    'getting_started.md': (
+        'install', 'quick start', 'tutorial', 'train', 'hyperparameters',
+        'learning rate', 'evaluate'),
+    'logging.md': (
+        'tensorboard', 'metrics', 'monitor', 'loss', 'learning curve'),
+    'machines.md': ('cluster', 'distributed', 'ray', 'several GPUs'),
+    'new_algorithm.md': ('custom algorithm', 'custom loss'),
+    'new_environment.md': (
+        'custom environment', 'own environment', 'gym', 'gymnasium', 'wrapper',
+        'action mask', 'check_env', 'vectorized environment', 'VecEnv'),
+    'new_network.md': (
+        'custom network', 'custom policy', 'feature extractor', 'CNN',
+        'architecture'),
+    'recipes.md': (
+        'hyperparameters', 'zoo', 'tuned', 'benchmark', 'own environment'),
+    'runs.md': ('checkpoint', 'resume', 'save model', 'continue training'),
+    'tips.md': (
+        'tips', 'best practices', 'does not learn', 'normalize', 'normalise',
+        'reward scaling', 'debug'),
+    'using_agents.md': (
+        'save model', 'load model', 'predict', 'inference', 'deploy', 'export',
+        'ONNX', 'callback', 'hook', 'early stopping', 'video', 'wandb',
+        'mlflow', 'notebook', 'Jupyter', 'Colab'),
+}
 _MARKER = re.compile(
     r'^(?:_In the site.*\n)?<!-- generate: (\w+)(?: (\w+): (.*))? -->$', re.M)
 _INTERNAL = 'These modules are internal: they may change at any time.'
@@ -124,9 +159,9 @@ def recipes() -> str:
                  f'{int(_value(lines, "total_environment_frames", 1e9)):,}'))
     own = [line for line in lines if not line.startswith('--logdir')]
     part = (f'## {name} {{ #{name} }}\n\n{comment}\n\n'
-            f'```\npython experiment.py --recipe={name} --logdir=DIRECTORY\n'
-            '```\n\nThe same with flags:\n\n```\n' + ' \\\n'.join(own)
-            + '\n```')
+            f'```bash\npython experiment.py --recipe={name} '
+            '--logdir=DIRECTORY\n```\n\nThe same with flags:\n\n```\n'
+            + ' \\\n'.join(own) + '\n```')
     curve = _CURVES.get(name, f'{name}.png')
     if (_DOCS / curve).exists():
       part += f'\n\n![The learning curve of {name}]({curve})'
@@ -164,6 +199,24 @@ def off_policy() -> str:
       [(row['algorithm'], row['environment'], f'{int(row["agent_steps"]):,}',
         row['mean_return'], row['std'], row['protocol'], row['source'])
        for row in _csv('off_policy_scores.csv')])
+
+
+def zoo() -> str:
+  """Returns a table of the trained agents, and their commands."""
+  cards = {path.parent.name: json.loads(path.read_text('utf-8'))
+           for path in sorted(_ZOO.glob('*/card.json'))}
+  table = _table(
+      ('agent', 'level', 'algorithm', 'mean return', '95 % interval', 'games',
+       'actions', 'frames', 'minutes of training'),
+      [(f'`zoo:{name}`', f'`{card["level"]}`', card['algorithm'],
+        f'{card["mean"]:,.2f}', f'{card["low"]:,.2f} to {card["high"]:,.2f}',
+        len(card['returns']), 'greedy' if card['greedy'] else 'sampled',
+        f'{card["num_env_frames"]:,}', f'{card["minutes"]:,.0f}')
+       for name, card in cards.items()])
+  return '\n\n'.join([table, 'Commands of the trainings:', *(
+      f'`zoo:{name}`, {card["training"]}:\n\n```\n'
+      + card['command'].replace(' --', ' \\\n    --') + '\n```'
+      for name, card in cards.items())])
 
 
 def results(name: str, heads: str) -> str:
@@ -302,7 +355,7 @@ def api() -> str:
 _PARTS: dict[str, Callable[..., str]] = {
     'flags': flags, 'recipes': recipes, 'atari57': atari57,
     'dmlab30': dmlab30, 'off_policy': off_policy, 'results': results,
-    'api': api, 'glossary': glossary}
+    'api': api, 'glossary': glossary, 'zoo': zoo}
 
 
 def filled(markdown: str) -> str:
@@ -367,16 +420,19 @@ def on_files(files, config):
     note = '!!! note "Internal"\n\n    This module may change at any time.\n\n'
     files.append(File.generated(
         config, f'api/{name}.md',
-        content=note * (name in internal) + f'::: {name}\n'))
+        content='---\nsearch: {boost: 0.1}\n---\n\n'
+        + note * (name in internal) + f'::: {name}\n'))
   return files
 
 
 def on_page_markdown(markdown, page, config, files):
-  """Fills the markers of a page, and points its links to pages of the site."""
+  """Fills the markers of a page; points its links to the site; adds words."""
   del config, files
   uri = page.file.src_uri
   if uri.startswith('api/'):
     return markdown
+  if uri in WORDS:
+    page.meta.update(tags=list(WORDS[uri]), search={'boost': 2})
   relative = lambda link: os.path.relpath(
       _target(uri, link), posixpath.dirname(uri) or '.')
   return filled(LINK.sub(lambda match: relative(match[1]), markdown))

@@ -5,6 +5,8 @@
 ends with its exit code. Other exceptions end the program with a traceback.
 """
 
+from collections.abc import Sequence
+import difflib
 import errno
 import re
 
@@ -43,6 +45,14 @@ def in_a_line(error: BaseException) -> str:
   elif not lines:
     return 'there is not enough memory.'
   return f'there is not enough memory: {in_words(lines[0])}' if lines else ''
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+  """Returns the end of an error for an unknown name: a question or a list."""
+  similar = ([n for n in names if name and name in n]
+             or difflib.get_close_matches(name, names, n=3, cutoff=.4))
+  return (f'did you mean {" or ".join(similar)}?' if similar
+          else f'there are {", ".join(names)}.')
 
 
 class UserError(Exception):

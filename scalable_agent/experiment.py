@@ -30,6 +30,7 @@ from absl import flags
 from absl import logging
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import zoo
 from scalable_agent.processes import console
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
@@ -53,7 +54,8 @@ MODES = {'train': ('scalable_agent.runs.training', 'train'),
          'video': ('scalable_agent.modes.video', 'run'),
          'export': ('scalable_agent.modes.export', 'run'),
          'suite': ('scalable_agent.modes.suite', 'run'),
-         'selftest': ('scalable_agent.modes.selftest', 'run')}
+         'selftest': ('scalable_agent.modes.selftest', 'run'),
+         'zoo': ('scalable_agent.zoo', 'run')}
 # Modes that default to the settings of the training run.
 _USES_TRAINED_SETTINGS = ('test', 'video', 'export')
 
@@ -73,10 +75,11 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   trained_with = None
   if values['mode'] in _USES_TRAINED_SETTINGS:
     trained_with = config_lib.trained_with(
-        os.path.expanduser(values['logdir']))
+        zoo.folder(os.path.expanduser(values['logdir'])))
   if trained_with is None:
     if not flag_values['level_name'].present:
       values |= lab_levels.default(values['mode'], values['algorithm'])
+    values |= recipes.collection_of(values['recipe'], values)
     with recipes.errors_named(values['recipe'], values['algorithm']):
       config = config_lib.Config.from_values(values)
       config.check_used(given)
@@ -169,6 +172,8 @@ def main(argv: Sequence[str]) -> int:
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
       run = import_mode(config)
+      if config.mode in _USES_TRAINED_SETTINGS:
+        config = dataclasses.replace(config, logdir=zoo.copy(config.logdir))
       if config.mode not in ('train', 'suite'):  # Which handle signals.
         # Incomplete directories must be removed.
         stack.enter_context(
@@ -216,6 +221,11 @@ def import_mode(config: config_lib.Config) -> Callable[..., int]:
 
 def _check(config: config_lib.Config) -> None:
   """Raises errors that can be found before the slow import of TensorFlow."""
+  if (config.mode not in _USES_TRAINED_SETTINGS
+      and config.logdir.startswith(zoo.PREFIX)):
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} is for the modes test, video and export: '
+        'agents of the zoo have no optimizer and no curves.')
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass

@@ -123,6 +123,28 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEqual(unroll.start.environment.tolist(), numbers)
         release()
 
+  def test_environments_keep_their_place_on_the_ladder(self):
+    class Policy(policies.AgentPolicy):
+
+      def step(self, last_action, env_output, state, *ladder):
+        ladders.append(ladder)
+        return super().step(last_action, env_output, state)
+
+    groups = environments.make_groups(
+        ['counting'] * 3, [1, 2, 3],
+        environments.EnvironmentSettings(num_action_repeats=1), 2,
+        first_index=4)
+    for env, numbers in zip(groups, ([4, 5], [6])):
+      self.addCleanup(env.close)
+      ladders = []
+      actor = actor_lib.Actor(
+          env, Policy(counting_agent.CountingAgent()),
+          lambda: structs.Weights(0, [tf.constant(1.0)]),
+          queues.BoundedQueue(1), 2, timing.StageTimer(),
+          ladder=np.arange(8) / 10)
+      actor.make_unroll()
+      self.assertAllClose(ladders, [[np.array(numbers) / 10]] * 2)
+
   def test_every_entry_of_many_unrolls(self):
     previous = None
     state = np.zeros([2])
@@ -236,6 +258,11 @@ class ActorTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='acting/actor',
+         catches='test_environments_keep_their_place_on_the_ladder', rows=(
+        ('places counted in each actor',
+         'ladder[np.array(env.indices)]', 'ladder[:env.num_envs]'),
+    )),
     dict(file='acting/actor', catches='test_first_unroll', rows=(
         ('last observation one entry early',
          'unrolls.last_observations(index, env_output)',
@@ -244,7 +271,7 @@ MUTATIONS = (
     dict(file='acting/actor',
          catches='test_values_of_truncated_episodes', rows=(
         ('values where nothing was cut off',
-         'np.where(env_output.truncated, output.baseline, np.float32(0))',
+         'np.where(env_output.truncated, output.baseline.T, np.float32(0)).T',
          'output.baseline'),
         ('values of the next episode',
          'observation=env_output.last_observation)',

@@ -452,11 +452,14 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
       (frame_torsos.ResNetSection, 'impala', 'deep', _SMALL_FRAME, 3),
       (torsos.MLPTorso, 'impala', 'mlp', _VECTOR, 1),
       # A policy, two critics and their targets.
-      (torsos.MLPTorso, 'sac', 'mlp', _VECTOR, 5))
+      (torsos.MLPTorso, 'sac', 'mlp', _VECTOR, 5),
+      # Below and above the memory, of the agent and its target. A Sequential
+      # calls its layers twice.
+      (torsos.MLPTorso, 'sac', 'mlp', _VECTOR, 2 * 3 + 4, True))
   def test_layers_are_called_once_to_make_their_variables(
-      self, layer, algorithm, network, spec, expected):
+      self, layer, algorithm, network, spec, expected, use_lstm=None):
     config = config_lib.Config(
-        algorithm=algorithm, level_name='toy', agent=network)
+        algorithm=algorithm, level_name='toy', agent=network, use_lstm=use_lstm)
     with mock.patch.object(
         layer, 'call', autospec=True, side_effect=layer.call) as call:
       algorithms.make(config, structs.EnvironmentSpec(spec, _ACTIONS, 1), 1)
@@ -465,14 +468,21 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
   def test_layer_norm_without_dense_layers_is_an_error(self):
     frames = structs.ArraySpec((84, 84, 4), np.dtype(np.uint8))
     discrete, continuous = structs.ActionSpec((3,)), structs.ActionSpec(size=2)
-    make = lambda algorithm, agent, observation, action: algorithms.make(
-        config_lib.Config(algorithm=algorithm, level_name='toy', agent=agent,
-                          hidden_sizes='8,8', layer_norm=True),
-        structs.EnvironmentSpec(observation, action, 1), 1)
+    make = lambda algorithm, agent, observation, action, **settings: (
+        algorithms.make(
+            config_lib.Config(algorithm=algorithm, level_name='toy',
+                              agent=agent, hidden_sizes='8,8', layer_norm=True,
+                              **settings),
+            structs.EnvironmentSpec(observation, action, 1), 1))
     with self.assertRaisesRegex(errors.ConfigError, '^--layer_norm has no'):
       make('ddqn', 'nature', frames, discrete)
     with self.assertRaisesRegex(errors.ConfigError, '^--layer_norm has no'):
       make('sac', 'fake_torsos:flat', frames, discrete)
+    # The heads of a memory have dense layers, whatever the network below.
+    for algorithm in ('sac', 'mpo'):
+      policy = make(algorithm, 'nature', frames, discrete, use_lstm=True,
+                    lstm_units=4).groups['policy']
+      self.assertLen(policy, 8)
     make('sac', 'nature', frames, continuous)
     make('ddqn', 'nature', {'frame': frames, 'vector': _VECTOR}, discrete)
 
@@ -516,6 +526,8 @@ MUTATIONS = (
          catches='test_layer_norm_without_dense_layers_is_an_error', rows=(
         ('layer normalisation without effect is no error',
          'if config.layer_norm and not', 'if False and not'),
+        ('heads of a memory have no dense layers',
+         'and not has_features and not torsos', 'and not torsos'),
     )),
 )
 

@@ -10,6 +10,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import impala_test
+import normalisers_test
 import numpy as np
 import pytest
 from scalable_agent import algorithms
@@ -17,15 +18,18 @@ from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent import vtrace
 from scalable_agent.algorithms import appo
+from scalable_agent.algorithms import base
 from scalable_agent.algorithms import impala
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import feeds
+from scalable_agent.learning import optimizers
 from scalable_agent.losses import actor_critic
 from scalable_agent.networks import agents
 from scalable_agent.networks import distributions
 from scalable_agent.networks import factory
+from scalable_agent.networks import heads
 from scalable_agent.runs import messages
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -166,6 +170,113 @@ def _gradients(algorithm, batch):
   with tf.GradientTape() as tape:
     loss = algorithm.loss(batch, None, ['agent'], tf.constant([0, 0]))
   return loss, tape.gradient(loss.by_group['agent'], algorithm.groups['agent'])
+
+
+class TargetPolicyTest(parameterized.TestCase, tf.test.TestCase):
+  """The clip about an older copy of the policy, as in IMPACT."""
+
+  def test_weights_of_the_behaviour_are_cut(self):
+    mu = np.array([.5, .2, .4, .1])
+    pi = np.array([.6, .3, .5, .04])
+    advantages = tf.constant([1., -1, .5, -2], tf.float64)
+    for last, ratios in ((.05, [1.5, .75, 1.25, .8]),
+                         (.03, [1.5, .75, 1.25, .8])):
+      target = np.array([.4, .4, .4, last])
+      log_rhos = actor_critic.about_target(
+          tf.constant(np.log(pi / mu)), tf.constant(np.log(pi / target)), 2.)
+      self.assertAllClose(tf.exp(log_rhos), ratios)
+      self.assertAllClose(actor_critic.compute_clipped_surrogate_loss(
+          log_rhos, advantages, .4) / 4, .08125)
+
+  @parameterized.parameters(range(3))
+  def test_loss_and_gradients_are_those_of_the_formula(self, seed):
+    agent, batch = impala_test._random_case(seed)
+    rng = np.random.default_rng(seed)
+    mu_logits = batch.steps.agent_outputs.policy.numpy()[1:]
+    old_logits = (mu_logits + rng.normal(size=mu_logits.shape)).astype('f')
+    target = mock.Mock(variables=[], of=lambda data: heads.policy_of(
+        agent.head, tf.constant(old_logits)))
+    settings = _settings(kl_cost=.3, baseline_cost=0., entropy_cost=0.)
+    loss, [found, _] = _gradients(
+        appo.Appo(agent, settings, .5, target, True), batch)
+    # Targets and advantages are those of `pi` and `mu`.
+    seen = base.evaluate(agent, batch, .9, 'abs_one')
+    vs = vtrace.from_importance_weights(
+        seen.log_rhos, seen.discounts, seen.rewards, seen.baseline,
+        seen.bootstrap_value).vs
+    advantages = actor_critic.compute_advantages(
+        seen.rewards, seen.discounts, seen.baseline, seen.bootstrap_value, vs,
+        1.).numpy().astype('d')
+    pi, mu, old = (impala_test._softmax(x.astype('d')) for x in (
+        agent.logits.numpy()[:-1], mu_logits, old_logits))
+    one_hot = np.eye(3)[batch.steps.agent_outputs.action.numpy()[1:]]
+    taken = lambda p: (p * one_hot).sum(-1)
+    rho = np.minimum(taken(mu) / taken(old), 2) * taken(pi) / taken(mu)
+    policy_loss = -np.minimum(
+        rho * advantages, np.clip(rho, .7, 1.3) * advantages).sum()
+    kl = (old * np.log(old / pi)).sum(-1)
+    self.assertAllClose(loss.sums['policy_loss'], .5 * policy_loss, rtol=1e-4)
+    self.assertAllClose(loss.sums['kl_loss'], .5 * kl.sum(), rtol=1e-4)
+    self.assertAllClose(loss.means['policy_kl'], kl.mean(), rtol=1e-4)
+    is_clipped = np.where(advantages > 0, rho > 1.3, rho < .7)
+    self.assertAllClose(loss.means['clipped'], is_clipped.mean())
+    weight = np.where(is_clipped, 0, rho * advantages)[..., np.newaxis]
+    self.assertAllClose(
+        found[:-1], .5 * (-weight * (one_hot - pi) + .3 * (pi - old)),
+        atol=2e-4, rtol=1e-3)
+
+  @parameterized.parameters(False, True)
+  def test_copies_have_the_statistics_of_their_weights(self, use_lstm):
+    learner = normalisers_test._learner(
+        algorithm='appo', target_policy_period=3, learning_rate=.01,
+        **dict(use_lstm=True, lstm_units=8) if use_lstm else {})
+    state = (np.zeros([3, 8], 'f'),) * 2 if use_lstm else ()
+    for index in range(7):
+      before = [v.numpy() for v in learner.algorithm.targets]
+      unroll = normalisers_test._unroll(index, slope=3., offset=5.)
+      learned = normalisers_test._step(learner, unroll._replace(
+          start=unroll.start._replace(agent_state=state)))
+      kl = float(learned.scalars['policy_kl'])
+      # Exactly zero after a copy; the first update only sets statistics.
+      if index in (0, 1, 3, 6):
+        self.assertEqual(kl, 0, index)
+      else:
+        self.assertGreater(kl, 1e-6, index)
+      is_copy = index in (0, 2, 5)
+      for one, old, online in zip(
+          learner.algorithm.targets, before, learner.agent.variables,
+          strict=True):
+        self.assertAllEqual(one, online if is_copy else old)
+    self.assertEqual(learner.state['targets'], learner.algorithm.targets)
+
+
+class KlScheduleTest(tf.test.TestCase):
+
+  def test_rates(self):
+    schedule = optimizers.KlSchedule(3e-4, .008)
+    for kl, rate in ((.02, 2e-4), (.01, 2e-4), (.001, 3e-4), (.0201, 2e-4)):
+      schedule.add(tf.constant(kl), True)
+      self.assertAllClose(schedule(7), rate, rtol=1e-6, atol=0)
+
+  def test_the_mean_of_a_collection_counts(self):
+    schedule = optimizers.KlSchedule(3e-4, .008)
+    for kl, is_last, rate in (
+        (.1, False, 3e-4), (0., False, 3e-4), (0., True, 2e-4),
+        (.002, False, 2e-4), (.0022, True, 3e-4)):
+      schedule.add(tf.constant(kl), is_last)
+      self.assertAllClose(schedule(0), rate, rtol=1e-6, atol=0)
+
+  def test_rates_have_bounds(self):
+    for kl, bound in ((1., 1e-6), (0., 1e-2)):
+      schedule = optimizers.KlSchedule(1e-4, .008)
+      for _ in range(20):
+        schedule.add(tf.constant(kl), True)
+      self.assertAllClose(schedule(0), bound, rtol=1e-6, atol=0)
+
+  def test_kl_of_categorical_policies(self):
+    pi, mu = (heads.policy(structs.ActionSpec((3,))).distribution(
+        tf.math.log([p])) for p in ([.7, .2, .1], [.1, .2, .7]))
+    self.assertAllClose(pi.kl(mu), [1.1675461])
 
 
 class AppoTest(parameterized.TestCase, tf.test.TestCase):
@@ -377,7 +488,8 @@ _DEFAULTS = dict(
     normalise_observations='auto', normalise_returns=True, clip_ratio=.2,
     clip_value=0., kl_cost=0., normalise_advantages=False, test_greedy=False,
     scale_from_state=False, overlap=False, is_off_policy=False,
-    takes_turns=True, updates_per_step=None, replay_capacity=0)
+    takes_turns=True, updates_per_step=None, replay_capacity=0,
+    target_policy_period=0, learning_rate_kl=.008)
 
 
 class SettingsTest(parameterized.TestCase):
@@ -443,6 +555,20 @@ class SettingsTest(parameterized.TestCase):
   def test_batches_that_do_not_come_out_even(self):
     with self.assertRaisesRegex(errors.ConfigError, 'must be a multiple of'):
       config_lib.Config(algorithm='appo', num_actors=8, batch_size=3)
+
+  @parameterized.parameters(
+      (dict(normalise_advantages=True, micro_batch_size=1, batch_size=2),
+       'whole batch at once'),
+      (dict(normalise_advantages=True, num_learners=2, num_actors=8,
+            ray_address='local'), 'whole batch at once'),
+      (dict(replay_capacity=8), 'at least 1 with --replay_capacity'),
+      (dict(replay_capacity=8, target_policy_period=1, unrolls_per_collect=4),
+       'cannot be used with --replay_capacity'),
+      (dict(algorithm='impala', learning_rate_schedule='kl'),
+       'needs --algorithm=appo'))
+  def test_refusals(self, settings, text):
+    with self.assertRaisesRegex(errors.ConfigError, text):
+      config_lib.Config(**dict(algorithm='appo') | settings)
 
   def test_waiting(self):
     turns = lambda **settings: config_lib.Config(
@@ -560,15 +686,16 @@ class TrainingTest(parameterized.TestCase):
       np.testing.assert_array_equal(a.numpy(), b.numpy())
 
   def test_a_run_that_ends_between_passes_is_resumed(self):
-    self._check_resumed(20)
+    self._check_resumed(20, learning_rate_schedule='kl', learning_rate_kl=1e-5,
+                        target_policy_period=4)
 
   @pytest.mark.storm
   def test_a_run_that_ends_before_the_last_pass_is_resumed(self):
     self._check_resumed(23)
 
-  def _check_resumed(self, number):
-    settings = dict(deterministic=True, num_actor_groups=1,
-                    save_checkpoint_frames=60)
+  def _check_resumed(self, number, **settings):
+    settings |= dict(deterministic=True, num_actor_groups=1,
+                     save_checkpoint_frames=60)
     _, whole = self._train(**settings)
     logdir = self.create_tempdir().full_path
 
@@ -585,6 +712,24 @@ class TrainingTest(parameterized.TestCase):
                         strict=True):
       np.testing.assert_array_equal(one.numpy(), two.numpy())
 
+  def test_rates_by_kl(self):
+    updates, _ = self._train(learning_rate_schedule='kl', learning_rate_kl=1e-9)
+    # The first collection moves nothing; then the rate falls each time.
+    np.testing.assert_allclose(
+        [u['learning_rate'] for u in updates],
+        np.repeat(.01 / np.float64(1.5)**[0, 0, 1, 2, 3], 6), rtol=1e-5)
+
+  def test_a_ring_of_unrolls(self):
+    updates, learner = self._train(
+        replay_capacity=6, target_policy_period=4, batch_size=4,
+        replay_fraction=.5, passes=4)
+    self.assertEqual([u['frames'] for u in updates], list(range(10, 160, 10)))
+    is_zero = [u['policy_kl'] == 0 for u in updates]
+    self.assertEqual(
+        is_zero, [index in (0, 1, 4, 8, 12) for index in range(15)])
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    self.assertEqual(float(part.count), 150)  # Replayed unrolls do not count.
+
   def test_acting_may_overlap(self):
     updates, _ = self._train(overlap=True, queue_capacity=2)
     self.assertLen(updates, 30)
@@ -592,6 +737,137 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(
+        file='losses/actor_critic',
+        catches='test_weights_of_the_behaviour_are_cut',
+        rows=(
+            ('weights of the behaviour are not cut',
+             'weights > math.log(limit)',
+             'weights > 1e9'),
+            ('the cut is at the inverse weight',
+             'weights > math.log(limit)',
+             '-weights > math.log(limit)'),
+            ('the cut weight is forgotten',
+             'log_rhos + math.log(limit),',
+             'log_rhos,'),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_loss_and_gradients_are_those_of_the_formula',
+        rows=(
+            ('the KL of the behaviour',
+             'seen = seen._replace(behaviour_policy=old_policy)',
+             'pass'),
+            ('no target policy in the surrogate',
+             '      log_rhos = actor_critic.about_target(',
+             '      _ = actor_critic.about_target('),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_copies_have_the_statistics_of_their_weights',
+        rows=(
+            ('a copy after each update',
+             'self.num_updates % self._target_policy.period == 0)',
+             'True)'),
+            ('no copy after the first statistics',
+             'not groups or self.num_updates',
+             'self.num_updates'),
+            ('the target policy follows slowly',
+             'self._target_policy.follow(1.0)',
+             'self._target_policy.follow(0.5)'),
+            ('copies with the old statistics',
+             '    self._mover.add(batch, learned.targets)\n',
+             '    if self._target_policy:\n'
+             '      self._target_policy.follow(1.0)\n'
+             '    self._mover.add(batch, learned.targets)\n'
+             '    self.agent.observation_normaliser.statistics["'
+             '"].mean.assign_add([1., 1., 1.])\n'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='KlScheduleTest.test_rates',
+        rows=(
+            ('the rate falls at the target',
+             'mean > 2 * self._target_kl',
+             'mean > self._target_kl'),
+            ('the rate rises at the target',
+             'mean < self._target_kl / 2',
+             'mean < self._target_kl'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_the_mean_of_a_collection_counts',
+        rows=(
+            ('each update moves the rate',
+             'rate.assign(tf.where(is_last,',
+             'rate.assign(tf.where(True,'),
+            ('the last KL alone counts',
+             'mean = (total + kl) / (count + 1)',
+             'mean = kl'),
+            ('KLs of earlier collections count',
+             'total.assign(tf.where(is_last, 0., total + kl))',
+             'total.assign(total + kl)'),
+        )),
+    dict(
+        file='learning/optimizers',
+        catches='test_rates_have_bounds',
+        rows=(
+            ('rates without bounds',
+             '_KL_RATES = 1e-6, 1e-2',
+             '_KL_RATES = 0., 1e9'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_rates_fall_with_frames',
+        rows=(
+            ('rates fall with updates',
+             'schedule(self.num_env_frames)',
+             'schedule(30 * self.num_updates)'),
+        )),
+    dict(
+        file='settings/sections',
+        catches='test_refusals',
+        rows=(
+            ('advantages of parts are normalised',
+             'not self.normalise_advantages or (',
+             'True or ('),
+            ('a ring without a target policy',
+             'self.target_policy_period > 0,',
+             'True,'),
+            ('collections beside a ring',
+             'not self.unrolls_per_collect,',
+             'True,'),
+            ('rates by KL without a KL',
+             "self.learning_rate_schedule != 'kl'),",
+             "self.learning_rate_schedule != 'kls'),"),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_rates_by_kl',
+        rows=(
+            ('the first collection moves the rate',
+             'in self._kl_schedules if groups else ():',
+             'in self._kl_schedules:'),
+            ('the rate moves after each update',
+             "'policy_kl'], bool(batch.num_new_frames))",
+             "'policy_kl'], True)"),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_a_run_that_ends_between_passes_is_resumed',
+        rows=(
+            ('the rate by KL is not saved',
+             'for schedule in self._kl_schedules for v in schedule.variables',
+             'for schedule in () for v in schedule.variables'),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_a_run_that_ends_between_passes_is_resumed',
+        rows=(
+            ('the target policy is not saved',
+             'target_policy.variables if target_policy else [])',
+             '[])'),
+        )),
     dict(
         file='algorithms/appo',
         catches='test_huge_weights_stay_finite',
@@ -610,6 +886,10 @@ MUTATIONS = (
             ('lambda out of the advantages',
              'vs,\n        self._lambda)',
              'vs,\n        1.0)'),
+            ('the weight is in the advantages, too',
+             '    errors = vs - seen.baseline\n',
+             '    errors = vs - seen.baseline\n'
+             '    advantages *= tf.minimum(1., tf.exp(log_rhos))\n'),
             ('the value clip in other units',
              'errors, vs, seen.baseline, old, limit)',
              'errors, vs, seen.baseline, seen.baseline, limit)'),
@@ -651,6 +931,15 @@ MUTATIONS = (
             ('clipped above only',
              'clipped = tf.clip_by_value(rhos, 1 - limit',
              'clipped = tf.clip_by_value(rhos, -9'),
+            ('clipped below only',
+             'rhos, 1 - limit, 1 + limit)',
+             'rhos, 1 - limit, 9.)'),
+            ('limits are swapped',
+             'rhos, 1 - limit, 1 + limit)',
+             'rhos, 1 + limit, 1 - limit)'),
+            ('limits are squared',
+             'rhos, 1 - limit, 1 + limit)',
+             'rhos, (1 - limit)**2, (1 + limit)**2)'),
             ('not clipped in the surrogate',
              'clipped * constants',
              'rhos * constants'),

@@ -17,6 +17,9 @@ import psutil
 import pytest
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(_ROOT, 'benchmarks'))
+import own_problems  # pylint: disable=g-import-not-at-top,wrong-import-position
+
 _MARK = 'SCALABLE_AGENT_BENCHMARKS_TEST'  # An environment variable.
 _CATCH = ('--level_name=catch --agent=mlp --nouse_lstm --num_actors=2 '
           '--batch_size=2 --unroll_length=5 --xla=none')
@@ -49,6 +52,8 @@ _COMMANDS = {
     'determinism': 'determinism.py --out={out}/runs '
                    '--runs=catch,ddqn_prioritised --repeats=2 --kills=1',
     'device': 'device.py --folder={out} --only=vtrace',
+    'zoo_picture': 'zoo_picture.py --out={out}/zoo.gif --names=catch,memory '
+                   '--seconds=1',
     'local_storm': 'local_storm.py --out={out}/runs --faults=3',
 }
 
@@ -81,6 +86,25 @@ def _is_of(process, out):
     return process.environ().get(_MARK) == out
   except psutil.Error:  # It has ended, or is of somebody else.
     return False
+
+
+class OwnProblemsTest(absltest.TestCase):
+
+  def test_ours_is_compared_with_the_best_one(self):
+    result = lambda problem, program, *returns: own_problems.Result(
+        problem, program, 1, 1000, 2., list(returns), 'appo_vectors')
+    text = own_problems.table([
+        result('taxi', 'ours', 10., 12.), result('taxi', 'PPO', 1., 3.),
+        result('maze', 'ours', 10., 12.), result('maze', 'PPO', 13., 9.),
+        result('hopper', 'ours', 10., 12.), result('hopper', 'PPO', 1., 2.),
+        result('hopper', 'SAC', 40., 42.)])
+    lines = text.splitlines()
+    self.assertEqual(
+        lines[2], '| taxi | 1,000 | `appo_vectors` | 11 +- 1 (2 s) | 2.00 +- '
+        '1.00 (2 s) | - | better |')
+    self.assertEndsWith(lines[3], '| equal |')
+    self.assertEndsWith(lines[4], '| 41 +- 1 (2 s) | worse |')
+    self.assertEqual(lines[-1], 'Ours: 1 better, 1 equal, 1 worse.')
 
 
 if __name__ == '__main__':

@@ -119,6 +119,21 @@ class ReportTest(parameterized.TestCase):
     self.assertIn('max_episode_steps": 7}', output)
     self.assertIn('--num_action_repeats=2', output)
 
+  def test_the_command_has_the_given_flags_of_the_environment(self):
+    given = {'width': 64, 'height': 48, 'step_timeout_s': 900.,
+             'environments_per_process': 2, 'max_environment_restarts': 0,
+             'repeat_action_probability': .25, 'full_action_space': True}
+    config = config_lib.Config(mode='check', level_name='my:Env-v0', **given)
+    command = check.command(config, 'my:Env-v0', check.advise(
+        _facts(step_s=.001)))  # Eight in a process, if not given.
+    parsed = experiment.parse([word for word in shlex.split(command.replace(
+        '\\\n', ' ')) if word.startswith('--')])
+    self.assertEqual({name: getattr(parsed, name) for name in given}, given)
+    plain = check.command(config_lib.Config(
+        mode='check', level_name='my:Env-v0'), 'my:Env-v0', check.advise(
+            _facts()))
+    self.assertLen(re.findall('--', plain), 3)
+
 
 class ErrorsTest(parameterized.TestCase):
 
@@ -168,11 +183,17 @@ class AdviceTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (_facts(), 'appo_vectors'),
-      (_continuous(), 'sac_vectors'),  # 10 ms per step.
-      (_continuous(step_s=.1), 'appo_vectors'),
-      (_continuous(rewards=np.full(100, -30.)), 'appo_vectors'),
-      (_continuous(parts={'frame': _PART._replace(low=-400.)}),
-       'appo_vectors'),
+      (_continuous(), 'sac_vectors'),
+      (_continuous(step_s=1e-4), 'sac_vectors'),
+      (_continuous(rewards=np.full(100, -3000.)), 'sac_vectors'),
+      (_continuous(rewards=np.full(100, -6000.)), 'appo_vectors'),
+      (_continuous(rewards=1. - 9000 * np.eye(100)[0]), 'sac_vectors'),
+      (_continuous(rewards=np.full(100, .005)), 'appo_vectors'),
+      (_continuous(rewards=np.eye(100)[0] / 10), 'sac_vectors'),  # Sparse.
+      (_continuous(rewards=np.zeros(100)), 'sac_vectors'),
+      (_continuous(parts={'frame': _PART._replace(low=-400.)}), 'sac_vectors'),
+      (_continuous(parts={'frame': _PART._replace(space='Discrete(500)',
+                                                  high=499.)}), 'sac_vectors'),
       (_facts(spec=structs.EnvironmentSpec(
           {'a': _VECTOR, 'b': _FRAME}, structs.ActionSpec((2,)), 1)),
        'appo_frames'),
@@ -196,7 +217,7 @@ class AdviceTest(parameterized.TestCase):
     self.assertEqual(check.advise(facts).flags, flags)
 
   @parameterized.parameters(
-      (_facts(), 0), (_continuous(), 1),
+      (_facts(), 0), (_continuous(), 1), (_continuous(step_s=.1), 2),
       (_continuous('Box(-1.0, 1.0, (1,), float32)'), 0),
       (_facts(differs=False), 1), (_facts(checker=None), 1),
       (_facts(rewards=np.zeros(9)), 1))
@@ -251,20 +272,33 @@ MUTATIONS = (
          'self._num_terminated += 2'),
     )),
     dict(file='modes/check', catches='test_recipe', rows=(
-        ('rewards of one sign', 'np.abs(facts.rewards).max()',
-         'facts.rewards.max()'),
-        ('observations of one sign', 'max(max(-part.low, part.high)',
-         'max(max(part.high, part.high)'),
+        ('rewards of one sign', 'np.abs(facts.rewards[facts.rewards != 0])',
+         'facts.rewards[facts.rewards != 0]'),
+        ('zeros count', 'np.abs(facts.rewards[facts.rewards != 0])',
+         'np.abs(facts.rewards)'),
+        ('one large reward is enough', '<= sizes.mean() <=',
+         '<= sizes.max() <='),
+    )),
+    dict(file='environments/trial', catches='test_flags', rows=(
+        ('groups for long episodes, too',
+         'num_environments * reset_s / length > step_s + _POLICY_STEP_S)',
+         'True)'),
     )),
     dict(file='modes/check', catches='test_flags', rows=(
-        ('groups for long episodes, too',
-         '_NUM_ACTORS * reset_s / length > step_s:', 'True:'),
         ('resets are free', 'step_s + reset_s / length < _SHORT_STEP_S',
          'step_s < _SHORT_STEP_S'),
     )),
     dict(file='modes/check',
+         catches='test_the_command_has_the_given_flags_of_the_environment',
+         rows=(
+        ('the flags of the advice count more',
+         '{**advice.flags, **_given(config, level)}',
+         '{**_given(config, level), **advice.flags}'),
+        ('all flags', 'and value != getattr(default, name)', ''),
+    )),
+    dict(file='modes/check',
          catches='test_the_command_is_one_of_a_shell_and_of_the_program', rows=(
-        ('the arguments get lost', '_MAX_EPISODE_STEPS, **kwargs}',
+        ('the arguments get lost', '_MAX_EPISODE_STEPS, **config.kwargs}',
          '_MAX_EPISODE_STEPS}'),
         ('no quotes', '*map(shlex.quote, words)', '*words'),
     )),

@@ -70,6 +70,24 @@ class WatchTest(parameterized.TestCase):
     self.assertIn('--reward_clipping=none', line)
     self.assertEmpty(watch([_note(np.full(2000, 9.))]))  # Said once.
 
+  def test_later_rewards_are_not_judged(self):
+    watch = clipping.Watch(_config(reward_clipping='abs_one'))
+    numbers = np.zeros([1000, 2], np.float32)
+    self.assertEmpty(watch([_note(np.zeros(1000), numbers)]))
+    self.assertEmpty(watch([_note(np.full(2000, 9.), numbers)]))
+
+  def test_actions_are_judged_again_and_again(self):
+    watch = clipping.Watch(_config(squash_actions=True))
+    note = lambda share, n=600: _note(np.zeros(n), np.where(
+        np.arange(n) < share * n, 1., 0.).astype(np.float32))
+    for _ in range(7):
+      self.assertEmpty(watch([note(.05)]))
+    [line] = watch([note(.3)])  # Within steps 3,601 to 4,800.
+    self.assertEqual(
+        line, '18 % of the numbers of the last 1,200 of 4,800 actions are at '
+        'a bound of the action space.')
+    self.assertEmpty(watch([note(1., 5000)]))  # Said once.
+
   @parameterized.parameters(
       ('abs_one', 1.), ('abs_one', -1.), ('none', 900.),
       ('soft_asymmetric', 5.))
@@ -106,6 +124,7 @@ class WatchTest(parameterized.TestCase):
   def test_observations(self):
     watch = clipping.Watch(_config(normalise_observations='auto'))
     self.assertEmpty(watch([], (0, 0)))
+    self.assertEmpty(watch([], (1000, 1)))  # The first batch.
     [line] = watch([], (1000, 31))
     self.assertStartsWith(line, '3 % of the numbers of observations are beyond')
     self.assertEmpty(watch([], (1000, 31)))
@@ -145,7 +164,17 @@ MUTATIONS = (
          'np.abs(rewards) > np.inf'),
         ('a few rewards are enough', 'sum(map(len, rewards)) < _NUM_STEPS',
          'False'),
-        ('said again', 'self._is_over, self._notes = True, []', 'pass'),
+    )),
+    dict(file='runs/clipping', catches='test_later_rewards_are_not_judged',
+         rows=(
+        ('said again', 'if not self._num_steps:', 'if True:'),
+    )),
+    dict(file='runs/clipping',
+         catches='test_actions_are_judged_again_and_again', rows=(
+        ('only the first actions', 'self._actions_said = share > _SHARE or',
+         'self._actions_said = True or'),
+        ('actions said again', 'self._actions_said = share > _SHARE or',
+         'self._actions_said ='),
     )),
     dict(file='networks/normalisers',
          catches='test_normalised_numbers_are_counted', rows=(

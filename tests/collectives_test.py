@@ -35,6 +35,8 @@ _WORDS = structs.ArraySpec((), np.dtype(object))
 _VECTOR = structs.ArraySpec((3,), np.dtype(np.float32))
 _DISCRETE = structs.ActionSpec((4,))
 _IMPALA = {'unroll_length': 5, 'clip_gradient_norm': 40.0, 'epsilon': 0.01}
+_MEMORY = {'use_lstm': True, 'lstm_units': 6, 'sequence_length': 3,
+           'burn_in_steps': 2, 'updates_per_call': 1}
 
 # What is wrong on purpose: a case, and how gradients are summed.
 _WRONG = (('words, RMSProp', 'twice'), ('words, RMSProp', 'mean'),
@@ -69,6 +71,11 @@ _CASES = {
     'td3, loop': (_VECTOR, structs.ActionSpec(size=2), {
         'algorithm': 'td3', 'agent': 'mlp', 'hidden_sizes': '16,16',
         'target_noise': 0.0, 'epsilon': 1e-3, 'updates_per_call': 4}),
+    'td3, memory': (_VECTOR, structs.ActionSpec(size=2), {
+        'algorithm': 'td3', 'agent': 'mlp', 'hidden_sizes': '16,16',
+        'target_noise': 0.0, 'epsilon': 1e-3, **_MEMORY}),
+    'ddqn, memory': (_VECTOR, _DISCRETE, {
+        'algorithm': 'ddqn', 'agent': 'mlp', 'epsilon': 1e-3, **_MEMORY}),
 }
 
 
@@ -123,6 +130,27 @@ def _transitions(rng, config, spec):
       np.full(shape, 0.9, np.float32), _values(rng, spec.observation, shape))
 
 
+def _sequences(rng, config, spec, agent):
+  """Returns sequences; the unknown steps differ between learners."""
+  shape = (config.num_entries, _BATCH_SIZE)
+  learned = (config.sequence_length, _BATCH_SIZE)
+  floats = lambda *shape: rng.normal(size=shape).astype(np.float32)
+  actions = (rng.uniform(-1, 1, (*shape, 2)).astype(np.float32)
+             if spec.action.size else
+             rng.integers(4, size=shape, dtype=np.int32))
+  known = (rng.random(learned) < .7).astype(np.float32)
+  known[:, 0] = 0
+  return structs.Sequence(
+      structs.StepOutput(floats(*shape), structs.NO_INFO,
+                         rng.random(shape) < .2,
+                         _values(rng, spec.observation, shape)),
+      actions, tf.nest.map_structure(
+          lambda s: floats(_BATCH_SIZE, s.shape[1]), agent.initial_state(1)),
+      floats(*learned), np.full(learned, .9, np.float32),
+      np.broadcast_to(np.arange(1, learned[0] + 1, dtype=np.int32)[:, None],
+                      learned), known)
+
+
 def _learn(case, collectives):
   """Learns from a part of batches; returns what came out, as arrays."""
   config, spec = _config(case)
@@ -137,7 +165,14 @@ def _learn(case, collectives):
   start = collectives.rank * size
   norms, weights = [], []
   for _ in range(_NUM_UPDATES):
-    if config.is_off_policy:
+    if config.use_lstm and config.is_off_policy:
+      data = _sequences(rng, config, spec, learner.agent)
+      columns = slice(start, start + size)
+      data = tf.nest.map_structure(
+          lambda x, c=columns: x[:, c], data._replace(state=()))._replace(
+              state=tf.nest.map_structure(
+                  lambda x, c=columns: x[c], data.state))
+    elif config.is_off_policy:
       axis = 1 if config.updates_per_call else 0
       data = tf.nest.map_structure(
           lambda x, axis=axis: np.take(x, range(start, start + size), axis),

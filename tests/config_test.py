@@ -55,9 +55,9 @@ _REFUSED = {
     'level_name': _NO_NAME,
     **{name: _POSITIVE for name in (
         'seeds', 'jobs',
-        'test_num_episodes', 'total_environment_frames', 'num_actors', 'passes',
+        'test_num_episodes', 'total_environment_frames', 'passes',
         'batch_size', 'unroll_length', 'num_action_repeats', 'width', 'height',
-        'num_actor_groups', 'queue_capacity', 'save_checkpoint_secs',
+        'max_policy_lag', 'queue_capacity', 'save_checkpoint_secs',
         'save_summaries_secs', 'progress_secs', 'epsilon', 'step_timeout_s',
         'environments_per_process', 'plot_num_episodes',
         'target_update_period', 'num_critics', 'policy_delay',
@@ -70,18 +70,21 @@ _REFUSED = {
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
         'video_num_episodes', 'max_episode_steps', 'sequence_length',
+        'learning_rate_kl',
         'lstm_units',
         'num_cpus_per_actor_worker', 'num_cpus_per_learner', 'num_learners',
         'min_actor_workers', 'actor_timeout_s', 'hang_timeout_s')},
     'max_episode_frames': _POSITIVE + _ALE_COUNT,
     **{name: _NOT_NEGATIVE for name in (
         'entropy_cost', 'baseline_cost', 'learning_rate', 'momentum',
+        'num_actors', 'num_actor_groups',
         'clip_gradient_norm', 'micro_batch_size', 'replay_capacity',
         'min_policy_lag', 'updates_per_call', 'critic_learning_rate',
         'huber_delta', 'exploration_noise', 'target_noise',
         'target_noise_clip', 'temperature_learning_rate',
         'priority_exponent', 'unrolls_per_collect',
         'max_use', 'eval_every_frames', 'burn_in_steps', 'kl_cost',
+        'target_policy_period',
         'clip_value',
         'clip_gradient_value', 'num_actor_workers',
         'max_learner_restarts', 'max_environment_restarts',
@@ -128,6 +131,7 @@ _FREE = {'plot_file', 'use_lstm', 'normalise_returns',
          'dynamic_batching', 'full_action_space', 'life_loss_ends_episode',
          'fire_on_reset', 'bootstrap_truncated', 'squash_actions', 'double_q',
          'dueling', 'value_rescaling', 'layer_norm', 'exact_temperature',
+         'exploration_ladder',
          'deterministic',
          'ray_address', 'allow_other_task', 'debug', 'video_text',
          'log_episodes'}
@@ -634,11 +638,9 @@ class AlgorithmsTest(parameterized.TestCase):
       ('atari57,ALE/Pong-v5', 'atari57'), (' dmlab30', 'dmlab30'))
   def test_blanks_in_the_level_name(self, level_name, same):
     for algorithm in settings_lib.ALGORITHMS:
-      one_level = {'normalise_returns': False} if algorithm == 'appo' else {}
       self.assertEqual(*(
           dataclasses.replace(config_lib.Config(
-              algorithm=algorithm, level_name=name, **one_level),
-                              level_name='catch')
+              algorithm=algorithm, level_name=name), level_name='catch')
           for name in (level_name, same)))
 
   def test_frames_between_checkpoints_are_of_deterministic_runs(self):

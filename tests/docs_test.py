@@ -40,12 +40,12 @@ _RESULTS = sorted(
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
-    flagfile help helpfull address head env directory burn_in every_s faults
-    first first_seed foreground game interval jobs kills kinds learners
-    limit_min mark network networks num_trials only out parts peers population
-    programs repeats replay rounds rungs runs search seconds seeds simulate
-    lr num_envs step_ms sweep to_limit trace try_settings variants version
-    warm_up_s what window_s
+    flagfile help helpfull address beside head env directory burn_in episodes
+    every_s faults first first_seed greedy foreground game interval jobs kills
+    kinds learners limit_min mark names network networks num_trials only out
+    parts peers population programs repeats replay rounds rungs runs search
+    seconds seeds simulate lr num_envs step_ms sweep to_limit trace try_settings
+    variants version warm_up_s what window_s
 """.split())
 
 
@@ -99,6 +99,8 @@ class PagesTest(parameterized.TestCase):
     self.assertEmpty([
         link for link in _GENERATE.LINK.findall(_text(page))
         if not (directory / link).exists()
+        # Of the service, beside the files of the repository.
+        and not link.startswith('../../actions/workflows/test.yml')
         and not (directory == _DOCS and link in api)])
 
   @parameterized.parameters(*_PAGES)
@@ -158,6 +160,17 @@ class PagesTest(parameterized.TestCase):
     there = {path.name for path in _DOCS.glob('*.md')} - {'api.md'}
     self.assertCountEqual(
         named, there | {'build_notes.md', 'changelog.md', 'contributing.md'})
+
+  def test_the_search_knows_words_of_users_and_needs_no_server(self):
+    self.assertEmpty(set(_GENERATE.WORDS) - {
+        path.name for path in _DOCS.glob('*.md')})
+    settings = _text('mkdocs.yml')
+    self.assertIn('\n  - search\n  - offline\n', settings)
+    [script] = re.findall(r'polyfills: \[(.*)\]', settings)
+    # The plugin loads a script from elsewhere, unless there is one with this
+    # name.
+    self.assertIn('iframe-worker', script)
+    self.assertTrue((_DOCS / script).exists())
 
   @pytest.mark.slow
   def test_path_of_calls_is_that_of_a_training(self):

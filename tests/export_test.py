@@ -60,6 +60,9 @@ _SETTINGS = {
                        layer_norm=True),
     'values': dict(level_name='catch', algorithm='ddqn', min_replay_steps=8,
                    hidden_sizes='16'),
+    'memory': dict(level_name='Pendulum-v1', algorithm='sac', use_lstm=True,
+                   lstm_units=6, hidden_sizes='16,8', sequence_length=2,
+                   burn_in_steps=1, min_replay_steps=8),
 }
 
 
@@ -224,7 +227,7 @@ class ExportTest(parameterized.TestCase):
     self._check_foreign('words')
 
   @parameterized.parameters(
-      'recurrent', 'continuous', 'values', 'normalised', 'passes')
+      'recurrent', 'continuous', 'values', 'normalised', 'passes', 'memory')
   @pytest.mark.storm
   def test_the_same_without_this_package_for_others(self, name):
     self._check_foreign(name)
@@ -271,6 +274,13 @@ class ExportTest(parameterized.TestCase):
   @parameterized.parameters(
       'recurrent', 'continuous', 'values', 'normalised', 'passes')
   def test_tensorflow_lite(self, name):
+    self._check_lite(name)
+
+  @pytest.mark.storm
+  def test_tensorflow_lite_with_memory(self):
+    self._check_lite('memory')
+
+  def _check_lite(self, name):
     path, output = self._export(name)
     self.assertIn('agent.tflite', output)
     agent = loading.load(self._logdir(name))

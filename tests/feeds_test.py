@@ -514,6 +514,21 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
               length, [''], env.spec.observation, agent.output_spec,
               agent.initial_state(1))))
 
+  def test_size_of_a_replay_of_stacks(self):
+    config = config_lib.Config(level_name='ALE/Pong-v5', agent='mlp',
+                               unroll_length=20, replay_capacity=640)
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((4, 84, 84), np.dtype(np.uint8)),
+        structs.ActionSpec((3,)), 4)
+    agent = mock.Mock(output_spec=structs.AgentOutput((), (), ()))
+    agent.initial_state.return_value = ()
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      memory_check.check_memory(config, spec, agent)
+    # Four frames of the first stack, and the newest frames of 20 steps.
+    self.assertBetween(640 * 24 * 84 * 84, .105e9, .11e9)
+    self.assertIn('Replay of 640 unrolls: 0.11 GB', output.getvalue())
+
   def test_batches_end_with_a_stop(self):
     config = _config()
     with _running(config) as (feed, _):

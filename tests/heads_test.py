@@ -239,17 +239,15 @@ MUTATIONS = (
     dict(file='networks/agents',
          catches='test_whole_actions_are_random_as_often_as_epsilon_says',
          rows=(
-        ('epsilon inverted', 'which_seed) < self.epsilon',
-         'which_seed) > self.epsilon'),
+        ('epsilon inverted', 'which_seed) < (',
+         'which_seed) > ('),
         ('parts of an action are random one by one',
          '[batch_size, *axes], which_seed)', 'tf.shape(action), which_seed)'),
         ('one draw for all', '[batch_size, *axes], which_seed)',
          '[1, *axes], which_seed)'),
         ('which are random decides what they are',
-         'is_random = tf.random.stateless_uniform(\n'
-         '        [batch_size, *axes], which_seed)',
-         'is_random = tf.random.stateless_uniform(\n'
-         '        [batch_size, *axes], random_seed)'),
+         'stateless_uniform([batch_size, *axes], which_seed)',
+         'stateless_uniform([batch_size, *axes], random_seed)'),
     )),
     dict(file='networks/agents',
          catches='test_greedy_policies_take_the_mode', rows=(

@@ -22,6 +22,7 @@ _LAYERS = (
     (0, 'errors'),
     (0, 'settings experience'),
     (0, 'processes scores'),
+    (0, 'zoo'),
     (1, 'environments replay hooks'),
     (2, 'vtrace networks'),
     (2, 'losses'),
@@ -43,9 +44,10 @@ _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
 # On one machine. `compat.scalable_agent.experiment` starts the program, which
 # adds a module, as `__main__` does; a suite's report groups runs by settings.
-_LONGEST_CHAIN = 11
+# The measurements of --num_actors=auto are made by actors.
+_LONGEST_CHAIN = 12
 # On a cluster: the chain goes through the driver and the learner's process.
-_LONGEST_CHAIN_ON_A_CLUSTER = 14
+_LONGEST_CHAIN_ON_A_CLUSTER = 15
 _MAX_CALLS_TO_GRADIENT = 8
 _MAX_TOP_FOLDER = 8  # `__main__` must be there; --hook names `hooks`.
 # Longer than the limit, each with the reason.

@@ -773,6 +773,8 @@ MUTATIONS = (
          'groups, data, importance_weights[0] if importance_weights else '
          'None,',
          'groups, data, None,'),
+    )),
+    dict(file='learning/gradients', catches='test_weights_of_columns', rows=(
         ('weights of the first micro-batch for all',
          'else importance_weights[start:end],',
          'else importance_weights[:end - start],'),
@@ -782,7 +784,7 @@ MUTATIONS = (
         ('published weights are the variables themselves',
          'values=self._compiled_copy())', 'values=self.agent.variables)'),
     )),
-    dict(file='learning/learner',
+    dict(file='learning/gradients',
          catches='test_micro_batches_make_the_same_update', rows=(
         ('means of micro-batches not weighted by size',
          'share = (end - start) / batch_size', 'share = 0.5'),

@@ -165,6 +165,10 @@ class LoadTest(parameterized.TestCase):
         'CartPole-v1': dict(use_lstm=True, total_environment_frames=400),
         'Pendulum-v1': dict(algorithm='sac', min_replay_steps=20,
                             hidden_sizes='16', total_environment_frames=100),
+        'memory': dict(algorithm='ddqn', use_lstm=True, lstm_units=8,
+                       hidden_sizes='8', sequence_length=3, burn_in_steps=2,
+                       min_replay_steps=20, num_action_repeats=1,
+                       total_environment_frames=200),
     }[name]
     if name not in self.logdirs:
       self.logdirs[name] = os.path.join(self.root, name)
@@ -173,7 +177,7 @@ class LoadTest(parameterized.TestCase):
           num_actors=2, batch_size=4, **{'unroll_length': 5, **settings}))
     return self.logdirs[name]
 
-  @parameterized.parameters('CartPole-v1', 'Pendulum-v1')
+  @parameterized.parameters('CartPole-v1', 'Pendulum-v1', 'memory')
   def test_plays_as_the_test_does(self, level):
     agent = scalable_agent.load(self.trained(level))
     expected = test.test(dataclasses.replace(

@@ -814,9 +814,8 @@ MUTATIONS = (
          catches='test_invalid_actions_are_never_chosen', rows=(
              ('random actions of all', 'random_seed) if mask is None else',
               'random_seed) if True else'),
-             ('random actions never masked', """tf.int32),
-                                masks.of(env_output.observation)))""",
-              'tf.int32)))'),
+             ('random actions never masked',
+              'masks.of(env_output.observation), ladder)', 'None, ladder)'),
          )),
     dict(file='networks/agents',
          catches='test_random_actions_are_uniform_over_the_valid_ones', rows=(
@@ -864,8 +863,11 @@ MUTATIONS = (
     dict(file='environments/from_gymnasium',
          catches='test_a_vector_of_the_caller', rows=(
              ('a choice at the end', 'is_over = terminated\n', 'pass\n'),
-             ('no check of the choice', 'self._encode(row, over)',
-              'self._encode(row, True)'),
+         )),
+    dict(file='environments/spaces', catches='test_a_vector_of_the_caller',
+         rows=(
+             ('no check of the choice in a row', 'self(row, over)',
+              'self(row, True)'),
          )),
     dict(file='modes/loading', catches='test_masks_of_the_caller', rows=(
         ('any numbers', 'spec.dtype == bool and', 'False and'),

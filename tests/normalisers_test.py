@@ -4,6 +4,8 @@
 Statistics are compared with NumPy's mean and variance of all rows together.
 """
 
+import dataclasses
+import pickle
 import threading
 from unittest import mock
 
@@ -16,9 +18,12 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import statistics
+from scalable_agent.modes import export
+from scalable_agent.modes import loading
 from scalable_agent.networks import factory
 from scalable_agent.networks import layers
 from scalable_agent.networks import normalisers
+from scalable_agent.networks import pop_art
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
@@ -208,7 +213,7 @@ class ChoiceTest(parameterized.TestCase):
 
 def _popart(kernel, bias, moves, mean=0., variance=1.):
   layer = tf.keras.layers.Dense(1)
-  popart = normalisers.PopArt(layer)
+  popart = pop_art.PopArt(layer)
   layer.build([None, len(kernel)])
   layer.kernel.assign(np.float32(kernel)[:, np.newaxis])
   layer.bias.assign([bias])
@@ -338,6 +343,208 @@ class _Pair(collectives_lib.VectorCollectives):
     return tf.py_function(exchange, [vector], vector.dtype)
 
 
+def _pair(function, **settings):
+  """Calls `function(learner, rank)` for two connected learners."""
+  shared = {}, threading.Barrier(2)
+  learners = [_learner(_Pair(rank, shared), **settings) for rank in range(2)]
+  threads = [threading.Thread(target=function, args=(learner, rank))
+             for rank, learner in enumerate(learners)]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join(120)
+  return learners
+
+
+_LEVELS = dict(level_name='target,catch')  # Sorted: catch is number 0.
+
+
+def _of_levels(seed, names, scale=1., num_columns=None):
+  """An unroll with the level, and the size of rewards, of each column."""
+  unroll = _unroll(seed, batch_size=num_columns or len(names))
+  outputs = unroll.steps.env_outputs
+  scales = np.where(np.array(names) == 'target', np.float32(scale), 1)
+  shape = unroll.steps.truncation_values.shape
+  values = np.random.default_rng(seed + 1000).normal(
+      size=[*shape, 2]).astype('f')
+  return structs.Unroll(unroll.steps._replace(
+      env_outputs=outputs._replace(reward=outputs.reward * scales),
+      agent_outputs=unroll.steps.agent_outputs._replace(baseline=values),
+      truncation_values=0 * values), structs.Start(
+          np.array(names, object), (), (), ()))
+
+
+class LevelsTest(parameterized.TestCase, tf.test.TestCase):
+  """Each of several levels has statistics of returns."""
+
+  def test_values_of_each_level_stay_when_statistics_move(self):
+    layer = tf.keras.layers.Dense(2)
+    popart = pop_art.PopArt(layer, ['a', 'b'])
+    layer.build([None, 2])
+    layer.kernel.assign([[.5, 7], [-.25, 8]])
+    layer.bias.assign([.1, 9])
+    popart.statistics.count.assign([9, 0])
+    features = np.float32([[1, 2]])
+    self.assertAllClose(popart(features), [[[.1, 32]]])
+    for target, mean, deviation, kernel, bias in (
+        (10, 1, 3.1464265, [.1589104, -.0794552], -.2860388),
+        (-4, .5, 3.3406586, [.1496711, -.0748355], -.1197369)):
+      shift = target - float(popart.statistics.mean[0])
+      popart.move(*_double(.1, [shift, 0], [shift**2, 0]), [True, False])
+      self.assertAllClose(popart.statistics.mean, [mean, 0])
+      self.assertAllClose(popart.deviation, [deviation, 1])
+      self.assertAllClose(layer.kernel, np.transpose([kernel, [7, 8]]))
+      self.assertAllClose(layer.bias, [bias, 9])
+      self.assertAllClose(popart(features), [[[.1, 32]]])
+    self.assertAllEqual(popart.statistics.count, [11, 0])
+    popart.move(*_double(.1, [0, 5], [0, 25 + 4]), [False, True])
+    self.assertAllClose(popart.statistics.mean, [.5, 5])  # The first move.
+    self.assertAllClose(popart(features), [[[.1, 5 + 2 * 32]]])
+
+  def test_statistics_are_those_of_each_level(self):
+    names = ['target', 'catch', 'target']
+    for scale in (1e3, 1e6):
+      learner = _learner(**_LEVELS, discounting=0., correction='none')
+      unroll = _of_levels(0, names, scale)
+      _step(learner, unroll)
+      rewards = unroll.steps.env_outputs.reward[1:].astype('d')
+      found = learner.agent.returns
+      for number, columns in enumerate(([1], [0, 2])):
+        self.assertAllClose(found.statistics.mean[number],
+                            rewards[:, columns].mean(), rtol=1e-5)
+        self.assertAllClose(
+            found.deviation[number], rewards[:, columns].std(), rtol=1e-5)
+      self.assertAllEqual(found.statistics.count, [1, 1])
+
+  @parameterized.parameters('impala', 'appo')
+  def test_the_size_of_the_rewards_of_a_level_does_not_matter(self, algorithm):
+    names = ['target', 'catch', 'target', 'catch']
+    weights, priorities = [], []
+    for scale in (1, 1000):
+      learner = _learner(
+          **_LEVELS, algorithm=algorithm, batch_size=4, num_actors=4)
+      for seed in range(12):
+        learned = _step(learner, _of_levels(seed, names, scale))
+      weights.append([v.numpy() for v in learner.agent.trainable_variables])
+      priorities.append(learned.errors)
+    for one, two in zip(*weights, strict=True):
+      self.assertAllClose(one, two, atol=2e-4)
+    if algorithm == 'impala':
+      self.assertAllClose(*priorities, rtol=1e-2)
+    deviation = learner.agent.returns.deviation
+    self.assertGreater(deviation[1], 100 * deviation[0])
+
+  @parameterized.parameters('impala', 'appo')
+  def test_each_column_has_the_value_of_its_level(self, algorithm):
+    # With one level in all columns, the agent is one of this level.
+    alone, pair = (_learner(
+        algorithm=algorithm, level_name=names, clip_value=.1
+        if algorithm == 'appo' else 0.) for names in ('target', 'catch,target'))
+    for seed in range(4):
+      unroll = _of_levels(seed, 3 * ['target'])
+      steps = unroll.steps
+      losses = []
+      for learner, view in ((alone, lambda x: x[..., 1]), (pair, lambda x: x)):
+        losses.append(_step(learner, unroll._replace(steps=steps._replace(
+            agent_outputs=steps.agent_outputs._replace(
+                baseline=view(steps.agent_outputs.baseline)),
+            truncation_values=view(np.full_like(
+                steps.truncation_values, [9, .5]))))).scalars)
+      # Of the first batch, the pair leaves out the loss.
+      for name, value in losses[0].items() if seed else ():
+        self.assertAllClose(value, losses[1][name], rtol=1e-4, msg=name)
+    for one, two in zip(alone.agent.variables, pair.agent.variables,
+                        strict=True):
+      self.assertAllClose(one, two if one.shape == two.shape else tf.reshape(
+          two[..., 1], one.shape), atol=1e-5)
+
+  def test_a_new_level_only_sets_its_statistics(self):
+    learner = _learner(**_LEVELS, entropy_cost=0., learning_rate=.1)
+    _step(learner, _of_levels(0, 3 * ['catch']))
+    weights = [v.numpy() for v in learner.agent.trainable_variables]
+    learned = _step(learner, _of_levels(1, 3 * ['target'], 1e6))
+    self.assertEqual(float(learned.scalars['total_loss']), 0)
+    for variable, value in zip(
+        learner.agent.trainable_variables, weights, strict=True):
+      self.assertAllEqual(variable, value)
+    self.assertGreater(learner.agent.returns.deviation[1], 1e4)
+    learned = _step(learner, _of_levels(2, 3 * ['target'], 1e6))
+    self.assertGreater(abs(float(learned.scalars['total_loss'])), 1e-3)
+
+  def test_micro_batches_equal_the_whole(self):
+    names = ['target', 'catch', 'target']
+    whole, parts = (_learner(**_LEVELS, micro_batch_size=size)
+                    for size in (3, 2))
+    for seed in range(4):
+      for learner in (whole, parts):
+        _step(learner, _of_levels(seed, names, 100))
+    for one, two in zip(whole.agent.variables, parts.agent.variables,
+                        strict=True):
+      self.assertAllClose(one, two, atol=1e-4)
+
+  def test_two_learners_have_the_statistics_of_one(self):
+    names = ['target', 'target', 'catch', 'target']  # Learner 0 has no catch.
+    unrolls = [_of_levels(seed, names, 50) for seed in range(3)]
+    settings = dict(**_LEVELS, batch_size=4, num_actors=4)
+    alone = _learner(**settings)
+    for unroll in unrolls:
+      _step(alone, unroll)
+
+    def learn(learner, rank):
+      half = slice(2 * rank, 2 * rank + 2)
+      for unroll in unrolls:
+        _step(learner, structs.Unroll(
+            tree.map_structure(lambda x: x[:, half], unroll.steps),
+            tree.map_structure(lambda x: x[half], unroll.start)))
+
+    for learner in _pair(learn, **settings):
+      for one, two in zip(alone.agent.variables, learner.agent.variables,
+                          strict=True):
+        self.assertAllClose(one, two, rtol=1e-5, atol=2e-5)
+
+  def test_acting_saving_and_other_levels_in_a_test(self):
+    learner = _learner(**_LEVELS)
+    for seed in range(3):
+      _step(learner, _of_levels(seed, ['target', 'catch', 'catch'], 10),
+            frames=seed != 2)
+    config = _config(**_LEVELS)
+    policy = policies.AgentPolicy(algorithms.make_agent(config, _SPEC, 7))
+    policy.refresh(learner.weights())
+    observations = np.random.default_rng(0).normal(size=[2, 3]).astype('f')
+    output, _ = policy.step(np.zeros(2, 'i'), structs.StepOutput(
+        np.zeros(2, 'f'), (), np.zeros(2, bool), observations), ())
+    self.assertEqual(policy.output_spec.baseline.shape, (2,))
+    self.assertEqual(output.baseline.shape, (2, 2))
+    self.assertGreater(np.abs(output.baseline).max(), 0)
+    directory = self.create_tempdir().full_path
+    described = algorithms.describe(config, _SPEC)
+    checkpointing.Checkpointer(directory, learner, described).save()
+    config = dataclasses.replace(config, logdir=directory)
+    config.save()
+    restored = _learner(**_LEVELS)
+    checkpointing.Checkpointer(directory, restored, described).restore()
+    for one, two in zip(tree.flatten(learner.state),
+                        tree.flatten(restored.state), strict=True):
+      self.assertAllEqual(one, two)
+    agent, _ = loading.restore(dataclasses.replace(
+        config, mode='test', level_name='catch'), _SPEC)
+    for one, two in zip(agent.variables, learner.agent.variables, strict=True):
+      self.assertAllEqual(one, two)
+    self.assertNotEqual(described, algorithms.describe(
+        _config(level_name='catch,memory'), _SPEC))
+    self.assertEqual(described, algorithms.describe(
+        _config(level_name='catch, target'), _SPEC))
+
+  def test_training(self):
+    config = config_lib.Config(
+        level_name='CartPole-v0,CartPole-v1', algorithm='appo', num_actors=2,
+        unroll_length=8, total_environment_frames=64, bootstrap_truncated=True,
+        logdir=self.create_tempdir().full_path)
+    learners = []
+    training.train(config, hooks=[lambda u: learners.append(u.learner)])
+    self.assertAllEqual(learners[-1].agent.returns.statistics.count, [4, 4])
+
+
 class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 
   def _statistics(self, learner):
@@ -437,19 +644,6 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
                         strict=True):
       self.assertAllClose(one, two, atol=1e-5)
 
-  def _pair(self, function, **settings):
-    """Calls `function(learner, rank)` for two connected learners."""
-    shared = {}, threading.Barrier(2)
-    learners = [_learner(_Pair(rank, shared), batch_size=4, num_actors=4,
-                         **settings) for rank in range(2)]
-    threads = [threading.Thread(target=function, args=(learner, rank))
-               for rank, learner in enumerate(learners)]
-    for thread in threads:
-      thread.start()
-    for thread in threads:
-      thread.join(120)
-    return learners
-
   @parameterized.parameters('impala', 'appo')
   def test_two_learners_have_the_statistics_of_one(self, algorithm):
     unrolls = [_unroll(seed, batch_size=4, scale=5) for seed in range(3)]
@@ -466,9 +660,10 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 
     learn(alone)
     [first, *_], sums = sums, []
-    learners = self._pair(
+    learners = _pair(
         lambda learner, rank: learn(
-            learner, half=slice(2 * rank, 2 * rank + 2)), algorithm=algorithm)
+            learner, half=slice(2 * rank, 2 * rank + 2)),
+        algorithm=algorithm, batch_size=4, num_actors=4)
     for one, *two in zip(first, *[
         s for s in sums if s[0] == first[0] / 2][:2], strict=True):
       self.assertAllClose(one, sum(two), rtol=1e-12, atol=0)
@@ -477,6 +672,26 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, two in zip(alone.agent.variables, learners[0].agent.variables,
                         strict=True):
       self.assertAllClose(one, two, rtol=1e-5, atol=2e-5)
+
+  def test_learners_have_one_rate_by_kl(self):
+    unrolls = [_unroll(seed, batch_size=4) for seed in range(3)]
+    settings = dict(
+        algorithm='appo', batch_size=4, num_actors=4,
+        learning_rate_schedule='kl', learning_rate=.001)
+
+    def learn(learner, rank=0, size=4):
+      half = slice(size * rank, size * (rank + 1))
+      for unroll in unrolls:
+        steps = tree.map_structure(lambda x: x[:, half], unroll.steps)
+        _step(learner, unroll._replace(steps=steps), frames=0)
+
+    alone = _learner(**settings)
+    learn(alone)
+    rates = [[v.numpy() for v in learner.state['statistics'][-3:]]
+             for learner in (alone, *_pair(
+                 lambda learner, rank: learn(learner, rank, 2), **settings))]
+    self.assertAllEqual(rates[1], rates[2])
+    self.assertAllClose(rates[0], rates[1], rtol=1e-4)
 
   def test_sums_of_a_cut_collection_count_once_for_all_learners(self):
     first, rest = (_unroll(seed, batch_size=2) for seed in range(2))
@@ -491,7 +706,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       learner.copy_from_first()
       _step(learner, rest)
 
-    for learner in self._pair(resume):
+    for learner in _pair(resume, batch_size=4, num_actors=4):
       self.assertEqual(float(self._statistics(learner).count), 8 + 2 * 8)
       rows = [_observations(u) for u in (first, rest, rest)]
       self.assertAllClose(self._statistics(learner).mean,
@@ -521,8 +736,11 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         unroll.steps.agent_outputs.action, unroll.steps.env_outputs, ()
         )[0].policy).numpy()
     before = log_probs()
+    losses = []
     for frames in (0, 0, 0, 1):  # Four passes.
-      _step(learner, unroll, 0 if frames else 3, frames)
+      learned = _step(learner, unroll, 0 if frames else 3, frames)
+      losses.append(abs(float(learned.scalars['policy_loss'])))
+    self.assertBetween(max(losses), 1, 100)  # The floor of advantages.
     ratio = np.exp(log_probs() - before)
     self.assertAllInRange(ratio, .8, 1.2)
     values = learner.agent._baseline._layer.kernel.numpy()
@@ -558,6 +776,58 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for one, two in zip(learner.agent.variables, restored.agent.variables,
                         strict=True):
       self.assertAllEqual(one, two)
+
+  def test_all_ways_to_act_have_the_same_logits(self):
+    learner = _learner(algorithm='appo')
+    for seed in range(5):
+      _step(learner, _unroll(seed, slope=9., offset=50., scale=30.))
+    weights = learner.weights()
+    directory = self.create_tempdir().full_path
+    config = dataclasses.replace(_config(algorithm='appo'), logdir=directory)
+    config.save()
+    checkpointing.Checkpointer(
+        directory, learner, algorithms.describe(config, _SPEC)).save()
+    checkpointing.save_spec(directory, _SPEC)
+    part = self._statistics(learner)
+    x = np.random.default_rng(9).normal(50, 20, [2, 3]).astype('f')
+    normal = np.clip((x - part.mean) / np.sqrt(part.variance + 1e-5), -5, 5)
+    plain = factory.make_agent(
+        'mlp', _VECTOR, _ACTIONS, use_lstm=False, use_last_action_reward=False)
+    trained = learner.agent.trainable_variables
+    for variable, value in zip(plain.trainable_variables, trained, strict=True):
+      variable.assign(value)
+    seen = lambda x: structs.StepOutput(
+        np.zeros(2, 'f'), structs.NO_INFO, np.zeros(2, bool), x)
+    plain_output, _ = plain.step(np.zeros(2, 'i'), seen(normal), ())
+    returns = learner.agent.returns
+    values = (returns.statistics.mean
+              + returns.deviation * plain_output.baseline)
+    # Agents of actors, of the server of central inference, and of workers, to
+    # which the weights are sent.
+    make = lambda seed: policies.AgentPolicy(
+        algorithms.make_agent(config, _SPEC, seed))
+    shared = policies.SharedPolicy(make(8), 2, 2, timeout_ms=None)
+    self.addCleanup(shared.close, 10)
+    sent = pickle.loads(pickle.dumps(weights._replace(
+        values=[np.asarray(value) for value in weights.values])))
+    acting = [(make(7), weights), (shared, weights), (make(9), sent)]
+    for policy, version in acting:
+      policy.refresh(version)
+    loaded = loading.load(directory)
+    # Tests and videos.
+    acting.append((policies.AgentPolicy(loaded.agent), weights))
+    exported = export.ExportedAgent(loaded.agent, _SPEC, False)
+    for seed in range(2):
+      found = [policy.step(np.zeros(2, 'i'), seen(x), ())[0]
+               for policy, _ in acting]
+      outputs = exported.step_greedy(observation=tf.constant(x))
+      found.append(structs.AgentOutput(
+          (), outputs['policy'], outputs['baseline']))
+      for output in found:
+        self.assertAllClose(
+            output.policy, plain_output.policy, rtol=1e-5, atol=1e-6)
+        self.assertAllClose(output.baseline, values, rtol=1e-5)
+      _step(learner, _unroll(seed, offset=7.))  # The training goes on.
 
   @parameterized.parameters(1e4, 1e6)
   def test_large_returns_that_hardly_differ(self, size):
@@ -643,6 +913,37 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual([v.shape for v in learner.state[kind]],
                        [v.shape for v in plain.state[kind]])
 
+  @parameterized.parameters('sac', 'td3')
+  def test_agents_with_memory_see_normalised_observations(self, algorithm):
+    settings = dict(use_lstm=True, lstm_units=8, sequence_length=3,
+                    burn_in_steps=1)
+    learner = _off_policy(algorithm, normalise_observations='auto', **settings)
+    plain = _off_policy(algorithm, **settings)
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    part.mean.assign(_MEAN)
+    part.variance.assign(_VARIANCE)
+    part.count.assign(5)
+    rng = np.random.default_rng(0)
+    x = np.float32(rng.normal(_MEAN, 3 * np.sqrt(_VARIANCE), [5, 8, 3]))
+    floats = lambda *shape: rng.normal(size=shape).astype('f')
+    sequence = structs.Sequence(
+        structs.StepOutput(floats(5, 8), structs.NO_INFO,
+                           np.zeros([5, 8], bool), x),
+        np.tanh(floats(5, 8, 2)), (floats(8, 8), floats(8, 8)), floats(3, 8),
+        np.full([3, 8], .9, 'f'),
+        np.tile(np.arange(1, 4, dtype=np.int32)[:, np.newaxis], 8),
+        np.ones([3, 8], 'f'))
+    normal = np.clip((x - _MEAN) / np.sqrt(_VARIANCE + 1e-5), -5, 5)
+    for _ in range(3):
+      found, expected = (each.step(each.to_device(sequence._replace(
+          env_outputs=sequence.env_outputs._replace(observation=seen)), 1)
+                                   ).scalars
+                         for each, seen in ((learner, x), (plain, normal)))
+      self.assertEqual(found.keys(), expected.keys())
+      for name, value in expected.items():
+        self.assertAllClose(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
+    self.assertAllEqual(part.mean, _MEAN)
+
   def test_rows_that_arrive_move_the_statistics_before_the_update(self):
     learner = _off_policy('td3', normalise_observations='auto')
     weights = [v.numpy() for v in learner.algorithm.groups['critic']]
@@ -665,6 +966,26 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
       for _ in range(2):
         rows.add(np.full([3, 1, 3], 1e30, 'f'))
         learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
+
+  def test_clipped_numbers_of_batches_1_2_4_and_8_are_counted(self):
+    rng = np.random.default_rng(1)
+    for learner, step in (
+        (_learner(normalise_observations='auto', normalise_returns=False),
+         lambda learner, size: _step(learner, _unroll(
+             1, slope=0., offset=size, batch_size=2))),
+        (_off_policy('td3', normalise_observations='auto'),
+         lambda learner, size: learner.step(_transitions(
+             rng, learner, np.full([2, 8, 3], size, 'f') * [[[1.]], [[0.]]])))):
+      [part] = learner.agent.observation_normaliser.statistics.values()
+      part.count.assign(1e9)  # Hardly moves.
+      found = []
+      for size in (1, 9, 1, 1, 9, 9, 9, 9, 1):
+        step(learner, size)
+        found.append(learner.observations_clipped)
+      none, each = (0, found[0][0]), (found[0][0],) * 2
+      self.assertEqual([c for _, c in found], [
+          none[0], *[each[1]] * 2, *[none[0]] * 4, *[each[1]] * 2])
+      self.assertEqual(each[0], 24)
 
   def test_rows_of_frames(self):
     rng = np.random.default_rng(1)
@@ -761,16 +1082,26 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual([v.shape for v in agent.trainable_variables],
                      [v.shape for v in plain.trainable_variables])
 
-  @parameterized.parameters('catch,target', 'atari57', 'dmlab30')
-  def test_several_levels_are_refused(self, levels):
-    with self.assertRaisesRegex(errors.ConfigError, 'one level only'):
-      config_lib.Config(level_name=levels, algorithm='appo')
-    config_lib.Config(level_name=levels, algorithm='appo',
-                      normalise_returns=False)
+  @parameterized.parameters(
+      ('catch', ()), ('catch,target,catch', (2,)), ('atari57', (57,)),
+      ('dmlab30', (30,)))
+  def test_levels_with_statistics(self, levels, shape):
+    for mode in ('train', 'test'):
+      agent = algorithms.make_agent(
+          _config(level_name=levels, mode=mode), _SPEC, 1)
+      self.assertEqual(agent.returns.shape, shape)
 
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/statistics',
+         catches='test_clipped_numbers_of_batches_1_2_4_and_8_are_counted',
+         rows=(
+        ('each batch is counted', 'self._num_batches.bit_count() == 1', 'True'),
+        ('the next observations of a replay',
+         'self._count(batch.data.observation\n',
+         'self._count(batch.data.next_observation\n'),
+    )),
     dict(
         file='networks/normalisers',
         catches='test_any_split_gives_the_statistics_of_all_rows',
@@ -794,8 +1125,8 @@ MUTATIONS = (
              'second + shift * (2 * first + count * shift))',
              'second)'),
             ('a count of 32 bits',
-             "(), 'float64')",
-             "(), 'float32')"),
+             "counts, 'float64')",
+             "counts, 'float32')"),
             ('the share of the old rows',
              'count / total, first',
              '1 - count / total, first'),
@@ -839,29 +1170,29 @@ MUTATIONS = (
              'tf.convert_to_tensor(statistics.count)'),
         )),
     dict(
-        file='networks/normalisers',
+        file='networks/pop_art',
         catches='test_deviations_have_a_floor',
         rows=(
             ('all sizes of advantages',
              'tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION)',
              'deviation'),
             ('the deviation squared for errors',
-             'errors / deviation)',
-             'errors / deviation**2)'),
+             'errors /= deviation\n',
+             'errors /= deviation**2\n'),
             ('advantages are not scaled',
-             '(advantages / tf',
-             '(advantages / 1.0 * tf'),
+             'advantages /= tf',
+             'advantages /= 1.0 or tf'),
             ('no floor',
              '_MIN_DEVIATION, _MAX_DEVIATION)',
              '1e-9, _MAX_DEVIATION)'),
         )),
     dict(
-        file='networks/normalisers',
+        file='networks/pop_art',
         catches='test_first_moves_are_means_of_moves',
         rows=(
             ('no rate',
-             'tf.maximum(1 / count, rate)',
-             '1 / count'),
+             'tf.maximum(1 / count, rate), 0)',
+             '1 / count, 0)'),
             ('the ratio upside down',
              'ratio = deviation / self.deviation',
              'ratio = self.deviation / deviation'),
@@ -869,27 +1200,30 @@ MUTATIONS = (
              'is_first = tf.equal(count, 1)',
              'is_first = tf.equal(count, 0)'),
             ('the baseline without the mean',
-             'return self.statistics.mean + self',
-             'return self'),
+             'values = self.statistics.mean + self',
+             'values = self'),
         )),
     dict(
-        file='networks/normalisers',
+        file='networks/pop_art',
         catches='test_no_value_changes',
         rows=(
             ('the layer is not corrected',
              'kernel * ratio)',
              'kernel)'),
+            ('the layer is corrected twice',
+             'kernel * ratio)',
+             'kernel * ratio * ratio)'),
             ('the mean is not corrected',
              'bias * ratio + shift)',
              'bias * ratio)'),
         )),
     dict(
-        file='networks/normalisers',
+        file='networks/pop_art',
         catches='test_returns_of_rewards',
         rows=(
             ('moments of returns about zero',
-             'tf.cast(self.statistics.mean, tf.float64))',
-             'tf.zeros([], tf.float64))'),
+             'mean = tf.cast(self.statistics.mean, tf.float64)',
+             'mean = tf.zeros([], tf.float64)'),
         )),
     dict(
         file='networks/normalisers',
@@ -975,8 +1309,8 @@ MUTATIONS = (
              'variable.assign(tf.zeros_like(variable))',
              'pass'),
             ('one column of steps',
-             '(num_steps * num_columns, *values)',
-             '(num_steps, *values)'),
+             'num_rows = num_steps * num_columns',
+             'num_rows = num_steps'),
         )),
     dict(
         file='learning/statistics',
@@ -991,8 +1325,8 @@ MUTATIONS = (
         catches='test_returns_of_rewards',
         rows=(
             ('the first sum of returns for both',
-             'first / count, second / count)',
-             'first / count, first / count)'),
+             'mean(first), mean(second), count > 0)',
+             'mean(first), mean(first), count > 0)'),
         )),
     dict(
         file='learning/statistics',
@@ -1067,8 +1401,9 @@ MUTATIONS = (
         catches='test_replayed_columns_do_not_move_the_statistics_of_returns',
         rows=(
             ('replayed targets count',
-             "new['targets'] = targets",
-             "new['targets'], num_columns = targets, targets.shape[1]"),
+             "new['targets'] = targets, tree",
+             "num_columns = targets.shape[1]\n"
+             "      new['targets'] = targets, tree"),
         )),
     dict(
         file='learning/learner',
@@ -1079,7 +1414,7 @@ MUTATIONS = (
              '():'),
         )),
     dict(
-        file='learning/learner',
+        file='learning/gradients',
         catches='test_micro_batches_equal_the_whole',
         rows=(
             ('targets of one micro-batch',
@@ -1095,15 +1430,99 @@ MUTATIONS = (
              "config.normalise_observations if names == automatic else"),
         )),
     dict(
-        file='settings/sections',
-        catches='test_several_levels_are_refused',
+        file='algorithms/__init__',
+        catches='test_levels_with_statistics',
         rows=(
             ('several levels share the statistics of returns',
-             'self.normalise_returns and (',
-             'False and ('),
-            ('suites share the statistics of returns',
-             'or levels & _SUITES',
-             ''),
+             'return names if len(names) > 1 else []',
+             'return []'),
+            ('levels of tests have the statistics',
+             'level_names(config.level_name, is_test=False)))',
+             'level_names(config.level_name, config.is_test)[:2]))'),
+        )),
+    dict(
+        file='networks/pop_art',
+        catches='test_statistics_are_those_of_each_level',
+        rows=(
+            ('one center for all levels',
+             'tf.linalg.matvec(is_of, x, transpose_a=True), counts)',
+             'tf.linalg.matvec(is_of, x, transpose_a=True), 1 + counts)'),
+            ('moments of levels about zero',
+             'shift = center - mean\n',
+             'shift = center - 1\n'),
+            ('a number of rows for all levels',
+             'return (counts, counts * shift',
+             'return (tf.ones_like(counts), counts * shift'),
+        )),
+    dict(
+        file='algorithms/impala',
+        catches='test_the_size_of_the_rewards_of_a_level_does_not_matter',
+        rows=(
+            ('priorities in rewards',
+             'terms[1] if has_levels else',
+             'terms[1] if False else'),
+        )),
+    dict(
+        file='networks/pop_art',
+        catches='test_values_of_each_level_stay_when_statistics_move',
+        rows=(
+            ('levels without new returns move',
+             'share = tf.where(is_new, tf.maximum(1 / count, rate), 0)',
+             'share = tf.maximum(1 / count, rate)'),
+            ('levels without new returns count',
+             'statistics.count + tf.cast(is_new, tf.float64)',
+             'statistics.count + 1'),
+        )),
+    dict(
+        file='networks/pop_art',
+        catches='test_a_new_level_only_sets_its_statistics',
+        rows=(
+            ('new levels are learned from',
+             'is_set * advantages, is_set * errors',
+             'advantages, errors'),
+            ('all levels must be set',
+             'tf.cast(self.statistics.count > 0, tf.float32), levels)',
+             'tf.cast(self.statistics.count > 9, tf.float32), levels)'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_a_new_level_only_sets_its_statistics',
+        rows=(
+            ('learning waits for all levels',
+             'tf.reduce_max(count)',
+             'tf.reduce_min(count)'),
+        )),
+    dict(
+        file='algorithms/base',
+        catches='test_each_column_has_the_value_of_its_level',
+        rows=(
+            ('truncated values of all levels',
+             'of_level(truncation_values[1:])',
+             'tf.reduce_sum(truncation_values[1:], tf.range(2, tf.rank('
+             'truncation_values)))'),
+            ('old values of all levels',
+             'of_level(agent_outputs.baseline)',
+             'agent_outputs.baseline[..., 0] if agent.returns.shape else '
+             'agent_outputs.baseline'),
+        )),
+    dict(
+        file='modes/loading',
+        catches='test_acting_saving_and_other_levels_in_a_test',
+        rows=(
+            ('the levels of the test have statistics',
+             'if trained_with and config.normalise_returns:',
+             'if False:'),
+        )),
+    dict(
+        file='algorithms/__init__',
+        catches='test_acting_saving_and_other_levels_in_a_test',
+        rows=(
+            ('levels are not in the description',
+             "f' of {\",\".join(names)}, '",
+             "' of levels, '"),
+            ('the order of levels is in the description',
+             'names = sorted(set(declare.names(config.level_name)))',
+             'names = declare.names(config.level_name)'),
         )),
     dict(
         file='learning/learner',
@@ -1117,12 +1536,37 @@ MUTATIONS = (
              'for group in gradients:'),
         )),
     dict(
+        file='networks/pop_art',
+        catches='test_first_rewards_after_many_zeros',
+        rows=(
+            ('advantages of 10,000 deviations',
+             '_MIN_ADVANTAGE_DEVIATION = 1e-2',
+             '_MIN_ADVANTAGE_DEVIATION = 1e-4'),
+        )),
+    dict(
+        file='networks/agents',
+        catches='test_agents_with_memory_see_normalised_observations',
+        rows=(
+            ('no normaliser below a memory',
+             'if self.observation_normaliser:',
+             'if self.observation_normaliser and not self._core:'),
+        )),
+    dict(
+        file='modes/loading',
+        catches='test_all_ways_to_act_have_the_same_logits',
+        rows=(
+            ('agents of tests are not the trained ones',
+             'config.logdir, agent, algorithms.describe(config, spec))',
+             'config.logdir, algorithms.make_agent(config, spec, 1), '
+             'algorithms.describe(config, spec))'),
+        )),
+    dict(
         file='learning/learner',
         catches='test_acting_and_loading',
         rows=(
             ('sums are not saved',
-             "'statistics': self._mover.variables",
-             "'statistics': []"),
+             "'statistics': [*self._mover.variables, *(",
+             "'statistics': [*("),
         )),
 )
 

@@ -617,6 +617,14 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
       found.append(float(learner.agent.epsilon))
     self.assertAllClose(found, expected)
 
+  @eager.eagerly()
+  def test_a_ladder_takes_the_place_of_epsilon(self):
+    learner = training.make_learner(
+        _config('ddqn', exploration_ladder=True), _spec('ddqn'))
+    self.assertEqual(learner.agent.epsilon, 1)  # In the warm-up.
+    self.assertNotIn('epsilon', self._step(learner, 'ddqn').scalars)
+    self.assertEqual(learner.agent.epsilon, 0)
+
   @parameterized.parameters(*_DEFAULTS)
   @pytest.mark.storm
   def test_published_weights_end_the_warm_up(self, case):
@@ -883,8 +891,8 @@ MUTATIONS = (
     )),
     dict(file='algorithms/base',
          catches='test_critics_begin_different_and_targets_equal', rows=(
-        ('all critics of one seed', 'map(make_critic, range(1, number))',
-         'map(lambda _: make_critic(0), range(1, number))'),
+        ('all critics of one seed', 'self._critics = [make_critic(agent, i)',
+         'self._critics = [make_critic(agent, 0)'),
         ('first critic learns only', 'v for critic in self._critics for v',
          'v for critic in self._critics[:1] for v'),
         ('targets of the first critic saved only',

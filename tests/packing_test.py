@@ -1,7 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests that unrolls are unpacked as they were packed, bit for bit."""
 
+import copy
 import pickle
+import tracemalloc
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -9,6 +11,7 @@ import hypothesis
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from scalable_agent import replay
 from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
@@ -141,6 +144,30 @@ class PackingTest(parameterized.TestCase):
         packing.pack(unroll).steps.env_outputs.observation,
         unroll.steps.env_outputs.observation)
 
+  def test_a_replay_keeps_packed_copies(self):
+    rng = np.random.default_rng(0)
+    store = replay.UnrollStore(4)
+    added, sizes = [], []
+    tracemalloc.start()
+    self.addCleanup(tracemalloc.stop)
+    for begins in [(7, 1)], [(3, 0), (4, 2)]:
+      unroll = _unroll(rng, _stacks(rng, 4, 3, 99, begins), 3, 99)
+      added += [unrolls.columns(copy.deepcopy(unroll), n, n + 1)
+                for n in range(3)]
+      replay.UnrollStore(3).add(unroll)  # Fills caches of Python.
+      before, _ = tracemalloc.get_traced_memory()
+      store.add(unroll)
+      sizes.append(tracemalloc.get_traced_memory()[0] - before)
+      for array in tree.flatten(unroll):  # As the next unroll does.
+        if isinstance(array, np.ndarray) and array.dtype == np.uint8:
+          array[...] = 7
+    self.assertLess(sizes[0], .5 * 3 * packing.num_bytes(added[0]))
+    batch = copy.deepcopy(unroll)._replace(last_observations=())
+    for position in range(2, 6):
+      store.copy_to(batch, 1, np.array([position]))
+      _assert_equal(unrolls.columns(batch, 1, 2),
+                    added[position]._replace(last_observations=()))
+
   @parameterized.parameters('Pong', 'Breakout', 'SpaceInvaders')
   @pytest.mark.slow
   def test_games(self, game):
@@ -156,6 +183,18 @@ class PackingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='replay/unrolls', catches='test_a_replay_keeps_packed_copies',
+         rows=(
+        ('shares the memory of the unroll',
+         'packing.copied(packing.pack(\n'
+         '          unrolls.columns(unroll, column, column + 1)))',
+         'packing.pack(\n'
+         '          unrolls.columns(unroll, column, column + 1))'),
+        ('copies are not packed', 'packing.copied(packing.pack(',
+         'packing.copied(('),
+        ('the ring grows', 'self._packed[slot:slot + 1]',
+         'self._packed[slot:slot]'),
+    )),
     dict(file='experience/packing', catches='test_other_observations', rows=(
         ('exceptions left out', 'array[tuple(leaf.exceptions.T)] = leaf.stacks',
          'pass'),

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import local
 from scalable_agent.acting import policies
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.networks import factory
+from scalable_agent.networks import heads
 import tensorflow as tf
 import tree
 
@@ -73,6 +75,52 @@ class AgentPolicyTest(tf.test.TestCase, parameterized.TestCase):
         results.append((output, tree.map_structure(np.array, state)))
     tree.map_structure(self.assertAllEqual, results[:4], results[4:])
     self.assertLen(np.unique(results[3][1][0]), 3 * 256)
+
+
+class LadderTest(parameterized.TestCase, tf.test.TestCase):
+
+  def _policies(self, epsilon):
+    agent = factory.make_agent(
+        'mlp', structs.ArraySpec((2,), np.float32), structs.ActionSpec((50,)),
+        heads.q_values(50), has_baseline=False, has_epsilon=True,
+        use_lstm=True, lstm_units=4, seed=3)
+    agent.set_epsilon(epsilon)
+    shared = policies.SharedPolicy(
+        policies.AgentPolicy(agent, state_on_host=True), minimum_batch_size=6,
+        timeout_ms=None)
+    self.addCleanup(shared.close, 10)
+    return agent, policies.AgentPolicy(agent, jit_compile=True), shared
+
+  @parameterized.parameters(0., 1.)
+  def test_each_environment_has_its_probability(self, epsilon):
+    agent, alone, shared = self._policies(epsilon)
+    inputs = _env_output(np.reshape(np.arange(6.), [3, 2]))
+    actions = np.zeros([3], np.int32)
+    greedy, _ = agent.step(actions, inputs.for_agent(), agent.initial_state(3),
+                           greedy=True)
+    ladders = [np.array(x, np.float32) for x in ([0, 1, 0], [1, 0, 0])]
+    state = alone.initial_state(3)
+    changed = np.zeros([2, 3])
+    with futures.ThreadPoolExecutor(2) as executor:
+      for _ in range(12):
+        steps = [executor.submit(shared.step, actions, inputs, state, ladder)
+                 for ladder in ladders]
+        outputs = [
+            [step.result()[0].action for step in steps],
+            [alone.step(actions, inputs, state, x)[0].action for x in ladders]]
+        changed += np.sum(outputs != greedy.action.numpy(), 0)
+    # A random action is the best one of 50 now and then.
+    self.assertAllEqual(
+        changed > 12, np.maximum(ladders, epsilon) == 1)
+    self.assertAllEqual(changed == 0, np.maximum(ladders, epsilon) == 0)
+
+  def test_known_ladders(self):
+    self.assertAllClose(
+        local.make_ladder(4), [.4, .0471556, .0055591, .0006554], rtol=1e-4)
+    self.assertAllClose(
+        local.make_ladder(8), [.4, .16, .064, .0256, .01024, .004096, .0016384,
+                               .0006554], rtol=1e-4)
+    self.assertAllClose(local.make_ladder(1), [.4])
 
 
 class _RecordingPolicy(policies.AgentPolicy):
@@ -290,8 +338,26 @@ MUTATIONS = (
     )),
     dict(file='acting/policies',
          catches='test_greedy_takes_the_most_likely_action', rows=(
-        ('never greedy', 'env_output, state, self._greedy)',
-         'env_output, state)'),
+        ('never greedy', 'env_output, state, self._greedy, *ladder)',
+         'env_output, state, False, *ladder)'),
+    )),
+    dict(file='acting/policies',
+         catches='test_each_environment_has_its_probability', rows=(
+        ('ladder lost in a shared policy',
+         'env_output.for_agent(), state, *ladder)',
+         'env_output.for_agent(), state)'),
+    )),
+    dict(file='networks/agents',
+         catches='test_each_environment_has_its_probability', rows=(
+        ('warm-up by the ladder', 'tf.maximum(self.epsilon, ladder)', 'ladder'),
+        ('the ladder of another row',
+         'tf.reshape(tf.maximum(self.epsilon, ladder), [-1, *axes])',
+         'tf.reshape(tf.maximum(self.epsilon, ladder), [-1, *axes])[::-1]'),
+    )),
+    dict(file='acting/local', catches='test_known_ladders', rows=(
+        ('ladder reversed', '(1 + 7 * share)', '(8 - 7 * share)'),
+        ('one rung too many', 'max(num_environments - 1, 1)',
+         'num_environments'),
     )),
     dict(file='acting/policies',
          catches='test_state_on_the_host_is_that_on_the_device', rows=(

@@ -7,6 +7,7 @@ The workflows need a service, so the tests check only names and versions.
 import fnmatch
 import functools
 import importlib.util
+import os
 import pathlib
 import re
 import runpy
@@ -17,6 +18,8 @@ from packaging import requirements
 from packaging import specifiers
 import scalable_agent
 from scalable_agent.settings import recipes
+import setuptools
+from setuptools.command import build_py
 import yaml
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -67,6 +70,28 @@ def _constraints():
 
 def _name(package):
   return re.sub('[-_.]+', '-', package).lower()
+
+
+class PackageTest(absltest.TestCase):
+
+  def test_data_is_in_the_wheel(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(_ROOT)
+    build = build_py.build_py(setuptools.Distribution(_setup()))
+    build.ensure_finalized()
+    files = {f'{folder}/{name}' for _, folder, _, names in build.data_files
+             for name in names}
+    self.assertEqual(files, {
+        str(path.relative_to(_ROOT))
+        for path in (_ROOT / 'scalable_agent').rglob('*')
+        if path.is_file() and path.suffix not in ('.py', '.pyc')})
+
+  def test_badges_are_true(self):
+    for name, text in (
+        ('license', 'Apache 2.0'),
+        ('python', f'3.{_pythons()[0]} to 3.{_pythons()[-1]}')):
+      self.assertIn(f'>{text}</text>', _text(f'docs/badge_{name}.svg'))
+    self.assertEqual(_setup()['license'], 'Apache-2.0')
 
 
 class WorkflowsTest(absltest.TestCase):

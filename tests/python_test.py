@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -15,6 +16,8 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.environments import own_levels
+from scalable_agent.modes import training as modes_training
+from scalable_agent.processes import signals
 from scalable_agent.settings import recipes
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -94,6 +97,30 @@ class EnvironmentTest(absltest.TestCase):
     self.assertEqual(agent.play(_Steps(5.), num_episodes=1), [15])
 
 
+  def _train(self, **settings):
+    """Trains without learning; returns the settings that were used."""
+    with mock.patch.object(modes_training.training, 'train') as train, (
+        mock.patch.object(modes_training.loading, 'load')):
+      scalable_agent.train(scalable_agent.Config(**settings))
+    return train.call_args.args[0]
+
+  def test_a_resumed_run_keeps_its_reward_clipping(self):
+    settings = dict(logdir=self.create_tempdir().full_path,
+                    level_name='CartPole-v1')
+    scalable_agent.Config(**settings, reward_clipping='abs_one').save()
+    with mock.patch.object(
+        modes_training.checkpointing, 'latest_number', return_value=1):
+      self.assertEqual(self._train(**settings).reward_clipping, 'abs_one')
+      for other in ({'reward_clipping': 'soft_asymmetric'},
+                    {'algorithm': 'appo'}):
+        config = scalable_agent.Config(**settings, **other)
+        self.assertEqual(self._train(**settings, **other), config)
+
+  def test_stopped_before_the_first_checkpoint(self):
+    with self.assertRaises(signals.Stopped):
+      self._train(logdir=self.create_tempdir().full_path)
+
+
 class QuietTest(absltest.TestCase):
 
   @pytest.mark.slow
@@ -117,6 +144,13 @@ MUTATIONS = (
         ('another level is replaced',
          'elif any(family.levels.is_level(level_name)\n'
          '           for family in environments.FAMILIES):', 'elif False:'),
+    )),
+    dict(file='modes/training',
+         catches='test_a_resumed_run_keeps_its_reward_clipping', rows=(
+        ('the new default', 'config_lib.with_saved_clipping(config)',
+         'config'),
+        ('all settings are kept',
+         'if config.reward_clipping == default.reward_clipping:', 'if True:'),
     )),
     dict(file='settings/values', catches='test_settings_are_those_of_the_flags',
          rows=(

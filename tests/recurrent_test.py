@@ -12,7 +12,15 @@ import off_policy_test as plain
 import pytest
 from scalable_agent import algorithms
 from scalable_agent import errors
+from scalable_agent import replay as replay_lib
+from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import interface
+from scalable_agent.acting import policies
+from scalable_agent.acting import shares
+from scalable_agent.experience import queues
 from scalable_agent.experience import structs
+from scalable_agent.experience import timing
+from scalable_agent.losses import batches
 from scalable_agent.losses import q_learning
 from scalable_agent.modes import export
 from scalable_agent.networks import instructions
@@ -237,6 +245,48 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
     self.assertContainsSubset(
         {id(v) for v in algorithm.agent.trainable_variables}, in_groups)
 
+  @parameterized.named_parameters(*[
+      (case, case) for case in _CASES if case not in ('ddqn', 'dqn')])
+  def test_a_sequence_of_one_step_is_a_transition(self, case):
+    algorithm = _make(case)
+    target = algorithm._target.model
+    for variable, online in zip(
+        target.memory_variables, algorithm.agent.memory_variables, strict=True):
+      variable.assign(online)
+    data = _sequences(case)
+    data = data._replace(
+        env_outputs=tf.nest.map_structure(
+            lambda x: tf.constant(x[:2]), data.env_outputs),
+        actions=data.actions[:2], reward=data.reward[:1],
+        discount=data.discount[:1], next=np.ones([1, _B], 'i'),
+        known=np.ones([1, _B], 'f'))
+    seen = batches.experience(algorithm.agent, target, data, None)
+    spec = plain._spec(case)._replace(observation=structs.ArraySpec(
+        (algorithm.agent.num_features,), np.dtype(np.float32)))
+    other = algorithms.make(plain._config(case), spec, seed=2)
+    copies = [(other._critics.targets, algorithm._critics.targets)]
+    if not case.startswith('sac'):
+      copies.append((other._target.model.trainable_variables,
+                     target.head_variables))
+    groups = set(algorithm.groups) - {'memory'}
+    self.assertEqual(groups, set(other.groups))
+    copies += [(other.groups[g], algorithm.groups[g]) for g in groups]
+    for variables, sources in copies:
+      for variable, source in zip(variables, sources, strict=True):
+        variable.assign(source)
+    weights = np.array([.3, 2], 'f')
+    results = []
+    for one, batch in ((algorithm, data), (other, structs.Transition(
+        seen.critic.now, data.actions[1], data.reward[0], data.discount[0],
+        seen.critic.next))):
+      with tf.GradientTape(persistent=True) as tape:
+        loss = plain._loss(one, batch, weights)
+      results.append((loss.errors, [
+          (loss.by_group[g], tape.gradient(loss.by_group[g], one.groups[g]))
+          for g in sorted(groups)]))
+    for one, one_other in zip(*map(tf.nest.flatten, results), strict=True):
+      self.assertAllClose(one, one_other, rtol=1e-5, atol=1e-6)
+
   def test_errors_of_sequences(self):
     errors = tf.constant([[.5, 2], [1, np.nan], [np.nan, .2], [.1, .4]])
     known = tf.constant([[1., 1], [1, 0], [0, 1], [1, 1]])
@@ -336,6 +386,56 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(found['policy'], params, rtol=1e-5, atol=1e-6)
 
 
+class ReplayTest(parameterized.TestCase, tf.test.TestCase):
+
+  @parameterized.parameters(('ddqn', 'time_limit'), ('sac', 'time_limit_box'))
+  @pytest.mark.slow
+  def test_learners_see_what_actors_saw(self, algorithm, level):
+    self._check(algorithm, level)
+
+  @parameterized.parameters(
+      ('ddpg', 'time_limit_box'), ('td3', 'terminating_box'),
+      ('mpo', 'time_limit_box'))
+  @pytest.mark.storm
+  def test_other_learners_see_what_actors_saw(self, algorithm, level):
+    self._check(algorithm, level)
+
+  def _check(self, algorithm, level):
+    config = config_lib.Config(
+        algorithm=algorithm, level_name=level, agent='mlp', hidden_sizes='8',
+        use_lstm=True, lstm_units=6, unroll_length=4, num_actors=3,
+        num_actor_groups=1, num_action_repeats=1)
+    [env] = shares.make_environments(
+        config, 0, interface.Share(range(config.num_actors)))
+    self.addCleanup(env.close)
+    agent = algorithms.make_agent(config, env.spec, 1)
+    rng = np.random.default_rng(5)  # DDQN chooses now this, now that.
+    for variable in agent.trainable_variables:
+      variable.assign(rng.normal(scale=.7, size=variable.shape))
+    weights = structs.Weights(0, [tf.identity(v) for v in agent.variables])
+    actor = actor_lib.Actor(
+        env, policies.AgentPolicy(agent, greedy=True), lambda: weights,
+        queues.BoundedQueue(1), config.unroll_length, timing.StageTimer())
+    starts = replay_lib.Starts(
+        replay_lib.StepStore(env.spec, 120, 3), agent.initial_state(1),
+        _BURN_IN + 5 + 1, config.unroll_length)
+    for _ in range(15):  # The ring of 40 steps wraps.
+      unroll, release = actor.make_unroll()
+      starts.add(unroll)
+      release()
+    data = replay_lib.Sequences(replay_lib.NStep(.9), _BURN_IN)(
+        starts, np.concatenate([
+            np.arange(first, end) * 3 + stream for stream, (first, end)
+            in enumerate(zip(starts.first, starts.end))]), rng)
+    seen = batches.experience(
+        agent, agent, tf.nest.map_structure(tf.constant, data), None)
+    chosen = agent.head.distribution(agent.params(seen.policy.now)).mode()
+    known = data.known.ravel() == 1
+    self.assertAllClose(chosen[known], seen.action[known], rtol=1e-4, atol=1e-5)
+    self.assertEqual(np.all(known), level.startswith('terminating'))
+    self.assertGreater(np.unique(seen.action[known]).size, 1)
+
+
 class WordsTest(tf.test.TestCase):
 
   def _spec(self):
@@ -417,6 +517,21 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
 
 
 MUTATIONS = (
+    dict(file='replay/starts', catches='test_learners_see_what_actors_saw0',
+         rows=(
+        ('states of the next start',
+         'lambda a: a[index], self._state)',
+         'lambda a: np.roll(a, -1, 1)[index], self._state)'),
+        ('states from zero',
+         'lambda a: a[index], self._state)',
+         'lambda a: 0 * a[index], self._state)'),
+    )),
+    dict(file='losses/batches',
+         catches='test_a_sequence_of_one_step_is_a_transition_sac', rows=(
+        ('unknown steps halve the loss',
+         'return known if self.weights is None else known * self.weights',
+         'return known if self.weights is None else .5 * self.weights'),
+    )),
     dict(file='losses/batches',
          catches='test_losses_errors_and_gradients_sac_discrete', rows=(
         ('stored state left out',

@@ -76,7 +76,7 @@ class _Reused:
 
 def _replay(num_kept, batch, seed=1, selector=None, start=0):
   return replay_lib.Replay(
-      replay_lib.UnrollStore(_allocate(num_kept)),
+      replay_lib.UnrollStore(num_kept),
       selector or replay_lib.Uniform(), replay_lib.Unrolls(batch, start), seed)
 
 

@@ -25,7 +25,7 @@ from scalable_agent.losses import actor_critic
 from scalable_agent.losses import mpo
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import distributions
-from scalable_agent.networks import normalisers
+from scalable_agent.networks import pop_art
 import tensorflow as tf
 
 _T, _B, _A, _N, _M = 9, 6, 4, 3, 5
@@ -227,7 +227,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
     layer = tf.keras.layers.Dense(1)
     layer.build([None, _N])
     layer.set_weights([kernel, bias])
-    ours = normalisers.PopArt(layer)
+    ours = pop_art.PopArt(layer)
     ours.statistics.count.assign(10_000)  # The rate is constant.
     make_state, update = rlax.popart(1, 1e-2, 1e-4, 1e6)
     params, state = {'w': kernel, 'b': bias}, make_state()
@@ -239,6 +239,29 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
       self._assert_same(
           [state.shift[0], state.scale[0], params['w'], params['b']],
           [ours.statistics.mean, ours.deviation, layer.kernel, layer.bias])
+
+  def test_pop_art_of_levels(self):
+    kernel, bias = _random(20, _N, 3), _random(21, 3)
+    layer = tf.keras.layers.Dense(3)
+    layer.build([None, _N])
+    layer.set_weights([kernel, bias])
+    ours = pop_art.PopArt(layer, ['a', 'b', 'c'])
+    ours.statistics.count.assign([10_000] * 3)
+    make_state, update = rlax.popart(3, 1e-2, 1e-4, 1e6)
+    params, state = {'w': kernel, 'b': bias}, make_state()
+    rng = np.random.RandomState(22)
+    for target in 10 * _random(23, 50):
+      level = rng.randint(3)
+      target *= 10**level
+      params, state = update(
+          params, state, np.float32([target]), np.array([level]))
+      count, first, second = ours.moments(
+          tf.constant([[target]]), tf.constant([[level]]))
+      ours.move(tf.constant(1e-2, tf.float64), first, second, count > 0)
+      self._assert_same(
+          [state.shift, state.scale, params['w'], params['b']],
+          [ours.statistics.mean, ours.deviation, layer.kernel, layer.bias],
+          1e-4)
 
 
 if __name__ == '__main__':

@@ -169,6 +169,44 @@ class SequencesTest(parameterized.TestCase):
     self.assertEqual(
         found.known[:, 0].tolist(), [t != 6 for t in range(num_entries - 1)])
 
+  def test_stacks_of_frames_with_last_observations(self):
+    log = replay_logs.random_log(np.random.default_rng(3), 0, 60, .3)
+
+    def stack(i, is_last=False):
+      """Returns the frames up to step `i`; zeros before the game."""
+      frames = [log[i].last_observation if is_last else log[i].observation]
+      starts = not is_last and (log[i].episode_end or i == 0)
+      while len(frames) < 3 and not starts:
+        i -= 1
+        frames.insert(0, log[i].observation)
+        starts = log[i].episode_end or i == 0
+      return np.array([0] * (3 - len(frames)) + frames, np.float32)[:, None]
+
+    store = replay_lib.StepStore(replay_logs.SPEC._replace(
+        observation=structs.ArraySpec((3, 1), np.dtype(np.float32))),
+                                 40, 1, stacked=True)
+    starts = replay_lib.Starts(store, _STATE, 9, 4)
+    for start in range(0, 60, 4):
+      unroll = _unroll(log, 0, start, 4)
+      env_outputs = unroll.steps.env_outputs._replace(observation=np.array(
+          [[stack(i)] for i in range(start, start + 5)]))
+      starts.add(unroll._replace(
+          steps=unroll.steps._replace(env_outputs=env_outputs),
+          last_observations=tuple(
+              last._replace(observation=stack(start + last.time, True))
+              for last in unroll.last_observations)))
+    positions = _alive(starts)
+    found = replay_lib.Sequences(replay_lib.NStep(.5), 2)(
+        starts, positions, np.random.default_rng(0))
+    num_last = 0
+    for column, position in enumerate(positions):
+      entries = _entries(log, 4 * int(position), 9)
+      num_last += sum(is_last for _, is_last in entries)
+      np.testing.assert_array_equal(
+          found.env_outputs.observation[:, column],
+          [stack(*entry) for entry in entries])
+    self.assertGreater(num_last, 5)
+
   def test_what_must_not_be_read_is_not(self):
     starts = _starts(12, 2, 6, 2)
     log = replay_logs.random_log(np.random.default_rng(1), 0, 30, .2)
@@ -244,11 +282,12 @@ _WORDS_SPEC = replay_logs.SPEC._replace(observation={
 
 class SavingTest(parameterized.TestCase):
 
-  def _make(self, selector=replay_lib.Uniform, num_entries=6, seed=1):
+  def _make(self, selector=replay_lib.Uniform, num_entries=6, seed=1,
+            unroll_length=3):
     store = replay_lib.StepStore(_WORDS_SPEC, 2 * 30, 2)
     return replay_lib.Replay(
-        replay_lib.Starts(store, _STATE, num_entries, 3), selector(),
-        replay_lib.Sequences(replay_lib.NStep(.5, 3), 2), seed)
+        replay_lib.Starts(store, _STATE, num_entries, unroll_length),
+        selector(), replay_lib.Sequences(replay_lib.NStep(.5, 3), 2), seed)
 
   def _assert_equal(self, one, other):
     for _ in range(2):
@@ -292,13 +331,57 @@ class SavingTest(parameterized.TestCase):
     again.load(own)
     self._assert_equal(again, copy)
 
+  @parameterized.product(
+      selector=[replay_lib.Uniform, replay_lib.Prioritised],
+      unroll_length=[1, 12])
+  def test_another_unroll_length_keeps_all_starts(
+      self, selector, unroll_length):
+    directory = self.create_tempdir().full_path
+    replay = self._make(selector)
+    logs = [replay_logs.random_log(np.random.default_rng(s), s, 72, .2)
+            for s in range(2)]
+    add = lambda replay, start, length: [
+        replay.add(_words(_unroll(log, stream, start, length)))
+        for stream, log in enumerate(logs)]
+    for start in range(0, 48, 3):
+      add(replay, start, 3)
+      if start == 21:
+        replay.save(directory, {})
+    for _ in range(3):
+      sample = replay.draw(1, 8)
+      replay.update(sample.positions, np.arange(8))
+    replay.save(directory, {})
+    copy = self._make(selector, unroll_length=unroll_length)
+    copy.load(directory)
+    positions = _alive(replay.store)
+    self.assertLen(positions, 2 * 8)
+    np.testing.assert_array_equal(_alive(copy.store), positions)
+    rng = np.random.default_rng(0)
+    one, other = (r._view(r.store, positions, rng) for r in (replay, copy))
+    np.testing.assert_equal(one._asdict(), other._asdict())
+    if selector is replay_lib.Prioritised:
+      of_starts = lambda r: r.selector.state['priorities'][
+          r.store.slots(positions)]
+      self.assertGreater(len(set(of_starts(replay))), 3)
+      np.testing.assert_array_equal(of_starts(copy), of_starts(replay))
+    # New starts join the old ones, at their own distance.
+    for start in range(48, 72, unroll_length):
+      add(copy, start, unroll_length)
+    stream, times, _ = copy.store.read(_alive(copy.store))
+    first = int(copy.store.steps.first[0])
+    last = int(copy.store.steps.count[0]) - 6
+    self.assertEqual(
+        set(times[stream == 0].tolist()),
+        {t for t in (*range(0, 48, 3), *range(49, 73, unroll_length))
+         if first <= t <= last})  # A gap is one slot more.
+    copy.draw(2, 20)
+
   def test_another_length_is_refused(self):
     directory = self.create_tempdir().full_path
     self._make().save(directory, {})
     with self.assertRaisesRegex(
         errors.CheckpointError, 'has a replay of .*sequences of 6 entries .*'
-        r'from states \[2\].*, --unroll_length=.*, and not of .*sequences of 7 '
-        'entries'):
+        r'from states \[2\], and not of .*sequences of 7 entries'):
       self._make(num_entries=7).load(directory)
 
 
@@ -393,6 +476,15 @@ MUTATIONS = (
          'flags = np.take_along_axis(flags, offset, 0)\n',
          '\n'),
     )),
+    dict(file='replay/steps',
+         catches='test_stacks_of_frames_with_last_observations', rows=(
+        ('frames of the game before',
+         'found[times < self._games.start[windows.game][:, None]] = 0',
+         'pass'),
+        ('last observation under the frames',
+         'found[ended, -1] = last[rows]',
+         'found[ended, 0] = last[rows]'),
+    )),
     dict(file='replay/sequences',
          catches='test_known_sums', rows=(
         ('no last observations',
@@ -426,6 +518,16 @@ MUTATIONS = (
          'for stream in range(1):\n      self._find_whole'),
     )),
     dict(file='replay/starts',
+         catches='test_another_unroll_length_keeps_all_starts', rows=(
+        ('a ring for the new unroll length only',
+         "self._unroll_length, *arrays['starts/unroll_length'])))",
+         'self._unroll_length, self._unroll_length)))'),
+        ('priorities stay in their slots',
+         'values[stream * length + number % length])',
+         'values[self.slots(number * self.num_streams + stream) '
+         '% len(values)])'),
+    )),
+    dict(file='replay/starts',
          catches='test_another_length_is_refused', rows=(
         ('form without the length',
          'sequences of {self.length} entries',
@@ -437,17 +539,17 @@ MUTATIONS = (
          '**(starts.segment(start) if starts else {})',
          '**{}'),
         ('starts not restored',
-         'if starts:\n        starts.restore(arrays)',
-         'if False:\n        starts.restore(arrays)'),
+         'if starts and of_starts:',
+         'if False:'),
     )),
     dict(file='replay/texts',
          catches='test_a_restored_replay_draws_the_same', rows=(
         ('all texts are one',
          'texts.ravel()], np.int32)',
          'texts.ravel()], np.int32) * 0'),
-        ('texts of the first unroll only',
-         'if len(self._numbers) > len(self._table):',
-         'if len(self._table) < 2:'),
+        ('only one text is kept',
+         'if number == len(self._table):',
+         'if number == len(self._table) < 2:'),
     )),
 )
 

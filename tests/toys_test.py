@@ -13,9 +13,85 @@ import gymnasium
 import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.environments import hidden
 from scalable_agent.environments import toys
 
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
+
+
+class TMazeTest(environment_contract.SerialReference,
+                environment_contract.EnvironmentContract,
+                parameterized.TestCase):
+  level_name = 'tmaze'
+  make_serial = hidden.TMaze
+
+  def _play(self, length, choose):
+    """Returns whether the goal was on the left, and the rewards."""
+    games = []
+    env = environments.make_vec([f'tmaze_{length}'], [3], _SETTINGS)
+    self.addCleanup(env.close)
+    output = env.initial()
+    for _ in range(8):
+      seen, rewards = [output.observation[0].copy()], []
+      while True:
+        output = env.step(np.array([choose(len(rewards), seen)], np.int32))
+        rewards.append(float(output.reward[0]))
+        if output.done[0]:
+          break
+        seen.append(output.observation[0].copy())
+      self.assertFalse(output.truncated[0])
+      self.assertIn(tuple(seen[0]), ((1, 0, 0), (0, 1, 0)))
+      np.testing.assert_array_equal(
+          seen[1:], [(0, 0, t == length) for t in range(1, len(seen))]
+          if len(set(rewards[:-1])) < 2 else seen[1:])
+      games.append((seen[0][0] == 1, rewards))
+    self.assertLen({is_left for is_left, _ in games}, 2)
+    return games
+
+  @parameterized.parameters(1, 4, 20)
+  def test_returns(self, length):
+    best = self._play(length, lambda t, seen: 0 if t < length else (
+        2 if seen[0][0] else 3))
+    self.assertEqual([r for _, r in best], [[0.] * length + [1.]] * 8)
+    left = self._play(length, lambda t, seen: 0 if t < length else 2)
+    for is_left, rewards in left:
+      self.assertEqual(rewards, [0.] * length + [float(is_left)])
+
+  def test_lost_steps_cost(self):
+    # Back at the wall, left in the corridor, and one step back.
+    plan = [1, 0, 2, 0, 1]
+    for _, rewards in self._play(4, lambda t, seen: plan[t]):
+      self.assertEqual(rewards, [-.25, 0, -.25, 0, -.25])
+    # Who waits at the end of the corridor gets no goal.
+    for _, rewards in self._play(4, lambda t, seen: 0):
+      self.assertEqual(rewards, [0, 0, 0, 0, -.25])
+
+
+class PositionsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ('pendulum_position', 'Pendulum-v1', [0, 1]),
+      ('cartpole_position', 'CartPole-v1', [0, 2]))
+  def test_all_but_velocities_is_shown(self, level_name, whole_name, indices):
+    envs = [environments.make_vec([name], [5], _SETTINGS)
+            for name in (level_name, whole_name)]
+    for env in envs:
+      self.addCleanup(env.close)
+    positions, whole = envs
+    self.assertEqual(positions.spec.action, whole.spec.action)
+    self.assertEqual(positions.spec.observation.shape, (2,))
+    outputs = [env.initial() for env in envs]
+    num_ends = 0
+    for t in range(250):
+      np.testing.assert_allclose(
+          outputs[0].observation, outputs[1].observation[:, indices], rtol=1e-6)
+      for name in ('reward', 'done', 'truncated'):
+        np.testing.assert_array_equal(*[getattr(o, name) for o in outputs])
+      num_ends += outputs[0].done[0]
+      action = (np.array([[np.sin(t)]], np.float32)
+                if whole.spec.action.size else np.array([t // 2 % 2], np.int32))
+      outputs = [env.step(action) for env in envs]
+    self.assertGreater(num_ends, 1)
 
 
 class BitFlippingTest(environment_contract.SerialReference,

@@ -26,6 +26,7 @@ from scalable_agent.runs import context
 from scalable_agent.runs import log
 from scalable_agent.runs import messages
 from scalable_agent.runs import reports
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 
@@ -203,11 +204,11 @@ class EndFramesTest(parameterized.TestCase):
     config = config_lib.Config(
         deterministic=True, num_actor_groups=1, save_checkpoint_frames=every,
         total_environment_frames=total)
-    self.assertEqual(training._end_frames(config, num_env_frames), expected)
+    self.assertEqual(setup.end_frames(config, num_env_frames), expected)
 
   def test_other_runs_have_one_part(self):
     config = config_lib.Config(total_environment_frames=1000)
-    self.assertEqual(training._end_frames(config, 10), 1000)
+    self.assertEqual(setup.end_frames(config, 10), 1000)
 
 
 class WithoutEffectTest(parameterized.TestCase):

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import tempfile
 
 from absl.testing import absltest
@@ -177,6 +178,16 @@ class ObservationsTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, text):
       agent.step(np.array([number]), agent.initial_state(1))
 
+  @parameterized.parameters(
+      ('place', [1]), ('place', [6]), ('cards', [[[0, 1], [6, 5]]]),
+      ('cards', [[[-1, 1], [2, 5]]]), ('lamps', [[0, 2, 1]]))
+  def test_an_export_refuses_other_numbers(self, name, numbers):
+    _, module = _agent(_COUNTED[name], spaces.Discrete(5))
+    with self.assertRaisesRegex(
+        tf.errors.InvalidArgumentError, 'An observation is not in its space, '
+        + re.escape(' '.join(str(_COUNTED[name]).split()))):
+      module.step_greedy(observation=tf.constant(numbers, tf.int32))
+
 
 class SpecTest(absltest.TestCase):
 
@@ -243,6 +254,13 @@ MUTATIONS = (
         ('the dtype gets lost', "dtype = np.dtype(facts['dtype'])",
          'dtype = np.dtype(np.float32)'),
     )),
+    dict(file='modes/export', catches='test_an_export_refuses_other_numbers',
+         rows=(
+        ('numbers below the first', 'assert_non_negative(numbers, text)',
+         'assert_less(-1, 0)'),
+        ('numbers above the last', 'assert_less(numbers, sizes',
+         'assert_less(numbers - 9, sizes'),
+    )),
     dict(file='modes/loading',
          catches='test_step_and_export_act_in_the_space', rows=(
         ('always normalised', 'action if normalised else',
@@ -263,8 +281,8 @@ MUTATIONS = (
         ('a bound is rounded outwards', 'np.nextafter(high, low)', 'high'),
     )),
     dict(file='modes/export', catches='test_integers_are_the_same_as_vectors',
-         rows=(('observations from 0', 'numbers - np.asarray(space.start, '
-                'np.int32)', 'numbers'),)),
+         rows=(('observations from 0', 'numbers - start, [-1', 'numbers, [-1'),
+              )),
 )
 
 

@@ -3,7 +3,7 @@
 
 The settings have `flags`, the flags of experiment.py. With `calls`, numbers of
 updates per call, nothing is trained: the times of such calls, of draws and of
-copies are measured on random transitions.
+copies are measured on random steps, with observations of `num_inputs` numbers.
 """
 
 import json
@@ -24,10 +24,7 @@ from scalable_agent import experiment
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 from scalable_agent.runs import training
-
-_SPEC = structs.EnvironmentSpec(  # HalfCheetah's.
-    structs.ArraySpec((17,), np.dtype(np.float32)), structs.ActionSpec(size=6),
-    1)
+import tree
 
 
 def train(config):
@@ -45,16 +42,27 @@ def train(config):
   training.train(config, hooks=[note])
 
 
-def updates(config, num_updates):
+def updates(config, num_updates, num_inputs):
   """Returns a function that draws and learns as often as `num_updates`."""
+  spec = structs.EnvironmentSpec(
+      structs.ArraySpec((num_inputs,), np.dtype(np.float32)),
+      structs.ActionSpec(size=6), 1)  # HalfCheetah's.
   config = config.from_values(
       {**vars(config), 'updates_per_call': num_updates}).resolved(
-          _SPEC.observation, on_cpu=True, num_groups=1)
-  learner = training.make_learner(config, _SPEC)
-  replay = replay_lib.Replay(
-      replay_lib.StepStore(_SPEC, 2 * notes.NUM_STEPS, 1), replay_lib.Uniform(),
-      replay_lib.NStep(config.discounting), 0)
-  replay.add(_unroll())
+          spec.observation, on_cpu=True, num_groups=1)
+  learner = training.make_learner(config, spec)
+  store = replay_lib.StepStore(spec, 2 * notes.NUM_STEPS, 1)
+  view = replay_lib.NStep(config.discounting)
+  state = learner.agent.initial_state(1)
+  if config.use_lstm:
+    store = replay_lib.Starts(
+        store, state, config.num_entries, config.unroll_length)
+    view = replay_lib.Sequences(view, config.burn_in_steps)
+  replay = replay_lib.Replay(store, replay_lib.Uniform(), view, 0)
+  whole = _unroll(num_inputs, state)
+  for start in range(0, notes.NUM_STEPS, config.unroll_length):
+    replay.add(whole._replace(steps=tree.map_structure(
+        lambda a, s=start: a[s:s + config.unroll_length + 1], whole.steps)))
 
   def call():
     data = replay.draw(num_updates, config.batch_size).data
@@ -64,7 +72,7 @@ def updates(config, num_updates):
   return call
 
 
-def _unroll():
+def _unroll(num_inputs, state):
   """Returns one unroll of random steps, without ends of episodes."""
   rng = np.random.default_rng(0)
   shape = (notes.NUM_STEPS + 1, 1)
@@ -74,10 +82,10 @@ def _unroll():
   return structs.Unroll(
       structs.Steps(
           structs.StepOutput(
-              reward, structs.StepOutputInfo(reward, no, no), no, floats(17),
-              no),
+              reward, structs.StepOutputInfo(reward, no, no), no,
+              floats(num_inputs), no),
           structs.AgentOutput(np.tanh(floats(6)), reward, reward), reward),
-      structs.Start([''], np.arange(1), (), np.zeros([1])), ())
+      structs.Start([''], np.arange(1), state, np.zeros([1])), ())
 
 
 def main():
@@ -87,7 +95,8 @@ def main():
       '--logdir=' + os.path.join(os.environ['PEERS_RUN'], 'logdir'),
       '--save_checkpoint_secs=100000', *settings['flags']])
   if 'calls' in settings:
-    notes.time_calls(settings['calls'], lambda k: updates(config, k))
+    notes.time_calls(settings['calls'], lambda k: updates(
+        config, k, settings.get('num_inputs', 17)))
   else:
     train(config)
 

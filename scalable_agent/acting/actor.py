@@ -26,7 +26,8 @@ class Actor:
                published: Callable[[], structs.Weights],
                inbox: queues.BoundedQueue[unrolls.Delivery],
                unroll_length: int, timer: timing.StageTimer,
-               num_buffers: int = 2, bootstrap_truncated: bool = False):
+               num_buffers: int = 2, bootstrap_truncated: bool = False,
+               ladder: np.ndarray | None = None):
     """Makes an actor; nothing runs before `run` or `make_unroll`.
 
     Args:
@@ -36,7 +37,10 @@ class Actor:
       num_buffers: number of unrolls to allocate, which are used in turn.
       bootstrap_truncated: whether to estimate the value of the last
         observation where a time limit ends an episode.
+      ladder: float32 `[N]`, for all environments of the run, see
+        `Agent.explore`.
     """
+    self._ladder = () if ladder is None else (ladder[np.array(env.indices)],)
     self._env = env
     self._policy = policy
     self._published = published
@@ -45,7 +49,9 @@ class Actor:
     self._timer = timer
     self._bootstrap_truncated = bootstrap_truncated
     self._free = queues.BoundedQueue[structs.Unroll](num_buffers)
-    self._no_truncation = np.zeros([env.num_envs], np.float32)
+    baseline = policy.output_spec.baseline
+    self._no_truncation = np.zeros(
+        [env.num_envs, *(baseline.shape if baseline else ())], np.float32)
     self._begin()
     for _ in range(num_buffers):
       buffer = unrolls.allocate(
@@ -114,7 +120,7 @@ class Actor:
   def _step(self, env_output: structs.StepOutput) -> structs.StepOutput:
     with self._timer.stage('policy'):
       self._agent_output, self._state = self._policy.step(
-          self._agent_output.action, env_output, self._state)
+          self._agent_output.action, env_output, self._state, *self._ladder)
     with self._timer.stage('environment'):
       env_output = self._env.step(self._agent_output.action)
     self._truncation_value = self._no_truncation
@@ -130,7 +136,8 @@ class Actor:
         done=np.zeros([self._env.num_envs], bool),
         observation=env_output.last_observation)
     output, _ = self._policy.step(self._agent_output.action, last, self._state)
-    return np.where(env_output.truncated, output.baseline, np.float32(0))
+    # `[E]`, or `[E, L]` with a value for each of several levels.
+    return np.where(env_output.truncated, output.baseline.T, np.float32(0)).T
 
   def close(self) -> None:
     """Makes `run` return; does not close the environments."""

@@ -7,6 +7,7 @@ import functools
 import threading
 import time
 
+import numpy as np
 from scalable_agent import algorithms
 from scalable_agent.acting import actor
 from scalable_agent.acting import interface
@@ -30,7 +31,8 @@ class Local:
                numbers: range, *,
                unroll_length: int, num_buffers: int,
                bootstrap_truncated: bool,
-               restarts: restarts_lib.Restarts | None = None):
+               restarts: restarts_lib.Restarts | None = None,
+               ladder: np.ndarray | None = None):
     """Makes the object; `start` starts the threads.
 
     Args:
@@ -42,6 +44,7 @@ class Local:
       num_buffers: number of unrolls that an actor uses in turn.
       bootstrap_truncated: see `actor.Actor`.
       restarts: counts restarts of `envs`, if lost environments are restarted.
+      ladder: see `actor.Actor`.
     """
     self._restarts = restarts
     self._envs = list(envs)
@@ -50,7 +53,7 @@ class Local:
     self._policies: list[policies.Policy] = []
     self._make_actor = functools.partial(
         actor.Actor, unroll_length=unroll_length, num_buffers=num_buffers,
-        bootstrap_truncated=bootstrap_truncated)
+        bootstrap_truncated=bootstrap_truncated, ladder=ladder)
     self._timers = [timing.StageTimer() for _ in self._envs]
     self._actors: list[actor.Actor] = []
     self._threads: list[threading.Thread] = []
@@ -162,4 +165,15 @@ def make_around(envs: Sequence[base.FlowEnvironment],
   return Local(
       envs, make, share.environments, unroll_length=config.unroll_length,
       num_buffers=1 if config.takes_turns else config.queue_capacity + 1,
-      bootstrap_truncated=bool(config.bootstrap_truncated), restarts=restarts)
+      bootstrap_truncated=bool(config.bootstrap_truncated), restarts=restarts,
+      ladder=make_ladder(config.num_actors) if config.exploration_ladder
+      else None)
+
+
+def make_ladder(num_environments: int) -> np.ndarray:
+  """Returns Ape-X's probabilities of random actions, float32 `[N]`.
+
+  A run has `N` environments, counted from 0 on.
+  """
+  share = np.arange(num_environments) / max(num_environments - 1, 1)
+  return (.4 ** (1 + 7 * share)).astype(np.float32)

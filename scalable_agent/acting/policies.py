@@ -37,7 +37,7 @@ class Policy(Protocol):
     """Returns the recurrent state at the start, a nest of `[E, ...]`."""
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: structs.State
+           state: structs.State, *ladder: np.ndarray
            ) -> tuple[structs.AgentOutput, structs.State]:
     """Chooses one action per environment.
 
@@ -45,6 +45,7 @@ class Policy(Protocol):
       last_action: `[E, ...]`, the actions that led to `env_output`.
       env_output: `StepOutput` of `[E, ...]`.
       state: nest of `[E, ...]`, the recurrent state.
+      *ladder: perhaps float32 `[E]`, see `Agent.explore`.
 
     Returns:
       `AgentOutput` of arrays `[E, ...]` and the next state.
@@ -100,11 +101,11 @@ class AgentPolicy:
     return self._agent.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: structs.State
+           state: structs.State, *ladder: np.ndarray
            ) -> tuple[structs.AgentOutput, structs.State]:
     """Returns the output and the next state: tensors, or arrays on the host."""
     env_output = self._agent.tokenize(env_output.for_agent())
-    packed, kept = self._step(last_action, env_output, state)
+    packed, kept = self._step(last_action, env_output, state, *ladder)
     parts = iter(_unpack(packed.numpy(), self._copied_specs))
     output = structs.AgentOutput(
         *(next(parts) if spec else () for spec in self.output_spec))
@@ -117,9 +118,10 @@ class AgentPolicy:
 
   def _policy_step(
       self, last_action: tf.Tensor, env_output: structs.StepOutput,
-      state: structs.State) -> tuple[tf.Tensor, structs.State]:
+      state: structs.State, *ladder: tf.Tensor
+  ) -> tuple[tf.Tensor, structs.State]:
     output, state = self._agent.step(
-        last_action, env_output, state, self._greedy)
+        last_action, env_output, state, self._greedy, *ladder)
     if self._state_on_host:
       return _pack((output, state)), ()
     return _pack(output), state
@@ -194,7 +196,7 @@ class SharedPolicy:
     return self._policy.initial_state(batch_size)
 
   def step(self, last_action: np.ndarray, env_output: structs.StepOutput,
-           state: structs.State
+           state: structs.State, *ladder: np.ndarray
            ) -> tuple[structs.AgentOutput, structs.State]:
     """Returns the output and the next state as arrays.
 
@@ -203,7 +205,8 @@ class SharedPolicy:
       Exception: the error of a step of any actor.
     """
     try:
-      return self._service(last_action, env_output.for_agent(), state)
+      return self._service(
+          last_action, env_output.for_agent(), state, *ladder)
     except tf.errors.CancelledError as e:
       if e.__cause__ is not None:
         raise e.__cause__  # noqa: B904  (The cause itself is the error.)

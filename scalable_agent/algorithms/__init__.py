@@ -76,6 +76,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec, seed: int,
       use_instruction=config.use_instruction,
       observation_normaliser=normaliser or _make_normaliser(config, spec),
       normalise_returns=bool(config.normalise_returns),
+      return_levels=_return_levels(config),
       policy_scale=.01 if config.algorithm == 'appo' else 1.,
       scale_from_state=config.scale_from_state is not False, seed=seed)
 
@@ -92,29 +93,36 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.EnvironmentSpecError(
         f'With --algorithm={config.algorithm}, an agent sees instructions only '
         'with --use_lstm: use this flag, or wrap the environment.')
-  # Only off-policy algorithms have layer_norm; critics see continuous actions.
-  if config.layer_norm and not torsos.has_dense_layers(
+  has_features = bool(config.use_lstm) and config.algorithm in _ACTOR_CRITICS
+  # Only off-policy algorithms have layer_norm; critics see continuous actions,
+  # or features of the memory.
+  if config.layer_norm and not has_features and not torsos.has_dense_layers(
       config.agent, spec.observation, bool(spec.action.size)):
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')
   normaliser = _make_normaliser(config, spec)
   agent = functools.partial(make_agent, config, spec, seed, normaliser)
-  network, seen, of_critics = config.agent, spec.observation, normaliser
-  if config.use_lstm and config.algorithm in _ACTOR_CRITICS:
-    network, seen, of_critics = 'mlp', structs.ArraySpec(
-        (agent().num_features,), np.dtype(np.float32)), None
-  critic = lambda number: factory.make_critic(
-      network, seen, spec.action,
-      hidden_sizes=config.layer_sizes, activation='relu',
-      layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
-      observation_normaliser=of_critics)
+
+  def critic(agent: agents.Agent, number: int) -> agents.Critic:
+    return factory.make_critic(
+        'mlp' if has_features else config.agent,
+        structs.ArraySpec((agent.num_features,), np.dtype(np.float32))
+        if has_features else spec.observation, spec.action,
+        hidden_sizes=config.layer_sizes, activation='relu',
+        layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
+        observation_normaliser=None if has_features else normaliser)
+
   if not config.is_off_policy:
     num_steps = config.batch_size * config.unroll_length
-    make_algorithm: Callable[..., base.Algorithm] = (
-        appo.Appo if config.algorithm == 'appo' else impala.Impala)
-    return make_algorithm(
-        agent(), config, 1 / num_steps if config.reduction == 'mean' else 1.0)
+    scale = 1 / num_steps if config.reduction == 'mean' else 1.0
+    if config.algorithm == 'impala':
+      return impala.Impala(agent(), config, scale)
+    online, period = agent(), config.target_policy_period
+    has_kl = config.learning_rate_schedule == 'kl'
+    return appo.Appo(online, config, scale, base.TargetPolicy(
+        make_agent(config, spec, seed), online, period) if period else None,
+                     logs_policy_kl=has_kl or bool(period))
   if config.algorithm == 'ddqn':
     return ddqn.Ddqn(
         agent, config,
@@ -138,6 +146,8 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += ', squashed' if config.squash_actions else ', not squashed'
     actions += '' if config.scale_from_state else ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
+  seen += ', rate by KL' if config.learning_rate_schedule == 'kl' else ''
+  seen += ', target policy' if config.target_policy_period else ''
   normalised = _normalised_parts(config, observation)
   units = f'{config.lstm_units} units, ' if (
       config.use_lstm and config.lstm_units != 256) else ''
@@ -151,11 +161,20 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{"exact temperature, " if config.exact_temperature else ""}'
             f'{config.num_critics or 1} critics, {normalised}{seen}')
   if config.normalise_returns:
-    normalised += 'normalise_returns, '
+    # A suite is one name.
+    names = sorted(set(declare.names(config.level_name)))
+    normalised += 'normalise_returns' + (
+        f' of {",".join(names)}, ' if _return_levels(config) else ', ')
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'{units}use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
           f'{normalised}{seen}')
+
+
+def _return_levels(config: Config) -> list[str]:
+  """Returns the sorted levels of the training; nothing for one level."""
+  names = sorted(set(levels.level_names(config.level_name, is_test=False)))
+  return names if len(names) > 1 else []
 
 
 def _make_normaliser(

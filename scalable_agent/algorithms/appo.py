@@ -15,6 +15,10 @@ are V-trace's, computed anew in each pass:
 
 where `s` is the standard deviation of returns with `--normalise_returns`, else
 1. If `pi = mu`, `A` is the generalised advantage estimate (arXiv 1506.02438).
+
+With a target policy `pi'`, an older copy of `pi`, the clip is about `pi'`, as
+in IMPACT (Luo et al. 2020, arXiv 1912.00167). In the surrogate, `rho` becomes
+`min(mu / pi', 2) pi / mu`, and the KL is `KL(pi', pi)`.
 """
 
 from collections.abc import Collection
@@ -30,20 +34,30 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 _MAX_LOG_RHO = 20.0
+_MAX_TARGET_WEIGHT = 2.0
 
 
 class Appo:
   """The loss of APPO; implements `base.Algorithm` with the group `agent`."""
 
   def __init__(self, agent: agents.Agent, settings: sections.ImpalaSettings,
-               scale: float = 1.0):
-    """Makes the algorithm; `scale` as in `impala.Impala`."""
+               scale: float = 1.0,
+               target_policy: base.TargetPolicy | None = None,
+               logs_policy_kl: bool = False):
+    """Makes the algorithm; `scale` as in `impala.Impala`.
+
+    The learner moves `target_policy`. With `logs_policy_kl`, a scalar is the
+    mean KL.
+    """
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {
         'agent': agent.trainable_variables}
     self.delayed: tuple[str, ...] = ()
     self.delay = 1
-    self.targets: list[tf.Variable] = []
+    self.target_policy = target_policy
+    self.targets: list[tf.Variable] = (
+        target_policy.variables if target_policy else [])
+    self._logs_policy_kl = logs_policy_kl
     self._settings = settings
     self._lambda = declare.used(settings.lambda_)
     self._limit = declare.used(settings.clip_ratio)
@@ -73,16 +87,24 @@ class Appo:
         'mean_log_rho': tf.reduce_mean(log_rhos),
         'kl': tf.reduce_mean(tf.exp(log_rhos) - 1 - log_rhos),
     }
-    old = seen.behaviour.baseline
+    old, levels = seen.behaviour.baseline, data.start.level_name
     if settings.clip_value:
       limit = settings.clip_value * (
-          self.agent.returns.deviation if self.agent.returns else 1.0)
+          self.agent.returns.deviations(levels) if self.agent.returns else 1.0)
       errors = actor_critic.clip_errors(errors, vs, seen.baseline, old, limit)
     if self.agent.returns:
-      advantages, errors = self.agent.returns.scaled(advantages, errors)
-      means['return_deviation'] = self.agent.returns.deviation
+      advantages, errors = self.agent.returns.scaled(
+          advantages, errors, levels)
+      means['return_deviation'] = tf.reduce_mean(
+          self.agent.returns.deviations(levels))
     if settings.normalise_advantages:
       advantages = actor_critic.normalise(advantages)
+    if self.target_policy:
+      old_policy = self.target_policy.of(data)
+      log_rhos = actor_critic.about_target(
+          log_rhos, seen.log_probs - old_policy.log_prob(seen.behaviour.action),
+          _MAX_TARGET_WEIGHT)
+      seen = seen._replace(behaviour_policy=old_policy)
     means['clipped'] = actor_critic.clipped_share(
         log_rhos, advantages, self._limit)
     return self._sum(seen, log_rhos, advantages, errors, means)._replace(
@@ -107,8 +129,12 @@ class Appo:
     total = (terms['policy_loss']
              + settings.baseline_cost * terms['baseline_loss']
              + self._entropy_cost * terms['entropy_loss'])
+    if settings.kl_cost or self._logs_policy_kl:
+      kl = seen.behaviour_policy.kl(seen.policy)
+    if self._logs_policy_kl:
+      means['policy_kl'] = tf.reduce_mean(kl)
     if settings.kl_cost:
-      terms['kl_loss'] = tf.reduce_sum(seen.behaviour_policy.kl(seen.policy))
+      terms['kl_loss'] = tf.reduce_sum(kl)
       total += settings.kl_cost * terms['kl_loss']
     sums = {name: self._scale * value
             for name, value in {'total_loss': total, **terms}.items()}

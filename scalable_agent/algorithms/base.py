@@ -24,8 +24,9 @@ import tree
 
 # Makes an agent with the head of the algorithm's `make_head`.
 MakeAgent: TypeAlias = Callable[[], agents.Agent]
-# Makes a critic; the argument is the number of the critic, for the seed.
-MakeCritic: TypeAlias = Callable[[int], agents.Critic]
+# Makes a critic for an agent, whose features a critic of a memory sees. The
+# number is that of the critic, for the seed.
+MakeCritic: TypeAlias = Callable[[agents.Agent, int], agents.Critic]
 
 
 class Loss(NamedTuple):
@@ -133,21 +134,27 @@ def evaluate(agent: agents.Agent, data: structs.Unroll, discounting: float,
   env_outputs, agent_outputs, truncation_values = data.steps
   learner_outputs, _ = agent.unroll(
       agent_outputs.action, env_outputs, data.start.agent_state)
-  bootstrap_value = learner_outputs.baseline[-1]
+  # Of several levels, each column has the value of its level.
+  of_level = lambda x: agent.returns.of_levels(
+      x, data.start.level_name) if agent.returns else x
+  values = of_level(learner_outputs.baseline)
+  bootstrap_value = values[-1]
 
   # Entry t + 1 holds the action that was chosen at observation t, its reward
   # and whether it ended the episode. Entry t of the learner's outputs belongs
   # to observation t.
+  agent_outputs = agent_outputs._replace(
+      baseline=of_level(agent_outputs.baseline))
   behaviour = tree.map_structure(lambda t: t[1:], agent_outputs)
   rewards = actor_critic.clip_rewards(env_outputs.reward[1:], reward_clipping)
   done = env_outputs.done[1:]
   policy = heads.policy_of(agent.head, learner_outputs.policy[:-1])
-  baseline = learner_outputs.baseline[:-1]
+  baseline = values[:-1]
   discounts = tf.cast(~done, tf.float32) * discounting
   # Where a time limit truncates an episode, the value of the last observation
   # is added to the reward. The discount is 0, so the next episode has no
   # effect.
-  rewards += discounting * truncation_values[1:]
+  rewards += discounting * of_level(truncation_values[1:])
 
   log_probs = policy.log_prob(behaviour.action)
   behaviour_policy = heads.policy_of(agent.head, behaviour.policy)
@@ -212,6 +219,27 @@ class Target:
       target.assign(q_learning.incremental_update(target, online, rate))
 
 
+class TargetPolicy(Target):
+  """A copy of the policy that learns, of a number of updates before.
+
+  Attributes:
+    period: number of updates between two copies.
+  """
+
+  def __init__(self, model: agents.Agent, online: agents.Agent, period: int):
+    """See `Target`; the two agents share no statistics."""
+    super().__init__(model, online)
+    self.period = period
+
+  def of(self, data: structs.Unroll) -> heads.Policy:
+    """Returns the policy at the entries 0 to `T - 1`, without gradients."""
+    outputs, _ = self.model.unroll(
+        data.steps.agent_outputs.action, data.steps.env_outputs,
+        data.start.agent_state)
+    return heads.policy_of(
+        self.model.head, tf.stop_gradient(outputs.policy[:-1]))
+
+
 def _floats(model: tf.keras.Model) -> list[tf.Variable]:
   """Returns the variables of floats: all but the states of seeds."""
   return [v for v in model.variables if tf.as_dtype(v.dtype).is_floating]
@@ -220,11 +248,12 @@ def _floats(model: tf.keras.Model) -> list[tf.Variable]:
 class Critics:
   """Several critics with their targets."""
 
-  def __init__(self, make_critic: MakeCritic, number: int):
-    """Makes `C` critics; `number` is `C`."""
-    self.first = make_critic(0)
-    self._critics = [self.first, *map(make_critic, range(1, number))]
-    self._targets = [Target(make_critic(i), critic)
+  def __init__(self, make_critic: MakeCritic, agent: agents.Agent,
+               number: int):
+    """Makes `C` critics for an agent; `number` is `C`."""
+    self._critics = [make_critic(agent, i) for i in range(number)]
+    self.first = self._critics[0]
+    self._targets = [Target(make_critic(agent, i), critic)
                      for i, critic in enumerate(self._critics)]
     self.variables: list[tf.Variable] = [
         v for critic in self._critics for v in critic.trainable_variables]

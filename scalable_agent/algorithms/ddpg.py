@@ -25,7 +25,7 @@ class Ddpg:
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
-    self._critics = base.Critics(make_critic, 1)
+    self._critics = base.Critics(make_critic, self.agent, 1)
     self.groups: dict[str, list[tf.Variable]] = {
         **base.memory_group(self.agent),
         'critic': self._critics.variables,

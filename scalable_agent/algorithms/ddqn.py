@@ -10,7 +10,9 @@ Wang et al. 2016 (arXiv 1511.06581, dueling networks).
 With `--value_rescaling`, networks learn `h(Q)` for a concave function `h`:
 `y = h(r + discount * h^-1(Q_target))`, see `q_learning.rescaled`.
 
-The agent takes the best action, or a random action with probability epsilon.
+The agent takes the best action, or a random action with probability epsilon:
+the same in all environments, or with `--exploration_ladder` a constant of each
+environment (Horgan et al. 2018, arXiv 1803.00933, Ape-X).
 
 An agent with an LSTM learns from sequences (Kapturowski et al. 2019, R2D2), see
 `batches.experience`.
@@ -67,8 +69,9 @@ class Ddqn:
         self.agent.params(seen.critic.now), seen.action))[tf.newaxis]
     loss = q_learning.critic_loss(
         q, y, seen.critic_weights, settings.huber_delta or None)
-    means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q),
-             'epsilon': tf.identity(self.agent.epsilon)}
+    means = {'critic_loss': loss, 'mean_q': tf.reduce_mean(q)}
+    if not settings.exploration_ladder:
+      means['epsilon'] = tf.identity(self.agent.epsilon)
     return base.Loss({'agent': loss}, {}, means,
                      seen.errors(q_learning.mean_errors(q, y)))
 
@@ -79,9 +82,11 @@ class Ddqn:
     self._target.follow(base.target_rate(self._settings, progress))
     self.agent.set_epsilon(self._epsilon(progress))
 
-  def _epsilon(self, progress: base.Progress) -> tf.Tensor:
-    """Returns the next epsilon."""
+  def _epsilon(self, progress: base.Progress) -> float | tf.Tensor:
+    """Returns the next epsilon; 0 if environments have their own."""
     settings = self._settings
+    if settings.exploration_ladder:
+      return 0.0
     if settings.exploration_decay:
       # During the warm-up, epsilon is 1.
       epsilon = tf.where(progress.num_updates == 1,

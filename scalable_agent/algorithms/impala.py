@@ -75,11 +75,16 @@ class Impala:
     }
     terms = returns.pg_advantages, returns.vs - baseline
     if self.agent.returns:
-      terms = self.agent.returns.scaled(*terms)
-      means['return_deviation'] = self.agent.returns.deviation
+      levels = data.start.level_name
+      terms = self.agent.returns.scaled(*terms, levels)
+      means['return_deviation'] = tf.reduce_mean(
+          self.agent.returns.deviations(levels))
     sums = self._losses(
         seen.log_probs, entropies, *terms, importance_weights)
-    errors = tf.reduce_mean(tf.abs(returns.vs - baseline), axis=0)
+    # In the units of each level: no level has all the priorities.
+    has_levels = self.agent.returns and self.agent.returns.shape
+    errors = tf.reduce_mean(tf.abs(
+        terms[1] if has_levels else returns.vs - baseline), axis=0)
     return base.Loss({'agent': sums['total_loss']}, sums, means, errors,
                      returns.vs if self.agent.returns else None)
 

@@ -29,7 +29,7 @@ class Mpo:
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
     self._critics = base.Critics(
-        make_critic, declare.used(settings.num_critics))
+        make_critic, self.agent, declare.used(settings.num_critics))
     self._target = base.Target(make_agent(), self.agent)
     self._settings = settings
     spec = self.agent.action_spec

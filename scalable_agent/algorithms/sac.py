@@ -35,7 +35,7 @@ class Sac:
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
     self._critics = base.Critics(
-        make_critic, declare.used(settings.num_critics))
+        make_critic, self.agent, declare.used(settings.num_critics))
     self._log_temperature = tf.Variable(
         np.log(declare.used(settings.initial_temperature)), dtype=tf.float32,
         name='log_temperature')

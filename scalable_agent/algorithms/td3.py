@@ -30,7 +30,7 @@ class Td3:
                settings: sections.OffPolicySettings):
     self.agent = make_agent()
     self._critics = base.Critics(
-        make_critic, declare.used(settings.num_critics))
+        make_critic, self.agent, declare.used(settings.num_critics))
     self.groups: dict[str, list[tf.Variable]] = {
         **base.memory_group(self.agent),
         'critic': self._critics.variables,

@@ -9,11 +9,11 @@
 *   `FetchReach-v4`, ...: Gymnasium-Robotics; goals to reach.
 *   `MinAtar/Breakout-v1`, ...: MinAtar; 10 x 10 pixels.
 *   `dm_control/walker-walk-v0`, ...: the DeepMind Control Suite.
+*   `envpool:HalfCheetah-v5`, ...: EnvPool, on C++ threads.
 *   `catch`, `bit_flipping`, ...: toys with known optima, see `toys`.
 *   Any other gymnasium id.
 
-Each environment has its own process, except for Atari games. Importing this
-package does not import TensorFlow.
+Environments without C++ threads have processes. TensorFlow is not imported.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +27,7 @@ from scalable_agent import errors
 from scalable_agent.environments import atari
 from scalable_agent.environments import dm_control
 from scalable_agent.environments import dmlab
+from scalable_agent.environments import envpool_env
 from scalable_agent.environments import goals
 from scalable_agent.environments import gymnasium_env
 from scalable_agent.environments import lab_maps
@@ -90,19 +91,17 @@ class Family(NamedTuple):
   make_vector: Callable[..., VectorEnvironment]
 
 
+_OTHERS: tuple[Levels, ...] = (
+    minigrid, vizdoom, robotics, minatar, dm_control, toys, gymnasium_env)
 # A level belongs to the first family whose `is_level` is true.
 FAMILIES = (
     Family(atari, 'Atari games', atari.AtariVector),
     Family(dmlab, 'levels of DeepMind Lab', functools.partial(
         gymnasium_env.GymnasiumVector, compiling=lab_maps.COMPILING,
         max_resets=dmlab.MAX_RESETS)),
-    Family(minigrid, 'other levels', gymnasium_env.GymnasiumVector),
-    Family(vizdoom, 'other levels', gymnasium_env.GymnasiumVector),
-    Family(robotics, 'other levels', gymnasium_env.GymnasiumVector),
-    Family(minatar, 'other levels', gymnasium_env.GymnasiumVector),
-    Family(dm_control, 'other levels', gymnasium_env.GymnasiumVector),
-    Family(toys, 'other levels', gymnasium_env.GymnasiumVector),
-    Family(gymnasium_env, 'other levels', gymnasium_env.GymnasiumVector),
+    Family(envpool_env, 'levels of EnvPool', envpool_env.EnvPoolVector),
+    *(Family(levels, 'other levels', gymnasium_env.GymnasiumVector)
+      for levels in _OTHERS),
 )
 
 
@@ -123,7 +122,7 @@ def make_vec(
     seeds: `E` ints within `[0, 2**31)`. The same levels, seeds and actions give
       the same stream, except for `lab_levels.NOT_REPEATED`.
     settings: `EnvironmentSettings`; None for the defaults of the levels.
-    num_threads: threads for Atari games; 0 for one per core.
+    num_threads: C++ threads; 0 for one per core.
     first_index: number of the first environment in the run. The process of
       each environment finds the number in the environment variable `NUMBER`.
     restarts: limits how often dead or hung processes are restarted. When
@@ -140,8 +139,8 @@ def make_vec(
     ValueError: no levels, or a wrong number or range of seeds.
   """
   _check_arguments(level_names, seeds)
-  if settings is None:
-    settings = EnvironmentSettings()  # The defaults of Atari and DeepMind Lab.
+  if settings is None:  # The defaults of Atari and DeepMind Lab, or of others.
+    settings = EnvironmentSettings()
     if not all(atari.is_level(n) or dmlab.is_level(n) for n in level_names):
       settings = EnvironmentSettings(num_action_repeats=1)
   levels = _look_up_all(level_names, settings)
@@ -154,6 +153,8 @@ def make_vec(
     parts = [recording.factory(
         cast(Factory, part), i, settings.num_action_repeats)
              for i, part in enumerate(parts)]
+    if make is envpool_env.EnvPoolVector:
+      make = gymnasium_env.GymnasiumVector  # Processes record their games.
   if not isinstance(parts[0], str):
     parts = [functools.partial(_numbered, cast(Factory, part), i)
              for i, part in enumerate(parts, first_index)]
@@ -231,7 +232,7 @@ def check_levels(
 
 
 def play_trial(level_name: str, settings: EnvironmentSettings,
-               seconds: float) -> trial.Facts:
+               seconds: float, checks: bool = True) -> trial.Facts:
   """Plays random steps for about some seconds; raises errors as `make_vec`.
 
   Raises `EnvironmentSpecError` for Atari games, which are no environments of
@@ -246,7 +247,7 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0)),
       settings.step_timeout_s + _MAX_TRIALS * seconds) as level:
-    return level.call('play', seconds)
+    return level.call('play', seconds, checks)
 
 
 def goal_functions(
@@ -295,7 +296,7 @@ def _look_up_all(level_names: Sequence[str], settings: EnvironmentSettings
 def _look_up(level_name: str, settings: EnvironmentSettings) -> str | Factory:
   """See `Levels.look_up`."""
   look_up = _family(level_name).levels.look_up
-  if ':' not in level_name:
+  if ':' not in level_name or envpool_env.is_level(level_name):
     return look_up(level_name, settings)
   # The module is the user's. Only the processes of environments import it.
   return functools.partial(_build, look_up, level_name, settings)
@@ -329,8 +330,7 @@ def _family(level_name: str) -> Family:
   for family in FAMILIES:
     if family.levels.is_level(level_name):
       return family
-  # A mistyped name may belong to any family. Atari games come last, so that the
-  # error suggests new ids of Atari games for old ids.
+  # Atari games come last, so that errors suggest new ids of games for old ids.
   raise unknown_level(level_name, [
       name for family in reversed(FAMILIES)
       for name in family.levels.known_levels()])

@@ -3,13 +3,15 @@
 
 from collections.abc import Callable, Mapping
 import re
+from typing import TypeVar
 
-import gymnasium
 from scalable_agent import errors
 
+T = TypeVar('T')
 
-def call(level_name: str, make: Callable[..., gymnasium.Env],
-         kwargs: Mapping[str, object]) -> gymnasium.Env:
+
+def call(level_name: str, make: Callable[..., T],
+         kwargs: Mapping[str, object]) -> T:
   """Returns `make(**kwargs)`.
 
   Raises:

@@ -103,12 +103,9 @@ class WrappedVector:
 
     `is_over`, bool `[E]`, says which observations end an episode.
     """
-    rows = [self._encode(row, over) for row, over in zip(
-        gymnasium.vector.utils.iterate(
-            self._env.observation_space, observations), is_over, strict=True)]
+    arrays = self._encode.batch(observations, is_over)
     return self._layout.decode({
-        name: shared_arrays.fit(
-            np.stack([row[name] for row in rows]), spec.dtype)
+        name: shared_arrays.fit(arrays[name], spec.dtype)
         for name, spec in self._layout.arrays.items()})
 
 

@@ -9,7 +9,6 @@ belong to no other family.
 from collections.abc import Iterable, Sequence
 import functools
 import threading
-from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -104,15 +103,11 @@ class GymnasiumVector:
         '--environments_per_process)', num_processes * _LEAST_PROCESS_BYTES)
     descriptors.check(num_processes)
     levels = dict(zip(level_names, factories, strict=True))
-    common = _common_spaces({
-        name: _level_spaces(name, factory, settings.step_timeout_s)
+    common = units.common({
+        name: _ask_spaces(name, factory, settings.step_timeout_s)
         for name, factory in levels.items()})
+    units.check_repeats(level_names[0], common, settings)
     self._layout = common.observations
-    if settings.num_action_repeats != 1 and 'action_mask' in (
-        self._layout.spec if isinstance(self._layout.spec, dict) else ()):
-      raise errors.EnvironmentSpecError(
-          f'{level_names[0]} has an action_mask, and a repeated action may be '
-          'invalid: set num_action_repeats=1.')
     self._action_space = common.actions
     self.spec = structs.EnvironmentSpec(
         observation=self._layout.spec, action=common.action_spec,
@@ -181,30 +176,8 @@ def _in_transport(factory: base.Factory) -> gymnasium.Env:
   return spaces.Transport(factory())
 
 
-class _Spaces(NamedTuple):
-  """The spaces of a level: layout, the space of actions, and agents' spec."""
-  observations: spaces.Layout
-  actions: gymnasium.Space
-  action_spec: structs.ActionSpec
-  units: dict[str, Any]
-
-
-def _common_spaces(levels: dict[str, _Spaces]) -> _Spaces:
-  """Returns the spaces of all levels; raises an error if levels differ."""
-  first_name, first = next(iter(levels.items()))
-  for name, level in levels.items():
-    for what, one, other in (
-        ('observations', first.observations, level.observations),
-        ('actions', first.actions, level.actions)):
-      if one != other:
-        raise errors.EnvironmentSpecError(
-            f'One agent cannot play {first_name} and {name}: they have '
-            f'different {what}, {one} and {other}.')
-  return first
-
-
-def _level_spaces(level_name: str, factory: base.Factory,
-                  timeout_s: float) -> _Spaces:
+def _ask_spaces(level_name: str, factory: base.Factory,
+                timeout_s: float) -> units.LevelSpaces:
   """Builds one environment and returns its spaces."""
   with remote.Remote(
       level_name, functools.partial(_Level, level_name, factory),
@@ -218,13 +191,10 @@ class _Level:
   def __init__(self, level_name: str, factory: base.Factory):
     self._name, self._env = level_name, base.build(level_name, factory)
 
-  def spaces(self) -> _Spaces:
+  def spaces(self) -> units.LevelSpaces:
     try:
-      action = spaces.action_spec(self._env.action_space, self._name)
-      return _Spaces(
-          spaces.layout(self._env.observation_space, action, self._name),
-          self._env.action_space, action, units.describe(
-              self._env.observation_space, self._env.action_space))
+      return units.of_level(
+          self._name, self._env.observation_space, self._env.action_space)
     finally:
       with user_code.errors_of_close_ignored():
         self._env.close()

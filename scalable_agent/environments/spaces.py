@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 from gymnasium import spaces
+from gymnasium.vector import utils as vector_utils
 import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
@@ -164,6 +165,7 @@ class Encoder:
 
   def __init__(self, space: gymnasium.Space, action_space: gymnasium.Space):
     """Makes an encoder for spaces that `layout` and `action_spec` take."""
+    self._space = space
     self._parts = dict(parts_of(space))
     self._is_tuple = isinstance(space, spaces.Tuple)
     if _TEXT in self._parts:
@@ -191,6 +193,21 @@ class Encoder:
         raise ValueError('no action is valid: the action_mask is '
                          f'{arrays[MASK].astype(int).tolist()}')
     return arrays
+
+  def batch(self, observations: structs.Nest,
+            is_over: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns the arrays of observations `[E, ...]` of a vector.
+
+    `is_over`, bool `[E]`, says which observations end an episode.
+    """
+    if self._mask_space is None and all(
+        isinstance(part, spaces.Box) for part in self._parts.values()):
+      arrays = self(observations)  # Boxes are encoded number by number.
+      return {name: np.asarray(array) for name, array in arrays.items()}
+    space = vector_utils.batch_space(self._space, len(is_over))
+    rows = [self(row, over) for row, over in zip(
+        vector_utils.iterate(space, observations), is_over, strict=True)]
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
   def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, COUNTED):

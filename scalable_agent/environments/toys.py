@@ -2,6 +2,7 @@
 """Small environments with known optima.
 
 *   `catch`, `memory`: discrete actions, without and with a need for memory.
+*   `tmaze_N`, `pendulum_position`, `cartpole_position`: see `hidden`.
 *   `bit_flipping`, `bit_flipping_N`: goals that exploration does not find.
 *   `time_limit`, `terminating`: the same rewards up to a truncation or a
     termination. `time_limit_box`, `terminating_box`: with continuous actions.
@@ -17,6 +18,7 @@ import gymnasium
 import numpy as np
 from scalable_agent.environments import arguments
 from scalable_agent.environments import base
+from scalable_agent.environments import hidden
 from scalable_agent.environments.imitation import Pattern
 from scalable_agent.environments.imitation import Target
 from scalable_agent.settings.environment_settings import EnvironmentSettings
@@ -27,7 +29,7 @@ _NUMBER = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
 
 def is_level(level_name: str) -> bool:
   """Whether the name means a toy."""
-  return level_name in LEVELS or _num_bits(level_name) is not None
+  return level_name in LEVELS or _of_family(level_name) is not None
 
 
 def known_levels() -> Iterable[str]:
@@ -44,17 +46,16 @@ def look_up(
 
 def _make(level_name: str, kwargs: Mapping[str, object],
           num_action_repeats: int) -> gymnasium.Env:
-  num_bits = _num_bits(level_name)
-  make = (LEVELS[level_name] if num_bits is None
-          else functools.partial(BitFlipping, num_bits))
+  make = _of_family(level_name) or LEVELS[level_name]
   return base.ActionRepeat(
       arguments.call(level_name, make, kwargs), num_action_repeats)
 
 
-def _num_bits(level_name: str) -> int | None:
-  """Returns the `N` of `bit_flipping_N`."""
-  match = re.fullmatch(r'bit_flipping_([1-9]\d*)', level_name)
-  return int(match[1]) if match else None
+def _of_family(level_name: str) -> Callable[..., gymnasium.Env] | None:
+  """Returns what makes `bit_flipping_N` or `tmaze_N`."""
+  match = re.fullmatch(r'(bit_flipping|tmaze)_([1-9]\d*)', level_name)
+  return functools.partial(
+      LEVELS[match[1]], int(match[2])) if match else None
 
 
 class Catch(gymnasium.Env):
@@ -286,10 +287,13 @@ class ConstantReward(gymnasium.Env):
     return np.array([1, time], np.float32)
 
 
-# Environments by level name; also, `bit_flipping_N` for any `N`.
+# Environments by level name; also, `bit_flipping_N` and `tmaze_N` for any `N`.
 LEVELS: dict[str, Callable[..., gymnasium.Env]] = {
     'catch': Catch,
     'memory': Memory,
+    'tmaze': hidden.TMaze,
+    'pendulum_position': hidden.pendulum_position,
+    'cartpole_position': hidden.cartpole_position,
     'bit_flipping': BitFlipping,
     'time_limit': functools.partial(ConstantReward, False, _CHOICE),
     'time_limit_box': functools.partial(ConstantReward, False, _NUMBER),

@@ -30,6 +30,9 @@ _NEEDLESS = re.compile(
     'symmetric and normalized space|(max|min)imum value is -?infinity')
 _COLOURS = re.compile(r'\x1b\[[0-9;]*m')
 _ACTION_SEED = 1
+_SLOW_RESET_S = 0.02
+# A policy step of a few environments, for the order of magnitude.
+_POLICY_STEP_S = 0.001
 
 
 class Part(NamedTuple):
@@ -76,6 +79,17 @@ class Facts(NamedTuple):
   checker: str | None
   warnings: list[str]
 
+  def resets_hold_up(self, num_environments: int) -> bool:
+    """Whether a group of environments mostly waits for resets.
+
+    A group waits for each reset of each environment of the group.
+    """
+    reset_s = self.reset_s / self.num_resets
+    step_s = self.step_s / len(self.rewards)
+    length = float(np.mean(self.lengths or [len(self.rewards)]))
+    return reset_s > _SLOW_RESET_S and (
+        num_environments * reset_s / length > step_s + _POLICY_STEP_S)
+
 
 _Trace = list[tuple[dict[str, np.ndarray], float]]
 
@@ -95,8 +109,10 @@ class Trial:
     self._num_steps, self._return = 0, 0.  # Of the running episode.
     self._step_s = self._reset_s = 0.
 
-  def play(self, seconds: float) -> Facts:
+  def play(self, seconds: float, checks: bool) -> Facts:
     """Plays at least one step, at most 5,000 steps or about some seconds.
+
+    `checks` also compares seeds and runs gymnasium's checker.
 
     Raises EnvironmentProcessError with the frames of the user if the
     environment raises an error, or returns a wrong value.
@@ -104,7 +120,8 @@ class Trial:
     with warnings.catch_warnings(record=True) as caught:
       warnings.simplefilter('default')
       try:
-        return self._play(time.monotonic() + seconds, seconds, caught)
+        return self._play(
+            time.monotonic() + seconds, seconds if checks else 0, caught)
       except errors.UserError:
         raise
       except Exception as e:
@@ -115,7 +132,7 @@ class Trial:
           if self._env is not None:
             self._env.close()
 
-  def _play(self, end_s: float, seconds: float,
+  def _play(self, end_s: float, check_s: float,
             caught: list[warnings.WarningMessage]) -> Facts:
     workers.seed_process(_ACTION_SEED)
     env = self._env = base.build(self._name, self._factory)
@@ -129,13 +146,13 @@ class Trial:
     self._spaces = spaces.parts_of(env.observation_space)
     self._parts = {name: Part(spaces.in_a_line(part))
                    for name, part in self._spaces.items()}
-    repeats, differs = self._compare(env, end_s)
-    if time.monotonic() < end_s:
+    repeats, differs = self._compare(env, end_s) if check_s else (None, None)
+    if not self._rewards or time.monotonic() < end_s:
       self._run(env, _MAX_STEPS - len(self._rewards), end_s)
     checker = None
     # The checker plays invalid actions.
     if not spaces.has_mask(env.observation_space) and (
-        _CHECKER_RESETS * self._reset_s / self._num_resets < seconds):
+        _CHECKER_RESETS * self._reset_s / self._num_resets < check_s):
       checker = self._check(env)
     texts = (_COLOURS.sub('', str(warning.message)) for warning in caught)
     return Facts(

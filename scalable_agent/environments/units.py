@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Actions and observations of agents in the units of the environment.
+"""Spaces of levels; actions and observations in the units of environments.
 
 Agents act within [-1, 1], count actions from 0, and see one-hot vectors in the
 place of numbers of a `Discrete`. Environments have bounds, first numbers and
@@ -7,7 +7,7 @@ integers, which `structs.EnvironmentSpec.units` keeps for users of agents.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 from gymnasium import spaces as gym_spaces
@@ -15,6 +15,48 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
+from scalable_agent.settings.environment_settings import EnvironmentSettings
+
+
+class LevelSpaces(NamedTuple):
+  """The spaces of a level: layout, the space of actions, and agents' spec."""
+  observations: spaces.Layout
+  actions: gymnasium.Space
+  action_spec: structs.ActionSpec
+  units: dict[str, Any]
+
+
+def of_level(level_name: str, observation_space: gymnasium.Space,
+             action_space: gymnasium.Space) -> LevelSpaces:
+  """Returns the spaces of a level; raises an error if not supported."""
+  action = spaces.action_spec(action_space, level_name)
+  return LevelSpaces(
+      spaces.layout(observation_space, action, level_name), action_space,
+      action, describe(observation_space, action_space))
+
+
+def check_repeats(level_name: str, level: LevelSpaces,
+                  settings: EnvironmentSettings) -> None:
+  """Raises EnvironmentSpecError if masked actions would be repeated."""
+  if settings.num_action_repeats != 1 and (
+      spaces.MASK in level.observations.arrays):
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has an action_mask, and a repeated action may be '
+        'invalid: set num_action_repeats=1.')
+
+
+def common(levels: dict[str, LevelSpaces]) -> LevelSpaces:
+  """Returns the spaces of all levels; raises an error if levels differ."""
+  first_name, first = next(iter(levels.items()))
+  for name, level in levels.items():
+    for what, one, other in (
+        ('observations', first.observations, level.observations),
+        ('actions', first.actions, level.actions)):
+      if one != other:
+        raise errors.EnvironmentSpecError(
+            f'One agent cannot play {first_name} and {name}: they have '
+            f'different {what}, {one} and {other}.')
+  return first
 
 
 def describe(observation_space: gymnasium.Space,

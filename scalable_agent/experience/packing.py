@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Packs unrolls, to send fewer bytes through a network. NumPy only.
+"""Packs unrolls, to send or keep fewer bytes. NumPy only.
 
 Each step of an Atari game has a stack of frames, of which only the newest frame
 is not in the step before. Unpacked unrolls are equal bit for bit.
@@ -62,6 +62,11 @@ def pack(unroll: structs.Unroll, compress: bool = False) -> structs.Unroll:
   return tree.map_structure(_compress, packed) if compress else packed
 
 
+def copied(packed: structs.Unroll) -> structs.Unroll:
+  """Returns a packed unroll that shares no memory with the unroll."""
+  return tree.map_structure(_copy, packed)
+
+
 def unpack(packed: structs.Unroll) -> structs.Unroll:
   """Returns the unroll that was packed."""
   return tree.map_structure(
@@ -106,6 +111,12 @@ def _unpack_stacks(leaf: object) -> object:
 def _frames(first: np.ndarray, newest: np.ndarray) -> np.ndarray:
   """Returns all frames `[N + T, B, ...]` in the order of time."""
   return np.concatenate([np.moveaxis(first, 1, 0), newest])
+
+
+def _copy(leaf: object) -> object:
+  if isinstance(leaf, _Stacks):
+    return _map_fields(np.array, leaf)
+  return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _compress(leaf: object) -> object:

@@ -184,7 +184,7 @@ class AgentOutput(NamedTuple):
     action: `[..., *shape]` of `ActionSpec.array`.
     policy: float32 `[..., P]`, the parameters of the policy's distribution,
       such as `A` logits. `()` if no loss needs the parameters.
-    baseline: float32 `[...]`, estimate of the value; `()` if there is none.
+    baseline: float32 `[...]`, the value; `[..., L]` for `L` levels; or `()`.
   """
   action: Array
   policy: Array
@@ -196,8 +196,8 @@ class Steps(NamedTuple):
 
   Attributes:
     env_outputs, agent_outputs: `[T + 1, E, ...]`.
-    truncation_values: float32 `[T + 1, E]`, the actor's estimate of the value
-      of the last observation where `truncated`. 0 elsewhere, and everywhere
+    truncation_values: float32 like `baseline`, the actor's estimate of the
+      value of the last observation where `truncated`. 0 elsewhere, and always
       without `bootstrap_truncated`.
   """
   env_outputs: StepOutput

@@ -59,7 +59,9 @@ def allocate(unroll_length: int, level_names: Sequence[str],
               truncated=np.empty(steps, np.bool_)),
           agent_outputs=structs.AgentOutput(
               *[empty(spec) if spec else () for spec in output_spec]),
-          truncation_values=np.empty(steps, np.float32)),
+          truncation_values=empty(
+              output_spec.baseline or structs.ArraySpec(
+                  (), np.dtype(np.float32)))),
       start=structs.Start(
           level_name=np.array(level_names, dtype=object),
           environment=np.arange(columns, dtype=np.int64),

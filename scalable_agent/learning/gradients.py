@@ -2,12 +2,17 @@
 """Gradients are summed over micro-batches and learners, clipped and applied.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from scalable_agent.experience import structs
+from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import optimizers as optimizers_lib
 import tensorflow as tf
+import tree
+
+fold = tf.random.experimental.stateless_fold_in
 
 Gradient: TypeAlias = optimizers_lib.Gradient
 # The gradients of each group, in the order of the variables; None where the
@@ -40,6 +45,39 @@ def add(gradients: Gradients, others: Gradients) -> Gradients:
   return {group: [_add(g, o) for g, o in zip(gradients[group], of_group,
                                              strict=True)]
           for group, of_group in others.items()}
+
+
+def of_parts(
+    compute: Callable[..., Outputs], size: int, groups: tuple[str, ...],
+    data: structs.Nest, importance_weights: tf.Tensor | None, seed: tf.Tensor
+) -> Outputs:
+  """Computes the gradients of a batch, in micro-batches of `size` columns.
+
+  `compute` returns the gradients of a micro-batch, with the other arguments of
+  this function; each micro-batch has a seed of its own.
+  """
+  batch_size = data.steps.env_outputs.reward.shape[1]
+  gradients: Gradients = {}
+  sums: Scalars = {}
+  means: Scalars = {}
+  errors, targets = [], []
+  for start in range(0, batch_size, size):
+    end = min(start + size, batch_size)
+    part = unrolls.columns(data, start, end)
+    with tf.control_dependencies(list(sums.values())[:1]):
+      # All micro-batches at once would need the memory of the batch.
+      part = tree.map_structure(tf.identity, part)
+    part_gradients, part_sums, part_means, part_errors, part_targets = compute(
+        groups, part, None if importance_weights is None
+        else importance_weights[start:end], fold(seed, start))
+    errors.append(part_errors)
+    targets.append(part_targets)
+    share = (end - start) / batch_size
+    gradients = add(gradients, part_gradients) if gradients else part_gradients
+    sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
+    means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
+  join = lambda x, axis: None if x[0] is None else tf.concat(x, axis)
+  return gradients, sums, means, join(errors, 0), join(targets, 1)
 
 
 def _add(gradient: Gradient | None, other: Gradient | None) -> Gradient | None:

@@ -2,12 +2,12 @@
 """The learner: compiled updates from a batch to new weights."""
 
 from collections.abc import Collection, Mapping, Sequence
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
-from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import gradients as gradients_lib
 from scalable_agent.learning import optimizers as optimizers_lib
@@ -15,8 +15,6 @@ from scalable_agent.learning import statistics
 from scalable_agent.networks import flat_function
 import tensorflow as tf
 import tree
-
-_fold = tf.random.experimental.stateless_fold_in
 
 
 class Learned(NamedTuple):
@@ -52,7 +50,8 @@ class Learner:
                updates_per_call: int = 1, jit_compile: bool = False,
                collectives: collectives_lib.Collectives | None = None,
                has_mean_losses: bool = False,
-               unclipped: Collection[str] = (), return_rate: float = 1e-4):
+               unclipped: Collection[str] = (), return_rate: float = 1e-4,
+               target_policy: base.TargetPolicy | None = None):
     """Makes a learner.
 
     Args:
@@ -72,7 +71,8 @@ class Learner:
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.
       unclipped: groups whose gradients are not clipped.
-      return_rate: see `normalisers.PopArt.move`.
+      return_rate: see `pop_art.PopArt.move`.
+      target_policy: moved after updates, as its period says.
 
     Raises:
       ValueError: wrong optimizers, or several updates with micro-batches.
@@ -98,6 +98,10 @@ class Learner:
     self._compiled_gradients = self._gradients
     self._compiled_apply = self._apply
     self._collectives = collectives or collectives_lib.Alone()
+    self._target_policy = target_policy
+    self._kl_schedules = [
+        schedule for _, schedule in optimizers.values()
+        if isinstance(schedule, optimizers_lib.KlSchedule)]
     self._mover = statistics.Mover(self.agent, return_rate, self._collectives)
     # Gradients are summed over the learners, or averaged.
     self._share = 1 / self._collectives.size if has_mean_losses else 1.0
@@ -126,11 +130,12 @@ class Learner:
         'unpublished': [v for group in self.algorithm.groups.values()
                         for v in group if id(v) not in published],
         'targets': self.algorithm.targets,
-        'statistics': self._mover.variables}
+        'statistics': [*self._mover.variables, *(
+            v for schedule in self._kl_schedules for v in schedule.variables)]}
 
   @property
   def observations_clipped(self) -> tuple[int, int]:
-    """Numbers of observations of the first steps: all, and clipped ones."""
+    """Numbers of observations of a recent batch: all, and clipped ones."""
     return self._mover.counted
 
   def to_device(self, data: structs.Unroll | structs.Transition
@@ -140,14 +145,16 @@ class Learner:
     """Copies arrays to the default device; splits instructions.
 
     The arrays can be overwritten afterwards. Level names, statistics and last
-    observations are left out: no loss reads these.
+    observations are left out: no loss reads these. Statistics of returns of
+    several levels need the numbers of the levels.
     """
     if isinstance(data, structs.Unroll):
       steps = data.steps._replace(env_outputs=self.agent.tokenize(
           data.steps.env_outputs._replace(
               info=structs.NO_INFO, last_observation=())))
       start = data.start._replace(
-          level_name=(), environment=(), policy_version=())
+          level_name=self.agent.returns.levels(data.start.level_name)
+          if self.agent.returns else (), environment=(), policy_version=())
       data = structs.Unroll(steps, start)
     elif isinstance(data, structs.Sequence):
       data = data._replace(env_outputs=self.agent.tokenize(data.env_outputs))
@@ -163,8 +170,10 @@ class Learner:
     clipping; with several groups, `<group>/learning_rate` and
     `<group>/gradient_norm` of each group that learned in an update.
     """
-    rates = {group: np.array(schedule(self.num_env_frames), np.float32)
-             for group, (_, schedule) in self._optimizers.items()}
+    rates = {
+        group: rate if tf.is_tensor(rate := schedule(self.num_env_frames))
+        else np.array(rate, np.float32)
+        for group, (_, schedule) in self._optimizers.items()}
     num_env_frames = self.num_env_frames + batch.num_new_frames
     progress = base.Progress(np.array(self.num_updates, np.int64),
                              np.array(num_env_frames, np.int64))
@@ -180,8 +189,14 @@ class Learner:
         else [batch.importance_weights], rates, progress,
         static=(groups,))
     self._mover.add(batch, learned.targets)
+    for schedule in self._kl_schedules if groups else ():
+      schedule.add(learned.scalars['policy_kl'], bool(batch.num_new_frames))
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
+    # The copy has the statistics that belong to the weights.
+    if self._target_policy and (
+        not groups or self.num_updates % self._target_policy.period == 0):
+      self._target_policy.follow(1.0)
     self.is_consistent = True
     return learned
 
@@ -271,11 +286,13 @@ class Learner:
                      learning_rates: Mapping[str, tf.Tensor],
                      progress: base.Progress) -> Learned:
     seed = tf.stack([self._seed, tf.cast(progress.num_updates, tf.int32)])
-    compute = (self._gradients_of_parts if self._micro_batch_size
+    compute = (functools.partial(
+        gradients_lib.of_parts, self._compiled_gradients,
+        self._micro_batch_size) if self._micro_batch_size
                else self._compiled_gradients)
     gradients, sums, means, errors, targets = compute(
         groups, data, importance_weights[0] if importance_weights else None,
-        seed if self._micro_batch_size else _fold(seed, 0))
+        seed if self._micro_batch_size else gradients_lib.fold(seed, 0))
     if self._collectives.size > 1:
       gradients, sums, means = gradients_lib.sum_over_learners(
           gradients, sums, means, self.algorithm.groups, self._collectives,
@@ -284,37 +301,6 @@ class Learner:
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))
     return Learned({**sums, **means, **scalars}, errors, targets)
-
-  def _gradients_of_parts(
-      self, groups: tuple[str, ...], data: structs.Nest,
-      importance_weights: tf.Tensor | None, seed: tf.Tensor
-  ) -> gradients_lib.Outputs:
-    """Computes the gradients of a batch, in micro-batches."""
-    assert self._micro_batch_size
-    batch_size = data.steps.env_outputs.reward.shape[1]
-    gradients: gradients_lib.Gradients = {}
-    sums: dict[str, tf.Tensor] = {}
-    means: dict[str, tf.Tensor] = {}
-    errors, targets = [], []
-    for start in range(0, batch_size, self._micro_batch_size):
-      end = min(start + self._micro_batch_size, batch_size)
-      part = unrolls.columns(data, start, end)
-      with tf.control_dependencies(list(sums.values())[:1]):
-        # All micro-batches at once would need the memory of the batch.
-        part = tree.map_structure(tf.identity, part)
-      part_gradients, part_sums, part_means, part_errors, part_targets = (
-          self._compiled_gradients(
-              groups, part, None if importance_weights is None
-              else importance_weights[start:end], _fold(seed, start)))
-      errors.append(part_errors)
-      targets.append(part_targets)
-      share = (end - start) / batch_size
-      gradients = (gradients_lib.add(gradients, part_gradients) if gradients
-                   else part_gradients)
-      sums = {k: sums.get(k, 0.0) + v for k, v in part_sums.items()}
-      means = {k: means.get(k, 0.0) + share * v for k, v in part_means.items()}
-    join = lambda x, axis: None if x[0] is None else tf.concat(x, axis)
-    return gradients, sums, means, join(errors, 0), join(targets, 1)
 
   def _gradients(
       self, groups: tuple[str, ...], data: structs.Nest,

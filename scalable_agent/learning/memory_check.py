@@ -1,6 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Compares the sizes of unrolls, batches and the replay with the memory."""
 
+import math
+
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.networks import agents
@@ -33,7 +35,7 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
     num_bytes = num_step_bytes(config, spec)
   else:
     flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
-    num_bytes = number * unroll_bytes
+    num_bytes = number * (unroll_bytes - _num_packed_bytes(config, spec))
     # A batch is learned from while the next batch is made.
     memory.check(f'--batch_size={config.batch_size} with --unroll_length='
                  f'{config.unroll_length}',
@@ -55,6 +57,16 @@ def num_unroll_bytes(config: sections.ActingSettings,
           length, [''], spec.observation, agent.output_spec,
           agent.initial_state(1))) for length in (1, 2))
   return short + (config.unroll_length - 1) * (longer - short)
+
+
+def _num_packed_bytes(config: config_lib.Config,
+                      spec: structs.EnvironmentSpec) -> int:
+  """Returns the bytes of older frames that a kept unroll is without."""
+  if (not levels.are_stacked(config.level_name, config.is_test)
+      or not isinstance(spec.observation, structs.ArraySpec)):
+    return 0
+  shape = spec.observation.shape
+  return config.unroll_length * (shape[0] - 1) * math.prod(shape[1:])
 
 
 def num_step_bytes(config: config_lib.Config,

@@ -4,9 +4,13 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 import tensorflow as tf
 
 Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices
+
+# Smallest and largest learning rate of `KlSchedule`, as in sample-factory.
+_KL_RATES = 1e-6, 1e-2
 
 
 def make_optimizer(name: str, *, learning_rate: float, decay: float,
@@ -193,7 +197,46 @@ class Scheduled(NamedTuple):
     schedule: returns the learning rate after a number of environment frames.
   """
   optimizer: tf.keras.optimizers.Optimizer
-  schedule: Callable[[int], float]
+  schedule: 'Callable[[int], float] | KlSchedule'
+
+
+class KlSchedule:
+  """A learning rate that keeps the KL between policies near a target.
+
+  The rule of sample-factory (arXiv 2006.11751), with the mean KL of the updates
+  of a collection: the rate is divided by 1.5 if the mean is above twice the
+  target, and multiplied by 1.5 if the mean is below half of the target.
+
+  Attributes:
+    variables: rate, sum and number of the KLs; for checkpoints.
+  """
+
+  def __init__(self, learning_rate: float, target_kl: float):
+    """Makes a schedule that starts with `learning_rate`."""
+    self._target_kl = target_kl
+    self.variables = [
+        tf.Variable(np.array(value, np.float32), trainable=False)
+        for value in (learning_rate, 0, 0)]
+    self._compiled_add = tf.function(self._add, autograph=False)
+
+  def __call__(self, num_env_frames: int) -> tf.Tensor:
+    """Returns the rate, float32; the device is not waited for."""
+    del num_env_frames
+    return self.variables[0].read_value()
+
+  def add(self, kl: tf.Tensor, is_last: bool) -> None:
+    """Adds the KL of an update; moves the rate after the last update."""
+    self._compiled_add(kl, np.array(is_last))
+
+  def _add(self, kl: tf.Tensor, is_last: tf.Tensor) -> None:
+    rate, total, count = self.variables
+    mean = (total + kl) / (count + 1)
+    factor = tf.where(mean > 2 * self._target_kl, 1 / 1.5, tf.where(
+        mean < self._target_kl / 2, 1.5, 1.))
+    rate.assign(tf.where(is_last, tf.clip_by_value(
+        rate * factor, *_KL_RATES), rate))
+    total.assign(tf.where(is_last, 0., total + kl))
+    count.assign(tf.where(is_last, 0., count + 1))
 
 
 def linear_decay(initial_learning_rate: float, num_env_frames: int,

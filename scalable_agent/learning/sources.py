@@ -69,8 +69,9 @@ def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
          learner: learner_lib.Learner, inbox: unrolls.Inbox,
          place: Place) -> feeds.Source:
   """Makes the source of an algorithm; see `make_feed`."""
-  make_source = _off_policy if config.is_off_policy else {
-      'impala': _impala, 'appo': _appo}[config.algorithm]
+  make_source = _off_policy if config.is_off_policy else (
+      _appo if config.algorithm == 'appo' and not config.replay_capacity
+      else _unrolls)
   return make_source(config, spec, learner, inbox, place)
 
 
@@ -82,9 +83,9 @@ def _note(unroll: structs.Unroll) -> structs.Note:
                       unroll.start.policy_version.copy())
 
 
-def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
-            learner: learner_lib.Learner, inbox: unrolls.Inbox,
-            place: Place) -> feeds.Source:
+def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
+             learner: learner_lib.Learner, inbox: unrolls.Inbox,
+             place: Place) -> feeds.Source:
   """Returns a source of unrolls: fresh, replayed, or both."""
   allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
   batch = allocate(config.batch_size)
@@ -96,7 +97,7 @@ def _impala(config: config_lib.Config, spec: structs.EnvironmentSpec,
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
   selector = _make_selector(config, place)
   replay = replay_lib.Replay(
-      replay_lib.UnrollStore(allocate(config.replay_capacity)), selector,
+      replay_lib.UnrollStore(config.replay_capacity), selector,
       replay_lib.Unrolls(batch, num_fresh), place.replay_seed(config))
   if learner.num_updates:
     print('The replay was not saved: it begins empty.')

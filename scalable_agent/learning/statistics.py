@@ -8,6 +8,7 @@ several learners are added, which gives the statistics of all rows.
 """
 
 from collections.abc import Mapping
+import functools
 import math
 
 import numpy as np
@@ -68,8 +69,9 @@ class Mover:
 
   Attributes:
     variables: the sums, float64, which are saved and not published.
-    counted: how many numbers of observations were normalised by the first
-      statistics, and how many of these were clipped; (0, 0) before.
+    counted: how many numbers of observations the latest counted batch has,
+      and how many of these were clipped; (0, 0) before. Batches 1, 2, 4, 8 and
+      so on are counted.
   """
 
   def __init__(self, agent: agents.Agent, return_rate: float,
@@ -78,7 +80,7 @@ class Mover:
 
     Args:
       agent: the agent of the learner.
-      return_rate: see `normalisers.PopArt.move`.
+      return_rate: see `pop_art.PopArt.move`.
       collectives: the other learners.
     """
     self._observations = agent.observation_normaliser
@@ -92,7 +94,7 @@ class Mover:
         np.zeros(shape), dtype=tf.float64, trainable=False)
     # Sums of ones, of the first and of the second moments.
     self._sums = {
-        name: (zeros(()), zeros(part.mean.shape), zeros(part.mean.shape))
+        name: tuple(zeros(v.shape) for v in (part.count, part.mean, part.mean))
         for name, part in parts.items()}
     self.variables: list[tf.Variable] = [
         v for of_part in self._sums.values() for v in of_part]
@@ -102,12 +104,15 @@ class Mover:
     self._compiled_add_rows = flat_function.FlatFunction(self._add_rows)
     self._are_finite: dict[str, tf.Tensor] = {}
     self.counted = 0, 0
+    self._num_batches = 0
 
   @property
   def is_set(self) -> bool:
     """Whether all statistics have moved, so that the agent can learn."""
-    # Once set, the counts stay set, and the device need not be asked.
-    self._unset = [count for count in self._unset if not float(count)]
+    # Once set, the counts stay set, and the device need not be asked. Of
+    # several levels, the losses leave out levels without statistics.
+    self._unset = [count for count in self._unset
+                   if not float(tf.reduce_max(count))]
     return not self._unset
 
   def add(self, batch: structs.Batch, targets: tf.Tensor | None) -> None:
@@ -124,7 +129,12 @@ class Mover:
       EnvironmentValueError: the moments of an earlier collection were not
         finite, and moved nothing.
     """
-    if not self.variables or not isinstance(batch.data, structs.Unroll):
+    if not self.variables:
+      return
+    if not isinstance(batch.data, structs.Unroll):
+      self._count(batch.data.observation
+                  if isinstance(batch.data, structs.Transition)
+                  else batch.data.env_outputs.observation)
       return
     self._check()
     if batch.num_new_columns:
@@ -140,6 +150,14 @@ class Mover:
     if rows:
       self._check()
       self._are_finite = self._compiled_add_rows(dict(rows))
+
+  def _count(self, observation: structs.Nest) -> None:
+    """Sets `counted`, if due."""
+    if self._observations and self.is_set:
+      self._num_batches += 1
+      if self._num_batches.bit_count() == 1:
+        seen, _ = instructions.split(observation)
+        self.counted = self._observations.clipped(seen)
 
   def _check(self) -> None:
     for name, is_finite in self._are_finite.items():
@@ -172,26 +190,29 @@ class Mover:
       num_numbers = sum(math.prod(x.shape) // x.shape[1]
                         for x in tree.flatten(seen))
     if self._returns:
-      new['targets'] = targets
+      assert isinstance(batch.data, structs.Unroll)
+      new['targets'] = targets, tree.map_structure(
+          lambda x: x[tf.newaxis], batch.data.start.level_name)
     size = max(_MAX_NUMBERS // num_numbers, 1)
     for start in range(0, num_columns, size):
       end = min(start + size, num_columns)
       part = tree.map_structure(
           lambda x, start=start, end=end: x[:, start:end], new)
-      if self._observations and self.is_set and not self.counted[0]:
-        self.counted = self._observations.clipped(part['observations'])
+      if not start:
+        self._count(part.get('observations'))
       self._compiled_add(part)
 
   def _add(self, new: dict[str, structs.Nest]) -> None:
     """Adds entries `[T, B, ...]`, all new, to the sums."""
     num_steps, num_columns, *_ = tree.flatten(new)[0].shape
-    moments = (self._observations.moments(new['observations'])
-               if self._observations else {})
+    num_rows = num_steps * num_columns
+    sums = {name: (num_rows, *moments) for name, moments in (
+        self._observations.moments(new['observations'])
+        if self._observations else {}).items()}
     if self._returns:
-      moments[_RETURNS] = self._returns.moments(new['targets'])
-    for name, values in moments.items():
-      for total, value in zip(
-          self._sums[name], (num_steps * num_columns, *values), strict=True):
+      sums[_RETURNS] = self._returns.moments(*new['targets'])
+    for name, values in sums.items():
+      for total, value in zip(self._sums[name], values, strict=True):
         total.assign_add(tf.cast(value, tf.float64))
 
   def _move(self) -> dict[str, tf.Tensor]:
@@ -207,8 +228,9 @@ class Mover:
         assert self._observations
         are_finite[name] = self._observations.move(name, count, first, second)
       elif self._returns:
+        mean = functools.partial(tf.math.divide_no_nan, y=count)
         self._returns.move(tf.constant(self._return_rate, tf.float64),
-                           first / count, second / count)
+                           mean(first), mean(second), count > 0)
     for variable in self.variables:
       variable.assign(tf.zeros_like(variable))
     return are_finite

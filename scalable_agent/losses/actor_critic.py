@@ -7,6 +7,8 @@ Losses are sums over time and batch, not means: Espeholt et al. 2018 (arXiv
 `T` is the number of time steps, `B` the batch size.
 """
 
+import math
+
 import tensorflow as tf
 
 _FOR_LOGITS = ('The function of this name for logits is in '
@@ -82,6 +84,21 @@ def compute_clipped_surrogate_loss(
   rhos = tf.exp(log_rhos)
   clipped = tf.clip_by_value(rhos, 1 - limit, 1 + limit)
   return -tf.reduce_sum(tf.minimum(rhos * constants, clipped * constants))
+
+
+def about_target(log_rhos: tf.Tensor, log_ratios: tf.Tensor,
+                 limit: float) -> tf.Tensor:
+  """Returns log weights about a target policy, `min(mu / pi', c) pi / mu`.
+
+  Args:
+    log_rhos: float32 `[T, B]`, `log(pi / mu)`, with gradients.
+    log_ratios: float32 `[T, B]`, `log(pi / pi')`.
+    limit: `c`, the largest weight `mu / pi'`.
+  """
+  # From the ratio: without a cut, rounding of `mu` has no effect.
+  weights = tf.stop_gradient(log_ratios - log_rhos)
+  return tf.where(weights > math.log(limit), log_rhos + math.log(limit),
+                  log_ratios)
 
 
 def clipped_share(

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 import itertools
 import json
-import math
 import os
 import re
 import tempfile
@@ -115,7 +114,8 @@ class ExportedAgent(tf.Module):
       or floats within [-1, 1]; `policy`, float32 `[B, P]`, the parameters of
       the policy, which are logits for discrete actions (-1e20 where
       `observation_action_mask` is False); `baseline`, float32 `[B]`, for agents
-      with a baseline; with an LSTM the next `c` and `h`.
+      with a baseline (`[B, L]` with `--normalise_returns` of `L` levels, in
+      the order of their names); with an LSTM the next `c` and `h`.
     """
     observation = self._observation(inputs)
     if 'observation_instruction' in inputs:
@@ -186,13 +186,20 @@ def _in_space(actions: tf.Tensor, space: gymnasium.Space | None) -> tf.Tensor:
 
 def _multi_hot(numbers: tf.Tensor, space: gymnasium.Space) -> tf.Tensor:
   """Does the same as `gymnasium.spaces.flatten`, to float32 `[B, N]`."""
-  if isinstance(space, gymnasium.spaces.MultiBinary):
-    return tf.reshape(
-        tf.cast(numbers, tf.float32), [-1, math.prod(space.shape)])
-  sizes = np.ravel(space.n if isinstance(space, gymnasium.spaces.Discrete)
-                   else space.nvec)
-  numbers = tf.reshape(numbers - np.asarray(space.start, np.int32),
-                       [-1, len(sizes)])
+  is_binary = isinstance(space, gymnasium.spaces.MultiBinary)
+  sizes = np.ravel(
+      np.full(space.shape, 2) if is_binary else
+      space.n if isinstance(space, gymnasium.spaces.Discrete) else space.nvec)
+  start = 0 if is_binary else np.asarray(space.start, np.int32)
+  numbers = tf.reshape(numbers - start, [-1, len(sizes)])
+  # TensorFlow Lite leaves assertions out.
+  text = f'An observation is not in its space, {spaces.in_a_line(space)}.'
+  with tf.control_dependencies([
+      tf.debugging.assert_non_negative(numbers, text),
+      tf.debugging.assert_less(numbers, sizes.astype(np.int32), text)]):
+    numbers = tf.identity(numbers)
+  if is_binary:
+    return tf.cast(numbers, tf.float32)
   return tf.concat([tf.one_hot(numbers[:, i], int(size))
                     for i, size in enumerate(sizes)], -1)
 

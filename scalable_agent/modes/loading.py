@@ -10,6 +10,7 @@ import numpy as np
 from scalable_agent import algorithms
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import zoo
 from scalable_agent.acting import policies
 from scalable_agent.environments import from_gymnasium
 from scalable_agent.environments import units
@@ -191,10 +192,11 @@ def make_environments(
 def load(logdir: str) -> LoadedAgent:
   """Loads the latest good checkpoint of a training.
 
-  `logdir` is the `--logdir` of the training, or its directory `best`. Raises
-  errors.ConfigError if the checkpoint or its settings are missing.
+  `logdir` is the `--logdir` of the training, its directory `best`, or the name
+  of an agent of the package, such as `zoo:pong`. Raises errors.ConfigError if
+  the checkpoint or its settings are missing.
   """
-  logdir = os.path.expanduser(logdir)
+  logdir = zoo.folder(os.path.expanduser(logdir))
   config = trained_config(logdir)
   spec = checkpointing.saved_spec(logdir)
   if spec is None:  # The checkpoint is from an older version.
@@ -215,7 +217,7 @@ def trained_config(logdir: str) -> config_lib.Config:
 
   Raises errors.ConfigError if the checkpoint or its settings are missing.
   """
-  if not checkpointing.latest_checkpoint(logdir):
+  if not checkpointing.holds_agent(logdir):
     raise errors.ConfigError(
         f'{logdir} holds no checkpoint. Train first, or name the directory of '
         'a trained agent.')
@@ -234,6 +236,10 @@ def restore(config: config_lib.Config,
   Returns the agent, and the environment frames of the training. Raises
   errors.CheckpointError if the checkpoint is of another agent or damaged.
   """
+  trained_with = config_lib.trained_with(config.logdir)
+  if trained_with and config.normalise_returns:
+    # The levels of the training have statistics, not those of a test.
+    config = dataclasses.replace(config, level_name=trained_with.level_name)
   agent = algorithms.make_agent(
       config, spec, config.derive_seed('learner', 0))
   num_env_frames = checkpointing.restore_agent(

@@ -42,7 +42,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   """
   tf.keras.utils.set_random_seed(config.seed)
   layers.set_compute_dtype(config.compute_dtype)
-  if not checkpointing.latest_checkpoint(config.logdir):
+  if not checkpointing.holds_agent(config.logdir):
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds no checkpoint to test. Train first, '
         'or name the directory of a trained agent.')

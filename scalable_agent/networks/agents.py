@@ -3,8 +3,7 @@
 
 `T` is time, `B` the batch, `A` the number of actions. An agent is evaluated by
 `unroll` on whole unrolls (learning) and by `step` on single steps (acting),
-with the same weights and, up to rounding, the same results. Critics evaluate
-actions and are separate from agents.
+with the same weights and, up to rounding, the same results.
 """
 
 import collections.abc
@@ -16,6 +15,7 @@ from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
 from scalable_agent.networks import masks
 from scalable_agent.networks import normalisers
+from scalable_agent.networks import pop_art
 import tensorflow as tf
 
 
@@ -74,10 +74,10 @@ class Agent(tf.keras.Model):
         action_seed, alg='philox').uniform_full_int
 
   @property
-  def returns(self) -> normalisers.PopArt | None:
+  def returns(self) -> pop_art.PopArt | None:
     """The baseline, if it has statistics of returns."""
-    return (self._baseline if isinstance(self._baseline, normalisers.PopArt)
-            else None)
+    baseline = self._baseline
+    return baseline if isinstance(baseline, pop_art.PopArt) else None
 
   @property
   def output_spec(self) -> structs.AgentOutput:
@@ -86,7 +86,7 @@ class Agent(tf.keras.Model):
                              if self._baseline else ())
     return structs.AgentOutput(
         action=self.action_spec.array, policy=floats(self.head.num_params),
-        baseline=floats())
+        baseline=floats(*(self.returns.shape if self.returns else ())))
 
   @property
   def has_memory(self) -> bool:
@@ -144,18 +144,17 @@ class Agent(tf.keras.Model):
         observation, instruction=instructions.hash_words(instruction)))
 
   def step(self, last_action: tf.Tensor, env_output: structs.StepOutput,
-           core_state: structs.State, greedy: bool = False
+           core_state: structs.State, greedy: bool = False,
+           ladder: tf.Tensor | None = None
            ) -> tuple[structs.AgentOutput, structs.State]:
-    """Chooses actions for single steps.
+    """Chooses actions for single steps; also returns the next recurrent state.
 
     Args:
       last_action: `[B, ...]`, the actions that led to `env_output`.
       env_output: `StepOutput` of `[B, ...]`; `for_agent` has the fields in use.
       core_state: the recurrent state, see `initial_state`.
       greedy: whether to take the best known actions, without exploration.
-
-    Returns:
-      `AgentOutput` of `[B, ...]`, and the next recurrent state.
+      ladder: see `explore`.
     """
     add_time = lambda tensor: tf.expand_dims(tensor, 0)
     outputs, core_state = self.unroll(
@@ -165,11 +164,9 @@ class Agent(tf.keras.Model):
     params = outputs.policy[0]
     action = (self.head.distribution(params).mode() if greedy
               else self.explore(params, self._random_ints([3, 2], tf.int32),
-                                masks.of(env_output.observation)))
-    if self._baseline is None:
-      return structs.AgentOutput(action, (), ()), core_state
-    return structs.AgentOutput(
-        action, params, outputs.baseline[0]), core_state
+                                masks.of(env_output.observation), ladder))
+    kept = (params, outputs.baseline[0]) if self._baseline else ((), ())
+    return structs.AgentOutput(action, *kept), core_state
 
   def unroll(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
              core_state: structs.State
@@ -227,11 +224,13 @@ class Agent(tf.keras.Model):
     return features, core_state
 
   def explore(self, params: tf.Tensor, seeds: tf.Tensor,
-              mask: tf.Tensor | None = None) -> tf.Tensor:
+              mask: tf.Tensor | None = None,
+              ladder: tf.Tensor | None = None) -> tf.Tensor:
     """Chooses actions `[B, ...]` as in training, for parameters `[B, P]`.
 
-    `seeds` are integers `[3, 2]`. The same seeds give the same actions. `mask`
-    is the mask of the parameters, see `masks`; None without a mask.
+    The same `seeds`, integers `[3, 2]`, give the same actions. `mask` is that
+    of the parameters, if any. The probability of a random action is `epsilon`,
+    or if larger that of `ladder`, float32 `[B]`.
     """
     action_seed, which_seed, random_seed = tf.unstack(seeds)
     action = self.head.distribution(params).sample(action_seed)
@@ -239,8 +238,9 @@ class Agent(tf.keras.Model):
       return action
     batch_size = tf.shape(params)[0]
     axes = [1] * (action.shape.rank - 1)
-    is_random = tf.random.stateless_uniform(
-        [batch_size, *axes], which_seed) < self.epsilon
+    is_random = tf.random.stateless_uniform([batch_size, *axes], which_seed) < (
+        self.epsilon if ladder is None else
+        tf.reshape(tf.maximum(self.epsilon, ladder), [-1, *axes]))
     return tf.where(is_random, heads.uniform_actions(
         self.action_spec, batch_size, random_seed) if mask is None else
         heads.policy(self.action_spec).distribution(masks.masked(

@@ -11,6 +11,7 @@ from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
 from scalable_agent.networks import normalisers
+from scalable_agent.networks import pop_art
 from scalable_agent.networks import torsos
 import tensorflow as tf
 
@@ -27,7 +28,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                observation_normaliser: (
                    normalisers.ObservationNormaliser | None) = None,
                normalise_returns: bool = False, policy_scale: float = 1.,
-               scale_from_state: bool = True,
+               return_levels: Sequence[str] = (), scale_from_state: bool = True,
                seed: int | None = None) -> agents.Agent:
   """Makes an agent with all its variables.
 
@@ -59,7 +60,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
     observation_normaliser: see `agents.Agent`.
-    normalise_returns: whether the baseline is a `normalisers.PopArt`.
+    normalise_returns: whether the baseline is a `pop_art.PopArt`.
+    return_levels: names of several levels with statistics of returns each.
     policy_scale: factor of the initial weights of the policy's layer.
     scale_from_state: whether the logarithms of standard deviations, the second
       half of the parameters of continuous actions, depend on the observation.
@@ -73,8 +75,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
   """
   head = head or heads.policy(action_spec)
   observation_spec, instruction_spec = instructions.split(observation_spec)
-  if not use_instruction:
-    instruction_spec = None
+  instruction_spec = instruction_spec if use_instruction else None
   seed = random.randrange(2**31) if seed is None else seed
   initializer_seed = tf.keras.random.SeedGenerator(seed)
   # With heads of zeros, the baseline finds the mean return before a gradient of
@@ -94,7 +95,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                       mlp(hidden_sizes[:1 if is_shared else None]))
   baseline = None
   if normalise_returns:
-    baseline = normalisers.PopArt(dense(1, 'baseline', kernel='zeros'))
+    baseline = pop_art.PopArt(dense(
+        len(return_levels) or 1, 'baseline', kernel='zeros'), return_levels)
   elif has_baseline:
     baseline = dense(1, 'baseline')
   if not has_zero_heads and policy_scale != 1.:

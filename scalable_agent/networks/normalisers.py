@@ -11,7 +11,7 @@ old mean, and `share` is the share of the new rows:
     variance' = (1 - share) variance + share second - (share first)^2
 
 Observations are clipped to five standard deviations. Returns are normalised
-by PopArt (van Hasselt et al. 2016, arXiv 1602.07714).
+in `pop_art`.
 
 `N` is a batch, usually `T * B` steps (`T` time, `B` batch), `F` the number of
 features.
@@ -34,9 +34,6 @@ _EPSILON = 1e-5  # As if frames were divided by 255.
 # From here on, the mean of observations is a moving average: a new part of a
 # game is noticed.
 _MAX_COUNT = 1e7
-_MIN_DEVIATION, _MAX_DEVIATION = 1e-4, 1e6
-# Of advantages: the first reward after many zeros is no huge advantage.
-_MIN_ADVANTAGE_DEVIATION = 1e-2
 
 
 def moments(x: tf.Tensor, mean: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -74,18 +71,20 @@ class Statistics(tf.keras.layers.Layer):
   Attributes:
     mean: float32, of the given shape.
     variance: float32.
-    count: float64 scalar, rows or moves so far.
+    count: float64, rows or moves so far; a scalar, or `[L]` of `L` levels.
   """
 
-  def __init__(self, shape: tuple[int, ...]):
-    """Makes the statistics of arrays of a shape."""
+  def __init__(self, shape: tuple[int, ...],
+               counts: tuple[int, ...] = ()):
+    """Makes the statistics of arrays of a shape; `counts` is that of `count`.
+    """
     super().__init__(dtype='float32', autocast=False)
     make = lambda name, value, shape, dtype='float32': self.add_weight(
         shape=shape, initializer=value, dtype=dtype, trainable=False,
         autocast=False, name=name)
     self.mean = make('mean', 'zeros', shape)
     self.variance = make('variance', 'ones', shape)
-    self.count = make('count', 'zeros', (), 'float64')
+    self.count = make('count', 'zeros', counts, 'float64')
     self.built = True
 
   def move(self, share: tf.Tensor, first: tf.Tensor, second: tf.Tensor,
@@ -184,64 +183,6 @@ class ObservationNormaliser(tf.keras.layers.Layer):
     return statistics.move(count / total, first / count, second / count, total)
 
 
-class PopArt(tf.keras.layers.Layer):
-  """A baseline in rewards, from a layer that learns normalised returns.
-
-  When the statistics move, the layer is corrected, so that no value changes.
-  Only the first move changes values: from 0 to the mean return.
-
-  Attributes:
-    statistics: mean and variance of the returns; the count is of moves.
-  """
-
-  def __init__(self, layer: tf.keras.layers.Dense):
-    """Wraps a dense layer with one output, zeros at first."""
-    super().__init__(dtype='float32', autocast=False)
-    self._layer = layer
-    self.statistics = Statistics(())
-
-  @property
-  def deviation(self) -> tf.Tensor:
-    """The standard deviation of returns, within [1e-4, 1e6]."""
-    return _deviation(self.statistics)
-
-  def call(self, features: tf.Tensor) -> tf.Tensor:
-    """Computes values `[N, 1]` of features `[N, F]`."""
-    return self.statistics.mean + self.deviation * self._layer(features)
-
-  def scaled(self, advantages: tf.Tensor, errors: tf.Tensor
-             ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns advantages and errors of the baseline in normalised units."""
-    deviation = self.deviation
-    return (advantages / tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION),
-            errors / deviation)
-
-  def moments(self, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the moments of targets `[T, B]`, see `moments`."""
-    return moments(tf.cast(tf.reshape(targets, [-1]), tf.float64),
-                   tf.cast(self.statistics.mean, tf.float64))
-
-  def move(self, rate: tf.Tensor, first: tf.Tensor, second: tf.Tensor) -> None:
-    """Moves the statistics.
-
-    Args:
-      rate: float64 scalar, smallest share of the new returns. Move `k` has the
-        share `1 / k` or this rate.
-      first: float64 scalar, mean of `v - mean` of new returns `v`.
-      second: float64 scalar, mean of its squares.
-    """
-    statistics = self.statistics
-    mean, deviation = tf.identity(statistics.mean), self.deviation
-    count = statistics.count + 1
-    statistics.move(tf.maximum(1 / count, rate), first, second, count)
-    ratio = deviation / self.deviation
-    shift = (mean - statistics.mean) / self.deviation
-    is_first = tf.equal(count, 1)
-    kernel, bias = self._layer.kernel, self._layer.bias
-    kernel.assign(tf.where(is_first, kernel, kernel * ratio))
-    bias.assign(tf.where(is_first, bias, bias * ratio + shift))
-
-
 def part_names(asked: str, observation_spec: structs.ObservationSpec,
                network: str) -> list[str]:
   """Returns the sorted names of the parts of observations to normalise.
@@ -290,8 +231,3 @@ def choose(asked: str, observation_spec: structs.ObservationSpec,
            else {'': observation_spec})
   return ObservationNormaliser({name: parts[name] for name in names},
                                is_stacked) if names else None
-
-
-def _deviation(statistics: Statistics) -> tf.Tensor:
-  return tf.clip_by_value(
-      tf.sqrt(statistics.variance), _MIN_DEVIATION, _MAX_DEVIATION)

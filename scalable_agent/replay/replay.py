@@ -102,7 +102,8 @@ class Replay(Generic[_Store]):
     with self._lock, saving.damage_of(
         f'The replay in {directory}', directory):
       self._saver = saving.Saver(directory)
-      state = self._saver.load(*_parts(self.store))
+      store, of_sequences = _parts(self.store)
+      state = self._saver.load(store, of_sequences)
       if state is None:
         return None
       self._rng.bit_generator.state = json.loads(str(state.pop('rng')))
@@ -113,6 +114,8 @@ class Replay(Generic[_Store]):
             f'The replay in {directory} has no {" and no ".join(missing)}: use '
             f'the earlier settings, or delete {directory}. The run then starts '
             'with an empty replay.')
+      if of_sequences and 'priorities' in state:
+        state['priorities'] = of_sequences.moved(state['priorities'])
       self.selector.state = {name: state[name] for name in self.selector.state}
       return counters
 

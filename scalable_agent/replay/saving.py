@@ -61,7 +61,7 @@ class Starts(Protocol):
     """Returns arrays for a segment of the steps from some times on."""
 
   def restore(self, arrays: dict[str, np.ndarray]) -> None:
-    """Adds the starts of a segment."""
+    """Adds the starts of all segments, joined."""
 
 
 class Saver:
@@ -118,12 +118,17 @@ class Saver:
           f'{_form(store, starts)}: use the earlier settings, or delete '
           f'{self._directory}. The run then starts with an empty replay.')
     self._segments = {}
+    of_starts: dict[str, list[np.ndarray]] = {}
     for name in segments:
       arrays = self._read(name)
       _append(store, arrays)
-      if starts:
-        starts.restore(arrays)
+      for key in arrays:
+        if key.startswith('starts/'):
+          of_starts.setdefault(key, []).append(arrays[key])
       self._segments[name] = arrays['start'], arrays['end']
+    if starts and of_starts:
+      starts.restore({
+          key: np.concatenate(parts) for key, parts in of_starts.items()})
     self._delete_old()
     return state
 

@@ -36,14 +36,19 @@ class Starts:
     self.length = length
     self.num_streams = store.num_streams
     self._unroll_length = unroll_length
-    self._ring = store.length // unroll_length + 2
-    shape = (self.num_streams, self._ring)
-    self._time = np.zeros(shape, np.int64)
-    self._state = tree.map_structure(
-        lambda s: np.zeros((*shape, *s.shape[1:]), np.float32), state)
+    self._allocate(tree.map_structure(lambda s: s[np.newaxis], state),
+                   unroll_length)
     self._count = np.zeros([self.num_streams], np.int64)
     self.first = np.zeros([self.num_streams], np.int64)
     self.end = np.zeros([self.num_streams], np.int64)
+
+  def _allocate(self, state: structs.State, unroll_length: int) -> None:
+    """Makes the arrays; `state` is a nest of `[..., ..., *shape]`."""
+    self._ring = self.steps.length // unroll_length + 2
+    shape = (self.num_streams, self._ring)
+    self._time = np.zeros(shape, np.int64)
+    self._state = tree.map_structure(
+        lambda s: np.zeros((*shape, *s.shape[2:]), np.float32), state)
 
   @property
   def num_slots(self) -> int:
@@ -110,8 +115,7 @@ class Starts:
     sizes = ', '.join(
         str(list(s.shape[2:])) for s in tree.flatten(self._state))
     return (f'sequences of {self.length} entries (--burn_in_steps, '
-            f'--sequence_length) from states {sizes}, '
-            f'--unroll_length={self._unroll_length}')
+            f'--sequence_length) from states {sizes}')
 
   def segment(self, start: np.ndarray) -> dict[str, np.ndarray]:
     """Returns the starts that belong to the steps from the times `start` on.
@@ -128,12 +132,18 @@ class Starts:
     number = np.concatenate(list(map(np.arange, begin, self._count)))
     _, time, state = self.read(number * self.num_streams + streams)
     return {'starts/stream': streams, 'starts/number': number,
-            'starts/time': time, **{
+            'starts/time': time,
+            'starts/unroll_length': np.array([self._unroll_length]), **{
                 f'starts/state{i}': part
                 for i, part in enumerate(tree.flatten(state))}}
 
   def restore(self, arrays: dict[str, np.ndarray]) -> None:
-    """Adds the starts of `segment`, whose steps are in the store of steps."""
+    """Adds the starts of all segments, whose steps are in the store of steps.
+
+    Segments of other unroll lengths have starts at other distances.
+    """
+    self._allocate(self._state, int(min(
+        self._unroll_length, *arrays['starts/unroll_length'])))
     parts = [arrays[f'starts/state{i}']
              for i in range(len(tree.flatten(self._state)))]
     for row, stream in enumerate(arrays['starts/stream']):
@@ -142,3 +152,14 @@ class Starts:
           self._state, [part[row] for part in parts]))
     for stream in range(self.num_streams):
       self._find_whole(stream)
+
+  def moved(self, values: np.ndarray) -> np.ndarray:
+    """Returns values by slot for those of starts with another unroll length.
+    """
+    length = len(values) // self.num_streams
+    found = np.zeros([self.num_slots], values.dtype)
+    for stream in range(self.num_streams):
+      number = np.arange(self.first[stream], self.end[stream])
+      found[self.slots(number * self.num_streams + stream)] = (
+          values[stream * length + number % length])
+    return found

@@ -23,7 +23,7 @@ class Texts:
       self.spec = {**spec, **{n: structs.ArraySpec((), np.dtype(np.int32))
                               for n in self._names}}
     self._numbers = {b'': 0}
-    self._table = np.array([b''], object)
+    self._table = [b'']
 
   def encode(self, observation: structs.Nest) -> structs.Nest:
     """Replaces texts, bytes `[...]`, by numbers, int32 `[...]`."""
@@ -31,14 +31,22 @@ class Texts:
 
   def decode(self, observation: structs.Nest) -> structs.Nest:
     """Replaces numbers by texts, object `[...]`."""
-    return self._replaced(observation, self._table.take)
+    return self._replaced(observation, self._decode)
 
   def _encode(self, texts: np.ndarray) -> np.ndarray:
-    numbers = np.array([self._numbers.setdefault(
-        bytes(text), len(self._numbers)) for text in texts.ravel()], np.int32)
-    if len(self._numbers) > len(self._table):
-      self._table = np.array(list(self._numbers), object)
+    numbers = np.array(
+        [self._number(bytes(text)) for text in texts.ravel()], np.int32)
     return numbers.reshape(texts.shape)
+
+  def _number(self, text: bytes) -> int:
+    number = self._numbers.setdefault(text, len(self._table))
+    if number == len(self._table):
+      self._table.append(text)
+    return number
+
+  def _decode(self, numbers: np.ndarray) -> np.ndarray:
+    texts = np.array([self._table[i] for i in numbers.ravel()], object)
+    return texts.reshape(numbers.shape)
 
   def _replaced(self, observation: structs.Nest,
                 replace: Callable[[np.ndarray], np.ndarray]) -> structs.Nest:

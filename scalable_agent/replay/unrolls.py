@@ -9,6 +9,7 @@ priority, or all columns, as in DI-engine.
 import dataclasses
 
 import numpy as np
+from scalable_agent.experience import packing
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.replay import selectors
@@ -19,15 +20,15 @@ class UnrollStore:
   """A ring of copies of columns: a new copy replaces the oldest one.
 
   A copy has everything that learning needs, including the recurrent state that
-  the actor began the unroll with. Position `p` names the `p`-th copy. For
-  selectors, the ring is a store of one stream.
+  the actor began the unroll with. Copies of stacked frames are packed. Position
+  `p` names the `p`-th copy. For selectors, the ring is a store of one stream.
   """
   num_streams = 1
 
-  def __init__(self, storage: structs.Unroll):
-    """Makes an empty store of the columns of `storage`."""
-    self.num_slots = storage.num_columns
-    self._storage = storage
+  def __init__(self, capacity: int):
+    """Makes an empty store of `capacity` columns."""
+    self.num_slots = capacity
+    self._packed: list[structs.Unroll] = []
     self._num_added = 0
 
   @property
@@ -41,7 +42,7 @@ class UnrollStore:
     return np.array([self._num_added])
 
   def slots(self, positions: np.ndarray) -> np.ndarray:
-    """Returns the columns of the storage."""
+    """Returns the places in the ring."""
     return positions % self.num_slots
 
   def alive(self, positions: np.ndarray) -> np.ndarray:
@@ -51,8 +52,11 @@ class UnrollStore:
   def add(self, unroll: structs.Unroll) -> selectors.Changes:
     """Adds copies of all columns."""
     positions = self._num_added + np.arange(unroll.num_columns)
+    unroll = unroll._replace(last_observations=())
     for column, slot in enumerate(map(int, self.slots(positions))):
-      unrolls.copy_columns(self._storage, slot, unroll, column, 1)
+      # A slice, since the ring is not full at first.
+      self._packed[slot:slot + 1] = [packing.copied(packing.pack(
+          unrolls.columns(unroll, column, column + 1)))]
     self._num_added += unroll.num_columns
     return selectors.Changes(positions, positions - self.num_slots)
 
@@ -60,7 +64,8 @@ class UnrollStore:
               positions: np.ndarray) -> None:
     """Overwrites the columns of `batch` from `start` on with copies."""
     for column, slot in enumerate(map(int, self.slots(positions)), start):
-      unrolls.copy_columns(batch, column, self._storage, slot, 1)
+      unrolls.copy_columns(
+          batch, column, packing.unpack(self._packed[slot]), 0, 1)
 
 
 @dataclasses.dataclass(frozen=True)

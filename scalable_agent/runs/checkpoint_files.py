@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.runs import weights
 from scalable_agent.settings import files
 import tensorflow as tf
 
@@ -203,6 +204,10 @@ def check_directory(logdir: str, identity: Mapping[str, str | None],
     os.makedirs(logdir, exist_ok=True)
     if identity['level'] and not os.access(logdir, os.W_OK):
       raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if identity['level'] and os.path.exists(weights.path(logdir)):
+      raise errors.CheckpointError(
+          f'--logdir={logdir} has an agent of the zoo, without optimizer: '
+          'training cannot resume. Use another --logdir.')
     if latest_checkpoint(logdir):
       check_identity(logdir, {
           **identity, **({'level': None} if allow_other_level else {})})

@@ -21,6 +21,7 @@ from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import agents
 from scalable_agent.runs import checkpoint_files as files
+from scalable_agent.runs import weights
 from scalable_agent.runs.checkpoint_files import latest_checkpoint
 from scalable_agent.runs.checkpoint_files import latest_number  # noqa: F401
 from scalable_agent.settings import files as whole_files
@@ -272,6 +273,11 @@ def _read_means(path: str) -> dict[str, float]:
     return {}
 
 
+def holds_agent(logdir: str) -> bool:
+  """Returns whether a directory has a checkpoint, or weights of the zoo."""
+  return bool(latest_checkpoint(logdir)) or os.path.exists(weights.path(logdir))
+
+
 def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
   """Restores the weights of an agent from the latest good checkpoint.
 
@@ -283,9 +289,11 @@ def restore_agent(logdir: str, agent: agents.Agent, description: str) -> int:
       is of another agent.
   """
   path = latest_checkpoint(logdir)
-  if path is None:
+  if not holds_agent(logdir):
     raise errors.CheckpointError(f'--logdir={logdir} holds no checkpoint.')
   files.check_identity(logdir, {'agent': description})
+  if path is None:
+    return weights.restore(logdir, agent)
   num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
   good, damaged = files.restore_good(path, tf.train.Checkpoint(
       variables=files.tf_variables(agent.variables),

@@ -41,13 +41,18 @@ def at_bounds(actions: np.ndarray) -> float:
 
 
 class Watch:
-  """Counts clipped numbers in the first 1,000 steps of a run."""
+  """Looks for clipped rewards, actions and observations.
+
+  Rewards are judged once, after 1,000 steps. Actions and observations are
+  judged again and again, since a policy changes, until a line was printed.
+  """
 
   def __init__(self, settings: sections.AllSections):
     """Counts nothing yet."""
     self._settings = settings
     self._notes: list[structs.Note] = []
-    self._is_over = self._observations_said = False
+    self._num_steps = 0
+    self._actions_said = self._observations_said = False
 
   def __call__(self, notes: Sequence[structs.Note],
                observations: tuple[int, int] = (0, 0)) -> list[str]:
@@ -55,28 +60,29 @@ class Watch:
 
     Args:
       notes: about the unrolls that have arrived since the last call.
-      observations: how many normalised numbers were counted so far, and how
-        many of these numbers were clipped.
+      observations: how many normalised numbers were counted, and how many of
+        these numbers were clipped, see `statistics.Mover`.
     """
     lines = []
     num_seen, num_clipped = observations
-    if num_seen and not self._observations_said:
+    if not self._observations_said and (
+        num_clipped > _SHARE_OF_OBSERVATIONS * num_seen):
       self._observations_said = True
-      if num_clipped > _SHARE_OF_OBSERVATIONS * num_seen:
-        lines.append(
-            f'{_percent(num_clipped / num_seen)} of the numbers of '
-            'observations are beyond 5 standard deviations, and are clipped '
-            '(--normalise_observations).')
-    if self._is_over:
+      lines.append(
+          f'{_percent(num_clipped / num_seen)} of the numbers of observations '
+          'are beyond 5 standard deviations, and are clipped '
+          '(--normalise_observations).')
+    if self._actions_said:
       return lines
     self._notes.extend(notes)
     rewards, actions = ([getattr(note, name) for note in self._notes]
                         for name in ('rewards', 'actions'))
     if sum(map(len, rewards)) < _NUM_STEPS:
       return lines
-    self._is_over, self._notes = True, []
-    return [*lines, *self._of_rewards(np.concatenate(rewards)),
-            *self._of_actions(np.concatenate(actions))]
+    self._notes = []
+    if not self._num_steps:
+      lines += self._of_rewards(np.concatenate(rewards))
+    return lines + self._of_actions(np.concatenate(actions))
 
   def _of_rewards(self, rewards: np.ndarray) -> list[str]:
     mode = self._settings.reward_clipping
@@ -93,13 +99,17 @@ class Watch:
             f'--reward_clipping=none{normalise}.']
 
   def _of_actions(self, actions: np.ndarray) -> list[str]:
-    if actions.dtype.kind != 'f':
-      return []
-    share = at_bounds(actions)
+    self._num_steps += len(actions)
+    share = at_bounds(actions) if actions.dtype.kind == 'f' else 0.
+    # Discrete actions have no bounds.
+    self._actions_said = share > _SHARE or actions.dtype.kind != 'f'
     if share <= _SHARE:
       return []
-    return [f'{_percent(share)} of the numbers of the first {len(actions):,} '
-            'actions are at a bound of the action space'
+    is_first = self._num_steps == len(actions)
+    which = (f'first {len(actions):,} actions' if is_first else
+             f'last {len(actions):,} of {self._num_steps:,} actions')
+    return [f'{_percent(share)} of the numbers of the {which} are at a bound '
+            'of the action space'
             + (': actions beyond a bound are clipped; --squash_actions '
                'or, with appo, a smaller --initial_scale helps.'
                if self._settings.squash_actions is False else '.')]

@@ -11,6 +11,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.acting import policies
+from scalable_agent.algorithms import appo
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
@@ -28,6 +29,8 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 import tensorflow as tf
 
+# Default interval between checkpoints of deterministic runs.
+_MAX_FRAMES_BETWEEN = 1_000_000
 # Names of files that a killed run leaves behind.
 TEMPORARY_NAMES = (
     checkpointing.TEMPORARY_NAMES, config_lib.TEMPORARY_NAME,
@@ -98,6 +101,16 @@ def is_finished(config: sections.RunSettings,
   return True
 
 
+def end_frames(config: config_lib.Config, num_env_frames: int) -> int:
+  """Returns the frames at the end of a part that begins at `num_env_frames`."""
+  total = config.total_environment_frames
+  if not config.deterministic:
+    return total
+  every = config.save_checkpoint_frames or min(
+      -(-total // 10), _MAX_FRAMES_BETWEEN)
+  return min((num_env_frames // every + 1) * every, total)
+
+
 def _addon(name: str) -> dict[str, base.Addon]:
   """Returns the function of `--addon`, by the name of its term in the log."""
   function = user_code.load(name, 'addon')
@@ -134,6 +147,8 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   # All learners start with equal weights, but draw different noise in losses.
   algorithm = algorithms.make(
       config, spec, config.derive_seed('learner', 0, part))
+  target_policy = algorithm.target_policy if isinstance(
+      algorithm, appo.Appo) else None
   if config.addon:
     addons = {**(addons or {}), **_addon(config.addon)}
   if addons:
@@ -158,7 +173,8 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       updates_per_call=config.updates_per_call or 1,
       jit_compile=config.xla == 'all', collectives=collectives,
       has_mean_losses=config.is_off_policy, unclipped=multipliers,
-      return_rate=1e-3 if config.algorithm == 'appo' else 1e-4)
+      return_rate=1e-3 if config.algorithm == 'appo' else 1e-4,
+      target_policy=target_policy)
 
 
 def _make_optimizer(config: config_lib.Config,
@@ -167,6 +183,9 @@ def _make_optimizer(config: config_lib.Config,
       config.optimizer, learning_rate=rate, decay=config.decay,
       momentum=config.momentum, epsilon=config.epsilon,
       beta_1=config.adam_beta1, beta_2=config.adam_beta2)
+  if config.learning_rate_schedule == 'kl':
+    return optimizers_lib.Scheduled(
+        optimizer, optimizers_lib.KlSchedule(rate, config.learning_rate_kl))
   if config.learning_rate_schedule == 'constant':
     return optimizers_lib.Scheduled(optimizer, lambda num_env_frames: rate)
   return optimizers_lib.Scheduled(

@@ -32,6 +32,7 @@ from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import log as log_lib
 from scalable_agent.runs import logdirs
+from scalable_agent.runs import measuring
 from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
 from scalable_agent.runs import reports as reports_lib
@@ -44,8 +45,6 @@ import tensorflow as tf
 STOPPED = 'Stopped before the training began.'
 make_learner = setup.make_learner
 _JOIN_TIMEOUT_S = 3
-# Default interval between checkpoints of deterministic runs.
-_MAX_FRAMES_BETWEEN = 1_000_000
 
 
 @layers.state_of_caller_kept()
@@ -80,7 +79,8 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
-    return run(config, make_acting, stop, hooks, addons)
+    return run(measuring.chosen(config, make_learner), make_acting, stop,
+               hooks, addons)
 
 
 def make_acting(config: config_lib.Config, part: int) -> local.Local:
@@ -101,7 +101,7 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   Where the learner and the actor threads keep all cores busy, a second thread
   of an operation would only wait for a core.
   """
-  num_acting = config.num_actor_groups
+  num_acting = config.num_actor_groups or config.usual_groups
   if config.plays_lab:
     num_acting = min(num_acting, 2)  # More groups wait for environments.
   return int(not config.takes_turns and num_cores <= num_acting + 1)
@@ -220,7 +220,8 @@ def _open_part(
         actors.num_groups)
     outputs = None
     if context.rank == 0:
-      outputs = _open_outputs(config, actors.spec, checkpointer, number, stack)
+      outputs = _open_outputs(
+          config, actors.spec, checkpointer, number, stack)
       messages.print_start(
           asked, config, before, actors, context.collectives.size)
     yield stack.enter_context(
@@ -237,7 +238,7 @@ def _acting(
   if outputs:
     feed.waiting = messages.waiting(
         config, learner, actors, context.collectives.size)
-  end_frames = _end_frames(config, learner.num_env_frames)
+  end_frames = setup.end_frames(config, learner.num_env_frames)
   # Policies act with the oldest of these versions.
   versions = collections.deque(
       [learner.weights()], maxlen=config.min_policy_lag + 1)
@@ -281,16 +282,6 @@ def _running(actors: interface.Acting, feed: feeds.Feed,
     feed.close()
     actors.stop(_JOIN_TIMEOUT_S)
     feed.join(max(deadline_s - time.monotonic(), 0))
-
-
-def _end_frames(config: config_lib.Config, num_env_frames: int) -> int:
-  """Returns the frames at the end of a part that begins at `num_env_frames`."""
-  total = config.total_environment_frames
-  if not config.deterministic:
-    return total
-  every = config.save_checkpoint_frames or min(
-      -(-total // 10), _MAX_FRAMES_BETWEEN)
-  return min((num_env_frames // every + 1) * every, total)
 
 
 def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,

@@ -19,16 +19,29 @@ class ActingSettings(Section):
       4,
       'Number of environments. --num_actor_groups threads step all '
       "environments. The name is from DeepMind's code, where every actor has "
-      'one environment.', POSITIVE, COUNT)
+      'one environment. auto (or 0): measure this machine, the level and the '
+      'network for up to a minute, and choose this number and '
+      '--num_actor_groups, --environments_per_process, --micro_batch_size and '
+      '--xla where these flags are not set. A resumed run keeps the choice.',
+      NOT_NEGATIVE, COUNT, automatic=True)
+  max_policy_lag: float = setting(
+      By({'impala': 20., 'appo': 20., 'others': 128.}),
+      'For --num_actors=auto: choose so few environments that an unroll is '
+      'expected to be at most this many updates older than the weights.',
+      POSITIVE)
   num_actor_groups: int = setting(
-      By({'impala on DeepMind Lab': 64, 'impala': 2, 'appo on DeepMind Lab': 64,
-          'appo': 2, 'others': 1}),
+      By({'impala on DeepMind Lab': 64, 'appo on DeepMind Lab': 64,
+          'module:id': 0, '--num_actors=auto': 0, 'impala': 2, 'appo': 2,
+          'others': 1}),
       'Number of threads that act. The environments are divided among the '
       'threads, so there are never more groups than environments. While one '
       'group steps its environments, another group can run the policy. All '
       'environments of a group wait while an environment of the group compiles '
-      'a map (DeepMind Lab).',
-      POSITIVE, COUNT)
+      'a map (DeepMind Lab). auto (or 0): as many as fit the measured times '
+      'with --num_actors=auto; else the default of other levels, but a group '
+      'for each environment (at most 64) if resets are slow in a short trial '
+      'of the level. No trial with --ray_address or --deterministic.',
+      NOT_NEGATIVE, COUNT, automatic=True)
   unroll_length: int = setting(
       By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
           'others with LSTM': 10, 'Atari': 16, 'others': 2}),

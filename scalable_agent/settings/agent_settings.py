@@ -76,7 +76,8 @@ class AgentSettings(Section):
       By(appo=True, others=False),
       'The baseline learns returns that are normalised by their running mean '
       'and standard deviation, and advantages are divided by this deviation '
-      '(PopArt). So the size of rewards does not matter.', algorithms=VTRACE)
+      '(PopArt). So the size of rewards does not matter. Each of several '
+      'levels has a mean and a deviation.', algorithms=VTRACE)
   compute_dtype: str = setting(
       'float32',
       'Data type in which the networks compute. bfloat16 is meant for GPUs: on '

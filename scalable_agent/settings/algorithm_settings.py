@@ -93,7 +93,7 @@ class ImpalaSettings(RewardSettings):
       By({'appo with LSTM': 2, 'appo': 4}),
       'Number of times that each unroll is learned from. The targets of '
       'V-trace are computed anew each time.', POSITIVE, COUNT,
-      algorithms=('appo',))
+      algorithms=('appo',), unless='replay_capacity')
   clip_ratio: float | None = setting(
       By({'appo on Atari': .1, 'appo': .2}),
       'Clip of the importance weight of an action: a step whose weight is '
@@ -107,8 +107,15 @@ class ImpalaSettings(RewardSettings):
       'reward). 0 for no clip.', NOT_NEGATIVE, algorithms=('appo',))
   kl_cost: float = setting(
       0.,
-      'Weight of the mean KL between the policy that acted and the policy that '
-      'learns.', NOT_NEGATIVE, algorithms=('appo',))
+      'Weight of the mean KL between the policy that acted (or the target '
+      'policy, see --target_policy_period) and the policy that learns.',
+      NOT_NEGATIVE, algorithms=('appo',))
+  target_policy_period: int = setting(
+      0,
+      'Number of updates between two copies of the policy to the target '
+      'policy, which --clip_ratio is then about, as in IMPACT. 0 for no target '
+      'policy: the clip is about the policy that acted.', NOT_NEGATIVE,
+      algorithms=('appo',))
   normalise_advantages: bool = setting(
       False,
       'Normalise the advantages of each update to mean 0 and standard '
@@ -165,11 +172,13 @@ class OffPolicySettings(RewardSettings):
   exploration_epsilon_begin: float = setting(
       1.,
       'Probability of a random action at frame 0. Before the first update, all '
-      'actions are random.', FRACTION, algorithms=('ddqn',))
+      'actions are random.', FRACTION, algorithms=('ddqn',),
+      unless='exploration_ladder')
   exploration_epsilon_end: float = setting(
       .05,
       'Smallest probability of a random action, reached at the end of '
-      'exploration.', FRACTION, algorithms=('ddqn',))
+      'exploration.', FRACTION, algorithms=('ddqn',),
+      unless='exploration_ladder')
   exploration_fraction: float = setting(
       .1,
       'Share of --total_environment_frames over which the probability of a '
@@ -180,7 +189,14 @@ class OffPolicySettings(RewardSettings):
       0.,
       'Factor by which each update multiplies the probability of a random '
       'action, such as 0.999. 0 for a linear decrease, see '
-      '--exploration_fraction.', FRACTION, algorithms=('ddqn',))
+      '--exploration_fraction.', FRACTION, algorithms=('ddqn',),
+      unless='exploration_ladder')
+  exploration_ladder: bool = setting(
+      False,
+      'Each environment has its own constant probability of a random action, '
+      'as in Ape-X and R2D2: 0.4^(1 + 7 i / (N - 1)) for environment i of N = '
+      '--num_actors, from 0.4 to 0.0007. For many environments.',
+      algorithms=('ddqn',))
   sequence_length: int = setting(
       20,
       'With --use_lstm: number of steps in a row that are learned from, in '
@@ -271,6 +287,9 @@ class OffPolicySettings(RewardSettings):
     rate, period = (getattr(self, name) for name in (
         'target_update_rate', 'target_update_period'))
     super().__post_init__()
+    self._check('exploration_fraction', not self.exploration_ladder or (
+        self.exploration_fraction == .1),
+                'has no effect with --exploration_ladder')
     if self.algorithm not in _WITH_PERIOD:
       return
     # Small moves now and then would hardly move the targets.

@@ -12,13 +12,23 @@ from absl import flags
 from scalable_agent import errors
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import sections
 from scalable_agent.settings.recipes import recipe_names
 
 
 class _WholeNumbers(flags.IntegerParser):
-  """Parser of whole numbers that also accepts 2e3 and 1_000."""
+  """Parser of whole numbers that also accepts 2e3 and 1_000.
+
+  If 0 means an automatic choice, `auto` is 0.
+  """
+
+  def __init__(self, is_automatic: bool):
+    super().__init__()
+    self._is_automatic = is_automatic
 
   def convert(self, argument: str | int) -> int:
+    if self._is_automatic and argument == 'auto':
+      return 0
     try:
       return super().convert(argument)
     except ValueError:
@@ -45,8 +55,10 @@ def _define_boolean(*, flag_values: flags.FlagValues, name: str,
   flags.DEFINE_flag(flag, flag_values, module_name)
 
 
-def _define_integer(*, flag_values: flags.FlagValues, **kwargs: Any) -> None:
-  flags.DEFINE(_WholeNumbers(), flag_values=flag_values,
+def _define_integer(*, flag_values: flags.FlagValues, name: str,
+                    **kwargs: Any) -> None:
+  is_automatic = name in sections.names_with('automatic')
+  flags.DEFINE(_WholeNumbers(is_automatic), flag_values=flag_values, name=name,
                serializer=flags.ArgumentSerializer(), **kwargs)
 
 

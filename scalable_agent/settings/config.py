@@ -62,6 +62,28 @@ class _HasShape(Protocol):
 class Config(sections.AllSections):
   """All settings of the program; `Config()` has the default of each flag."""
 
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    if not self.num_actor_groups and (self.deterministic or self.ray_address):
+      object.__setattr__(self, 'num_actor_groups', self.usual_groups)
+    lag = self.__dataclass_fields__['max_policy_lag']
+    self._check_unset(lag, bool(self.num_actors), 'needs --num_actors=auto')
+    if self.num_actors:
+      return
+    for is_wrong, reason in (
+        (self.mode != 'train', f'cannot be used with --mode={self.mode}'),
+        (self.deterministic, 'cannot be used with --deterministic: measured '
+         'times differ from run to run'),
+        (self.ray_address, 'measures this machine only, and cannot be used '
+         'with --ray_address or --task'),
+        (self.plays_lab, 'cannot be used with DeepMind Lab, whose maps take '
+         'longer to compile than is measured'),
+        (self.algorithm == 'appo' and not self.unrolls_per_collect,
+         'needs --unrolls_per_collect, which decides what is learned: without '
+         'auto, the number is --num_actors')):
+      if is_wrong:
+        raise errors.ConfigError(f'--num_actors=auto {reason}.')
+
   @classmethod
   def from_values(cls, values: Mapping[str, Any]) -> 'Config':
     """Returns settings from values by name; ConfigError for invalid values.
@@ -82,6 +104,7 @@ class Config(sections.AllSections):
     of_recipe = {name: values.from_text(text, types[name])
                  for name, text in recipes.settings_of(recipe).items()}
     asked = {**of_recipe, **settings}
+    asked |= recipes.collection_of(recipe, asked)
     with recipes.errors_named(recipe, asked.get('algorithm', 'impala')):
       return cls(**asked)
 
@@ -119,7 +142,8 @@ class Config(sections.AllSections):
     """Returns a copy in which automatic settings have values.
 
     Automatic by default are `agent`, `xla`, `dynamic_batching`,
-    `micro_batch_size` and `updates_per_call`.
+    `micro_batch_size` and `updates_per_call`, and for levels `module:id`
+    `num_actor_groups`.
 
     Args:
       observation_spec: a `structs.ArraySpec`, or a dictionary of specs.
@@ -128,21 +152,17 @@ class Config(sections.AllSections):
       num_environments: number of environments there; None for all.
     """
     num_environments = num_environments or self.num_actors
-    agent, xla, sharing = self.agent, self.xla, self.dynamic_batching
+    agent, xla = self.agent, self.xla
     if agent == 'auto':
       agent = self._network_for(observation_spec)
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
       xla = 'policy' if on_cpu and agent == 'mlp' else 'none'
       if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
         xla = 'all'
-    if self.inference != 'local':
-      sharing = True
-    if sharing is None:
-      sharing = num_groups >= _MANY_GROUPS or (
-          num_groups >= _MIN_GROUPS_SHARING
-          and num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
+    sharing = self.shares_steps(num_groups, num_environments)
     resolved = dataclasses.replace(
-        self, agent=agent, xla=xla, dynamic_batching=sharing)
+        self, agent=agent, xla=xla, dynamic_batching=sharing,
+        num_actor_groups=self.num_actor_groups or num_groups)
     if self.is_off_policy:
       return dataclasses.replace(
           resolved, updates_per_call=self._updates_per_call())
@@ -153,6 +173,16 @@ class Config(sections.AllSections):
       is_cut = is_cut and on_cpu and not self.normalise_advantages
       size = self._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
+
+  def shares_steps(self, num_groups: int, num_environments: int) -> bool:
+    """Returns whether groups of environments share their policy steps."""
+    if self.inference != 'local':
+      return True
+    if self.dynamic_batching is not None:
+      return self.dynamic_batching
+    return num_groups >= _MANY_GROUPS or (
+        num_groups >= _MIN_GROUPS_SHARING
+        and num_environments / num_groups < _MIN_ENVIRONMENTS_PER_STEP)
 
   def _network_for(
       self, observation_spec: _HasShape | Mapping[str, _HasShape]) -> str:

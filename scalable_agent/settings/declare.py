@@ -50,8 +50,7 @@ NOT_NEGATIVE = Check[float](lambda x: x >= 0, 'must not be negative')
 COUNT = Check[int](lambda x: x <= 10**6, 'must be at most 1,000,000')
 FRACTION = Check[float](lambda x: 0 <= x <= 1, 'must be between 0 and 1')
 BELOW_ONE = Check[float](lambda x: 0 <= x < 1, 'must be at least 0 and below 1')
-# Narrower than the range to which `distributions` clips standard deviations.
-# Outside that range, the gradient is zero.
+# Outside the range to which `distributions` clips, the gradient is zero.
 IS_SCALE = Check[float](lambda x: 1e-6 <= x <= 5, 'must be between 1e-6 and 5')
 FINITE = Check[float](math.isfinite, 'must be finite')
 IS_SEED = Check[int](lambda x: x < 2**31, 'must be below 2**31')
@@ -100,8 +99,8 @@ class By(dict[str, U]):
 
   The first key counts: `impala on DeepMind Lab`, `Atari or DeepMind Lab`,
   `Atari with LSTM`, `ddqn with LSTM`, `others with LSTM` (these three are for
-  off-policy algorithms), `ddqn on Atari`, `Atari` (not for impala), `ddqn`,
-  `others`.
+  off-policy algorithms), `module:id`, `--num_actors=auto`, `ddqn on Atari`,
+  `Atari` (not for impala), `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
@@ -218,10 +217,10 @@ class Section:
       'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
       'of the latest checkpoint, in the directory videos of --logdir. export: '
       'write a TensorFlow program, in the directory export of --logdir. '
-      'suite: train and test the levels of --suite. selftest: compare this '
-      "device's numbers with a CPU's, and its speed.",
+      'suite: train and test the levels of --suite. selftest: compare the '
+      "numbers and speeds of this device with a CPU. zoo: list trained agents.",
       choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
-               'suite', 'selftest'),
+               'suite', 'selftest', 'zoo'),
       unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
@@ -325,7 +324,8 @@ class Section:
     default = field.metadata['default']
     defaults = [default] if not isinstance(default, By) else [
         value for key, value in default.items()
-        if key.split()[0] in (self.algorithm, 'Atari', 'others')]
+        if key.split()[0] in (self.algorithm, 'Atari', 'others') and (
+            getattr(self, 'use_lstm', None) or not key.endswith('with LSTM'))]
     self._check(field.name, not has_no_effect or getattr(self, field.name) in (
         *defaults, field.default), rule)
 

@@ -116,6 +116,10 @@ class EnvironmentSettings(Section):
     level = first_name(getattr(self, 'level_name', ''))  # '' in a section.
     if not level or is_atari(level) or lab_levels.is_level(level):
       keys.insert(0, 'Atari or DeepMind Lab')
+    if getattr(self, 'num_actors', None) == 0:
+      keys.insert(0, '--num_actors=auto')
+    if ':' in level:
+      keys.insert(0, 'module:id')
     if lab_levels.is_level(level):
       keys.insert(0, f'{self.algorithm} on DeepMind Lab')
     return keys

@@ -37,8 +37,16 @@ class LearnerSettings(Section):
   learning_rate_schedule: str = setting(
       By(impala='linear', appo='linear', others='constant'),
       'Schedule of the learning rate. linear: decreases to 0 at '
-      '--total_environment_frames. constant: stays the same.',
-      choices=('linear', 'constant'))
+      '--total_environment_frames. constant: stays the same. kl (appo only): '
+      'rises by half or falls by a third after a collection, so that the KL '
+      'between the policies stays near --learning_rate_kl.',
+      choices=('linear', 'constant', 'kl'))
+  learning_rate_kl: float = setting(
+      .008,
+      'With --learning_rate_schedule=kl: after a collection, the learning rate '
+      'falls if the mean KL is above twice this number, and rises if the mean '
+      'KL is below half of this number.', POSITIVE, algorithms=('appo',),
+      needs=Needs('learning_rate_schedule', ('kl',)))
   optimizer: str = setting(
       By(impala='rmsprop', others='adam'),
       'Optimizer. rmsprop: RMSProp of TensorFlow 1. torch_rmsprop: RMSProp of '

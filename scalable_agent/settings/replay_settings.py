@@ -28,19 +28,21 @@ class ReplaySettings(Section):
       0,
       'Number of unrolls in the replay buffer. The newest unrolls are kept, in '
       'memory but not in checkpoints, and learned from again. The IMPALA paper '
-      'keeps 10,000 unrolls. 0 for no replay.', NOT_NEGATIVE,
-      algorithms=('impala',), divided='exactly')
+      'keeps 10,000 unrolls. appo: the ring of IMPACT, in place of --passes; '
+      'needs --target_policy_period. 0 for no replay.', NOT_NEGATIVE,
+      algorithms=VTRACE, divided='exactly')
   replay_fraction: float = setting(
       .5,
       'Share of replayed unrolls in a batch, with --replay_capacity. Frames, '
       'returns and policy lag are counted for fresh unrolls only.', FRACTION,
-      algorithms=('impala',), needs=_REPLAY, unless='unrolls_per_collect')
+      algorithms=VTRACE, needs=_REPLAY, unless='unrolls_per_collect')
   unrolls_per_collect: int = setting(
       0,
       'impala with --replay_capacity: collect this many unrolls, then make '
       '--updates_per_collect updates from replayed unrolls only, as in '
       'DI-engine. 0 for fresh unrolls in every batch. appo: unrolls that are '
-      'learned from in --passes passes. 0 for one unroll of each environment.',
+      'learned from in --passes passes, without --replay_capacity. 0 for one '
+      'unroll of each environment.',
       NOT_NEGATIVE, algorithms=VTRACE,
       needs=Needs('replay_capacity', algorithms=('impala',)),
       divided='exactly')

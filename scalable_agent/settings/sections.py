@@ -46,7 +46,6 @@ __all__ = [
 # Steps that a replay keeps of each environment in addition to an unroll: the
 # first entry and the frames of a stack.
 _SLOTS_BESIDE_AN_UNROLL = 5
-_SUITES = {'atari57', 'dmlab30'}
 
 S = TypeVar('S', bound='AllSections')
 
@@ -91,11 +90,8 @@ class AllSections(
       self._check_collection()
     self._check('entropy_cost', self.algorithm == 'appo' or not (
         self.entropy_cost == -1), 'must not be negative')
-    levels = set(names(self.level_name))
-    self._check('normalise_returns', self.mode != 'train' or not (
-        self.normalise_returns and (len(levels) > 1 or levels & _SUITES)),
-                'can be used with one level only: rewards of several levels '
-                'differ in size')
+    self._check('learning_rate_schedule', self.algorithm == 'appo' or (
+        self.learning_rate_schedule != 'kl'), 'needs --algorithm=appo')
     self._check_learners()
     self._check_task()
     self._check('num_actor_workers', self.mode != 'train' or (
@@ -121,7 +117,8 @@ class AllSections(
   def _check_deterministic(self) -> None:
     """Checks that nothing hinders a run from being repeated."""
     self._check('deterministic',
-                not self.deterministic or self.num_actor_groups == 1,
+                not self.deterministic or 1 == (
+                    self.num_actor_groups or self.usual_groups),
                 'needs --num_actor_groups=1')
     not_repeated = lab_levels.not_repeated(
         names(self.level_name) if self.deterministic else ())
@@ -152,13 +149,19 @@ class AllSections(
     parts = values.plain(self.num_learners, int)
     if not (isinstance(size, int) and isinstance(parts, int) and parts > 0):
       return  # An error, which the checks of types say.
-    object.__setattr__(self, 'unrolls_per_collect', size)
+    if not self.replay_capacity:
+      object.__setattr__(self, 'unrolls_per_collect', size)
     if values.plain(self.batch_size, int) is None:
       sizes = [b for b in range(parts, size // 4 + 1, parts) if not size % b]
       object.__setattr__(self, 'batch_size', max(sizes, default=parts))
 
   def _check_collection(self) -> None:
     """Checks that passes over a collection come out even."""
+    if self.replay_capacity:
+      self._check('unrolls_per_collect', not self.unrolls_per_collect,
+                  'cannot be used with --replay_capacity')
+      self._check('target_policy_period', self.target_policy_period > 0,
+                  'must be at least 1 with --replay_capacity')
     self._check('unrolls_per_collect',
                 self.unrolls_per_collect % self.batch_size == 0,
                 f'must be a multiple of --batch_size={self.batch_size}')
@@ -171,11 +174,19 @@ class AllSections(
                 'has no effect with --ray_address: acting and learning overlap')
     if self.takes_turns:
       self._check('unrolls_per_collect', self.mode != 'train' or (
-          self.unrolls_per_collect % self.num_actors == 0),
+          not self.num_actors
+          or self.unrolls_per_collect % self.num_actors == 0),
                   f'must be a multiple of --num_actors={self.num_actors}, or '
                   'use --overlap')
       for name, value in (('queue_capacity', 1), ('min_policy_lag', 0)):
         self._check(name, getattr(self, name) == value, 'needs --overlap')
+
+  @property
+  def usual_groups(self) -> int:
+    """The number of groups of a level with quick resets."""
+    if self.is_off_policy:
+      return 1
+    return 64 if self.plays_lab else 2
 
   @property
   def takes_turns(self) -> bool:
@@ -185,7 +196,7 @@ class AllSections(
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
-    if self.mode != 'train':
+    if self.mode != 'train' or not self.num_actors:  # Refused for learners.
       return
     if self.num_learners == 1:
       self._check('collectives', self.collectives == 'tensorflow',

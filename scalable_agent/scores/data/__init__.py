@@ -44,8 +44,8 @@ class PublishedAgent(NamedTuple):
     percents: normalised score by test level, in percent; empty if unpublished.
     statistics: published numbers over the suite, in percent, by their names in
       `<suite>_sources.csv`: 'median', 'mean' or 'mean_capped'.
-    verified: names of the statistics that were read or recomputed. All other
-      statistics were written from memory.
+    verified: names of the statistics that were read or recomputed. No readable
+      source was found for other statistics, see `note`.
     source: the publication.
     note: further remarks, or ''.
   """

@@ -5,9 +5,8 @@ A comment at the top of each file names the source of the values and the
 returns reached.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
-import difflib
 import os
 
 from scalable_agent import errors
@@ -36,6 +35,19 @@ def settings_of(name: str) -> dict[str, str]:
     flags = [line.strip()[2:].partition('=') for line in lines
              if line.startswith('--')]
   return {flag: value for flag, _, value in flags}
+
+
+def collection_of(name: str, settings: Mapping[str, object]) -> dict[str, int]:
+  """Returns the unrolls that appo collects, if `num_actors` is chosen later.
+
+  What is learned from together is then as many unrolls as the recipe has
+  environments.
+  """
+  if (not name or settings.get('algorithm') != 'appo'
+      or settings.get('num_actors') != 0 or settings.get('unrolls_per_collect')
+      or 'num_actors' not in (own := settings_of(name))):
+    return {}
+  return {'unrolls_per_collect': int(own['num_actors'])}
 
 
 @contextlib.contextmanager
@@ -102,8 +114,5 @@ def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
 def _check(name: str) -> None:
   names = recipe_names()
   if name not in names:
-    similar = ([n for n in names if name and name in n]
-               or difflib.get_close_matches(name, names, n=3, cutoff=.4))
-    hint = (f'did you mean {" or ".join(similar)}?' if similar
-            else f'there are {", ".join(names)}.')
-    raise errors.ConfigError(f'There is no recipe {name!r}: {hint}')
+    raise errors.ConfigError(
+        f'There is no recipe {name!r}: {errors.nearest(name, names)}')

@@ -1,0 +1,324 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the choice of settings from measured times, and of its measurement.
+
+The times are made up: each test changes one of them.
+"""
+
+import contextlib
+import io
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.acting import shares
+from scalable_agent.environments import trial
+from scalable_agent.runs import choice
+from scalable_agent.runs import measuring
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
+
+_MS = .001
+
+
+def _times(*, num_cores=2, step_s=1e-3, sleep_s=0., policy_s=1e-3,
+           per_action_s=1e-5, update_s=10e-3, together_s=None, reset_s=0.,
+           updates=None):
+  """Returns the times of environments that work, or sleep, in each step."""
+  def acting(number, per_process, one_s):
+    work_s = number * one_s / num_cores
+    policy = policy_s + per_action_s * number
+    return choice.Acting(number, per_process,
+                         work_s + sleep_s * per_process, policy, policy)
+
+  groups = [acting(number, 1, step_s) for number in (4, 16, 64)]
+  if together_s is not None:
+    groups += [acting(number, 8, together_s) for number in (16, 64)]
+  return choice.Times(num_cores, tuple(groups), updates or (
+      choice.Update('none', 8, update_s, update_s),), reset_s=reset_s)
+
+
+def _config(**settings):
+  return config_lib.Config(**{
+      'level_name': 'catch', 'num_actors': 0, 'num_actor_groups': 0,
+      'batch_size': 8, 'unroll_length': 20, **settings})
+
+
+def _chosen(config=None, **times):
+  return choice.choose(config or _config(), _times(**times))
+
+
+class ChoiceTest(parameterized.TestCase):
+
+  def test_learning_is_not_touched(self):
+    config = _config(max_policy_lag=7.)
+    chosen = _chosen(config).config
+    changed = {name for name in config.__dataclass_fields__
+               if getattr(config, name) != getattr(chosen, name)}
+    self.assertContainsSubset(changed, {
+        'num_actors', 'num_actor_groups', 'environments_per_process',
+        'micro_batch_size', 'xla', 'max_policy_lag'})
+    self.assertIn('num_actors', changed)
+
+  def test_expected_rate_of_a_bound(self):
+    # The cores are far from busy. An update takes longest: 160 steps in 1 s.
+    found = _chosen(num_cores=64, update_s=1.)
+    self.assertAlmostEqual(found.steps_per_s, 160, delta=8)
+    self.assertEqual(found.reason, 'updates take longest')
+    # 1 ms per step of an environment, on one core.
+    found = _chosen(num_cores=1, step_s=1e-3, policy_s=0., per_action_s=0.,
+                    update_s=0.)
+    self.assertBetween(found.steps_per_s, 800, 950)
+
+  def test_more_environments_if_they_sleep(self):
+    config = _config(max_policy_lag=1000.)
+    numbers = [_chosen(config, step_s=1e-4, sleep_s=s).config.num_actors
+               for s in (0., 5e-3, 50e-3)]
+    self.assertEqual(numbers, sorted(set(numbers)))
+
+  def test_more_environments_if_policy_steps_have_a_high_fixed_cost(self):
+    numbers = [_chosen(step_s=1e-5, policy_s=s, update_s=1e-4).config.num_actors
+               for s in (1e-5, 1e-3, 20e-3)]
+    self.assertEqual(numbers, sorted(numbers))
+    self.assertLess(numbers[0], numbers[-1])
+
+  def test_few_environments_if_updates_take_longest(self):
+    self.assertLess(_chosen(update_s=10.).config.num_actors,
+                    _chosen(step_s=1e-4, update_s=1e-4).config.num_actors)
+
+  def test_the_lag_is_limited(self):
+    numbers = []
+    for limit in 2., 8., 20.:
+      found = _chosen(_config(max_policy_lag=limit), sleep_s=.05, update_s=1e-4)
+      self.assertLessEqual(choice.policy_lag(found.config), limit)
+      numbers.append(found.config.num_actors)
+    self.assertEqual(numbers, sorted(set(numbers)))
+
+  def test_lag_by_hand(self):
+    # 64 unrolls are made, and 32 wait in the queue; 8 unrolls are an update.
+    self.assertEqual(choice.policy_lag(_config(
+        num_actors=64, num_actor_groups=2)), 12)
+    self.assertEqual(choice.policy_lag(_config(
+        num_actors=16, num_actor_groups=1, replay_capacity=64)), 8)
+    # Two steps of four environments, twice, and an update every four steps.
+    self.assertEqual(choice.policy_lag(_config(
+        algorithm='ddqn', num_actors=4, num_actor_groups=1, unroll_length=2,
+        updates_per_step=.25)), 4)
+    self.assertEqual(choice.policy_lag(_config(
+        algorithm='appo', num_actors=4, unrolls_per_collect=16)), 0)
+    self.assertEqual(choice.updates_per_step(_config(
+        algorithm='appo', num_actors=4, unrolls_per_collect=16, passes=5,
+        overlap=True)), 5 / 160)
+    self.assertEqual(choice.updates_per_step(_config(
+        num_actors=4, replay_capacity=64, unrolls_per_collect=10,
+        updates_per_collect=6)), 6 / 200)
+
+  @parameterized.parameters((None, 1), (5e-4, 8), (2e-3, 1))
+  def test_environments_per_process(self, together_s, expected):
+    found = _chosen(step_s=1e-3, together_s=together_s)
+    self.assertEqual(found.config.environments_per_process, expected)
+
+  def test_environments_that_sleep_share_no_process(self):
+    found = _chosen(step_s=1e-4, sleep_s=5e-3, together_s=5e-5)
+    self.assertEqual(found.config.environments_per_process, 1)
+
+  def test_slow_resets_need_small_groups(self):
+    self.assertLessEqual(_chosen().config.num_actor_groups, 4)
+    slow = _chosen(_config(level_name='a:b'), reset_s=.04).config
+    self.assertGreaterEqual(slow.num_actor_groups, 16)
+
+  def test_the_faster_update(self):
+    updates = (choice.Update('policy', 8, .02, .02),
+               choice.Update('all', 4, .01, .01))
+    for given, expected in ((updates, updates[1]), (updates[:1], updates[0])):
+      config = _chosen(updates=given).config
+      self.assertEqual((config.xla, config.micro_batch_size), expected[:2])
+
+  def test_groups_and_numbers_of_the_user_are_kept(self):
+    config = _chosen(_config(num_actor_groups=8)).config
+    self.assertEqual(config.num_actor_groups, 8)
+
+  def test_appo_takes_turns(self):
+    config = _chosen(_config(algorithm='appo', unrolls_per_collect=24)).config
+    self.assertEqual(24 % config.num_actors, 0)
+    self.assertEqual(config.unrolls_per_collect, 24)
+
+  def test_off_policy(self):
+    config = _config(algorithm='sac', level_name='Pendulum-v1',
+                     unroll_length=2, batch_size=256, num_actor_groups=1)
+    found = _chosen(config, update_s=5e-3)
+    self.assertAlmostEqual(found.steps_per_s, 200, delta=40)
+
+  def test_all_levels_are_played(self):
+    config = _config(level_name='catch,' * 4 + 'catch')
+    self.assertGreaterEqual(_chosen(config, update_s=10.).config.num_actors, 5)
+
+  def test_without_a_number_that_fits(self):
+    config = _config(algorithm='appo', unrolls_per_collect=24)
+    with mock.patch.object(choice, '_NUMBERS', (5, 7)):
+      with mock.patch.object(
+          choice.levels, 'level_names', return_value=['catch'] * 5):
+        with self.assertRaisesRegex(errors.ConfigError, 'set --num_actors'):
+          _chosen(config)
+
+
+class GroupsTest(parameterized.TestCase):
+  """The number of groups by default."""
+
+  @parameterized.parameters(
+      (.001, 50, 16, 2), (2., 50, 16, 16), (2., 50, 100, 64), (2., 50, 2, 2),
+      (.05, 5000, 16, 2), (2., 100_000, 16, 2))
+  def test_by_reset_and_length(self, reset_s, length, num_envs, expected):
+    facts = trial.Facts(
+        {}, '', mock.Mock(), {}, np.zeros(1000), [length], [0.], 0, .2, 10,
+        10 * reset_s, None, None, None, [])
+    self.assertEqual(shares.groups_for(facts, num_envs, 2), expected)
+    self.assertEqual(shares.groups_for(None, num_envs, 2), 2)
+
+  def test_only_levels_of_users_are_tried(self):
+    groups = lambda **settings: config_lib.Config(**settings).num_actor_groups
+    self.assertEqual(groups(level_name='mine:Level-v0'), 0)
+    self.assertEqual(groups(level_name='mine:Level-v0', algorithm='sac'), 0)
+    self.assertEqual(groups(level_name='mine:Level-v0', algorithm='sac',
+                            deterministic=True), 1)
+    self.assertEqual(groups(level_name='mine:Level-v0', ray_address='local'), 2)
+    self.assertEqual(groups(level_name='CartPole-v1'), 2)
+
+  def test_a_run_of_slow_resets(self):
+    config = config_lib.Config(
+        level_name='fake_environments:Slow', num_actors=3)
+    facts = trial.Facts({}, '', mock.Mock(), {}, np.zeros(9), [3] * 3, [0.] * 3,
+                        0, .01, 3, 3., None, None, None, [])
+    made = mock.Mock(return_value=[])
+    with mock.patch.object(shares.environments, 'make_groups', made):
+      for played, expected in ((facts, 3), (errors.LevelError('no'), 2)):
+        with mock.patch.object(shares.environments, 'play_trial',
+                               side_effect=[played]):
+          shares.make_environments(
+              config, 0, shares.interface.Share(range(3)))
+        self.assertEqual(made.call_args[0][3], expected)
+
+
+class MeasuringTest(parameterized.TestCase):
+
+  def _train(self, *flags):
+    logdir = self.create_tempdir().full_path if not hasattr(
+        self, '_logdir') else self._logdir
+    self._logdir = logdir
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+      training.train(experiment.parse([
+          '--num_actors=auto', f'--logdir={logdir}', '--level_name=catch',
+          '--batch_size=4', '--unroll_length=5', '--xla=none', *flags]))
+    return output.getvalue()
+
+  @pytest.mark.slow
+  def test_a_run_measures_once_and_resumes(self):
+    self.enter_context(mock.patch.multiple(
+        measuring, _GROUPS=((2, 1), (4, 2), (4, 1)), _ACTING_S=0.,
+        _UPDATES_S=0.))
+    output = self._train('--total_environment_frames=2000')
+    self.assertRegex(
+        output, 'Measured in .*: [24] environments take .* an update')
+    saved = config_lib.trained_with(self._logdir)
+    self.assertGreater(saved.num_actors, 0)
+    self.assertIn(f'Chosen: --num_actors={saved.num_actors} ', output)
+    with mock.patch.object(measuring, 'measure', side_effect=AssertionError):
+      output = self._train('--total_environment_frames=4000')
+    again = config_lib.trained_with(self._logdir)
+    self.assertEqual(
+        [getattr(again, name) for name in again.__dataclass_fields__
+         if name != 'total_environment_frames'],
+        [getattr(saved, name) for name in saved.__dataclass_fields__
+         if name != 'total_environment_frames'])
+    self.assertNotIn('num_actors', output)
+
+  def test_environments_that_are_too_slow(self):
+    with mock.patch.object(measuring, '_LIMIT_S', -1):
+      with self.assertRaisesRegex(errors.ConfigError, 'Set --num_actors'):
+        self._train('--total_environment_frames=2000')
+
+  def test_other_runs_do_not_measure(self):
+    config = config_lib.Config(level_name='catch')
+    with mock.patch.object(measuring, 'measure', side_effect=AssertionError):
+      self.assertIs(measuring.chosen(config, mock.Mock()), config)
+
+  def test_what_is_compared(self):
+    def variants(asked, **resolved):
+      config = config_lib.Config(**asked)
+      return [(c.xla, c.micro_batch_size) for c in measuring._variants(
+          config, config_lib.dataclasses.replace(config, **resolved))]
+
+    resolved = dict(agent='mlp', xla='policy', micro_batch_size=8)
+    self.assertEqual(variants({}, **resolved), [('policy', 8), ('all', 8)])
+    self.assertEqual(variants({'xla': 'policy'}, **resolved), [('policy', 8)])
+    resolved = dict(agent='shallow', xla='none', micro_batch_size=8)
+    self.assertEqual(variants({'batch_size': 8}, **resolved),
+                     [('none', 8), ('none', 4)])
+    self.assertEqual(variants({'batch_size': 8, 'micro_batch_size': 8},
+                              **resolved), [('none', 8)])
+
+  def test_appo_collects_as_many_unrolls_as_the_recipe(self):
+    flags = ['--recipe=appo_vectors', '--num_actors=auto']
+    config = experiment.parse(flags)
+    self.assertEqual((config.unrolls_per_collect, config.batch_size), (16, 4))
+    self.assertEqual(config_lib.Config.from_recipe(
+        'appo_vectors', num_actors=0).unrolls_per_collect, 16)
+    self.assertEqual(experiment.parse(
+        [*flags, '--unrolls_per_collect=32']).unrolls_per_collect, 32)
+    self.assertEqual(experiment.parse(
+        ['--recipe=cartpole', '--num_actors=auto']).unrolls_per_collect, 0)
+
+
+MUTATIONS = (
+    dict(file='runs/choice', catches='test_the_lag_is_limited', rows=(
+        ('no limit', 'if policy_lag(candidate) <= limit]', ']'),
+    )),
+    dict(file='runs/choice', catches='test_lag_by_hand', rows=(
+        ('the queue has no lag',
+         '1 + config.queue_capacity / config.num_actor_groups)', '1)'),
+        ('one pass of appo', 'used(config.passes) / (', '1 / ('),
+    )),
+    dict(file='runs/choice', catches='test_the_faster_update', rows=(
+        ('the slowest update', 'update = min(times.updates',
+         'update = max(times.updates'),
+    )),
+    dict(file='runs/choice', catches='test_expected_rate_of_a_bound', rows=(
+        ('environments do not work', 'return max(more_s, 0.) * times.num_cores',
+         'return 0.'),
+        ('the least time counts', 'ord=_POWER', 'ord=-np.inf'),
+    )),
+    dict(file='runs/choice', catches='test_slow_resets_need_small_groups',
+         rows=(
+             ('resets do not wait', 'times.reset_s / num_groups)', '0.)'),
+         )),
+    dict(file='runs/choice', catches='test_all_levels_are_played', rows=(
+        ('some levels are left out', '(number < num_levels or number',
+         '(number'),
+    )),
+    dict(file='acting/shares', catches='test_a_run_of_slow_resets', rows=(
+        ('a fault ends the trial', 'except errors.UserError:',
+         'except KeyError:'),
+    )),
+    dict(file='acting/shares', catches='test_by_reset_and_length', rows=(
+        ('all get small groups', 'if facts and num_environments > usual and '
+         'facts.resets_hold_up(\n      -(-num_environments // usual)):',
+         'if facts and num_environments > usual:'),
+    )),
+    dict(file='settings/recipes/__init__',
+         catches='test_appo_collects_as_many_unrolls_as_the_recipe', rows=(
+             ('a recipe overrides the user',
+              "or settings.get('unrolls_per_collect')", 'or False'),
+         )),
+    dict(file='runs/measuring', catches='test_what_is_compared', rows=(
+        ('XLA of the user is replaced', "if asked.xla == 'auto' and", 'if'),
+        ('micro-batches of the user are replaced',
+         '      and not asked.micro_batch_size\n', ''),
+    )))
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,240 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the agents that come with the package, and of their cards."""
+
+import contextlib
+import dataclasses
+import io
+import os
+import pathlib
+import sys
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+import scalable_agent
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent import zoo
+from scalable_agent.runs import checkpointing
+from scalable_agent.runs import weights
+from scalable_agent.scores import table
+from scalable_agent.settings import config as config_lib
+import tensorflow as tf
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+_MAX_BYTES = 25e6
+# Agents whose games take little time, and need no further package.
+_CHEAP = ('cartpole', 'catch', 'memory', 'pendulum')
+_NAMES = zoo.names()
+_FILES = {'agent.json', 'card.json', 'settings.json', 'spec.json',
+          'weights.npz'}
+
+
+def _trained(name):
+  return config_lib.trained_with(zoo.folder(f'zoo:{name}'))
+
+
+class CardsTest(parameterized.TestCase):
+
+  def test_there_are_agents_and_they_are_small(self):
+    self.assertContainsSubset(['catch'], _NAMES)
+    folders = [_ROOT / 'scalable_agent' / 'zoo' / name for name in _NAMES]
+    for folder in folders:
+      self.assertEqual({file.name for file in folder.iterdir()}, _FILES)
+    self.assertLess(sum(file.stat().st_size for folder in folders
+                        for file in folder.iterdir()), _MAX_BYTES)
+
+  @parameterized.parameters(_NAMES)
+  def test_the_score_is_that_of_the_games(self, name):
+    card = zoo.card(name)
+    self.assertGreaterEqual(len(card.returns), table.MIN_GAMES)
+    row = table.make_row(card.level, card.returns)
+    self.assertEqual((card.mean, card.low, card.high),
+                     (row.mean, *row.interval))
+
+  @parameterized.parameters(_NAMES)
+  def test_the_command_has_the_settings(self, name):
+    card, trained = zoo.card(name), _trained(name)
+    program, file, *flags = card.command.split()
+    self.assertEqual((program, file), ('python', 'experiment.py'))
+    asked = experiment.parse(flags)
+    self.assertEqual(asked.logdir, f'/tmp/{name}')
+    self.assertEqual(
+        dataclasses.replace(asked, test_greedy=card.greedy,
+                            video_num_episodes=1), trained)
+    self.assertEqual((card.level, card.algorithm, card.seed),
+                     (trained.level_name, trained.algorithm, trained.seed))
+
+  @parameterized.parameters(sorted(set(_CHEAP) & set(_NAMES)))
+  def test_cheap_agents_play_for_their_score(self, name):
+    self._check_score(name, 20)
+
+  @pytest.mark.storm
+  def test_agents_play_for_their_score(self):
+    for name in sorted(set(_NAMES) - set(_CHEAP)):
+      with self.subTest(name):
+        self._check_score(name, table.MIN_GAMES)
+
+  def _check_score(self, name, num_episodes):
+    """Compares the intervals: that of new games, and that of the card."""
+    card, agent = zoo.card(name), scalable_agent.load(f'zoo:{name}')
+    self.assertEqual(agent.num_env_frames, card.num_env_frames)
+    low, high = table.make_row(
+        card.level, agent.play(num_episodes=num_episodes)).interval
+    self.assertLessEqual(low, card.high)
+    self.assertGreaterEqual(high, card.low)
+
+
+class CopyTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    directory = self.create_tempdir().full_path
+    before = os.getcwd()
+    os.chdir(directory)
+    self.addCleanup(os.chdir, before)
+    self.output = io.StringIO()
+    self.enter_context(contextlib.redirect_stdout(self.output))
+
+  def test_files_are_written_to_a_copy_only(self):
+    folder = pathlib.Path(zoo.folder('zoo:catch'))
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    config = experiment.parse(['--mode=test', '--logdir=zoo:catch',
+                               '--test_num_episodes=1'])
+    self.assertEqual(config.level_name, 'catch')
+    for _ in range(2):  # The second copy replaces the first one.
+      run = experiment.import_mode(config)
+      run(dataclasses.replace(config, logdir=zoo.copy(config.logdir)))
+    self.assertEqual(
+        {file: file.read_bytes() for file in folder.iterdir()}, before)
+    self.assertContainsSubset(
+        _FILES | {'scores-100000-2.csv'}, set(os.listdir('zoo_catch')))
+    self.assertIn(f'zoo:catch is copied to {os.getcwd()}/zoo_catch, where all '
+                  'files are written.', self.output.getvalue())
+
+  def test_a_copy_cannot_be_trained_further(self):
+    directory = zoo.copy('zoo:catch')
+    with self.assertRaisesRegex(
+        errors.CheckpointError, '--logdir=zoo_catch has an agent of the zoo, '
+        'without optimizer: training cannot resume. Use another --logdir.'):
+      checkpointing.Checkpointer(
+          directory, mock.Mock(state={}), 'an agent', 'catch')
+
+  def test_other_directories_are_left_alone(self):
+    self.assertEqual(zoo.copy('/tmp/x'), '/tmp/x')
+    self.assertEqual(zoo.folder('/tmp/x'), '/tmp/x')
+    os.mkdir('zoo_catch')
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'zoo_catch is not a copy of zoo:catch: move '):
+      zoo.copy('zoo:catch')
+
+  def test_a_read_only_directory(self):
+    with mock.patch('shutil.copytree', side_effect=PermissionError(
+        13, 'Permission denied')):
+      with self.assertRaisesRegex(
+          errors.ConfigError, 'zoo_catch cannot be written: Permission denied. '
+          'Start the program in a directory'):
+        zoo.copy('zoo:catch')
+
+  def test_the_list(self):
+    self.assertEqual(zoo.run(experiment.parse(['--mode=zoo'])), 0)
+    lines = self.output.getvalue().splitlines()
+    for name in _NAMES:
+      [line] = [line for line in lines if line.startswith(f'| zoo:{name} ')]
+      card = zoo.card(name)
+      for text in (card.level, f'{card.mean:,.2f}',
+                   f'{card.low:,.2f} to {card.high:,.2f}',
+                   f'{card.num_env_frames:,}'):
+        self.assertIn(f' {text} |', line)
+
+
+class WeightsTest(absltest.TestCase):
+
+  def _agent(self, *arrays):
+    return mock.Mock(variables=[tf.Variable(array) for array in arrays])
+
+  def test_matrices_are_rounded_and_other_arrays_are_not(self):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=[30, 20]).astype(np.float32),
+              rng.normal(size=[20]).astype(np.float32),
+              np.array([[1e5, 1 / 3]], np.float32),  # Infinite as float16.
+              np.array([[70_001]], np.int64)]
+    logdir = self.create_tempdir().full_path
+    weights.save(logdir, self._agent(*arrays), 12)
+    agent = self._agent(*map(np.zeros_like, arrays))
+    self.assertEqual(weights.restore(logdir, agent), 12)
+    first, *others = [variable.numpy() for variable in agent.variables]
+    np.testing.assert_array_equal(
+        first, arrays[0].astype(np.float16).astype(np.float32))
+    np.testing.assert_allclose(first, arrays[0], rtol=2**-11, atol=2**-25)
+    for result, expected in zip(others, arrays[1:], strict=True):
+      np.testing.assert_array_equal(result, expected)
+
+  def test_files_that_do_not_fit(self):
+    logdir = self.create_tempdir().full_path
+    ours = np.zeros([2, 3], np.float32)
+    weights.save(logdir, self._agent(ours), 12)
+    for other in ([ours[:1]], [ours, ours]):
+      with self.assertRaisesRegex(
+          errors.CheckpointError, 'weights.npz does not fit this agent'):
+        weights.restore(logdir, self._agent(*other))
+    size = os.path.getsize(weights.path(logdir))
+    os.truncate(weights.path(logdir), size // 2)
+    with self.assertRaises(errors.CheckpointError):
+      weights.restore(logdir, self._agent(ours))
+
+
+class MakeTest(absltest.TestCase):
+
+  def test_an_agent_is_made_from_a_log_directory(self):
+    sys.path.insert(0, str(_ROOT / 'benchmarks'))
+    import zoo as make_zoo  # pylint: disable=g-import-not-at-top
+    source = self.create_tempdir().full_path
+    folder = self.create_tempdir().full_path
+    with contextlib.redirect_stdout(io.StringIO()):
+      scalable_agent.train(config_lib.Config.from_recipe(
+          'catch', logdir=source, total_environment_frames=400,
+          eval_every_frames=200, eval_num_episodes=2))
+    card = make_zoo.make(
+        'mine', source, folder, 3, greedy=True, beside='a test')
+    self.assertEqual((card.num_env_frames % 80, len(card.returns)), (0, 3))
+    self.assertTrue(card.greedy)
+    self.assertNotIn('--test_greedy', card.command)
+    self.assertNotIn(source, ''.join(
+        path.read_text() for path in pathlib.Path(folder).glob('*.json')))
+    agent = scalable_agent.load(folder)
+    self.assertTrue(agent.config.test_greedy)
+    self.assertEqual(agent.config.video_num_episodes, 1)
+    self.assertEqual(agent.play(num_episodes=3), list(card.returns))
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/weights',
+         catches='test_matrices_are_rounded_and_other_arrays_are_not', rows=(
+        ('large numbers become infinite',
+         'if is_matrix and np.abs(array).max() <= _LARGEST else array)',
+         'if is_matrix else array)'),
+        ('vectors are rounded', 'array.ndim > 1', 'array.ndim > 0'),
+        ('weights change places', "arrays[f'arr_{i + 1}']",
+         "arrays[f'arr_{i or 1}']"),
+    )),
+    dict(file='zoo/__init__', catches='test_other_directories_are_left_alone',
+         rows=(
+        ('files of the user are overwritten',
+         'if os.path.exists(target) and not', 'if not target and not'),
+    )),
+    dict(file='runs/checkpoint_files',
+         catches='test_a_copy_cannot_be_trained_further', rows=(
+        ('agents of the zoo are overwritten',
+         "if identity['level'] and os.path.exists(weights.path(logdir)):",
+         "if identity['level'] is None:"),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()
