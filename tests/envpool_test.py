@@ -4,6 +4,7 @@
 
 import importlib.util
 import sys
+import unittest
 from unittest import mock
 
 from absl.testing import absltest
@@ -18,9 +19,9 @@ from scalable_agent.environments import envpool_env
 from scalable_agent.environments import trial
 from scalable_agent.modes import check
 
-_NEEDS_ENVPOOL = pytest.mark.skipif(
+_NEEDS_ENVPOOL = unittest.skipIf(
     importlib.util.find_spec('envpool') is None,
-    reason='EnvPool is not installed: pip install ".[envpool]"')
+    'EnvPool is not installed: pip install ".[envpool]"')
 
 
 def _settings(num_action_repeats=1, **kwargs):
