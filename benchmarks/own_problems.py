@@ -65,7 +65,7 @@ PROBLEMS = {
         'LunarLander-v3', 20_000, True, {'continuous': True}),
     'pendulum': Problem('Pendulum-v1', 10_000, True),
     'hopper': Problem('Hopper-v5', 20_000, True),
-    'taxi': Problem('Taxi-v3', 150_000),
+    'taxi': Problem('Taxi-v4', 150_000),
     'maze': Problem('examples.maze:Maze-v0', 60_000),
 }
 

@@ -611,12 +611,15 @@ class ProgramTest(_ProgramTest):
     self.assertEqual(process.returncode, 0, rest)
     self.assertNotIn('Traceback', ''.join(self.lines) + rest)
 
+  @parameterized.parameters(
+      (), ('--use_lstm', '--lstm_units=8', '--sequence_length=4',
+           '--burn_in_steps=3', '--exploration_ladder'))
   @pytest.mark.storm
-  def test_two_learners_with_replays_go_on_after_one_was_killed(self):
+  def test_two_learners_with_replays_go_on_after_one_was_killed(self, *args):
     process = self._kill_one_of_two_learners(
         'replay-1', '--algorithm=ddqn', '--min_replay_steps=100',
         '--unroll_length=2', '--updates_per_step=0.25',
-        '--total_environment_frames=3000')
+        '--total_environment_frames=3000', *args)
     self._wait_for(process, 'The replay has')
     rest, _ = process.communicate()
     self.assertEqual(process.returncode, 0, rest)

@@ -517,7 +517,7 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
 
 
 MUTATIONS = (
-    dict(file='replay/starts', catches='test_learners_see_what_actors_saw0',
+    dict(file='replay/starts', catches='test_learners_see_what_actors_saw1',
          rows=(
         ('states of the next start',
          'lambda a: a[index], self._state)',

@@ -104,10 +104,10 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   normaliser = _make_normaliser(config, spec)
   agent = functools.partial(make_agent, config, spec, seed, normaliser)
 
-  def critic(agent: agents.Agent, number: int) -> agents.Critic:
+  def critic(owner: agents.Agent, number: int) -> agents.Critic:
     return factory.make_critic(
         'mlp' if has_features else config.agent,
-        structs.ArraySpec((agent.num_features,), np.dtype(np.float32))
+        structs.ArraySpec((owner.num_features,), np.dtype(np.float32))
         if has_features else spec.observation, spec.action,
         hidden_sizes=config.layer_sizes, activation='relu',
         layer_norm=config.layer_norm, seed=(seed + 1 + number) % 2**31,
