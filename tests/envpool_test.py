@@ -239,6 +239,7 @@ class MissingTest(absltest.TestCase):
         spec=trial.Facts, parts={'frame': mock.Mock(low=0, high=1)},
         rewards=np.ones(9), lengths=[3], step_s=9e-6, reset_s=1e-6,
         num_resets=3, checker='', differs=True, action_space='Discrete(2)')
+    facts.resets_hold_up.return_value = False
     facts.spec = mock.Mock(observation=mock.Mock(shape=(2,)))
     facts.spec.action = mock.Mock(size=0, num_values=(2,))
     self.assertEqual(
