@@ -139,7 +139,8 @@ def peer(name: str, program: str, seed: int, python: str,
       env={**os.environ, 'PYTHONPATH': str(_ROOT)}, timeout=args.timeout_s,
       text=True, capture_output=True)
   if done.returncode:
-    raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    last = done.stderr.strip().splitlines()[-1:]
+    raise RuntimeError(*last or [f'The program ended with {done.returncode}.'])
   found = json.loads(done.stdout.splitlines()[-1])
   return Result(name, program, seed, found['frames'], found['seconds'],
                 found['returns'])
