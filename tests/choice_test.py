@@ -71,7 +71,7 @@ class ChoiceTest(parameterized.TestCase):
     # 1 ms per step of an environment, on one core.
     found = _chosen(num_cores=1, step_s=1e-3, policy_s=0., per_action_s=0.,
                     update_s=0.)
-    self.assertBetween(found.steps_per_s, 800, 950)
+    self.assertBetween(found.steps_per_s, 800, 1010)
 
   def test_more_environments_if_they_sleep(self):
     config = _config(max_policy_lag=1000.)
@@ -155,6 +155,13 @@ class ChoiceTest(parameterized.TestCase):
   def test_all_levels_are_played(self):
     config = _config(level_name='catch,' * 4 + 'catch')
     self.assertGreaterEqual(_chosen(config, update_s=10.).config.num_actors, 5)
+
+  def test_the_memory_limits_processes(self):
+    times = _times(sleep_s=.05, update_s=1e-4)
+    config = _config(max_policy_lag=1000.)
+    for limit in 10**6, 40:
+      found = choice.choose(config, times._replace(max_processes=limit))
+      self.assertEqual(found.config.num_actors > 40, limit > 40)
 
   def test_without_a_number_that_fits(self):
     config = _config(algorithm='appo', unrolls_per_collect=24)
@@ -245,6 +252,10 @@ class MeasuringTest(parameterized.TestCase):
     config = config_lib.Config(level_name='catch')
     with mock.patch.object(measuring, 'measure', side_effect=AssertionError):
       self.assertIs(measuring.chosen(config, mock.Mock()), config)
+
+  def test_environments_per_process_of_the_user_are_kept(self):
+    self.assertEqual(measuring.plan(4), [(4, 4), (16, 4), (64, 4)])
+    self.assertLen(measuring.plan(1), 5)
 
   def test_what_is_compared(self):
     def variants(asked, **resolved):

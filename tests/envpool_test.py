@@ -4,6 +4,7 @@
 
 import importlib.util
 import sys
+import unittest
 from unittest import mock
 
 from absl.testing import absltest
@@ -18,9 +19,9 @@ from scalable_agent.environments import envpool_env
 from scalable_agent.environments import trial
 from scalable_agent.modes import check
 
-_NEEDS_ENVPOOL = pytest.mark.skipif(
+_NEEDS_ENVPOOL = unittest.skipIf(
     importlib.util.find_spec('envpool') is None,
-    reason='EnvPool is not installed: pip install ".[envpool]"')
+    'EnvPool is not installed: pip install ".[envpool]"')
 
 
 def _settings(num_action_repeats=1, **kwargs):
@@ -238,6 +239,7 @@ class MissingTest(absltest.TestCase):
         spec=trial.Facts, parts={'frame': mock.Mock(low=0, high=1)},
         rewards=np.ones(9), lengths=[3], step_s=9e-6, reset_s=1e-6,
         num_resets=3, checker='', differs=True, action_space='Discrete(2)')
+    facts.resets_hold_up.return_value = False
     facts.spec = mock.Mock(observation=mock.Mock(shape=(2,)))
     facts.spec.action = mock.Mock(size=0, num_values=(2,))
     self.assertEqual(

@@ -324,6 +324,11 @@ MUTATIONS = (
         ('actions are not scaled',
          'spaces.to_space(actions, self._env.single_action_space)', 'actions'),
     )),
+    dict(file='environments/spaces',
+         catches='test_vectors_and_single_ones_have_the_same_episodes', rows=(
+        ('all spaces are boxes', 'if self._mask_space is None and all(',
+         'if True or all('),
+    )),
     dict(file='environments/from_gymnasium',
          catches='test_a_vector_starts_again_after_an_end', rows=(
         ('ends of before are kept',

@@ -70,12 +70,14 @@ class Times(NamedTuple):
     updates: the automatic settings first; empty if nothing was measured.
     in_processes: whether environments step in processes of their own.
     reset_s: seconds of slow resets per step of an environment, else 0.
+    max_processes: processes of environments for which there is memory.
   """
   num_cores: int
   acting: tuple[Acting, ...]
   updates: tuple[Update, ...]
   in_processes: bool = True
   reset_s: float = 0.
+  max_processes: int = 10**6
 
 
 class Choice(NamedTuple):
@@ -132,7 +134,9 @@ def _candidates(config: config_lib.Config,
       for per_process in processes:
         num_together = number // num_groups
         if (number < num_levels or number % num_groups
-            or num_together < min(per_process, 2)):
+            or num_together < min(per_process, 2)
+            or times.in_processes
+            and number > per_process * times.max_processes):
           continue
         try:
           yield dataclasses.replace(

@@ -23,6 +23,7 @@ from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import sources
 from scalable_agent.networks import layers
+from scalable_agent.processes import memory
 from scalable_agent.processes import starts
 from scalable_agent.runs import choice
 from scalable_agent.scores import levels
@@ -36,13 +37,13 @@ _GROUPS = ((4, 1), (16, 8), (16, 1), (64, 8), (64, 1))
 # Environments that share processes are not tried again if so much slower.
 _MUCH_SLOWER = 1.5
 _MICRO_BATCH_SIZE = 4
+# Memory that a process may need; all together get half of the memory.
+_PROCESS_GB = .1
 # Nothing new is begun after this time; a part that waits ends at the limit.
 _BUDGET_S, _LIMIT_S = 40., 55.
 _ACTING_S, _UPDATES_S = 1.5, 2.
 _MIN_STEPS, _MIN_UPDATES = 3, 2
 _POLL_S, _STOP_S, _RESET_TIMEOUT_S = .01, 3., 10.
-
-
 # Makes a learner of settings, for environments.
 MakeLearner: TypeAlias = Callable[
     [config_lib.Config, structs.EnvironmentSpec], learner_lib.Learner]
@@ -128,31 +129,49 @@ def measure(config: config_lib.Config, make_learner: MakeLearner,
   start_s = 0.  # Seconds until an environment process is measured.
   try:
     with tempfile.TemporaryDirectory() as logdir:
-      for number, per_process in _GROUPS:
+      for number, per_process in plan(config.environments_per_process):
         begin_s = clock.now_s
-        if acting and not (clock.has_time(start_s * number / per_process)
-                           and _is_worth(per_process, in_processes, acting)):
+        if acting and not (
+            clock.has_time(start_s * number / per_process)
+            and _is_worth(per_process, in_processes, acting)):
           continue
-        trial = _trial_settings(config, logdir, number, per_process)
+        try:
+          trial = _trial_settings(config, logdir, number, per_process)
+        except errors.ConfigError:  # Such as too many for the replay.
+          if acting:
+            continue
+          raise
         with _Group(trial, make_learner, clock) as group:
           acting[number, per_process] = group.acting()
-          if number == _GROUPS[0][0]:
+          if not start_s:
             start_s = (clock.now_s - begin_s) / number
-          if not updates and (number == _GROUPS[1][0] or not clock.has_time(
-              start_s * _GROUPS[1][0])):
+          if not updates and (number > _GROUPS[0][0] or not clock.has_time(
+              2 * start_s * _GROUPS[1][0])):
             updates = group.updates(config)
   finally:
     tf.keras.backend.clear_session()
   return choice.Times(
       starts.num_cores(),
       tuple(acting[key] for key in sorted(acting, key=lambda k: k[::-1])),
-      updates, in_processes, _slow_resets_s(config))
+      updates, in_processes, _slow_resets_s(config),
+      max(int(memory.size_gb() / 2 / _PROCESS_GB), 1))
+
+
+def plan(per_process: int) -> list[tuple[int, int]]:
+  """Returns environments, and environments of each process, of all groups.
+
+  More than one environment per process is the user's number, and is kept.
+  """
+  return list(dict.fromkeys(
+      (number, per_process if per_process > 1 else own)
+      for number, own in _GROUPS))
 
 
 def _is_worth(per_process: int, in_processes: bool,
               acting: Mapping[tuple[int, int], choice.Acting]) -> bool:
   """Returns whether environments may be faster if they share processes."""
-  if per_process == 1:
+  if per_process == 1 or all(a.per_process == per_process
+                             for a in acting.values()):
     return True
   pairs = [(a, acting.get((a.num_environments, 1))) for a in acting.values()
            if a.per_process > 1]
