@@ -22,7 +22,8 @@ _ROBOTICS = ['gymnasium-robotics>=1.4.2', 'mujoco==3.3.7']
 _PYGAME = 'pygame-ce>=2.1.3'
 # MinAtar asks for matplotlib, pandas and seaborn; only pictures need these.
 _MINATAR = ['minatar>=1.0.15']
-_DM_CONTROL = ['dm_control>=1.0.34', 'shimmy>=2.0']
+# dm_control 1.0.50 fails with mujoco 4.0.
+_DM_CONTROL = ['dm_control>=1.0.34', 'mujoco<4', 'shimmy>=2.0']
 # 296 MB of wheels with the assets, so not in `dev`.
 _ENVPOOL = ['envpool>=1.2.5; python_version >= "3.11"']
 _BOX2D = ['box2d>=2.3.10', _PYGAME]

@@ -40,7 +40,8 @@ import numpy as np
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
-import runs
+from scalable_agent.modes import running
+from scalable_agent.processes import programs
 from scalable_agent.scores import vtrace_ablation
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
@@ -121,35 +122,35 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
     timeout_s: the most seconds of a run.
     num_kills: the number of times that `killed.py` kills each run.
   """
-  waiting, running, failures = list(cells), {}, []
+  waiting, active, failures = list(cells), {}, []
   try:
-    while waiting or running:
-      while waiting and len(running) < jobs:
+    while waiting or active:
+      while waiting and len(active) < jobs:
         cell = waiting.pop(0)
-        running[cell] = (_start(cell, out, common, num_kills),
-                         time.monotonic() + timeout_s)
+        active[cell] = (_start(cell, out, common, num_kills),
+                        time.monotonic() + timeout_s)
       time.sleep(0.2)
-      for cell, (child, deadline) in list(running.items()):
+      for cell, (child, deadline) in list(active.items()):
         code = child.poll()
         if code is None and time.monotonic() < deadline:
           continue
-        del running[cell]
+        del active[cell]
         directory = cell.directory(out)
         result = 'finished'
-        if code == 0 and runs.is_at_end(directory / 'log.txt'):
+        if code == 0 and running.is_at_end(directory / 'log.txt'):
           (directory / 'finished.json').write_text(
               json.dumps(cell.flags(common)))
         else:
           result = ('stopped before its end' if code == 0 else
                     f'exit code {code}, see log.txt' if code else
                     f'took more than {timeout_s:g} s')
-          runs.stop(child)
+          programs.stop(child)
           failures.append(f'{directory}: {result}')
-        print(f'{directory}: {result}, {len(waiting) + len(running)} to go',
+        print(f'{directory}: {result}, {len(waiting) + len(active)} to go',
               flush=True)
   finally:
-    for child, _ in running.values():
-      runs.stop(child)
+    for child, _ in active.values():
+      programs.stop(child)
   return failures
 
 
@@ -158,12 +159,12 @@ def _start(cell, out, common, num_kills):
   shutil.rmtree(directory, ignore_errors=True)  # A run that was cut off.
   flags = cell.flags(common)
   if num_kills:
-    return runs.start_program(
-        [sys.executable, str(runs.ROOT / 'benchmarks/killed.py'),
+    return programs.start(
+        [sys.executable, str(_ROOT / 'benchmarks/killed.py'),
          f'--kills={num_kills}', f'--seed={cell.seed}', '--', *flags,
          f'--logdir={directory}'], directory)
-  return runs.start([*flags, '--progress_secs=1',
-                     '--save_checkpoint_secs=100000'], directory)
+  return running.start([*flags, '--progress_secs=1',
+                        '--save_checkpoint_secs=100000'], directory)
 
 
 def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
@@ -171,7 +172,7 @@ def curve(directory: pathlib.Path, num_frames: int) -> np.ndarray:
 
   A share in which no episode ended has the mean return of the share before.
   """
-  frames, _, returns = runs.episodes(directory).T
+  frames, _, returns = running.episodes(directory).T
   bins = np.minimum((frames - 1) * _NUM_BINS // num_frames, _NUM_BINS - 1)
   means = np.full(_NUM_BINS, np.nan)
   for i in range(_NUM_BINS):

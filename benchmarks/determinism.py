@@ -23,7 +23,7 @@ import time
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
-import runs
+from scalable_agent.processes import programs
 
 _POLL_S = 0.1
 _LONGEST_LIFE_S = 6.  # After a checkpoint.
@@ -83,7 +83,7 @@ def train(name: str, logdir: pathlib.Path, num_kills: int = 0,
 
 
 def _start(name, logdir):
-  return runs.start_program(command(name, logdir), logdir)
+  return programs.start(command(name, logdir), logdir)
 
 
 def _train_and_kill(name, logdir, rng):

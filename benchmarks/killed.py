@@ -19,7 +19,7 @@ import sys
 import time
 
 import numpy as np
-import runs
+from scalable_agent.modes import running
 from scalable_agent.processes import signals
 
 _SAVE_S = 5
@@ -55,9 +55,9 @@ def _follow(process, killed_at):
   restored, past = 0, []
   for line in process.stdout:
     print(line, end='', flush=True)
-    if (frames := runs.restored(line)) is not None:
+    if (frames := running.restored(line)) is not None:
       restored = frames
-    if progress := runs.progress(line):
+    if progress := running.progress(line):
       frames, total = progress
       past.append((time.monotonic(), frames))
       if frames >= killed_at * total:

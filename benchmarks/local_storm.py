@@ -28,7 +28,7 @@ import threading
 import time
 
 import psutil
-import runs
+from scalable_agent.modes import running
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 120.
@@ -69,9 +69,9 @@ class Run:
   def _read(self):
     for line in self.process.stdout:
       self.text += line
-      if (frames := runs.restored(line)) is not None:
+      if (frames := running.restored(line)) is not None:
         self.restored = frames
-      if progress := runs.progress(line):
+      if progress := running.progress(line):
         self.num_frames, _ = progress
 
   def wait_for_frames(self) -> float:

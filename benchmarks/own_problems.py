@@ -35,7 +35,8 @@ from typing import Any, NamedTuple
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
-import runs
+from scalable_agent.modes import running
+from scalable_agent.processes import programs as programs_lib
 from scalable_agent.scores import evaluations
 import venvs
 
@@ -89,8 +90,8 @@ def proposed(problem: Problem, directory: pathlib.Path) -> list[str]:
   """Returns the flags that `--mode=check` proposes."""
   kwargs = ([f'--environment_kwargs={json.dumps(problem.kwargs)}']
             if problem.kwargs else [])
-  with runs.start(['--mode=check', f'--level_name={problem.level}', *kwargs],
-                  directory) as program:
+  with running.start(['--mode=check', f'--level_name={problem.level}', *kwargs],
+                     directory) as program:
     program.wait(_CHECK_TIMEOUT_S)
   text = (directory / 'log.txt').read_text().replace('\\\n', ' ')
   command = [line for line in text.splitlines() if '--recipe=' in line]
@@ -107,15 +108,15 @@ def ours(name: str, seed: int, out: pathlib.Path,
   directory = out / name / f'{seed}_{os.getpid()}'
   flags = proposed(problem, directory / 'check')
   frames = int(problem.frames * args.share)
-  with runs.start([
+  with running.start([
       *flags, f'--total_environment_frames={frames}', f'--seed={seed}',
       f'--eval_every_frames={frames}', '--test_greedy',
       f'--eval_num_episodes={problem.episodes}'], directory / 'train') as run:
     try:
       run.wait(args.timeout_s)
     finally:
-      runs.stop(run)
-  if run.returncode or not runs.is_at_end(directory / 'train' / 'log.txt'):
+      programs_lib.stop(run)
+  if run.returncode or not running.is_at_end(directory / 'train' / 'log.txt'):
     raise RuntimeError(f'See {directory}/train/log.txt')
   last = evaluations.read(str(directory / 'train'))[-1]
   return Result(name, 'ours', seed, last.num_env_frames, last.train_time_s,
@@ -138,7 +139,8 @@ def peer(name: str, program: str, seed: int, python: str,
       env={**os.environ, 'PYTHONPATH': str(_ROOT)}, timeout=args.timeout_s,
       text=True, capture_output=True)
   if done.returncode:
-    raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    last = done.stderr.strip().splitlines()[-1:]
+    raise RuntimeError(*last or [f'The program ended with {done.returncode}.'])
   found = json.loads(done.stdout.splitlines()[-1])
   return Result(name, program, seed, found['frames'], found['seconds'],
                 found['returns'])

@@ -27,7 +27,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
-import runs
+from scalable_agent.modes import running
 from scalable_agent.scores import atari57
 from scalable_agent.settings import config as config_lib
 
@@ -50,7 +50,7 @@ def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
   Args:
     directory: the log directory.
   """
-  episodes = runs.episodes(directory)
+  episodes = running.episodes(directory)
   windows = np.ceil(episodes[:, 0] / _WINDOW_FRAMES).astype(np.int64)
   points = []
   for window in np.unique(windows):
@@ -63,7 +63,7 @@ def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
 
 def tests(directory: pathlib.Path) -> list[Row]:
   """Returns the rows of the tests in a log directory, without the run's key."""
-  seconds = runs.episodes(directory)[-1, 1]
+  seconds = running.episodes(directory)[-1, 1]
   rows = []
   for path in sorted(glob.glob(str(directory / 'scores-*.json'))):
     with open(path, encoding='utf-8') as f:

@@ -26,11 +26,12 @@ import tempfile
 import threading
 import time
 
-import runs
 from scalable_agent import experiment
+from scalable_agent.modes import running
 from scalable_agent.runs import choice
 
 _HERE = pathlib.Path(__file__).resolve().parent
+_ROOT = _HERE.parent
 # A run is killed this many seconds after the end that is expected.
 _MARGIN_S = 300
 _GROUPS = {'num_actor_groups': (1, 2, 4)}
@@ -75,11 +76,11 @@ def measure(flags, cores, args):
   with tempfile.TemporaryDirectory() as logdir:
     child = subprocess.Popen(
         ['taskset', '-c', ','.join(map(str, range(cores))), sys.executable,
-         str(runs.ROOT / 'experiment.py'), *flags, f'--logdir={logdir}',
+         str(_ROOT / 'experiment.py'), *flags, f'--logdir={logdir}',
          '--progress_secs=1', '--save_checkpoint_secs=100000'],
         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=dict(os.environ, PYTHONUNBUFFERED='1', TF_CPP_MIN_LOG_LEVEL='2',
-                 PYTHONPATH=f'{runs.ROOT}:{_HERE}'))
+                 PYTHONPATH=f'{_ROOT}:{_HERE}'))
     limit = threading.Timer(
         args.warm_up_s + args.window_s + _MARGIN_S, child.kill)
     limit.start()
@@ -89,7 +90,7 @@ def measure(flags, cores, args):
         output.append(line)
         if line.startswith('Chosen: --num_actors'):
           chosen = line.strip()
-        found = runs.progress(line)
+        found = running.progress(line)
         if found and '%' in line:  # Not before the first update.
           seen.append((time.monotonic(), found[0]))
           if seen[-1][0] - seen[0][0] >= args.warm_up_s + args.window_s:

@@ -28,7 +28,8 @@ import psutil
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
-import runs
+from scalable_agent.modes import running
+from scalable_agent.processes import programs
 
 _PERIOD_S = 10
 _WARM_UP_MINUTES = 5
@@ -67,7 +68,7 @@ def _soak(args):
   """Returns the program's exit code, and rows of `_FIELDS`."""
   start_s = time.monotonic()
   rows = []
-  child = runs.start(args.flags, args.out / 'run')
+  child = running.start(args.flags, args.out / 'run')
   process = psutil.Process(child.pid)
   try:
     while child.poll() is None and (
@@ -76,7 +77,7 @@ def _soak(args):
         rows.append(((time.monotonic() - start_s) / 60, *_look(process)))
       time.sleep(_PERIOD_S)
   finally:
-    runs.stop(child)
+    programs.stop(child)
   return child.returncode, rows
 
 

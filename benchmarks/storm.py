@@ -37,8 +37,8 @@ import uuid
 import numpy as np
 import psutil
 from ray import cluster_utils
-import runs
 from scalable_agent.distributed import hosts
+from scalable_agent.modes import running
 from scalable_agent.scores import plotting
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -114,10 +114,10 @@ class Run:
       self.text += line
       if 'is replaced: ' in line or 'It restarts from' in line:
         self.losses_s.append(time.monotonic())
-      if (frames := runs.restored(line)) is not None:
+      if (frames := running.restored(line)) is not None:
         self.restored.append(frames)
         self.past.append((time.monotonic(), frames))
-      if progress := runs.progress(line):
+      if progress := running.progress(line):
         self.num_frames, _ = progress
         self.past.append((time.monotonic(), self.num_frames))
         self.is_complete = f'{_NUM_WORKERS} of {_NUM_WORKERS} workers' in line

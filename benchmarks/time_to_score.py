@@ -48,7 +48,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import peers
-import runs
+from scalable_agent.modes import running
 import venvs
 
 _CORES = len(os.sched_getaffinity(0))
@@ -115,7 +115,7 @@ class Games(NamedTuple):
 
   def means(self) -> np.ndarray:
     """Returns the mean of the last 100 games at each game, NaN before."""
-    return runs.means(self.returns)
+    return running.means(self.returns)
 
 
 def reached(means: np.ndarray, mark: float) -> int | None:
@@ -129,7 +129,7 @@ def held(means: np.ndarray, mark: float) -> int | None:
   length = 0
   for index, mean in enumerate(means):
     length = length + 1 if mean >= mark else 0
-    if length > runs.NUM_EPISODES:
+    if length > running.NUM_EPISODES:
       return index
   return None
 
@@ -155,7 +155,7 @@ class _Program:
 
   def is_at_end(self) -> bool:
     """Returns whether a program that has finished was not stopped."""
-    return not self._is_ours or runs.is_at_end(self._directory / 'log')
+    return not self._is_ours or running.is_at_end(self._directory / 'log')
 
   def games(self) -> Games:
     """Returns the games so far."""
@@ -166,7 +166,7 @@ class _Program:
       times, steps, returns = table.reshape(-1, 3).T
       return Games((times - self._start_s) / 60, steps * _FRAMES_PER_STEP,
                    returns)
-    frames, train_s, returns = runs.episodes(self._directory / 'logdir').T
+    frames, train_s, returns = running.episodes(self._directory / 'logdir').T
     if len(train_s):
       # The clock of a run starts with the training. Games are written now and
       # then, so this is the least of the delays.
@@ -336,7 +336,7 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   axis.axhline(mark, color='grey', linestyle=':')
   axis.set_xlabel(
       f'minutes since the start of the program, {_CORES} cores')
-  axis.set_ylabel(f'{game}: mean return of {runs.NUM_EPISODES} games')
+  axis.set_ylabel(f'{game}: mean return of {running.NUM_EPISODES} games')
   axis.grid(alpha=0.3)
   figure.legend(loc='outside upper center', ncols=2)
   figure.savefig(out / f'{game}-{mark:g}.png', dpi=110)

@@ -29,6 +29,7 @@ The functions of DI-engine and pytorch_seed_rl are in `scalable_agent.compat`.
 Arguments of any type are converted to float32, or to float64 on request.
 """
 
+from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,6 +39,10 @@ import tensorflow as tf
 _MAX_UNROLLED_STEPS = 64
 # Types that TensorFlow converts to a tensor.
 TensorLike: TypeAlias = tf.Tensor | tf.Variable | np.ndarray | list | float
+
+# Traces of eager calls, by static values, dtype and shapes.
+_traces: dict[tuple[Hashable, ...],
+              tf.types.experimental.ConcreteFunction] = {}
 
 
 class VTraceReturns(NamedTuple):
@@ -86,8 +91,12 @@ def log_probs_from_logits_and_actions(
   if not policy_logits.shape[:-1].is_compatible_with(actions.shape):
     raise ValueError(f'actions: Shape {actions.shape} does not fit shape '
                      f'{policy_logits.shape} of policy_logits')
-  return -tf.nn.sparse_softmax_cross_entropy_with_logits(
-      labels=actions, logits=policy_logits)
+  num_actions = policy_logits.shape[-1] or tf.shape(policy_logits)[-1]
+  # The function of tf.nn takes ten times as long for more checks.
+  losses, _ = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+      features=tf.reshape(policy_logits, [-1, num_actions]),
+      labels=tf.reshape(actions, [-1]))
+  return -tf.reshape(losses, tf.shape(actions))
 
 
 def from_logits(
@@ -252,62 +261,97 @@ def from_importance_weights(
     rewards = _to_tensor('rewards', rewards, dtype)
     values = _to_tensor('values', values, dtype)
     bootstrap_value = _to_tensor('bootstrap_value', bootstrap_value, dtype)
-    clip_rho_threshold = _to_threshold(
-        'clip_rho_threshold', clip_rho_threshold, dtype)
-    clip_pg_rho_threshold = _to_threshold(
-        'clip_pg_rho_threshold', clip_pg_rho_threshold, dtype)
-    clip_c_threshold = _to_threshold(
-        'clip_c_threshold', clip_c_threshold, dtype)
-    lambda_ = _to_tensor('lambda_', lambda_, dtype)
-
-    rank = log_rhos.shape.rank
-    if rank == 0:
-      raise ValueError('log_rhos: Shape () must have rank at least 1')
-    if rank is not None:
-      reason = f' as log_rhos has shape {log_rhos.shape}'
-      _check_rank('discounts', discounts, rank, reason)
-      _check_rank('rewards', rewards, rank, reason)
-      _check_rank('values', values, rank, reason)
-      _check_rank('bootstrap_value', bootstrap_value, rank - 1, reason)
-      if lambda_.shape.rank != 0:
-        _check_rank('lambda_', lambda_, rank, reason)
-        _check_fits_values('lambda_', lambda_, values)
-    _check_fits_values('log_rhos', log_rhos, values)
-    _check_fits_values('discounts', discounts, values)
-    _check_fits_values('rewards', rewards, values)
-    if not values.shape[1:].is_compatible_with(bootstrap_value.shape):
-      raise ValueError(f'bootstrap_value: Shape {bootstrap_value.shape} does '
-                       f'not fit shape {values.shape} of values')
-
-    if associative_scan and not values.shape.is_fully_defined():
-      raise ValueError(f'values: Shape {values.shape} must be known statically '
-                       'for associative_scan')
+    options = [
+        _to_threshold('clip_rho_threshold', clip_rho_threshold, dtype),
+        _to_threshold('clip_pg_rho_threshold', clip_pg_rho_threshold, dtype),
+        _to_threshold('clip_c_threshold', clip_c_threshold, dtype),
+        _to_option('lambda_', lambda_, dtype)]
 
     # The targets are constants for the losses. Gradients stop at the inputs,
     # not at the results, so that a caller's tape does not record the recursion.
-    constants = [tf.stop_gradient(x) for x in (
-        log_rhos, discounts, rewards, values, bootstrap_value,
-        clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold, lambda_)]
-    return VTraceReturns(*_vtrace(
-        *constants, mix_advantages, associative_scan, _is_unrolled(values)))
+    arguments = [tf.stop_gradient(x) for x in (
+        log_rhos, discounts, rewards, values, bootstrap_value)]
+    options = [x if isinstance(x, float) else tf.stop_gradient(x)
+               for x in options]
+    return VTraceReturns(*_call_vtrace(
+        (mix_advantages, associative_scan, _is_unrolled(values)),
+        arguments, options))
 
 
 def _is_unrolled(values: tf.Tensor) -> bool:
   # The graphs of callers, such as the learner's, keep the loop.
-  return tf.executing_eagerly() and (
-      0 < values.shape[0] <= _MAX_UNROLLED_STEPS)
+  return bool(tf.executing_eagerly() and values.shape.rank and (
+      0 < values.shape[0] <= _MAX_UNROLLED_STEPS))
+
+
+def _call_vtrace(
+    static: tuple[bool, ...], arguments: list[tf.Tensor],
+    options: list[tf.Tensor | float]) -> tuple[tf.Tensor, tf.Tensor]:
+  """Checks shapes and calls `_vtrace`.
+
+  Eager calls are without the search of `tf.function` for a trace, and without
+  checks of known shapes. Both take longer than the recursion. Numbers are parts
+  of the trace.
+  """
+  if (not tf.executing_eagerly() or tf.config.functions_run_eagerly()
+      or tf.distribute.has_strategy()):
+    _check_shapes(static[1], options[-1], *arguments)
+    return _vtrace(*static, *arguments, *options)
+  num_arguments = len(arguments)  # `trace` must not keep the tensors.
+  numbers = [x if isinstance(x, float) else None for x in options]
+  tensors = [*arguments, *[x for x in options if not isinstance(x, float)]]
+  key = (*static, *numbers, tensors[0].dtype, *[x.shape for x in tensors])
+  if key not in _traces:
+    _check_shapes(static[1], options[-1], *arguments)
+
+    def trace(*tensors: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+      left = iter(tensors[num_arguments:])
+      return _vtrace.python_function(*static, *tensors[:num_arguments], *[
+          next(left) if x is None else x for x in numbers])
+
+    _traces[key] = tf.function(
+        trace, autograph=False).get_concrete_function(*tensors)
+  return _traces[key](*tensors)
+
+
+def _check_shapes(
+    associative_scan: bool, lambda_: tf.Tensor | float, log_rhos: tf.Tensor,
+    discounts: tf.Tensor, rewards: tf.Tensor, values: tf.Tensor,
+    bootstrap_value: tf.Tensor) -> None:
+  rank = log_rhos.shape.rank
+  if rank == 0:
+    raise ValueError('log_rhos: Shape () must have rank at least 1')
+  if rank is not None:
+    reason = f' as log_rhos has shape {log_rhos.shape}'
+    _check_rank('discounts', discounts, rank, reason)
+    _check_rank('rewards', rewards, rank, reason)
+    _check_rank('values', values, rank, reason)
+    _check_rank('bootstrap_value', bootstrap_value, rank - 1, reason)
+    if not isinstance(lambda_, float) and lambda_.shape.rank != 0:
+      _check_rank('lambda_', lambda_, rank, reason)
+      _check_fits_values('lambda_', lambda_, values)
+  _check_fits_values('log_rhos', log_rhos, values)
+  _check_fits_values('discounts', discounts, values)
+  _check_fits_values('rewards', rewards, values)
+  if not values.shape[1:].is_compatible_with(bootstrap_value.shape):
+    raise ValueError(f'bootstrap_value: Shape {bootstrap_value.shape} does '
+                     f'not fit shape {values.shape} of values')
+
+  if associative_scan and not values.shape.is_fully_defined():
+    raise ValueError(f'values: Shape {values.shape} must be known statically '
+                     'for associative_scan')
 
 
 # Compiled, because an eager tf.scan is a slow Python loop.
 @tf.function(autograph=False)
 def _vtrace(
+    mix_advantages: bool, associative_scan: bool, is_unrolled: bool,
     log_rhos: tf.Tensor, discounts: tf.Tensor, rewards: tf.Tensor,
     values: tf.Tensor, bootstrap_value: tf.Tensor,
-    clip_rho_threshold: tf.Tensor, clip_pg_rho_threshold: tf.Tensor,
-    clip_c_threshold: tf.Tensor, lambda_: tf.Tensor, mix_advantages: bool,
-    associative_scan: bool,
-    is_unrolled: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    *options: tf.Tensor | float) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns `vs` and `pg_advantages` of checked tensors."""
+  clip_rho_threshold, clip_pg_rho_threshold, clip_c_threshold, lambda_ = (
+      tf.convert_to_tensor(x, log_rhos.dtype) for x in options)
   rhos = tf.exp(log_rhos)
   vs = compute_vs(
       tf.minimum(clip_rho_threshold, rhos),
@@ -388,8 +432,10 @@ def _to_tensor(name: str, value: TensorLike, dtype: tf.DType) -> tf.Tensor:
   if dtype not in (tf.float32, tf.float64, tf.int32):
     raise ValueError(f'dtype: {dtype.name} must be float32 or float64')
   # The hint keeps the digits of Python floats for float64.
-  tensor = tf.convert_to_tensor(
+  tensor = value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(
       value, dtype_hint=dtype if dtype.is_floating else None)
+  if tensor.dtype == dtype:
+    return tensor
   allowed = tensor.dtype.is_integer or (
       dtype.is_floating and (tensor.dtype.is_floating or tensor.dtype.is_bool))
   if not allowed:
@@ -399,12 +445,21 @@ def _to_tensor(name: str, value: TensorLike, dtype: tf.DType) -> tf.Tensor:
   return tf.cast(tensor, dtype)
 
 
-def _to_threshold(
-    name: str, value: TensorLike | None, dtype: tf.DType) -> tf.Tensor:
-  # Returns a tensor, since each new Python number would retrace `_vtrace`.
-  threshold = _to_tensor(
+def _to_option(
+    name: str, value: TensorLike, dtype: tf.DType) -> tf.Tensor | float:
+  # Other numbers become tensors, since each number would be another trace.
+  is_default = isinstance(value, float) and value == 1.0
+  if is_default and tf.executing_eagerly():
+    return 1.0
+  return _to_tensor(name, value, dtype)
+
+
+def _to_threshold(name: str, value: TensorLike | None,
+                  dtype: tf.DType) -> tf.Tensor | float:
+  threshold = _to_option(
       name, float('inf') if value is None else value, dtype)
-  _check_rank(name, threshold, 0)
+  if not isinstance(threshold, float):
+    _check_rank(name, threshold, 0)
   return threshold
 
 

@@ -46,7 +46,8 @@ _COMMANDS = {
     'ablation': 'ablation.py --out={out}/runs --corrections=vtrace,none '
                 f'--seeds=2 --jobs=2 -- {_CATCH} '
                 '--total_environment_frames=4000',
-    'sweep': 'sweep.py --out={out}/runs --num_trials=2 --rungs=2000,4000 '
+    'sweep': '../scalable_agent/modes/sweep.py --out={out}/runs '
+             '--num_trials=2 --rungs=2000,4000 '
              f'--search=learning_rate=0.001,0.01 -- {_CATCH}',
     'determinism': 'determinism.py --out={out}/runs '
                    '--runs=catch,ddqn_prioritised --repeats=2 --kills=1',
@@ -68,10 +69,11 @@ class BenchmarksTest(parameterized.TestCase):
         [sys.executable, os.path.join(_ROOT, 'benchmarks', program),
          *arguments], cwd=out, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, check=False,
-        env={**os.environ, _MARK: out, 'TF_CPP_MIN_LOG_LEVEL': '2'})
+        env={**os.environ, _MARK: out, 'TF_CPP_MIN_LOG_LEVEL': '2',
+             'PYTHONPATH': _ROOT})
     self.assertEqual(done.returncode, 0, done.stdout)
     self.assertNotRegex(done.stdout, r'Traceback|failed \|')
-    if program == 'sweep.py':
+    if program.endswith('sweep.py'):
       with open(os.path.join(out, 'runs', 'sweep.csv'), encoding='utf-8') as f:
         scores = [row['score at 2000'] for row in csv.DictReader(f)]
       self.assertLen(scores, 2)

@@ -35,7 +35,10 @@ class NotebookTest(absltest.TestCase):
     for line in '\n'.join(self.cells).replace('\\\n', ' ').splitlines():
       if line.startswith(_COMMAND):
         flags = line.removeprefix(_COMMAND).replace('{FRAMES}', '4000000')
-        config = experiment.parse(shlex.split(flags))
+        is_training = '--recipe' in flags
+        self.assertEqual(flags.endswith(' | cat'), is_training,
+                         'Without cat, a panel is drawn again and again.')
+        config = experiment.parse(shlex.split(flags.removesuffix(' | cat')))
         zoo.folder(config.logdir)
         modes.append(config.mode)
     self.assertContainsSubset(

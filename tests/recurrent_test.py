@@ -411,7 +411,9 @@ class ReplayTest(parameterized.TestCase, tf.test.TestCase):
     agent = algorithms.make_agent(config, env.spec, 1)
     rng = np.random.default_rng(5)  # DDQN chooses now this, now that.
     for variable in agent.trainable_variables:
-      variable.assign(rng.normal(scale=.7, size=variable.shape))
+      # MPO clips its actions.
+      variable.assign(rng.normal(scale=.25 if algorithm == 'mpo' else .7,
+                                 size=variable.shape))
     weights = structs.Weights(0, [tf.identity(v) for v in agent.variables])
     actor = actor_lib.Actor(
         env, policies.AgentPolicy(agent, greedy=True), lambda: weights,
@@ -430,6 +432,8 @@ class ReplayTest(parameterized.TestCase, tf.test.TestCase):
     seen = batches.experience(
         agent, agent, tf.nest.map_structure(tf.constant, data), None)
     chosen = agent.head.distribution(agent.params(seen.policy.now)).mode()
+    if algorithm == 'mpo':
+      chosen = tf.clip_by_value(chosen, -1, 1)
     known = data.known.ravel() == 1
     self.assertAllClose(chosen[known], seen.action[known], rtol=1e-4, atol=1e-5)
     self.assertEqual(np.all(known), level.startswith('terminating'))

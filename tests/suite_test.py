@@ -432,8 +432,8 @@ MUTATIONS = (
         ('a stop does not end the wait',
          'while cell.directory.exists() and not stop.is_set():',
          'while cell.directory.exists():'),
-        ('runs start after a stop', 'if not stop.is_set():\n        running',
-         'if True:\n        running'),
+        ('runs start after a stop', 'if not stop.is_set():\n        active',
+         'if True:\n        active'),
     )),
     dict(file='modes/suite', catches='test_finished_runs_are_not_run_again',
          rows=(
@@ -448,7 +448,7 @@ MUTATIONS = (
          'True'),
     )),
     dict(file='modes/suite', catches='test_jobs_run_at_the_same_time', rows=(
-        ('one job', 'len(running) < jobs', 'not running'),
+        ('one job', 'len(active) < jobs', 'not active'),
     )),
     dict(file='processes/programs',
          catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of benchmarks/sweep.py and benchmarks/time_to_score.py."""
+"""Tests of the search for settings and of benchmarks/time_to_score.py."""
 
 import contextlib
 import csv
@@ -15,12 +15,12 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+from scalable_agent.modes import sweep
 
 _BENCHMARKS = os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), 'benchmarks')
 sys.path.insert(0, _BENCHMARKS)
 # pylint: disable=g-import-not-at-top,wrong-import-position
-import sweep
 import time_to_score
 
 _SPACE = {'a': ['1', '2', '3'], 'b': ['x', 'y']}
@@ -107,7 +107,8 @@ class SweepTest(absltest.TestCase):
     super().setUp()
     self.out = pathlib.Path(self.create_tempdir().full_path)
     (self.out / 'experiment.py').write_text(_PROGRAM)
-    self.enter_context(mock.patch.object(sweep.runs, 'ROOT', self.out))
+    self.enter_context(mock.patch.object(
+        sweep.running, 'PROGRAM', [str(self.out / 'experiment.py')]))
     self.enter_context(mock.patch.object(sweep, '_POLL_S', 0.01))
 
   def sweep(self, *flags, search=('a=1,2,3', 'b=x,y'),

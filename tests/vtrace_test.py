@@ -454,6 +454,39 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
     for found, expected in zip(eager, graph):
       np.testing.assert_array_equal(found, expected)
 
+  def test_eager_calls_share_no_trace(self):
+    for length, values_shape in ((2, (3,)), (4, (3,)), (2, (5,))):
+      arguments = _random_arguments(21, values_shape, length=length)
+      arguments['log_rhos'] += 1.0  # So that all thresholds count.
+      for dtype, options in itertools.product(
+          (tf.float32, tf.float64),
+          (dict(), dict(clip_rho_threshold=2.0), dict(clip_rho_threshold=None),
+           dict(clip_pg_rho_threshold=2.0), dict(clip_c_threshold=2.0),
+           dict(lambda_=0.5), dict(lambda_=0.5, mix_advantages=True))):
+        for _ in range(2):  # The second call uses the trace of the first.
+          found = vtrace.from_importance_weights(
+              **arguments, **options, dtype=dtype)
+          for output, expected in zip(
+              found, _ground_truth(**arguments, **options)):
+            self.assertEqual(output.dtype, dtype)
+            self.assertAllClose(expected, output, rtol=1e-5, atol=1e-5)
+
+  @parameterized.parameters(False, True)
+  def test_calls_elsewhere(self, in_strategy):
+    arguments = {k: tf.constant(v, tf.float32)
+                 for k, v in _random_arguments(22).items()}
+    expected = vtrace.from_importance_weights(**arguments)
+    call = lambda: vtrace.from_importance_weights(**arguments)
+    if in_strategy:
+      found = tf.distribute.OneDeviceStrategy('CPU:0').run(call)
+    else:
+      tf.config.run_functions_eagerly(True)
+      try:
+        found = call()
+      finally:
+        tf.config.run_functions_eagerly(False)
+    self.assertAllClose(expected, found)
+
   @parameterized.parameters((False, False), (True, False), (False, True))
   def test_gradients_of_compute_vs(self, associative_scan, is_unrolled):
     rng = np.random.RandomState(14)
@@ -649,6 +682,13 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='vtrace', catches='test_eager_calls_share_no_trace', rows=(
+        ('traces by shape only', 'key = (*static, *numbers, tensors[0].dtype,',
+         'key = ('),
+        ('shapes of traces forgotten',
+         'tensors[0].dtype, *[x.shape for x in tensors])',
+         'tensors[0].dtype)'),
+    )),
     dict(file='vtrace', catches='test_eager_results_are_those_of_a_graph1',
          rows=(
         ('unrolled sums in the wrong order', 'tf.stack(sums[::-1])',
@@ -764,6 +804,8 @@ MUTATIONS = (
     dict(file='vtrace', catches='test_no_gradient', rows=(
         ('gradients not stopped', 'tf.stop_gradient(x) for x in (',
          'x for x in ('),
+        ('gradients of options not stopped', 'else tf.stop_gradient(x)\n',
+         'else x\n'),
     )),
     dict(file='vtrace',
          catches='test_infinite_weight_where_the_episode_ends', rows=(
@@ -793,8 +835,8 @@ MUTATIONS = (
          'multiply_no_nan(vs_t_plus_1, lambda_) +',
          'multiply_no_nan(vs_t_plus_1, tf.roll(lambda_, -1, 0)) +'),
         ('first lambda for all steps',
-         "lambda_ = _to_tensor('lambda_', lambda_, dtype)",
-         "lambda_ = tf.reduce_max(_to_tensor('lambda_', lambda_, dtype))"),
+         "_to_option('lambda_', lambda_, dtype)]",
+         "tf.reduce_max(_to_option('lambda_', lambda_, dtype))]"),
     )),
 )
 

@@ -27,7 +27,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 _MAX_BYTES = 25e6
 # Agents whose games take little time, and need no further package.
-_CHEAP = ('cartpole', 'catch', 'memory', 'pendulum')
+_CHEAP = ('cartpole', 'catch', 'memory', 'pattern', 'pendulum')
 _NAMES = zoo.names()
 _FILES = {'agent.json', 'card.json', 'settings.json', 'spec.json',
           'weights.npz'}

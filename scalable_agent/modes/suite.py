@@ -13,13 +13,12 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
 from absl import flags
-import scalable_agent
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.modes import running
 from scalable_agent.modes import suite_plans
 from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
@@ -192,46 +191,41 @@ def _run_all(cells: Sequence[Cell], jobs: int,
   left = collections.deque(cell for cell in cells if not cell.tested())
   print(f'{len(cells)} runs, of which {len(cells) - len(left)} are finished.',
         flush=True)
-  running: dict[Cell, tuple[str, subprocess.Popen]] = {}
+  active: dict[Cell, tuple[str, subprocess.Popen]] = {}
   failures = []
 
   def start(cell: Cell, mode: str) -> None:
     try:
       _wait_until_unlocked(cell, stop)
       if not stop.is_set():
-        running[cell] = mode, _start(cell, mode)
+        active[cell] = mode, _start(cell, mode)
     except errors.CheckpointError as e:  # Another run has the directory.
       failures.append(f'{cell}, {mode}: {e}')
 
   try:
-    while (left or running) and not stop.is_set():
-      while left and len(running) < jobs:
+    while (left or active) and not stop.is_set():
+      while left and len(active) < jobs:
         start(left.popleft(), 'train')
       stop.wait(_POLL_S)
-      for cell, (mode, child) in list(running.items()):
+      for cell, (mode, child) in list(active.items()):
         code = child.poll()
         if code is None:
           continue
-        del running[cell]
+        del active[cell]
         if code == 0 and mode == 'train' and not stop.is_set():
           start(cell, 'test')
         elif not stop.is_set():
-          failures += _ended(cell, mode, code, len(left) + len(running))
+          failures += _ended(cell, mode, code, len(left) + len(active))
   finally:
-    programs.stop(*(child for _, child in running.values()))
+    programs.stop(*(child for _, child in active.values()))
   return failures
 
 
 def _start(cell: Cell, mode: str) -> subprocess.Popen:
   print(f'{cell}: {mode}.', flush=True)
   # Test mode takes all other settings from the training.
-  of_mode = cell.flags if mode == 'train' else cell.flags[-1:]
-  root = str(pathlib.Path(scalable_agent.__file__).resolve().parent.parent)
-  path = os.pathsep.join(filter(None, [root, os.environ.get('PYTHONPATH')]))
-  return programs.start(
-      [sys.executable, '-m', f'{scalable_agent.__name__}.experiment',
-       f'--mode={mode}', *of_mode], cell.directory,
-      env=dict(os.environ, PYTHONPATH=path))
+  of_mode = cell.flags[:-1] if mode == 'train' else ()
+  return running.start([f'--mode={mode}', *of_mode], cell.directory)
 
 
 def _wait_until_unlocked(cell: Cell, stop: signals.Stop) -> None:

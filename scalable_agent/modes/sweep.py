@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Searches for good settings: random search with successive halving.
 
-  python benchmarks/sweep.py --out=DIRECTORY --num_trials=12 \\
+  python -m scalable_agent.modes.sweep --out=DIRECTORY --num_trials=12 \\
       --rungs=1000000,3000000,8000000 --keep=3 [--jobs=1] \\
       --search=learning_rate=0.0003,0.0006,0.001 \\
       --search=entropy_cost=0.001,0.003,0.01 [-- FLAGS]
@@ -34,16 +34,14 @@ import math
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 from typing import NamedTuple
 
 import numpy as np
-
-_ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
-import runs
+from scalable_agent.modes import running
+from scalable_agent.processes import programs
 
 _POLL_S = 5.0
 # A trial in which no episode ends for so long hangs.
@@ -67,7 +65,7 @@ class Trial(NamedTuple):
   def flags(self, common: list[str]) -> list[str]:
     return [*common, *(f'--{name}={value}' for name, value in self.settings)]
 
-  def __str__(self):
+  def __str__(self) -> str:
     return ' '.join(f'{name}={value}' for name, value in self.settings)
 
 
@@ -92,13 +90,13 @@ def score(episodes: np.ndarray, num_frames: float = math.inf) -> float:
   """Returns the mean of the last 100 returns within the first frames.
 
   Args:
-    episodes: see `runs.episodes`.
+    episodes: see `running.episodes`.
     num_frames: environment frames that count.
 
   Returns:
     -inf if no episode had ended.
   """
-  returns = episodes[episodes[:, 0] <= num_frames, 2][-runs.NUM_EPISODES:]
+  returns = episodes[episodes[:, 0] <= num_frames, 2][-running.NUM_EPISODES:]
   return float(np.mean(returns)) if returns.size else -math.inf
 
 
@@ -118,7 +116,7 @@ class Sweep:
     self.failed: dict[Trial, str] = {}  # Why.
 
   def episodes(self, trial: Trial) -> np.ndarray:
-    return runs.episodes(trial.directory(self._out))
+    return running.episodes(trial.directory(self._out))
 
   def run(self, trials: list[Trial], rung: int) -> dict[Trial, float]:
     """Runs trials to a number of frames.
@@ -129,38 +127,38 @@ class Sweep:
     for trial in trials:
       self._check_flags(trial)
     waiting = [t for t in trials if not self.is_at(t, rung)]
-    running = {}
+    active: dict[Trial, subprocess.Popen] = {}
     try:
-      while waiting or running:
-        while waiting and len(running) < self._jobs:
+      while waiting or active:
+        while waiting and len(active) < self._jobs:
           trial = waiting.pop(0)
-          running[trial] = self._start(trial)
+          active[trial] = self._start(trial)
         time.sleep(_POLL_S)
-        for trial, child in list(running.items()):
+        for trial, child in list(active.items()):
           code = child.poll()
-          if code == 0 and runs.is_at_end(
+          if code == 0 and running.is_at_end(
               trial.directory(self._out) / 'log.txt'):
             self._end(trial).touch()
           elif code == 0:
             self.failed[trial] = 'it was stopped'
           elif code is not None:
-            self.failed[trial] = runs.last_words(trial.directory(self._out))
+            self.failed[trial] = programs.last_words(trial.directory(self._out))
           elif self.is_at(trial, rung):
-            runs.stop(child)
+            programs.stop(child)
           elif self._has_hung(trial):
-            runs.stop(child)
+            programs.stop(child)
             self.failed[trial] = f'no episode has ended for {_HANG_S:.0f} s'
           else:
             continue
-          del running[trial]
-          self._say(trial, rung, len(waiting) + len(running))
+          del active[trial]
+          self._say(trial, rung, len(waiting) + len(active))
     finally:
-      for child in running.values():
-        runs.stop(child)
+      for child in active.values():
+        programs.stop(child)
     return {trial: score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}
 
-  def _check_flags(self, trial):
+  def _check_flags(self, trial: Trial) -> None:
     directory = trial.directory(self._out)
     path = directory / 'flags.json'
     if path.exists() and json.loads(path.read_text()) != trial.flags(
@@ -168,12 +166,12 @@ class Sweep:
       raise SystemExit(f'{directory} was run with other flags: use another '
                        '--out.')
 
-  def _start(self, trial):
+  def _start(self, trial: Trial) -> subprocess.Popen:
     directory = trial.directory(self._out)
     flags = trial.flags(self._common)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / 'flags.json').write_text(json.dumps(flags))
-    return runs.start(flags, directory)
+    return running.start(flags, directory)
 
   def is_at(self, trial: Trial, rung: int) -> bool:
     """Whether a trial was run to a number of frames, or to its own end."""
@@ -182,17 +180,17 @@ class Sweep:
     episodes = self.episodes(trial)
     return bool(len(episodes)) and episodes[-1, 0] >= rung
 
-  def _has_hung(self, trial):
+  def _has_hung(self, trial: Trial) -> bool:
     # The flags are written at the start of a trial.
     files = [trial.directory(self._out) / name
              for name in ('flags.json', 'episodes.csv')]
     last_s = max(file.stat().st_mtime for file in files if file.exists())
     return time.time() - last_s > _HANG_S
 
-  def _end(self, trial):
+  def _end(self, trial: Trial) -> pathlib.Path:
     return trial.directory(self._out) / 'finished'
 
-  def _say(self, trial, rung, num_left):
+  def _say(self, trial: Trial, rung: int, num_left: int) -> None:
     result = f'{score(self.episodes(trial), rung):.2f}'
     if trial in self.failed:
       result = f'failed: {self.failed[trial]}'
@@ -225,7 +223,7 @@ def rows(trials: list[Trial], sweep: Sweep,
         'minutes': round(seconds / 60, 1),
         'frames/s': round(frames / max(seconds, 1e-9))})
 
-  def rank(row):
+  def rank(row: dict) -> tuple[int, float]:
     scores = [row[f'score at {rung}'] for rung in rungs]
     scores = [score for score in scores if score != '']
     # At the same frames. The frames after this number are chance.
@@ -241,15 +239,15 @@ def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
   from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
   figure, axis = plt.subplots(figsize=(9, 5))
   curves = [(trial, sweep.episodes(trial)) for trial in trials]
-  curves = [(trial, e) for trial, e in curves if len(e) >= runs.NUM_EPISODES]
+  curves = [(trial, e) for trial, e in curves if len(e) >= running.NUM_EPISODES]
   curves.sort(key=lambda curve: -score(curve[1]))
   for rank, (trial, episodes) in enumerate(curves):
     is_named = rank < _MAX_CURVES_IN_LEGEND
-    axis.plot(episodes[:, 0] / 1e6, runs.means(episodes[:, 2]),
+    axis.plot(episodes[:, 0] / 1e6, running.means(episodes[:, 2]),
               label=f'{trial.number}: {trial}' if is_named else None,
               color=None if is_named else 'lightgrey', zorder=-rank)
   axis.set_xlabel('million environment frames')
-  axis.set_ylabel(f'mean return of {runs.NUM_EPISODES} episodes of training')
+  axis.set_ylabel(f'mean return of {running.NUM_EPISODES} episodes of training')
   axis.grid(alpha=0.3)
   if curves:
     axis.legend(fontsize='xx-small', loc='upper left')
@@ -286,7 +284,7 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   Raises:
     ValueError: a text is not of this form, or a name is there twice.
   """
-  space = {}
+  space: dict[str, list[str]] = {}
   for value in values:
     name, equals, choices = value.partition('=')
     if not (name and equals and all(choices.split(','))):

@@ -1,19 +1,20 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Runs of experiment.py that a benchmark starts and stops, and their curves."""
+"""Runs of the program that another program starts and stops, and curves."""
 
 from collections.abc import Sequence
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 import numpy as np
-from scalable_agent.processes.programs import last_words  # noqa: F401
-from scalable_agent.processes.programs import start as start_program
-from scalable_agent.processes.programs import stop  # noqa: F401
+import scalable_agent
+from scalable_agent.processes import programs
 from scalable_agent.scores import plotting
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Arguments of Python for the program.
+PROGRAM: tuple[str, ...] = ('-m', f'{scalable_agent.__name__}.experiment')
 # The number of last episodes in a mean return.
 NUM_EPISODES = 100
 
@@ -26,9 +27,11 @@ def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
       working directory.
     directory: --logdir. The output of the run is added to its log.txt.
   """
-  return start_program(
-      [sys.executable, str(ROOT / 'experiment.py'), *flags,
-       f'--logdir={directory}'], directory)
+  root = str(pathlib.Path(scalable_agent.__file__).resolve().parent.parent)
+  path = os.pathsep.join(filter(None, [root, os.environ.get('PYTHONPATH')]))
+  return programs.start(
+      [sys.executable, *PROGRAM, *flags, f'--logdir={directory}'], directory,
+      env=dict(os.environ, PYTHONPATH=path))
 
 
 def episodes(directory: pathlib.Path) -> np.ndarray:
@@ -81,5 +84,5 @@ def is_at_end(log: pathlib.Path) -> bool:
   return last is not None and last[0] >= last[1]
 
 
-def _number(text):
+def _number(text: str) -> int:
   return int(text.replace(',', ''))
