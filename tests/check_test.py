@@ -5,10 +5,12 @@ import contextlib
 import io
 import re
 import shlex
+import time
 from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import gymnasium
 import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
@@ -164,6 +166,24 @@ class TrialTest(absltest.TestCase):
     with mock.patch.object(check, '_SECONDS', .1), self.assertRaisesRegex(
         errors.EnvironmentProcessLostError, 'did not answer within 1.4 sec'):
       _check('fake_environments:fake/NeverReady-v0', '--step_timeout_s=1')
+
+  def test_the_first_reset_of_a_short_trial_does_not_count(self):
+    env = mock.Mock(observation_space=gymnasium.spaces.Box(0, 1, (2,)),
+                    action_space=gymnasium.spaces.Discrete(2))
+    env.step.return_value = np.zeros(2, np.float32), 1., False, False, {}
+    times = [.2, 0.]  # Something is compiled once.
+
+    def reset(seed):
+      del seed
+      time.sleep(times.pop(0))
+      return np.zeros(2, np.float32), {}
+
+    env.reset.side_effect = reset
+    facts = trial.Trial('mine', lambda: env).play(.01, checks=False)
+    self.assertEqual(facts.num_resets, 1)
+    self.assertLess(facts.reset_s, .1)
+    self.assertGreater(len(facts.rewards), 1)
+    self.assertIsNone(facts.checker)
 
   def test_the_same_as_gymnasium_alone(self):
     # CartPole's rewards are 1: an episode of N steps returns N.

@@ -46,6 +46,8 @@ def make_environments(config: config_lib.Config, part: int,
 
 def _num_groups(config: config_lib.Config, names: list[str]) -> int:
   """Returns the number of groups; prints a line if resets are slow."""
+  if len(names) <= config.usual_groups:
+    return config.usual_groups  # Each environment has a group already.
   facts = play_trial(names[0], config)
   number = groups_for(facts, len(names), config.usual_groups)
   if facts and number != config.usual_groups:
