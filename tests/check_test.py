@@ -274,6 +274,13 @@ class AdviceTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/trial',
+         catches='test_the_first_reset_of_a_short_trial_does_not_count', rows=(
+        ('the first reset counts',
+         'self._num_resets, self._reset_s = 0, 0.', 'pass'),
+        ('the time ends with the first reset',
+         'end_s = time.monotonic() + self._reset_s + seconds', 'pass'),
+    )),
     dict(file='environments/trial', catches='test_report', rows=(
         ('one seed for all', 'for seed in (1, 1, 2, 3):',
          'for seed in (1, 1, 1, 1):'),
@@ -283,7 +290,8 @@ MUTATIONS = (
          'x == y and all(np.array_equal(a[name], b[name]) for name in a)',
          'x == y'),
         ('the mask is not looked at',
-         'if not spaces.has_mask(env.observation_space) and (', 'if ('),
+         'if checks and not spaces.has_mask(env.observation_space) and (',
+         'if checks and ('),
     )),
     dict(file='environments/trial',
          catches='test_the_same_as_gymnasium_alone', rows=(
