@@ -43,7 +43,7 @@ _PROCESS_GB = .1
 _BUDGET_S, _LIMIT_S = 40., 55.
 _ACTING_S, _UPDATES_S = 1.5, 2.
 _MIN_STEPS, _MIN_UPDATES = 3, 2
-_POLL_S, _STOP_S, _RESET_TIMEOUT_S = .01, 3., 10.
+_POLL_S, _STOP_S, _RESET_TIMEOUT_S = .01, 3., 20.
 # Makes a learner of settings, for environments.
 MakeLearner: TypeAlias = Callable[
     [config_lib.Config, structs.EnvironmentSpec], learner_lib.Learner]
@@ -266,9 +266,11 @@ class _Group:
     stop = threading.Event()
     timer = threading.Timer(max(_LIMIT_S - self._clock.now_s, 0), stop.set)
     timer.start()
-    self._feed.start()
-    batch = next(self._feed.batches(stop), None)
-    timer.cancel()
+    try:
+      self._feed.start()
+      batch = next(self._feed.batches(stop), None)
+    finally:
+      timer.cancel()
     self._stop()
     found: list[choice.Update] = []
     taken_s = 0.
