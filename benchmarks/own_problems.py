@@ -154,7 +154,7 @@ def table(results: Sequence[Result]) -> str:
         result.program, []).append(result)
   programs = list(dict.fromkeys(result.program for result in results))
   lines = ['| problem | frames | recipe | ' + ' | '.join(programs) +
-           ' | ours |', '|---|---:|---|' + '---:|' * len(programs)
+           ' | ours is |', '|---|---:|---|' + '---:|' * len(programs)
            + '---|']
   verdicts = []
   for name, by_program in cells.items():

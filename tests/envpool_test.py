@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.acting import shares
 from scalable_agent.environments import envpool_env
 from scalable_agent.environments import trial
 from scalable_agent.modes import check
@@ -246,6 +247,11 @@ class MissingTest(absltest.TestCase):
         check.advise(facts).flags, {'environments_per_process': '8'})
     self.assertEqual(check.advise(facts, has_processes=False).flags, {})
 
+  def test_groups_need_no_trial(self):
+    config = mock.Mock(usual_groups=3)
+    with mock.patch.object(shares, 'play_trial', side_effect=AssertionError):
+      self.assertEqual(shares._num_groups(config, ['envpool:Fake-v1'] * 9), 3)
+
 
 class _Contract(environment_contract.SerialReference,
                 environment_contract.EnvironmentContract):
@@ -359,6 +365,10 @@ MUTATIONS = (
     )),
     dict(file='environments/envpool_env', catches='test_old_python', rows=(
         ('any Python will do', 'sys.version_info < _MIN_PYTHON', 'False'),
+    )),
+    dict(file='acting/shares', catches='test_groups_need_no_trial', rows=(
+        ('pools have a trial', 'if envpool_env.is_level(names[0]):',
+         'if False:'),
     )),
     dict(file='modes/check',
          catches='test_flags_of_processes_are_not_advised', rows=(

@@ -379,10 +379,13 @@ def _inputs(agent, name):
   inputs = ({f'observation_{key}': value for key, value in observation.items()}
             if isinstance(spec, dict) else {'observation': observation})
   state = agent.initial_state(_NUM_ENVS)
-  if name in ('recurrent', 'words', 'normalised'):
+  if agent.agent.has_memory:
     core = tuple(rng.normal(size=part.shape).astype(np.float32)
                  for part in state.core)
-    state = loading.State(rng.integers(0, 2, _NUM_ENVS).astype(np.int32), core)
+    size = agent.spec.action.size
+    state = loading.State(
+        rng.uniform(-1, 1, (_NUM_ENVS, size)).astype(np.float32) if size
+        else rng.integers(0, 2, _NUM_ENVS).astype(np.int32), core)
     inputs |= dict(last_action=state.last_action,
                    reward=rng.normal(size=_NUM_ENVS).astype(np.float32),
                    done=np.array([False, True, False]),

@@ -4,6 +4,7 @@
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.environments import envpool_env
 from scalable_agent.environments import trial
 from scalable_agent.processes import starts
 from scalable_agent.scores import levels
@@ -48,6 +49,8 @@ def _num_groups(config: config_lib.Config, names: list[str]) -> int:
   """Returns the number of groups; prints a line if resets are slow."""
   if len(names) <= config.usual_groups:
     return config.usual_groups  # Each environment has a group already.
+  if envpool_env.is_level(names[0]):
+    return config.usual_groups  # A pool resets its environments in threads.
   facts = play_trial(names[0], config)
   number = groups_for(facts, len(names), config.usual_groups)
   if facts and number != config.usual_groups:
