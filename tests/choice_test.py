@@ -254,6 +254,13 @@ class MeasuringTest(parameterized.TestCase):
          if name != 'total_environment_frames'])
     self.assertNotIn('num_actors', output)
 
+  def test_a_group_acts_for_a_while_after_slow_starts(self):
+    group = mock.Mock(_number=2)
+    group._clock.now_s = 100.  # More than the limit of the measurement.
+    group._actors.num_steps.side_effect = range(100)
+    measuring._Group._act(group, 0)
+    self.assertEqual(group._actors.num_steps.call_count, 1 + 6)
+
   def test_environments_that_are_too_slow(self):
     with mock.patch.object(measuring, '_LIMIT_S', -1):
       with self.assertRaisesRegex(errors.ConfigError, 'Set --num_actors'):
