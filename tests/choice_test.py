@@ -262,7 +262,7 @@ class MeasuringTest(parameterized.TestCase):
     self.assertEqual(group._actors.num_steps.call_count, 1 + 6)
 
   def test_environments_that_are_too_slow(self):
-    with mock.patch.object(measuring, '_LIMIT_S', -1):
+    with mock.patch.multiple(measuring, _LIMIT_S=-1, _LEAST_S=-100):
       with self.assertRaisesRegex(errors.ConfigError, 'Set --num_actors'):
         self._train('--total_environment_frames=2000')
 
