@@ -91,12 +91,16 @@ def log_probs_from_logits_and_actions(
   if not policy_logits.shape[:-1].is_compatible_with(actions.shape):
     raise ValueError(f'actions: Shape {actions.shape} does not fit shape '
                      f'{policy_logits.shape} of policy_logits')
-  num_actions = policy_logits.shape[-1] or tf.shape(policy_logits)[-1]
+  if not (policy_logits.shape.is_fully_defined()
+          and actions.shape.is_fully_defined()):
+    # The function of tf.nn compares the shapes when the graph runs.
+    return -tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=actions, logits=policy_logits)
   # The function of tf.nn takes ten times as long for more checks.
   losses, _ = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
-      features=tf.reshape(policy_logits, [-1, num_actions]),
+      features=tf.reshape(policy_logits, [-1, policy_logits.shape[-1]]),
       labels=tf.reshape(actions, [-1]))
-  return -tf.reshape(losses, tf.shape(actions))
+  return -tf.reshape(losses, actions.shape)
 
 
 def from_logits(

@@ -95,7 +95,8 @@ class _FakeEnvPool:
   def list_all_envs(self):
     return ['Fake-v1', 'Other-v1', 'Wide-v1']
 
-  def make_spec(self, task, size=4):
+  def make_spec(self, task, size=4, max_episode_steps=9, frame_skip=1):
+    del max_episode_steps, frame_skip  # EnvPool takes any number.
     box = gymnasium.spaces.Box(1e-30, 1e30, (size + (task == 'Wide-v1'),))
     return mock.Mock(gymnasium_observation_space=box,
                      gymnasium_action_space=gymnasium.spaces.Discrete(3))
@@ -195,7 +196,16 @@ class FakePoolTest(parameterized.TestCase):
        '^--environment_kwargs: envpool:Fake-v1 does not take '
        '{"size": "4"}: .*str'),
       ('Fake-v1', {'size': -1}, errors.EnvironmentSpecError,
-       'does not take {"size": -1}: '))
+       'does not take {"size": -1}: '),
+      ('Fake-v1', {'max_num_players': 4}, errors.EnvironmentSpecError,
+       'does not take the argument max_num_players: the program'),
+      ('Fake-v1', {'gym_reset_return_info': False}, errors.EnvironmentSpecError,
+       'does not take the argument gym_reset_return_info: the program'),
+      ('Fake-v1', {'max_episode_steps': 0}, errors.EnvironmentSpecError,
+       '^--environment_kwargs: max_episode_steps of envpool:Fake-v1 must be at '
+       'least 1, not 0.$'),
+      ('Fake-v1', {'frame_skip': -1}, errors.EnvironmentSpecError,
+       'frame_skip of envpool:Fake-v1 must be at least 1, not -1.$'))
   def test_bad_names_and_arguments(self, task, kwargs, error, message):
     with self.assertRaisesRegex(error, message) as caught:
       environments.check_names([f'envpool:{task}'], _settings(**kwargs))
@@ -352,6 +362,8 @@ MUTATIONS = (
     dict(file='environments/envpool_env',
          catches='test_bad_names_and_arguments', rows=(
         ('any name is known', 'not in known:', 'in ():'),
+        ('numbers below 1 are taken', 'if kwargs.get(name, 1) < 1:',
+         'if kwargs.get(name, 1) < 0:'),
         ('arguments of the program are taken', 'if name in kwargs})',
          'if name in ()})'),
         ('only some errors are explained',

@@ -547,6 +547,16 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'must have rank 2'):
       vtrace.log_probs_from_logits_and_actions(tf.zeros([1, 1, 2]), [0])
 
+  def test_log_probs_compare_shapes_when_the_graph_runs(self):
+    function = tf.function(
+        vtrace.log_probs_from_logits_and_actions, input_signature=[
+            tf.TensorSpec([None, None, 2]),
+            tf.TensorSpec([None, None], tf.int32)])
+    logits, actions = tf.zeros([3, 4, 2]), tf.zeros([3, 4], tf.int32)
+    self.assertAllClose(np.full([3, 4], np.log(.5)), function(logits, actions))
+    with self.assertRaises(tf.errors.InvalidArgumentError):
+      function(logits, tf.transpose(actions))
+
   @parameterized.parameters(-1, 2)
   def test_action_out_of_range(self, action):
     with tf.device('CPU'), self.assertRaises(tf.errors.InvalidArgumentError):
@@ -786,6 +796,13 @@ MUTATIONS = (
          '(discounted_cs[::-1], deltas[::-1])', '(discounted_cs, deltas)'),
         ('associative scan: output not reversed', 'reversed_sums[::-1]',
          'reversed_sums'),
+    )),
+    dict(file='vtrace',
+         catches='test_log_probs_compare_shapes_when_the_graph_runs', rows=(
+        ('transposed actions are taken',
+         'labels=actions, logits=policy_logits)',
+         'labels=tf.reshape(actions, tf.shape(policy_logits)[:-1]), '
+         'logits=policy_logits)'),
     )),
     dict(file='vtrace',
          catches='test_associative_scan_survives_infinite_products', rows=(

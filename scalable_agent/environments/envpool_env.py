@@ -30,9 +30,12 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 _PREFIX = 'envpool:'
 _PACKAGE = registry.Package('EnvPool', 'envpool', 'envpool')
 _MIN_PYTHON = (3, 11)
-# Arguments of EnvPool that the program sets.
+# Arguments of EnvPool that the program sets. A pool with other players never
+# ends a step.
 _RESERVED = ('num_envs', 'batch_size', 'num_threads', 'seed', 'env_seed',
-             'render_mode')
+             'render_mode', 'max_num_players', 'gym_reset_return_info')
+# Arguments of which EnvPool takes numbers that have no meaning.
+_POSITIVE = ('max_episode_steps', 'frame_skip')
 
 
 def is_level(level_name: str) -> bool:
@@ -254,6 +257,11 @@ def _spaces(level_name: str, settings: EnvironmentSettings
         f'--environment_kwargs: {level_name} does not take '
         f'{settings.environment_kwargs}: '
         f'{str(e).partition(". ")[0]}') from e
+  for name in _POSITIVE:
+    if kwargs.get(name, 1) < 1:
+      raise errors.EnvironmentSpecError(
+          f'--environment_kwargs: {name} of {level_name} must be at least 1, '
+          f'not {kwargs[name]}.')
   return _without_bounds(observation_space), action_space
 
 
