@@ -47,7 +47,8 @@ class FlagsTest(parameterized.TestCase):
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(user)
     cell = ablation.Cell('none', 7, 2)
-    with mock.patch.object(ablation.runs, 'ROOT', root), \
+    with mock.patch.object(ablation.running, 'PROGRAM',
+                           (str(root / 'experiment.py'),)), \
         contextlib.redirect_stdout(io.StringIO()):
       failures = ablation.run_all([cell], user / 'out', ['--x'], 1, 600)
       [stopped] = ablation.run_all(

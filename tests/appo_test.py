@@ -564,6 +564,10 @@ class SettingsTest(parameterized.TestCase):
       (dict(replay_capacity=8), 'at least 1 with --replay_capacity'),
       (dict(replay_capacity=8, target_policy_period=1, unrolls_per_collect=4),
        'cannot be used with --replay_capacity'),
+      (dict(replay_capacity=8, target_policy_period=4,
+            learning_rate_schedule='kl'), 'the rate would rise'),
+      (dict(target_policy_period=1, learning_rate_schedule='kl'),
+       'the rate would rise'),
       (dict(algorithm='impala', learning_rate_schedule='kl'),
        'needs --algorithm=appo'))
   def test_refusals(self, settings, text):
@@ -837,6 +841,12 @@ MUTATIONS = (
             ('collections beside a ring',
              'not self.unrolls_per_collect,',
              'True,'),
+            ('rates by KL with a ring',
+             'or not (self.replay_capacity or self.target',
+             'or not (self.target'),
+            ('rates by a KL of 0',
+             'or self.target_policy_period == 1),',
+             'or False),'),
             ('rates by KL without a KL',
              "self.learning_rate_schedule != 'kl'),",
              "self.learning_rate_schedule != 'kls'),"),

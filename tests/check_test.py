@@ -5,10 +5,12 @@ import contextlib
 import io
 import re
 import shlex
+import time
 from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import gymnasium
 import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
@@ -165,6 +167,24 @@ class TrialTest(absltest.TestCase):
         errors.EnvironmentProcessLostError, 'did not answer within 1.4 sec'):
       _check('fake_environments:fake/NeverReady-v0', '--step_timeout_s=1')
 
+  def test_the_first_reset_of_a_short_trial_does_not_count(self):
+    env = mock.Mock(observation_space=gymnasium.spaces.Box(0, 1, (2,)),
+                    action_space=gymnasium.spaces.Discrete(2))
+    env.step.return_value = np.zeros(2, np.float32), 1., False, False, {}
+    times = [.2, 0.]  # Something is compiled once.
+
+    def reset(seed):
+      del seed
+      time.sleep(times.pop(0))
+      return np.zeros(2, np.float32), {}
+
+    env.reset.side_effect = reset
+    facts = trial.Trial('mine', lambda: env).play(.01, checks=False)
+    self.assertEqual(facts.num_resets, 1)
+    self.assertLess(facts.reset_s, .1)
+    self.assertGreater(len(facts.rewards), 1)
+    self.assertIsNone(facts.checker)
+
   def test_the_same_as_gymnasium_alone(self):
     # CartPole's rewards are 1: an episode of N steps returns N.
     config = config_lib.Config(level_name='CartPole-v1')
@@ -254,6 +274,13 @@ class AdviceTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/trial',
+         catches='test_the_first_reset_of_a_short_trial_does_not_count', rows=(
+        ('the first reset counts',
+         'self._num_resets, self._reset_s = 0, 0.', 'pass'),
+        ('the time ends with the first reset',
+         'end_s = time.monotonic() + self._reset_s + seconds', 'pass'),
+    )),
     dict(file='environments/trial', catches='test_report', rows=(
         ('one seed for all', 'for seed in (1, 1, 2, 3):',
          'for seed in (1, 1, 1, 1):'),
@@ -263,7 +290,8 @@ MUTATIONS = (
          'x == y and all(np.array_equal(a[name], b[name]) for name in a)',
          'x == y'),
         ('the mask is not looked at',
-         'if not spaces.has_mask(env.observation_space) and (', 'if ('),
+         'if checks and not spaces.has_mask(env.observation_space) and (',
+         'if checks and ('),
     )),
     dict(file='environments/trial',
          catches='test_the_same_as_gymnasium_alone', rows=(

@@ -6,6 +6,7 @@ The times are made up: each test changes one of them.
 
 import contextlib
 import io
+import threading
 from unittest import mock
 
 from absl.testing import absltest
@@ -163,6 +164,12 @@ class ChoiceTest(parameterized.TestCase):
       found = choice.choose(config, times._replace(max_processes=limit))
       self.assertEqual(found.config.num_actors > 40, limit > 40)
 
+  def test_a_lag_that_cannot_be_kept(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, r'fits --max_policy_lag=0\.001 \(the least lag is '
+        r'0\.25\): increase this limit, or set --num_actors\.'):
+      _chosen(_config(max_policy_lag=.001))
+
   def test_without_a_number_that_fits(self):
     config = _config(algorithm='appo', unrolls_per_collect=24)
     with mock.patch.object(choice, '_NUMBERS', (5, 7)):
@@ -207,6 +214,10 @@ class GroupsTest(parameterized.TestCase):
           shares.make_environments(
               config, 0, shares.interface.Share(range(3)))
         self.assertEqual(made.call_args[0][3], expected)
+      with mock.patch.object(shares.environments, 'play_trial',
+                             side_effect=AssertionError):  # Nothing to choose.
+        shares.make_environments(config, 0, shares.interface.Share(range(2)))
+      self.assertEqual(made.call_args[0][3], 2)
 
 
 class MeasuringTest(parameterized.TestCase):
@@ -243,10 +254,26 @@ class MeasuringTest(parameterized.TestCase):
          if name != 'total_environment_frames'])
     self.assertNotIn('num_actors', output)
 
+  def test_a_group_acts_for_a_while_after_slow_starts(self):
+    group = mock.Mock(_number=2)
+    group._clock.now_s = 100.  # More than the limit of the measurement.
+    group._actors.num_steps.side_effect = range(100)
+    measuring._Group._act(group, 0)
+    self.assertEqual(group._actors.num_steps.call_count, 1 + 6)
+
   def test_environments_that_are_too_slow(self):
     with mock.patch.object(measuring, '_LIMIT_S', -1):
       with self.assertRaisesRegex(errors.ConfigError, 'Set --num_actors'):
         self._train('--total_environment_frames=2000')
+
+  def test_an_error_of_the_feed_leaves_no_thread(self):
+    group = mock.Mock(_clock=mock.Mock(now_s=0.))
+    group._feed.batches.side_effect = errors.LevelError('no')
+    with self.assertRaises(errors.LevelError):
+      measuring._Group.updates(group, config_lib.Config(level_name='catch'))
+    timers = [thread for thread in threading.enumerate()
+              if isinstance(thread, threading.Timer)]
+    self.assertTrue(all(timer.finished.is_set() for timer in timers))
 
   def test_other_runs_do_not_measure(self):
     config = config_lib.Config(level_name='catch')

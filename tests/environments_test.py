@@ -592,8 +592,10 @@ class GymnasiumTest(parameterized.TestCase):
     ) as caught:
       env.step(np.array([0, 0]))
     self.assertRegex(caught.exception.frames, (
-        r'^  File "\S*fake_environments.py", line \d+, in step\n.*\n'
-        r'  File "\S*fake_environments.py", line \d+, in _fail\n.*\n$'))
+        # Python 3.13 underlines the call.
+        r'^  File "\S*fake_environments.py", line \d+, in step\n(    .*\n)+'
+        r'  File "\S*fake_environments.py", line \d+, in _fail\n(    .*\n)+$'
+    ))
     self.assertRegex(caught.exception.all_frames,
                      r'processes/workers.py", (.|\n)*in _fail\n')
     self.assert_ended(env)

@@ -681,15 +681,18 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 
     def learn(learner, rank=0, size=4):
       half = slice(size * rank, size * (rank + 1))
-      for unroll in unrolls:
+      for index, unroll in enumerate(unrolls):  # The first sets statistics.
         steps = tree.map_structure(lambda x: x[:, half], unroll.steps)
-        _step(learner, unroll._replace(steps=steps), frames=0)
+        _step(learner, unroll._replace(steps=steps), frames=int(index == 0))
 
     alone = _learner(**settings)
     learn(alone)
     rates = [[v.numpy() for v in learner.state['statistics'][-3:]]
              for learner in (alone, *_pair(
                  lambda learner, rank: learn(learner, rank, 2), **settings))]
+    rate, total, count = rates[0]
+    self.assertAllClose([rate, count], [.001, 2])
+    self.assertGreater(total, .1)
     self.assertAllEqual(rates[1], rates[2])
     self.assertAllClose(rates[0], rates[1], rtol=1e-4)
 
@@ -1412,6 +1415,14 @@ MUTATIONS = (
             ('the sums of learner 0 count for each learner',
              'self._mover.variables if self._collectives.rank else ():',
              '():'),
+        )),
+    dict(
+        file='learning/gradients',
+        catches='test_learners_have_one_rate_by_kl',
+        rows=(
+            ('means are added',
+             'means = {name: mean / collectives.size for',
+             'means = {name: mean for'),
         )),
     dict(
         file='learning/gradients',

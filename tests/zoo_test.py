@@ -6,6 +6,7 @@ import dataclasses
 import io
 import os
 import pathlib
+import shutil
 import sys
 from unittest import mock
 
@@ -131,8 +132,32 @@ class CopyTest(absltest.TestCase):
         errors.ConfigError, 'zoo_catch is not a copy of zoo:catch: move '):
       zoo.copy('zoo:catch')
 
+  def test_a_copy_of_a_read_only_package(self):
+    package = self.create_tempdir().full_path
+    source = os.path.join(package, 'catch')
+    shutil.copytree(zoo.folder('zoo:catch'), source)
+    for file in os.listdir(source):
+      os.chmod(os.path.join(source, file), 0o444)
+    os.chmod(source, 0o555)
+    with mock.patch.object(zoo, '_DIRECTORY', package):
+      target = pathlib.Path(zoo.copy('zoo:catch'))
+    for path in target, *target.iterdir():
+      self.assertTrue(path.stat().st_mode & 0o200, path)
+
+  def test_a_copy_that_was_cut_off_is_made_again(self):
+    copyfile = shutil.copyfile
+    with mock.patch('shutil.copyfile') as copy:
+      copy.side_effect = lambda *paths: (
+          copyfile(*paths) if copy.call_count == 1 else self._interrupt())
+      with self.assertRaises(KeyboardInterrupt):
+        zoo.copy('zoo:catch')
+    self.assertEqual(set(os.listdir(zoo.copy('zoo:catch'))), _FILES)
+
+  def _interrupt(self):
+    raise KeyboardInterrupt
+
   def test_a_read_only_directory(self):
-    with mock.patch('shutil.copytree', side_effect=PermissionError(
+    with mock.patch('shutil.copyfile', side_effect=PermissionError(
         13, 'Permission denied')):
       with self.assertRaisesRegex(
           errors.ConfigError, 'zoo_catch cannot be written: Permission denied. '
@@ -181,10 +206,15 @@ class WeightsTest(absltest.TestCase):
       with self.assertRaisesRegex(
           errors.CheckpointError, 'weights.npz does not fit this agent'):
         weights.restore(logdir, self._agent(*other))
-    size = os.path.getsize(weights.path(logdir))
-    os.truncate(weights.path(logdir), size // 2)
-    with self.assertRaises(errors.CheckpointError):
-      weights.restore(logdir, self._agent(ours))
+    path = pathlib.Path(weights.path(logdir))
+    whole = path.read_bytes()
+    start = whole.index(b'arr_1.npy') + len('arr_1.npy') + 20  # Of the numbers.
+    for damaged in (
+        whole[:len(whole) // 2], b'', whole[:start] + b'\xff' * 30 +
+        whole[start + 30:]):
+      path.write_bytes(damaged)
+      with self.assertRaises(errors.CheckpointError):
+        weights.restore(logdir, self._agent(ours))
 
 
 class MakeTest(absltest.TestCase):

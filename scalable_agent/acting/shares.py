@@ -47,6 +47,8 @@ def make_environments(config: config_lib.Config, part: int,
 
 def _num_groups(config: config_lib.Config, names: list[str]) -> int:
   """Returns the number of groups; prints a line if resets are slow."""
+  if len(names) <= config.usual_groups:
+    return config.usual_groups  # Each environment has a group already.
   if envpool_env.is_level(names[0]):
     return config.usual_groups  # A pool resets its environments in threads.
   facts = play_trial(names[0], config)

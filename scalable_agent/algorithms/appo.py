@@ -68,7 +68,7 @@ class Appo:
            importance_weights: tf.Tensor | None, groups: Collection[str],
            seed: tf.Tensor) -> base.Loss:
     """Computes the loss of unrolls, summed over time and batch."""
-    del importance_weights, groups, seed  # There is no replay.
+    del importance_weights, groups, seed  # A ring has no priorities.
     settings = self._settings
     seen = base.evaluate(self.agent, data, settings.discounting,
                          settings.reward_clipping)
@@ -112,7 +112,7 @@ class Appo:
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
-    """Does nothing, since there are no targets."""
+    """Does nothing: the learner moves the target policy."""
 
   def _sum(self, seen: base.Evaluated, log_rhos: tf.Tensor,
            advantages: tf.Tensor, errors: tf.Tensor,

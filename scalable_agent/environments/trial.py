@@ -112,7 +112,8 @@ class Trial:
   def play(self, seconds: float, checks: bool) -> Facts:
     """Plays at least one step, at most 5,000 steps or about some seconds.
 
-    `checks` also compares seeds and runs gymnasium's checker.
+    `checks` also compares seeds and runs gymnasium's checker. Without `checks`,
+    the first reset does not count: this reset may load or compile.
 
     Raises EnvironmentProcessError with the frames of the user if the
     environment raises an error, or returns a wrong value.
@@ -120,8 +121,7 @@ class Trial:
     with warnings.catch_warnings(record=True) as caught:
       warnings.simplefilter('default')
       try:
-        return self._play(
-            time.monotonic() + seconds, seconds if checks else 0, caught)
+        return self._play(seconds, checks, caught)
       except errors.UserError:
         raise
       except Exception as e:
@@ -132,8 +132,9 @@ class Trial:
           if self._env is not None:
             self._env.close()
 
-  def _play(self, end_s: float, check_s: float,
+  def _play(self, seconds: float, checks: bool,
             caught: list[warnings.WarningMessage]) -> Facts:
+    end_s = time.monotonic() + seconds
     workers.seed_process(_ACTION_SEED)
     env = self._env = base.build(self._name, self._factory)
     self._action = spaces.action_spec(env.action_space, self._name)
@@ -146,13 +147,20 @@ class Trial:
     self._spaces = spaces.parts_of(env.observation_space)
     self._parts = {name: Part(spaces.in_a_line(part))
                    for name, part in self._spaces.items()}
-    repeats, differs = self._compare(env, end_s) if check_s else (None, None)
+    repeats = differs = None
+    if checks:
+      repeats, differs = self._compare(env, end_s)
+    else:
+      self._reset(env)
+      # The next reset may take as long, before the steps.
+      end_s = time.monotonic() + self._reset_s + seconds
+      self._num_resets, self._reset_s = 0, 0.
     if not self._rewards or time.monotonic() < end_s:
       self._run(env, _MAX_STEPS - len(self._rewards), end_s)
     checker = None
     # The checker plays invalid actions.
-    if not spaces.has_mask(env.observation_space) and (
-        _CHECKER_RESETS * self._reset_s / self._num_resets < check_s):
+    if checks and not spaces.has_mask(env.observation_space) and (
+        _CHECKER_RESETS * self._reset_s / self._num_resets < seconds):
       checker = self._check(env)
     texts = (_COLOURS.sub('', str(warning.message)) for warning in caught)
     return Facts(

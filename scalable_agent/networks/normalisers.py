@@ -92,10 +92,10 @@ class Statistics(tf.keras.layers.Layer):
     """Moves the statistics, unless the result is not finite in 32 bits.
 
     Args:
-      share: float64 scalar, the share of the new rows.
+      share: float64, the share of the new rows; a scalar, or `[L]`.
       first: float64, mean of `x - mean` of the new rows.
       second: float64, mean of its squares.
-      count: float64 scalar, the new count.
+      count: float64, the new count, like `share`.
 
     Returns:
       Whether the statistics have moved, bool scalar.

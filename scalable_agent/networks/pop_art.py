@@ -26,9 +26,8 @@ class PopArt(tf.keras.layers.Layer):
   Only the first move changes values: from 0 to the mean return.
 
   With several levels, each level has statistics and an output of the layer. A
-  value is then an array `[L]`, one
-  number per level. In a learner, `levels` are int32 `[B]`, the level of each
-  column; `()` for one level.
+  value is then an array `[L]`, one number per level. In a learner, `levels` are
+  int32 `[B]`, the level of each column; `()` for one level.
 
   Attributes:
     statistics: mean and variance of the returns; the count is of moves.

@@ -104,13 +104,16 @@ def choose(config: config_lib.Config, times: Times) -> Choice:
   if not config.is_off_policy:
     config = dataclasses.replace(
         config, micro_batch_size=update.micro_batch_size)
-  choices = [_expected(candidate, times, update)
-             for candidate in _candidates(config, times)
+  candidates = list(_candidates(config, times))
+  choices = [_expected(candidate, times, update) for candidate in candidates
              if policy_lag(candidate) <= limit]
   if not choices:
+    least = min(map(policy_lag, candidates), default=0.)
+    fits = (f'--max_policy_lag={limit:g} (the least lag is {least:.3g}): '
+            'increase this limit, or' if candidates else 'the other settings:')
     raise errors.ConfigError(
-        '--num_actors=auto found no number of environments that fits the other '
-        'settings: set --num_actors.')
+        '--num_actors=auto found no number of environments that fits '
+        f'{fits} set --num_actors.')
   good = _nearly_best(choices, _ENOUGH)
   fewest = min(c.config.num_actors for c in good)
   good = _nearly_best(

@@ -39,11 +39,12 @@ _MUCH_SLOWER = 1.5
 _MICRO_BATCH_SIZE = 4
 # Memory that a process may need; all together get half of the memory.
 _PROCESS_GB = .1
-# Nothing new is begun after this time; a part that waits ends at the limit.
-_BUDGET_S, _LIMIT_S = 40., 55.
+# Nothing new is begun after this time; a part that waits ends at the limit. A
+# group acts for longer if starts took most of the time, as on a busy machine.
+_BUDGET_S, _LIMIT_S, _LEAST_S = 40., 55., 30.
 _ACTING_S, _UPDATES_S = 1.5, 2.
 _MIN_STEPS, _MIN_UPDATES = 3, 2
-_POLL_S, _STOP_S, _RESET_TIMEOUT_S = .01, 3., 10.
+_POLL_S, _STOP_S, _RESET_TIMEOUT_S = .01, 3., 20.
 # Makes a learner of settings, for environments.
 MakeLearner: TypeAlias = Callable[
     [config_lib.Config, structs.EnvironmentSpec], learner_lib.Learner]
@@ -86,8 +87,7 @@ def chosen(config: config_lib.Config,
         config, max_policy_lag=choice.usual_lag(config), **taken)
   if config.num_actors:
     return config
-  print(f'--num_actors=auto: measuring, for up to {_LIMIT_S + 5:g} seconds.',
-        flush=True)
+  print('--num_actors=auto: measuring, for about a minute.', flush=True)
   clock = _Clock()
   times = measure(config, make_learner, clock)
   found = choice.choose(config, times)
@@ -252,8 +252,9 @@ class _Group:
     """Lets the actor act; its unrolls are dropped."""
     end_s = time.monotonic() + seconds
     least = self._actors.num_steps() + _MIN_STEPS * self._number
+    limit_s = max(_LIMIT_S, self._clock.now_s + _LEAST_S)
     while time.monotonic() < end_s or self._actors.num_steps() < least:
-      if self._clock.now_s > _LIMIT_S:
+      if self._clock.now_s > limit_s:
         raise errors.ConfigError(
             f'--num_actors=auto: {self._number} environments make fewer than '
             f'{_MIN_STEPS} steps in the time of the measurement. Set '
@@ -266,9 +267,11 @@ class _Group:
     stop = threading.Event()
     timer = threading.Timer(max(_LIMIT_S - self._clock.now_s, 0), stop.set)
     timer.start()
-    self._feed.start()
-    batch = next(self._feed.batches(stop), None)
-    timer.cancel()
+    try:
+      self._feed.start()
+      batch = next(self._feed.batches(stop), None)
+    finally:
+      timer.cancel()
     self._stop()
     found: list[choice.Update] = []
     taken_s = 0.

@@ -3,6 +3,7 @@
 
 import os
 import zipfile
+import zlib
 
 import numpy as np
 from scalable_agent import errors
@@ -42,7 +43,8 @@ def restore(logdir: str, agent: agents.Agent) -> int:
         variable.assign(array.astype(np.float32)
                         if array.dtype == np.float16 else array)
       return int(arrays['arr_0'])
-  except (OSError, LookupError, ValueError, zipfile.BadZipFile) as e:
+  except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile,
+          zlib.error) as e:
     raise errors.CheckpointError(
         f'{path(logdir)} does not fit this agent or is damaged '
         f'({errors.reason(e)}).') from e

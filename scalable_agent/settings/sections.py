@@ -162,6 +162,11 @@ class AllSections(
                   'cannot be used with --replay_capacity')
       self._check('target_policy_period', self.target_policy_period > 0,
                   'must be at least 1 with --replay_capacity')
+    # Right after a copy the KL is 0, and with a ring each update would count.
+    self._check('learning_rate_schedule', self.learning_rate_schedule != 'kl'
+                or not (self.replay_capacity or self.target_policy_period == 1),
+                'cannot be used with --replay_capacity or '
+                '--target_policy_period=1: the rate would rise again and again')
     self._check('unrolls_per_collect',
                 self.unrolls_per_collect % self.batch_size == 0,
                 f'must be a multiple of --batch_size={self.batch_size}')

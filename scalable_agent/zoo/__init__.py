@@ -95,8 +95,12 @@ def copy(logdir: str) -> str:
         f'{target} is not a copy of {logdir}: move {target} away, or start the '
         'program in another directory.')
   try:
-    shutil.copytree(source, target, dirs_exist_ok=True)
-  except (OSError, shutil.Error) as e:
+    os.makedirs(target, exist_ok=True)
+    # The card first: a copy that was cut off is recognised. The copy of a
+    # package that is read-only can be written to.
+    for file in sorted(os.listdir(source), key=lambda file: file != CARD):
+      shutil.copyfile(os.path.join(source, file), os.path.join(target, file))
+  except OSError as e:
     raise errors.ConfigError(
         f'{target} cannot be written: {errors.reason(e)}. Start the program in '
         'a directory that you may write to.') from e
