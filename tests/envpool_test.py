@@ -93,12 +93,13 @@ class _FakeEnvPool:
     self.pools = []
 
   def list_all_envs(self):
-    return ['Fake-v1', 'Other-v1', 'Wide-v1']
+    return ['Fake-v1', 'Other-v1', 'Players-v1', 'Wide-v1']
 
   def make_spec(self, task, size=4, max_episode_steps=9, frame_skip=1):
     del max_episode_steps, frame_skip  # EnvPool takes any number.
     box = gymnasium.spaces.Box(1e-30, 1e30, (size + (task == 'Wide-v1'),))
-    return mock.Mock(gymnasium_observation_space=box,
+    config = mock.Mock(max_num_players=1 + (task == 'Players-v1'))
+    return mock.Mock(config=config, gymnasium_observation_space=box,
                      gymnasium_action_space=gymnasium.spaces.Discrete(3))
 
   def make_gymnasium(self, task, num_envs, seed, num_threads):
@@ -187,6 +188,8 @@ class FakePoolTest(parameterized.TestCase):
   @parameterized.parameters(
       ('Fake-v2', {}, errors.UnknownLevelError,
        "^Unknown level 'envpool:Fake-v2'. Did you mean envpool:Fake-v1"),
+      ('Players-v1', {}, errors.EnvironmentSpecError,
+       '^envpool:Players-v1 has 2 players, but only levels with one player'),
       ('Fake-v1', {'weight': 2}, errors.EnvironmentSpecError,
        '^--environment_kwargs: envpool:Fake-v1 does not take the argument '
        'weight.$'),
@@ -362,8 +365,10 @@ MUTATIONS = (
     dict(file='environments/envpool_env',
          catches='test_bad_names_and_arguments', rows=(
         ('any name is known', 'not in known:', 'in ():'),
-        ('numbers below 1 are taken', 'if kwargs.get(name, 1) < 1:',
-         'if kwargs.get(name, 1) < 0:'),
+        ('numbers below 1 are taken', 'isinstance(number, int) and number < 1',
+         'number is None'),
+        ('other players are taken', 'if spec.config.max_num_players != 1:',
+         'if False:'),
         ('arguments of the program are taken', 'if name in kwargs})',
          'if name in ()})'),
         ('only some errors are explained',

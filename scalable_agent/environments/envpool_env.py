@@ -258,10 +258,11 @@ def _spaces(level_name: str, settings: EnvironmentSettings
         f'{settings.environment_kwargs}: '
         f'{str(e).partition(". ")[0]}') from e
   for name in _POSITIVE:
-    if kwargs.get(name, 1) < 1:
+    number = kwargs.get(name, 1)
+    if isinstance(number, int) and number < 1:
       raise errors.EnvironmentSpecError(
           f'--environment_kwargs: {name} of {level_name} must be at least 1, '
-          f'not {kwargs[name]}.')
+          f'not {number}.')
   return _without_bounds(observation_space), action_space
 
 
@@ -269,6 +270,10 @@ def _pool_spaces(task: str, **kwargs: object
                  ) -> tuple[gymnasium.Space, gymnasium.Space]:
   """Returns the spaces of observations and actions; raises any error."""
   spec = importlib.import_module(_PACKAGE.module).make_spec(task, **kwargs)
+  if spec.config.max_num_players != 1:
+    raise errors.EnvironmentSpecError(
+        f'{_PREFIX}{task} has {spec.config.max_num_players} players, but only '
+        'levels with one player are supported.')
   return spec.gymnasium_observation_space, spec.gymnasium_action_space
 
 
