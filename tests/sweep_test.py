@@ -153,6 +153,16 @@ class SweepTest(absltest.TestCase):
     self.assertIn('failed: no episode has ended for', output)
     self.assertEqual(self.code, 1)
 
+  def test_a_directory_that_cannot_be_written(self):
+    argv = ['sweep.py', '--out=/proc/x', '--search=a=1', '--rungs=8']
+    with mock.patch.object(sys, 'argv', argv), contextlib.redirect_stderr(
+        io.StringIO()) as output, self.assertRaises(SystemExit) as caught:
+      sweep.main()
+    self.assertEqual(caught.exception.code, 2)
+    self.assertEndsWith(
+        output.getvalue(),
+        '--out=/proc/x cannot be written: No such file or directory.\n')
+
   def test_a_second_call_runs_nothing_again(self):
     _, rows = self.sweep(rungs='1000,1500')
     self.assertEqual(self.code, 0)

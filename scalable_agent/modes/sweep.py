@@ -314,8 +314,11 @@ def main() -> int:
   try:
     space = parse_space(args.search)
     rungs = sorted(int(rung) for rung in args.rungs.split(','))
+    args.out.mkdir(parents=True, exist_ok=True)
   except ValueError as e:
     parser.error(str(e))
+  except OSError as e:
+    parser.error(f'--out={args.out} cannot be written: {e.strerror}.')
   if args.keep < 2 or args.jobs < 1 or args.num_trials < 1 or rungs[0] < 1:
     parser.error('--keep must be at least 2, the other numbers at least 1.')
   # Ends by way of `finally`, which stops all running programs.
