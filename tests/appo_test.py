@@ -689,6 +689,7 @@ class TrainingTest(parameterized.TestCase):
                     strict=True):
       np.testing.assert_array_equal(a.numpy(), b.numpy())
 
+  @pytest.mark.storm
   def test_a_run_that_ends_between_passes_is_resumed(self):
     self._check_resumed(20, learning_rate_schedule='kl', learning_rate_kl=1e-5,
                         target_policy_period=4)

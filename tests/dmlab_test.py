@@ -823,6 +823,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
     self.assertFalse(one.fetch('another', pk3))
     one.free()
 
+  @pytest.mark.storm
   def test_time_grows_with_environments_per_core(self):
     settings = dataclasses.replace(_SETTINGS, step_timeout_s=5)
     self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))

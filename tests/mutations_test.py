@@ -65,7 +65,7 @@ class MutationsTest(absltest.TestCase):
         self.assertNotEmpty(
             tests, f'{catches} of {mutation.name!r} in {mutation.tests}')
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_what_is_not_caught_is_said(self):
     run = subprocess.run(
         [sys.executable, '-c', _RUN], cwd=_TESTS, text=True, check=False,

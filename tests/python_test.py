@@ -66,6 +66,7 @@ class RecipeTest(parameterized.TestCase):
 
 class EnvironmentTest(absltest.TestCase):
 
+  @pytest.mark.storm
   def test_a_function_is_a_level(self):
     for reward in 1., 2.:  # The second function replaces the first one.
       own_levels.register('steps_of_test', lambda reward=reward: _Steps(

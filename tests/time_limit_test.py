@@ -87,7 +87,7 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
         values.shape, 10.0 if is_limit else 6.5132), rtol=0, atol=0.3)
 
   @parameterized.parameters(True, False)
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_values_of_normalised_returns(self, is_limit):
     learners = []
     training.train(
