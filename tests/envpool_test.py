@@ -135,6 +135,8 @@ class FakePoolTest(parameterized.TestCase):
     super().setUp()
     self.envpool = _FakeEnvPool()
     self.enter_context(mock.patch.dict(sys.modules, envpool=self.envpool))
+    # The fake needs no newer Python.
+    self.enter_context(mock.patch.object(envpool_env, '_MIN_PYTHON', (3, 10)))
 
   @parameterized.product(
       num_repeats=(1, 3),
@@ -235,7 +237,8 @@ class FakePoolTest(parameterized.TestCase):
 class MissingTest(absltest.TestCase):
 
   def test_not_installed(self):
-    with mock.patch.dict(sys.modules, envpool=None):
+    with mock.patch.dict(sys.modules, envpool=None), mock.patch.object(
+        envpool_env, '_MIN_PYTHON', (3, 10)):
       with self.assertRaisesRegex(
           errors.MissingDependencyError,
           r'^envpool:Fake-v1 needs EnvPool: pip install '
