@@ -681,6 +681,7 @@ class TrainingTest(parameterized.TestCase):
           sorted(set(rates), reverse=True), [.01 * (1 - i / 5) for i in (
               0, 1, 2, 3, 4)], rtol=1e-5)
 
+  @pytest.mark.storm
   def test_runs_can_be_repeated(self):
     settings = dict(deterministic=True, num_actor_groups=1,
                     save_checkpoint_frames=60)
