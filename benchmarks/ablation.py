@@ -149,8 +149,7 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
         print(f'{directory}: {result}, {len(waiting) + len(active)} to go',
               flush=True)
   finally:
-    for child, _ in active.values():
-      programs.stop(child)
+    programs.stop(*(child for child, _ in active.values()))
   return failures
 
 

@@ -153,8 +153,7 @@ class Sweep:
           del active[trial]
           self._say(trial, rung, len(waiting) + len(active))
     finally:
-      for child in active.values():
-        programs.stop(child)
+      programs.stop(*active.values())
     return {trial: score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}
 
