@@ -251,6 +251,12 @@ class MissingTest(absltest.TestCase):
           errors.MissingDependencyError, 'EnvPool needs Python 3.11 or newer'):
         environments.check_names(['envpool:Fake-v1'], _settings())
 
+  def test_threads_need_no_processes(self):
+    self.assertEqual(
+        [shares.has_processes(name) for name in (
+            'ALE/Pong-v5', 'envpool:Fake-v1', 'catch', 'my_module:Game-v0')],
+        [False, False, True, True])
+
   def test_flags_of_processes_are_not_advised(self):
     facts = mock.Mock(
         spec=trial.Facts, parts={'frame': mock.Mock(low=0, high=1)},
@@ -387,8 +393,7 @@ MUTATIONS = (
         ('any Python will do', 'sys.version_info < _MIN_PYTHON', 'False'),
     )),
     dict(file='acting/shares', catches='test_groups_need_no_trial', rows=(
-        ('pools have a trial', 'if envpool_env.is_level(names[0]):',
-         'if False:'),
+        ('pools have a trial', ' or envpool_env.is_level(level_name))', ')'),
     )),
     dict(file='modes/check',
          catches='test_flags_of_processes_are_not_advised', rows=(

@@ -4,6 +4,7 @@
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.environments import atari
 from scalable_agent.environments import envpool_env
 from scalable_agent.environments import trial
 from scalable_agent.processes import starts
@@ -13,6 +14,11 @@ from scalable_agent.settings import config as config_lib
 _TRIAL_S = 0.3
 # More threads than this were not tried.
 _MAX_GROUPS = 64
+
+
+def has_processes(level_name: str) -> bool:
+  """Whether environments of a level step in processes, not in C++ threads."""
+  return not (atari.is_level(level_name) or envpool_env.is_level(level_name))
 
 
 def level_names(config: config_lib.Config, numbers: range) -> list[str]:
@@ -49,8 +55,8 @@ def _num_groups(config: config_lib.Config, names: list[str]) -> int:
   """Returns the number of groups; prints a line if resets are slow."""
   if len(names) <= config.usual_groups:
     return config.usual_groups  # Each environment has a group already.
-  if envpool_env.is_level(names[0]):
-    return config.usual_groups  # A pool resets its environments in threads.
+  if not has_processes(names[0]):
+    return config.usual_groups  # C++ threads reset the environments.
   facts = play_trial(names[0], config)
   number = groups_for(facts, len(names), config.usual_groups)
   if facts and number != config.usual_groups:

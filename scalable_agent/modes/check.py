@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent.environments import envpool_env
+from scalable_agent.acting import shares
 from scalable_agent.environments import trial
 from scalable_agent.experience import structs
 from scalable_agent.scores import levels
@@ -59,7 +59,7 @@ def run(config: config_lib.Config) -> int:
   print(f'{level}: random steps, for up to {_SECONDS:g} seconds.', flush=True)
   facts = environments.play_trial(level, config, _SECONDS)
   found = faults(facts)
-  advice = advise(facts, has_processes=not envpool_env.is_level(level))
+  advice = advise(facts, has_processes=shares.has_processes(level))
   lines = [f'  {name:13} {text}' for name, text in _report(facts)]
   for title, texts in (('Faults of the environment:', found),
                        ('Warnings:', facts.warnings),

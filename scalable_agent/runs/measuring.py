@@ -123,7 +123,7 @@ def measure(config: config_lib.Config, make_learner: MakeLearner,
   Raises the errors of environments and of settings that do not fit them.
   """
   layers.set_compute_dtype(config.compute_dtype)
-  in_processes = not declare.is_atari(config.level_name)
+  in_processes = shares.has_processes(config.level_name)
   acting: dict[tuple[int, int], choice.Acting] = {}
   updates: tuple[choice.Update, ...] = ()
   start_s = 0.  # Seconds until an environment process is measured.
