@@ -42,8 +42,8 @@ _RESULTS = sorted(
 _OTHERS = frozenset("""
     flagfile help helpfull address beside head env directory burn_in episodes
     every_s faults first first_seed greedy foreground game groups interval jobs
-    kills kinds learners limit_min mark names network networks num_trials only out
-    parts peers population programs repeats replay rounds rungs runs search
+    kills kinds learners limit_min mark names network networks num_trials only
+    out parts peers population programs repeats replay rounds rungs runs search
     seconds seeds simulate lr num_envs step_ms sweep to_limit trace try_settings
     variants version warm_up_s what window_s
 """.split())
