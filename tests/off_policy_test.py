@@ -157,8 +157,8 @@ def _gaussian(net, o):
 
 
 @functools.cache
-def _two_seeds():
-  seeds = tf.random.experimental.stateless_split(_SEED, 2).numpy()
+def _two_seeds(seed):
+  seeds = tf.random.experimental.stateless_split(seed, 2).numpy()
   return [tuple(seed) for seed in seeds.tolist()]
 
 
@@ -172,9 +172,11 @@ class _Truth:
 
   Attributes:
     errors: `[B]`, those of `base.Loss`.
+    seed: the seed of `Algorithm.loss`.
   """
 
   def __init__(self, algorithm, case, transitions, weights):
+    self.seed = _SEED
     self.name, self.actions, _ = _CASES[case]
     self.settings = _config(case)
     numpy = lambda x: x.numpy().astype(np.float64)
@@ -234,7 +236,7 @@ class _Truth:
     t, settings = self.transitions, self.settings
     action_t = np.tanh(_dense(self.targets[:4], t.next_observation))
     if self.name == 'td3':
-      noise = settings.target_noise * _noise(action_t.shape, _SEED)
+      noise = settings.target_noise * _noise(action_t.shape, self.seed)
       clip = settings.target_noise_clip
       action_t = np.clip(action_t + np.clip(noise, -clip, clip), -1, 1)
     value_t = np.min([_values(net, t.next_observation, action_t)
@@ -249,7 +251,7 @@ class _Truth:
     smallest = lambda nets, *inputs: np.min(
         [_values(net, *inputs) for net in _networks(nets)], 0)
     if self.actions.size:
-      seeds = _two_seeds()
+      seeds = _two_seeds(self.seed)
 
       def sample(net, o, seed):
         mean, std = _gaussian(net, o)
@@ -331,7 +333,8 @@ class _Truth:
     t, settings = self.transitions, self.settings
     o, num_samples = t.next_observation, settings.num_samples
     mean_t, std_t = _gaussian(self.targets[:4], o)
-    actions = mean_t + std_t * _noise((num_samples, *mean_t.shape), _SEED)
+    actions = mean_t + std_t * _noise(
+        (num_samples, *mean_t.shape), self.seed)
     inside = np.clip(actions, -1, 1)
     q_t = np.array([
         np.min([_values(net, o, a) for net in _networks(self.targets[4:])], 0)

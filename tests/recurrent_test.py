@@ -157,6 +157,17 @@ class _Truth(plain._Truth):
       found.append(.9 * max(known) + .1 * np.mean(known) if known else 0)
     return found
 
+  def slope(self, group, index, direction, step=1e-6):
+    """Returns the slope of the loss of a group along a change of its heads."""
+    is_layer = direction.ndim == 2 and group != 'temperature'
+    wide = self.wide([direction])[0] if is_layer else direction
+    found = []
+    for sign in (1, -1):
+      arrays = list(self.groups[group])
+      arrays[index] = arrays[index] + sign * step * wide
+      found.append(self.losses({**self.groups, group: arrays})[group])
+    return (found[0] - found[1]) / (2 * step)
+
   def memory_slope(self, index, direction, step=1e-6):
     """Returns the slope of the critics' loss along a change of the memory.
 
@@ -194,15 +205,8 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
       found = tape.gradient(loss.by_group[group], variables)
       for i, gradient in enumerate(found):
         direction = rng.normal(size=gradient.shape)
-        changed = [dict(truth.groups), dict(truth.groups)]
-        wide = truth.wide([direction])[0] if gradient.shape.rank == 2 and (
-            group != 'temperature') else direction
-        for groups, sign in zip(changed, (1e-6, -1e-6)):
-          arrays = list(groups[group])
-          arrays[i] = arrays[i] + sign * wide
-          groups[group] = arrays
-        above, below = (truth.losses(groups)[group] for groups in changed)
-        self._check_slope(gradient, direction, (above - below) / 2e-6)
+        self._check_slope(
+            gradient, direction, truth.slope(group, i, direction))
     group = 'agent' if truth.name == 'ddqn' else 'memory'
     gradients = tape.gradient(
         loss.by_group[group], algorithm.agent.memory_variables)
