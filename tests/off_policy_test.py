@@ -867,6 +867,10 @@ MUTATIONS = (
         ('values of the target not scaled back',
          'q_learning.not_rescaled(value_t)',
          'value_t'),
+        ('rewards rescaled',
+         'seen.reward, seen.discount, q_learning.not_rescaled(value_t)',
+         'q_learning.rescaled(seen.reward), seen.discount, '
+         'q_learning.not_rescaled(value_t)'),
         ('target not rescaled',
          'y = q_learning.rescaled(q_learning.td_targets(\n          '
          'seen.reward, seen.discount, q_learning.not_rescaled(value_t)))',
@@ -918,8 +922,10 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
          rows=(
         ('values of the critics as those of their targets',
-         'q.model(observation, action) for q in self._targets',
-         'q(observation, action) for q in self._critics'),
+         'q.model(self._input(q.model, observation), action)\n'
+         '        for q in self._targets',
+         'q(self._input(q, observation), action)\n'
+         '        for q in self._critics'),
     )),
     dict(file='algorithms/ddqn',
          catches='test_losses_errors_and_gradients_ddqn_weighted', rows=(
@@ -984,8 +990,8 @@ MUTATIONS = (
     dict(file='algorithms/ddpg',
          catches='test_random_actions_in_the_warm_up_only_ddpg', rows=(
         ('action of the replay in the policy loss',
-         'self._critics.first(seen.policy.now, action)',
-         'self._critics.first(seen.policy.now, seen.action)'),
+         'self._critics.first(given[0], action)',
+         'self._critics.first(given[0], seen.action)'),
         ('warm-up without an end', 'self.agent.set_epsilon(0.0)',
          'self.agent.set_epsilon(1.0)'),
     )),
@@ -1030,9 +1036,9 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
          rows=(
         ('mean of the critics in the policy loss',
-         'self._critics.first(seen.policy.now, action), seen.weights)',
+         'self._critics.first(given[0], action), seen.weights)',
          'tf.reduce_mean(self._critics.values(\n              '
-         'seen.policy.now, action), 0), seen.weights)'),
+         'given, action), 0), seen.weights)'),
     )),
     dict(file='algorithms/td3',
          catches='test_td3_computes_no_policy_loss_that_is_not_due', rows=(
@@ -1053,19 +1059,18 @@ MUTATIONS = (
          'action_t)',
          'self._critics.values(\n            seen.target.next, action_t)'),
         ('one seed for both samples',
-         'seen.policy.now, seeds[1]',
-         'seen.policy.now, seeds[0]'),
+         'self._sample(params, seeds[1])',
+         'self._sample(params, seeds[0])'),
         ('logarithm of another sample',
-         'return policy.sample_and_log_prob(seed)',
-         'return (policy.sample_and_log_prob(seed)[0],\n'
-         '            policy.sample_and_log_prob(seed + 1)[1])'),
+         'return distributions.tanh_normal(params).sample_and_log_prob(seed)',
+         'return tuple(distributions.tanh_normal(params)'
+         '.sample_and_log_prob(seed + i)[i] for i in range(2))'),
         ('target entropy of a part for the whole action',
          'settings.target_entropy_per_part * spec.size',
          'settings.target_entropy_per_part'),
         ('first critic in the policy loss',
-         'q_learning.smallest(self._critics.values(seen.policy.now, '
-         'action))',
-         'self._critics.first(seen.policy.now, action)'),
+         'q_learning.smallest(self._critics.values(given, action))',
+         'self._critics.first(given[0], action)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_zero_weighted', rows=(
@@ -1082,8 +1087,8 @@ MUTATIONS = (
          'temperature = tf.exp(self._log_temperature)',
          'temperature = tf.identity(self._log_temperature)'),
         ('policy at the wrong observation, discrete',
-         'logits = self.agent.params(seen.policy.now)',
-         'logits = self.agent.params(seen.policy.next)'),
+         'logits, logits_t = seen.params(self.agent.params)',
+         'logits_t, logits = seen.params(self.agent.params)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_discrete_zero_weighted',
