@@ -432,8 +432,8 @@ MUTATIONS = (
         ('a stop does not end the wait',
          'while cell.directory.exists() and not stop.is_set():',
          'while cell.directory.exists():'),
-        ('runs start after a stop', 'if not stop.is_set():\n        active',
-         'if True:\n        active'),
+        ('runs start after a stop', 'return None if stop.is_set() else _start',
+         'return _start'),
     )),
     dict(file='modes/suite', catches='test_finished_runs_are_not_run_again',
          rows=(
@@ -447,8 +447,13 @@ MUTATIONS = (
         ('any test counts', 'run.num_env_frames >= self.num_env_frames',
          'True'),
     )),
-    dict(file='modes/suite', catches='test_jobs_run_at_the_same_time', rows=(
+    dict(file='modes/running', catches='test_jobs_run_at_the_same_time', rows=(
         ('one job', 'len(active) < jobs', 'not active'),
+    )),
+    dict(file='modes/running',
+         catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
+        ('a stop leaves runs without time to save',
+         'programs.stop(*active.values())', 'pass'),
     )),
     dict(file='processes/programs',
          catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
