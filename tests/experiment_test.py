@@ -558,16 +558,20 @@ class BadInputTest(parameterized.TestCase):
     if before is not None:
       self.assertEqual(os.listdir(settings['logdir']), before)
 
-  def test_ray_is_not_installed(self):
+  @parameterized.parameters(
+      ('--ray_address', '--ray_address=local'),
+      ('--task', '--job_name=learner', '--task=0', '--num_actors=150'),
+      ('--task', '--job_name=actor', '--task=7', '--num_actors=150'))
+  def test_ray_is_not_installed(self, name, *flags):
     found = importlib.util.find_spec
     with mock.patch.object(
         importlib.util, 'find_spec',
         lambda name, *args: None if name == 'ray' else found(name, *args)):
-      code, output = _main('--ray_address=local',
-                           f'--logdir={self.create_tempdir().full_path}')
+      code, output = _main(
+          *flags, f'--logdir={self.create_tempdir().full_path}')
     self.assertEqual(code, 2, output)
-    self.assertIn('--ray_address needs ray: pip install '
-                  '"scalable_agent[ray]".', output)
+    self.assertIn(f'{name} needs ray: pip install "scalable_agent[ray]".',
+                  output)
 
 
 @pytest.mark.slow
