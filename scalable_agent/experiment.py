@@ -46,7 +46,7 @@ from scalable_agent.settings.suite_settings import OF_SUITES
 # Module and function of every mode. The function takes a Config and returns the
 # exit code. The module is imported late: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
-MODES = {'train': ('scalable_agent.runs.training', 'train'),
+MODES = {'train': ('scalable_agent.runs.training', 'train_as_set'),
          'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
          'table': ('scalable_agent.scores.comparing', 'compare'),
