@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains and tests agents: flags in, checkpoints and scores out.
 
-  python experiment.py --recipe=pong_two_cores --logdir=/tmp/a
+  python experiment.py --recipe=appo_pong --logdir=/tmp/a
   python experiment.py --mode=check --level_name=my_levels:Corridor-v0
   python experiment.py --logdir=/tmp/a --mode=test
   python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
