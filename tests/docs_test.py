@@ -41,7 +41,7 @@ _RESULTS = sorted(
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
     flagfile help helpfull address beside head env directory burn_in episodes
-    every_s faults first first_seed greedy foreground game interval jobs kills
+    every_s faults first first_seed greedy foreground game groups interval jobs kills
     kinds learners limit_min mark names network networks num_trials only out
     parts peers population programs repeats replay rounds rungs runs search
     seconds seeds simulate lr num_envs step_ms sweep to_limit trace try_settings
