@@ -268,8 +268,8 @@ MUTATIONS = (
     )),
     dict(file='scores/statistics',
          catches='test_intervals_contain_the_true_mean', rows=(
-        ('intervals of 90 %, by simulation', 'np.percentile(drawn, [2.5, 97.5])',
-         'np.percentile(drawn, [5, 95])'),
+        ('intervals of 90 %, by simulation',
+         'np.percentile(drawn, [2.5, 97.5])', 'np.percentile(drawn, [5, 95])'),
     )),
     dict(file='scores/statistics',
          catches='test_as_many_seeds_as_said_decide', rows=(
