@@ -125,8 +125,9 @@ def _of_memory() -> dict[str, Recipe]:
         f'{algorithm}_pendulum_position', Recipe(
             f'{algorithm}_pendulum', 5000, 100, -250, flags=(
                 '--level_name=pendulum_position',
-                '--total_environment_frames=50000', '--learning_rate=0.0003')),
-        -400, '--batch_size=32')
+                '--total_environment_frames=50000',
+                '--target_update_rate=0.01')),
+        -400, '--batch_size=16', '--updates_per_step=0.25')
   for algorithm in ('ddqn', 'sac', 'mpo'):
     recipes |= _with_and_without(
         f'{algorithm}_cartpole_position', Recipe(

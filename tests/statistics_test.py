@@ -267,6 +267,11 @@ MUTATIONS = (
         ('equal scores are better', '0.5 * (x == y)', '(x == y)'),
     )),
     dict(file='scores/statistics',
+         catches='test_intervals_contain_the_true_mean', rows=(
+        ('interval of 80 %', 'np.percentile(drawn, [2.5, 97.5])',
+         'np.percentile(drawn, [10, 90])'),
+    )),
+    dict(file='scores/statistics',
          catches='test_as_many_seeds_as_said_decide', rows=(
         ('no square of the ratio', '(_QUANTILES / difference.value)**2',
          'abs(_QUANTILES / difference.value)'),
