@@ -986,12 +986,12 @@ MUTATIONS = (
         ('weights left out of the critic',
          'q_learning.critic_loss(q, y, seen.critic_weights)',
          'q_learning.critic_loss(q, y)'),
-    )),
-    dict(file='algorithms/ddpg',
-         catches='test_random_actions_in_the_warm_up_only_ddpg', rows=(
         ('action of the replay in the policy loss',
          'self._critics.first(given[0], action)',
          'self._critics.first(given[0], seen.action)'),
+    )),
+    dict(file='algorithms/ddpg',
+         catches='test_random_actions_in_the_warm_up_only_ddpg', rows=(
         ('warm-up without an end', 'self.agent.set_epsilon(0.0)',
          'self.agent.set_epsilon(1.0)'),
     )),
