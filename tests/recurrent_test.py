@@ -291,6 +291,17 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
     for one, one_other in zip(*map(tf.nest.flatten, results), strict=True):
       self.assertAllClose(one, one_other, rtol=1e-5, atol=1e-6)
 
+  def test_transitions_stay_as_they_are(self):
+    algorithm = plain._make('sac')
+    data = plain._transitions('sac')
+    seen = batches.experience(algorithm.agent, algorithm.agent, data, None)
+    for part in (seen.policy, seen.critic, seen.target):
+      self.assertIs(part.now, data.observation)
+      self.assertIs(part.next, data.next_observation)
+    for inputs in algorithm._critics.inputs(seen.critic.now, seen.policy.now):
+      for found in inputs:
+        self.assertIs(found, data.observation)
+
   def test_errors_of_sequences(self):
     errors = tf.constant([[.5, 2], [1, np.nan], [np.nan, .2], [.1, .4]])
     known = tf.constant([[1., 1], [1, 0], [0, 1], [1, 1]])
@@ -605,6 +616,12 @@ MUTATIONS = (
         ('policy without targets has a gradient in the memory',
          'Seen(*map(_constant, critic)), critic,',
          'critic, critic,'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_transitions_stay_as_they_are', rows=(
+        ('other rounding without a memory',
+         'agent.has_memory and agent.action_spec.size > 0',
+         'agent.action_spec.size > 0'),
     )),
     dict(file='algorithms/base',
          catches='test_where_no_gradient_flows_sac', rows=(
