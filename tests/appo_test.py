@@ -532,6 +532,17 @@ class SettingsTest(parameterized.TestCase):
         structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
         reduction='sum', clip_gradient_norm=0))
 
+  def test_a_rate_by_kl_is_kept_with_a_word(self):
+    make = lambda rate, schedule: config_lib.Config(
+        algorithm='appo', learning_rate=rate, learning_rate_schedule=schedule)
+    self.assertIn('--learning_rate=0.002 has no effect', messages._rate_kept(
+        make(.001, 'kl'), make(.002, 'kl')))
+    for before, after in (
+        (make(.001, 'kl'), make(.001, 'kl')),
+        (make(.001, 'kl'), make(.002, 'linear')),
+        (make(.001, 'linear'), make(.002, 'linear'))):
+      self.assertEqual(messages._rate_kept(before, after), '')
+
   @parameterized.parameters(
       (dict(num_actors=16), 16, 4), (dict(num_actors=10), 10, 2),
       (dict(num_actors=7), 7, 1), (dict(num_actors=14), 14, 2),

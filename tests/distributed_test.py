@@ -252,6 +252,26 @@ class RemoteActorsTest(parameterized.TestCase):
                     for here in (of_first, 1 - of_first)]
       self.assertLess(min(abs(found - share) for share in expected), .1)
 
+  @parameterized.parameters(
+      (remote_actors.RemoteActors, 'local'),
+      (central_actors.CentralActors, 'central_on_cpu'))
+  @pytest.mark.storm
+  def test_observations_are_normalised_as_published(self, make, inference):
+    acting = _Acting(_config(
+        normalise_observations='auto', inference=inference), make)
+    learner = acting.learner
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    part.mean.assign(tf.fill(part.mean.shape, 2.))
+    part.variance.assign(tf.fill(part.mean.shape, 9.))
+    part.count.assign(1)
+    acting.published.append(learner.weights())
+    with acting:
+      seen = acting.copies.take(4)
+      for unroll in seen:
+        _check_same_policy(learner.agent, unroll)
+      part.mean.assign(tf.fill(part.mean.shape, 12.))
+      _check_same_policy(learner.agent, seen[-1], differs=True)
+
   @pytest.mark.storm
   def test_unrolls_that_do_not_fit_into_the_store_are_said(self):
     with _Acting(_config()) as acting:

@@ -4,6 +4,8 @@
 import contextlib
 import functools
 import io
+import os
+import sys
 from unittest import mock
 
 from absl.testing import absltest
@@ -81,15 +83,25 @@ class PanelTest(absltest.TestCase):
     self.assertEqual(panel.sparkline([2., 2.]), '▁▁')
 
   def test_only_on_terminals(self):
-    with contextlib.redirect_stdout(io.StringIO()):
-      self.assertIsNone(panel.make('title'))
+    for color in {}, {'FORCE_COLOR': '1', 'TERM': 'xterm'}:  # Notebooks.
+      with contextlib.redirect_stdout(io.StringIO()), (
+          mock.patch.dict(os.environ, color)):
+        self.assertIsNone(panel.make('title'))
 
   def test_not_without_its_characters(self):
     for encoding, is_there in ('utf-8', True), ('latin-1', False):
       file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
       with mock.patch.object(rich.console, 'Console', functools.partial(
-          rich.console.Console, file=file, force_terminal=True)):
+          rich.console.Console, file=file, force_terminal=True)), (
+              mock.patch.object(sys.stdout, 'isatty', return_value=True)):
         self.assertEqual(panel.make('title') is not None, is_there)
+
+
+MUTATIONS = (
+    dict(file='runs/panel', catches='test_only_on_terminals', rows=(
+        ('notebooks are terminals', 'if not sys.stdout.isatty():', 'if False:'),
+    )),
+)
 
 
 if __name__ == '__main__':

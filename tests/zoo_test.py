@@ -6,12 +6,14 @@ import dataclasses
 import io
 import os
 import pathlib
+import re
 import shutil
 import sys
 from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import in_process
 import numpy as np
 import pytest
 import scalable_agent
@@ -115,6 +117,15 @@ class CopyTest(absltest.TestCase):
         _FILES | {'scores-100000-2.csv'}, set(os.listdir('zoo_catch')))
     self.assertIn(f'zoo:catch is copied to {os.getcwd()}/zoo_catch, where all '
                   'files are written.', self.output.getvalue())
+
+  @pytest.mark.storm
+  def test_a_film_of_an_agent_that_normalises_observations(self):
+    code, output = in_process.main(
+        '--mode=video', '--logdir=zoo:pong', '--video_num_episodes=1')
+    self.assertEqual(code, 0, output)
+    # Without its statistics, the agent loses by 21 points.
+    self.assertGreater(
+        float(re.search(r'the best game, return ([-0-9.]+)\.', output)[1]), 0)
 
   def test_a_copy_cannot_be_trained_further(self):
     directory = zoo.copy('zoo:catch')

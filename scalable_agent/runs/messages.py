@@ -47,7 +47,8 @@ def print_start(
                config_lib.choices_made(asked, config),
                clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
-               before and config_lib.changes_said(before, config)):
+               before and config_lib.changes_said(before, config),
+               before and _rate_kept(before, config)):
     if line:
       print(line)
   sharing = (' that share their policy steps'
@@ -79,6 +80,17 @@ def _without_effect(
   return unused and (
       f'Without effect on {", ".join(level_names[:3])}: '
       f'{", ".join(unused)}.') or ''
+
+
+def _rate_kept(before: config_lib.Config, config: config_lib.Config) -> str:
+  """Returns a line about a learning rate that a resumed run does not take."""
+  is_by_kl = before.learning_rate_schedule == (
+      config.learning_rate_schedule) == 'kl'
+  if not is_by_kl or config.learning_rate == before.learning_rate:
+    return ''
+  return (f'--learning_rate={config.learning_rate:g} has no effect: with '
+          '--learning_rate_schedule=kl, a resumed run goes on with the rate of '
+          'its checkpoint.')
 
 
 def _about_appo(config: config_lib.Config,

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 import datetime
 import math
+import sys
 
 import rich.console
 import rich.live
@@ -18,6 +19,9 @@ _MAX_POINTS = 60
 
 def make(title: str) -> 'Panel | None':
   """Returns a panel; None if the output is not a terminal that can show one."""
+  # Notebooks set FORCE_COLOR, which makes a terminal of each output for rich.
+  if not sys.stdout.isatty():
+    return None
   console = rich.console.Console()
   if not console.is_terminal or console.is_dumb_terminal:
     return None
